@@ -96,6 +96,11 @@ def describe(body: KeptBody, media_type: str | None, content_encoding: str | Non
     }
 
 
+def undecoded(size: int, sha256: str, media_type: str | None, coding: str) -> dict[str, Any]:
+    """A body in a coding that cannot be undone here: none of it is kept, as nobody could look for secrets in it."""
+    return {"cut": True, "size": size, "sha256": sha256, "text": "", "media_type": media_type, "undecoded": coding}
+
+
 def as_carried(body: KeptBody) -> dict[str, Any] | None:
     """The same of a body in no content coding, as it was carried; None where somebody has to look at it closely.
 
@@ -115,9 +120,8 @@ def as_carried(body: KeptBody) -> dict[str, Any] | None:
 
 def _described(body: KeptBody, media_type: str | None, content_encoding: str | None) -> dict[str, Any]:
     data, whole = body.kept(), not body.cut
-    if content_encoding and not_installed(content_encoding):
-        # Nobody could look for secrets in it, so none of it is kept.
-        return {"cut": True, "size": body.size, "sha256": body.sha256(), "text": "", "media_type": media_type}
+    if content_encoding and (coding := not_installed(content_encoding)):
+        return undecoded(body.size, body.sha256(), media_type, coding)
     if content_encoding:
         undone = undo(data, content_encoding, body.limit)
         if undone is None:

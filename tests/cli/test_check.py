@@ -10,7 +10,7 @@ import pytest
 from click import unstyle
 
 from tests.support.command_line import Invoke, Process
-from tests.support.trace_files import BREACHING, CONFORMING, HEADER, health, post, start, write
+from tests.support.trace_files import BREACHING, CONFORMING, HEADER, health, post, recall, start, write
 
 REQUIREMENT_IDS = 84
 
@@ -39,6 +39,42 @@ def test_a_warn_alone_fails_only_when_strict(
     done = invoke("check", trace, "-k", "SIG-HEALTH-001", *options)
     assert "WARN SIG-HEALTH-001 SHOULD" in done.stdout
     assert done.exit_code == status
+
+
+def test_a_body_that_was_not_decoded_is_named_and_not_green(invoke: Invoke, tmp_path: Path) -> None:
+    """What an installation cannot decode makes no verdict better: status 4, and the request first of all."""
+    hidden = recall(agentId="atlas-agent")
+    hidden["request"]["body"] = {"cut": True, "size": 9, "sha256": "0" * 64, "text": "", "undecoded": "br"}
+    done = invoke("check", write(tmp_path / "a.jsonl", [*CONFORMING, hidden]))
+    assert done.exit_code == 4
+    told = " ".join(done.stdout.partition("\n\n")[0].split())
+    assert "note: not judged: the body of a request is compressed with br" in told
+    assert told.endswith("exchange 5 POST /api/memory/recall")
+    assert done.stdout.splitlines()[-1].startswith("incomplete: 1 body that could not be decoded")
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "ending"),
+    [
+        ("/api/hooks/session-end", 4, "incomplete: 1 request that the recorder could not carry"),
+        ("/up", 0, "conforming"),
+    ],
+)
+def test_what_the_recorder_could_not_carry_is_nobody_s_breach(
+    invoke: Invoke, tmp_path: Path, path: str, status: int, ending: str
+) -> None:
+    """It is told as the recorder's, first; where it was meant for the daemon, the run is not green."""
+    lost = post(path, "no object", error={"kind": "not_carried", "note": "an upgrade to websocket"})
+    lost["response"] = None
+    lost["request"]["headers"] = []
+    done = invoke("check", write(tmp_path / "a.jsonl", [*CONFORMING, lost]))
+    assert done.exit_code == status, done.output
+    note = (
+        "note: the recorder could not carry a request (an upgrade to websocket), so it decides nothing: exchange 5 POST"
+    )
+    assert f"{note} {path}" in " ".join(done.stdout.partition("\n\n")[0].split())
+    assert "FAIL SIG-" not in done.stdout
+    assert done.stdout.splitlines()[-1].startswith(ending)
 
 
 def test_nothing_tested_exits_3(invoke: Invoke, tmp_path: Path) -> None:

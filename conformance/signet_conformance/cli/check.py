@@ -30,7 +30,8 @@ Examples:
 \b
 Exit status: 0 conforming, 1 a MUST is breached (with --strict a SHOULD too),
 2 wrong usage or a file that cannot be read, 3 nothing was tested,
-4 not all could be judged: the kit itself failed.
+4 not all could be judged: the kit itself failed, or nothing is breached but
+the recorder could not carry a request or decode a body.
 """
 
 

@@ -74,6 +74,7 @@ class Judging:
         self.broken_off: list[Judged] = []
         """Those whose scenario was broken off: what they lack says nothing of the connector."""
         self._tested = False
+        self._undecoded = self._not_carried = 0
         self._whole = whole
         self._meter = Meter(terms.contract) if measured or terms.least_coverage is not None else None
         self._lines: dict[tuple[int, str], int] = {}
@@ -92,12 +93,21 @@ class Judging:
             self.broken_off.append(kept)
             return
         self._tested = self._tested or was_tested(judged.recording)
+        self._take_gaps(judged)
         for name, judgement in judged.judgements.items():
             if judgement.verdict in BREACHES and judgement.findings:
                 self._lines[len(self.judged), name] = _line(judged.trace, judgement.findings[0])
         self.judged.append(kept)
         if self._meter is not None:
             self._meter.add(judged)
+
+    def _take_gaps(self, judged: Judged) -> None:
+        """Count what a trace lacks of the traffic between connector and daemon for the recorder's own reasons."""
+        for gap in judged.trace.gaps:
+            if gap.side is not None:
+                self._undecoded += 1
+            elif judged.recording.routes.find(gap.method, gap.path) is not None:
+                self._not_carried += 1
 
     def known_in(self, judged: Judged) -> Mapping[str, str]:
         """The requirements whose failure in one trace is known, each with why it may stand."""
@@ -132,6 +142,8 @@ class Judging:
             _tested=tested,
             _lines=self._lines,
             _spoken=self._tested,
+            _undecoded=self._undecoded,
+            _not_carried=self._not_carried,
         )
 
 
@@ -155,6 +167,8 @@ class Conclusion(Struct, frozen=True, dict=True):
     _tested: Mapping[str, Verdict] | None
     _lines: Mapping[tuple[int, str], int]
     _spoken: bool
+    _undecoded: int
+    _not_carried: int
 
     @cached_property
     def verdicts(self) -> Mapping[str, Verdict]:
@@ -228,7 +242,8 @@ class Conclusion(Struct, frozen=True, dict=True):
     def status(self) -> int:
         """The exit status: of what could not be read, then of what could not be performed, then of the verdicts.
 
-        That nothing was tested says more than that too little of the contract was covered.
+        A run without a breach is incomplete where the recorder could not carry or decode something. That nothing
+        was tested says more than that too little of the contract was covered.
         """
         if self.unread:
             return UsageError.exit_status
@@ -236,6 +251,8 @@ class Conclusion(Struct, frozen=True, dict=True):
             return KitError.exit_status
         if self._verdicts_status in (0, NothingTestedError.exit_status) and self.known.fails:
             return 1
+        if self._verdicts_status == 0 and self.gaps:
+            return KitError.exit_status
         return 1 if self._verdicts_status == 0 and self.covers_too_little else self._verdicts_status
 
     @cached_property
@@ -251,7 +268,17 @@ class Conclusion(Struct, frozen=True, dict=True):
         covers = self.covers_too_little and self._verdicts_status != NothingTestedError.exit_status
         count = len(self.shortfall.broken) if self.shortfall is not None else len(self.broken_off)
         broken = f"{count} scenario{'' if count == 1 else 's'} that broke off" if count else ""
-        return " and ".join(filter(None, [broken, failing_text(self.known), "too little coverage" if covers else ""]))
+        coverage = "too little coverage" if covers else ""
+        return " and ".join(filter(None, [broken, failing_text(self.known), *self.gaps, coverage]))
+
+    @property
+    def gaps(self) -> Sequence[str]:
+        """What the recorder could not carry or decode of the traffic with the daemon, counted, in words."""
+        carried, decoded = self._not_carried, self._undecoded
+        return [
+            *([f"{carried} request{'' if carried == 1 else 's'} that the recorder could not carry"] if carried else []),
+            *([f"{decoded} bod{'y' if decoded == 1 else 'ies'} that could not be decoded"] if decoded else []),
+        ]
 
     @property
     def covers_too_little(self) -> bool:

@@ -13,6 +13,7 @@ from signet_conformance.facts import AGENT_CALLS, GET, MEMORY_SEARCH, NOTIFY, Ca
 from signet_conformance.reports.mark_words import mark_words
 from signet_conformance.trace import Exchange, Mark
 from signet_conformance.trace.marks import SentMark, SkippedMark, StepMark, read_mark
+from signet_conformance.trace.model import NOT_CARRIED
 
 _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 MAX_MARKS = 4
@@ -50,6 +51,8 @@ def names_agent(call: Call) -> bool:
 
 def _answer(exchange: Exchange) -> str:
     error = None if exchange.error is None else printable(exchange.error, 40)
+    if exchange.error == NOT_CARRIED and exchange.response is None:
+        return "no answer (the recorder could not carry it)"
     if exchange.is_unhandled:
         return "no answer (the client left before its request was complete)"
     if exchange.response is None:

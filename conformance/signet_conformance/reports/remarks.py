@@ -1,4 +1,4 @@
-"""Notes beside the verdicts: on installation and default port, on steps left out, on how handlers fared."""
+"""Notes beside the verdicts: on gaps of the recording, installation, default port, steps left out, handlers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from msgspec import Struct
 from signet_conformance.errors import printable
 from signet_conformance.reports.unperformed import unperformed
 from signet_conformance.rules.whole_run import refusals
-from signet_conformance.trace import Trace
+from signet_conformance.trace import Gap, Trace
 from signet_conformance.trace.marks import (
     BLOCKED,
     FAILED,
@@ -31,6 +31,8 @@ from signet_conformance.trace.marks import (
 
 MAX_KINDS = 12
 """Lines about handlers; further kinds are counted."""
+MAX_NAMED = 5
+"""Requests that one line about gaps names."""
 _WORDS: Mapping[str, str] = {
     BLOCKED: "blocked the user's turn",
     TIMED_OUT: "gave no answer",
@@ -53,13 +55,38 @@ class _Trouble(Struct, frozen=True):
 
 
 def remarks(traces: Iterable[Trace]) -> Sequence[str]:
-    """The notes on some traces, each once: on installation, refusals, default port, steps left out, each trouble."""
+    """The notes on some traces, each once; what the recorder could not carry or decode comes first."""
     given = list(traces)
     installed = dict.fromkeys(
         mark.text for trace in given for mark in marks_of(trace, RemarkMark) if mark.text is not None
     )
-    refused = [*refusals(given, counted=False), *no_requests(given)]
-    return [*installed, *refused, *_unheard(given), *unperformed(given), *_handlers(given)]
+    refused = [*no_requests(given), *refusals(given, counted=False)]
+    return [*_gaps(given), *refused, *installed, *_unheard(given), *unperformed(given), *_handlers(given)]
+
+
+def _gaps(traces: Iterable[Trace]) -> list[str]:
+    """What the recorder could not carry or decode: a line for each reason, with the first requests."""
+    requests: dict[str, list[str]] = {}
+    for trace in traces:
+        for gap in trace.gaps:
+            requests.setdefault(_reason_of(gap), []).append(
+                f"exchange {gap.exchange} {printable(gap.method, 20)} {printable(gap.path, 80)}"
+            )
+    return [
+        f"{reason}: {', '.join(named[:MAX_NAMED])}"
+        + (f" and {len(named) - MAX_NAMED} more" if len(named) > MAX_NAMED else "")
+        for reason, named in list(requests.items())[:MAX_KINDS]
+    ]
+
+
+def _reason_of(gap: Gap) -> str:
+    if gap.side is None:
+        return f"the recorder could not carry a request ({printable(gap.why, 120)}), so it decides nothing"
+    body = "the body of a request" if gap.side == "request" else "the body of an answer"
+    coding = (
+        "is not text and may be compressed" if gap.why == "unknown" else f"is compressed with {printable(gap.why, 40)}"
+    )
+    return f"not judged: {body} {coding}; record with signet-conformance[codings] installed to read it"
 
 
 def no_requests(traces: Iterable[Trace]) -> list[str]:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from msgspec import UNSET, MsgspecError, Raw, Struct, UnsetType
 from msgspec.json import Decoder
 
-from signet_conformance.trace.model import Exchange
+from signet_conformance.trace.model import NOT_CARRIED, Exchange
 
 SESSION_HEADER = "x-signet-session-key"
 MOST_NUMBER = 2**63 - 1
@@ -55,8 +55,13 @@ class _Request(Struct):
     body: _Body | None = None
 
 
+class _AnswerBody(Struct):
+    cut: bool = False
+
+
 class _Response(Struct):
     status: int
+    body: _AnswerBody | None = None
 
 
 class _Line(Struct, tag_field="kind", tag="exchange"):
@@ -77,13 +82,17 @@ def glance(raw: bytes) -> Glance | None:
         line = _DECODER.decode(raw)
     except (MsgspecError, UnicodeError, RecursionError):
         return None
-    body = line.request.body
+    body, response = line.request.body, line.response
+    if response is not None and response.body is not None and response.body.cut:
+        return None
+    if isinstance(line.error, dict) and line.error.get("kind") == NOT_CARRIED:
+        return None
     if not 0 <= line.seq <= MOST_NUMBER:
         return None
     if _may_name_a_session(bytes(line.request.headers)) or (body is not None and (body.cut or body.text is not UNSET)):
         return None
     names = () if body is None else _names((body.json.sessionKey, body.json.sessionId))
-    return Glance(line.seq, names, _is_troubled(line.error, line.response))
+    return Glance(line.seq, names, _is_troubled(line.error, response))
 
 
 @lru_cache(256)

@@ -134,12 +134,14 @@ def _body(value: JSONValue, what: str) -> Body | None:
         media_type = named if isinstance(named, str) else None
         if value.get("cut"):
             size, text, sha256 = value.get("size"), value.get("text"), value.get("sha256")
+            undecoded = value.get("undecoded")
             return Body(
                 cut=True,
                 text=text if isinstance(text, str) else "",
                 media_type=media_type,
                 size=size if isinstance(size, int) else None,
                 sha256=sha256 if isinstance(sha256, str) else None,
+                undecoded=undecoded if isinstance(undecoded, str) else None,
             )
         if "json" in value:
             return Body(json=value["json"])

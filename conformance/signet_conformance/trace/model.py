@@ -25,7 +25,8 @@ Seconds = Annotated[float, Meta(gt=-MAX_SECONDS, lt=MAX_SECONDS)]
 class Body(Struct, frozen=True, gc=False):
     """What a message carried: one of `json`, `text` and `base64` is set; a `cut` body kept part of its text at most.
 
-    `size` (bytes) and `sha256` are known for cut bodies.
+    `size` (bytes) and `sha256` are known for cut bodies. `undecoded` names the content coding (or `unknown`) that the
+    recorder could not undo: nobody could look for secrets in such a body, so none of it is kept.
     """
 
     json: JSONValue = UNSET
@@ -35,6 +36,7 @@ class Body(Struct, frozen=True, gc=False):
     media_type: str | None = None
     size: int | None = None
     sha256: str | None = None
+    undecoded: str | None = None
     object: dict[str, JSONValue] | None = None
     """The JSON object this body is, or None. Text that parses as an object is one: the daemon parses too."""
 
@@ -132,11 +134,15 @@ else:
     ErrorKind = str | ErrorOfLine | None
 
 
+NOT_CARRIED = "not_carried"
+"""The error of an exchange whose request the recorder itself refused to pass on, such as an upgrade."""
+
+
 class Exchange(Struct, frozen=True, gc=False, kw_only=True, tag_field="kind", tag="exchange"):
     """One recorded request with its response, or with the reason why none came.
 
-    `error` is `upstream_refused`, `upstream_reset`, `upstream_timeout`, `client_closed`, `fault` or None;
-    `fault` is the fault that changed or answered the exchange. `line` is its place in the file, `raw`
+    `error` is `upstream_refused`, `upstream_reset`, `upstream_timeout`, `client_closed`, `not_carried`, `fault` or
+    None; `fault` is the fault that changed or answered the exchange. `line` is its place in the file, `raw`
     what stood there.
     """
 
@@ -153,8 +159,8 @@ class Exchange(Struct, frozen=True, gc=False, kw_only=True, tag_field="kind", ta
 
     @property
     def is_unhandled(self) -> bool:
-        """Whether the client left before its request was complete, so that no daemon can have handled it."""
-        return self.request.incomplete and self.response is None
+        """Whether no daemon can have handled it: the client left before its end, or the recorder did not carry it."""
+        return self.response is None and (self.request.incomplete or self.error == NOT_CARRIED)
 
 
 class Mark(Struct, frozen=True, gc=False, kw_only=True, tag_field="kind", tag="mark"):
@@ -308,13 +314,28 @@ class Header(Struct, frozen=True):
         }
 
 
+class Gap(Struct, frozen=True):
+    """What a recording lacks for the recorder's own reasons, so that it is nobody's breach.
+
+    `side` is `request` or `answer` where the body of one could not be decoded, None where the whole request was not
+    carried. `why` is the content coding or the recorder's reason.
+    """
+
+    exchange: int
+    method: str
+    path: str
+    side: str | None
+    why: str
+
+
 class Trace(Struct, frozen=True):
     """A whole recording: exchanges and marks in the order of their numbers.
 
     The exchanges of a large one are read from its file when they are asked for, and may raise TraceError then.
     `warnings` names what was passed over (a torn last line); the rest still counts. `part` tells that the run which
     made it lacks the recordings of other scenarios, whatever its own marks say. `model` is what was recorded meanwhile
-    between the harness and its model; None where nothing stood there. `growing` tells that it is still being made: what
+    between the harness and its model; None where nothing stood there. `gaps` is what the recorder could not carry or
+    decode. `growing` tells that it is still being made: what
     has not happened yet may still happen.
     """
 
@@ -326,6 +347,7 @@ class Trace(Struct, frozen=True):
     part: bool = False
     model: Trace | None = None
     growing: bool = False
+    gaps: tuple[Gap, ...] = ()
 
     def instant(self, other: Trace, t: float) -> float:
         """The instant `t` of `other` in this recording's time; both headers have `clock_s`, as in two sides."""

@@ -7,7 +7,7 @@ import gc
 import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from stat import S_ISREG
@@ -16,10 +16,21 @@ from typing import IO
 from msgspec.structs import replace
 
 from signet_conformance.errors import TraceError, printable
-from signet_conformance.trace.glance import MOST_NUMBER, Glance, glance, glance_at
+from signet_conformance.trace.glance import MOST_NUMBER, glance, glance_at
 from signet_conformance.trace.glancing import LEAST_BYTES, glanced, glancing_ahead
 from signet_conformance.trace.lines import BrokenLineError, Lines, parsed
-from signet_conformance.trace.model import FORMAT, RELEASES, Declared, Exchange, Header, Mark, Trace, is_seconds
+from signet_conformance.trace.model import (
+    FORMAT,
+    NOT_CARRIED,
+    RELEASES,
+    Declared,
+    Exchange,
+    Gap,
+    Header,
+    Mark,
+    Trace,
+    is_seconds,
+)
 from signet_conformance.trace.opening import Opened, opened
 from signet_conformance.trace.parsing import JSONValue
 from signet_conformance.trace.shelf import Shelf
@@ -156,6 +167,7 @@ def _read(recording: Opened, name: str, shelf: Shelf | None, workers: int) -> Tr
     marks: list[Mark] = []
     header: Header | None = None
     warnings: list[str] = []
+    gaps: list[Gap] = []
     seen, lines = _Numbers(), Lines()
     number = offset = 0
     while raw := recording.stream.readline(MAX_LINE_BYTES + 1):
@@ -179,25 +191,23 @@ def _read(recording: Opened, name: str, shelf: Shelf | None, workers: int) -> Tr
                 if shelf is not None and workers > 1 and recording.size >= LEAST_BYTES:
                     number, offset = _by_several(recording, shelf, seen, workers, number, offset)
                 continue
-            entry: Exchange | Mark | Glance = (lines if shelf is None else Lines()).entry(raw, number)
-            if shelf is not None and isinstance(entry, Exchange):
-                entry = glance_at(entry)
+            entry = (lines if shelf is None else Lines()).entry(raw, number)
             _demand_good(entry.seq, seen, shelf)
         except BrokenLineError as broken:
             where = _place(name, number)
             if header is not None and not raw.endswith(b"\n"):
                 warnings.append(f"{where}: the last line is torn and was left out ({broken}); the rest counts")
                 break
-            if header is None:
-                raise TraceError(f"not a {FORMAT} file: {broken}", where=where, remedy=_REMEDY_RECORD) from None
-            raise TraceError(str(broken), where=where, remedy=_REMEDY_LINE) from None
+            raise _damage(broken, where, is_header=header is None) from None
         seen.add(entry.seq)
         if isinstance(entry, Mark):
             marks.append(entry)
-        elif isinstance(entry, Exchange):
+            continue
+        gaps += _gaps(entry)
+        if shelf is None:
             exchanges.append(entry)
-        elif shelf is not None:
-            shelf.put(entry, begins, len(raw), number)
+        else:
+            shelf.put(glance_at(entry), begins, len(raw), number)
     if header is None:
         raise TraceError(
             "the file is empty, a trace begins with a header line", where=_place(name, 1), remedy=_REMEDY_RECORD
@@ -205,7 +215,31 @@ def _read(recording: Opened, name: str, shelf: Shelf | None, workers: int) -> Tr
     if shelf is not None:
         shelf.sort()
     kept = tuple(sorted(exchanges, key=lambda e: e.seq)) if shelf is None else shelf
-    return Trace(header, kept, tuple(sorted(marks, key=lambda m: m.seq)), name, tuple(warnings))
+    in_order = tuple(sorted(marks, key=lambda m: m.seq))
+    return Trace(header, kept, in_order, name, tuple(warnings), gaps=tuple(sorted(gaps, key=lambda g: g.exchange)))
+
+
+def _damage(broken: BrokenLineError, where: str, *, is_header: bool) -> TraceError:
+    if is_header:
+        return TraceError(f"not a {FORMAT} file: {broken}", where=where, remedy=_REMEDY_RECORD)
+    return TraceError(str(broken), where=where, remedy=_REMEDY_LINE)
+
+
+def _gaps(exchange: Exchange) -> Sequence[Gap]:
+    """What the recorder could not carry or decode of an exchange; nearly always nothing."""
+    request, response = exchange.request, exchange.response
+    answer = None if response is None else response.body
+    if exchange.error == NOT_CARRIED and response is None:
+        line = json.loads(exchange.raw)
+        note = line["error"].get("note") if isinstance(line.get("error"), dict) else None
+        why = note if isinstance(note, str) and note else "the recording does not say why"
+        return [Gap(exchange.seq, request.method, request.path, None, why)]
+    undecoded = [
+        (side, body.undecoded)
+        for side, body in (("request", request.body), ("answer", answer))
+        if body is not None and body.cut and body.undecoded
+    ]
+    return [Gap(exchange.seq, request.method, request.path, side, coding) for side, coding in undecoded]
 
 
 def _pass_blank_lines(stream: IO[bytes], number: int, offset: int) -> tuple[int, int]:

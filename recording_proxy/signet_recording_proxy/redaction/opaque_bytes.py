@@ -6,11 +6,13 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import NamedTuple
 
+from signet_recording_proxy.body import parse_json
 from signet_recording_proxy.content_coding import redo, undo
 
 LIMIT = 2 * 1024 * 1024
 _LAYERS = 3
 _UTF_16_MARKS = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
+_CONTROLS = bytes({*range(0x20), 0x7F} - set(b"\t\r\n"))
 _CODINGS = ("gzip", "zstd", "deflate", "br")
 
 
@@ -20,6 +22,17 @@ class _View(NamedTuple):
     content: bytes
     back: Callable[[bytes], bytes]
     more: bool
+
+
+def is_text(raw: bytes) -> bool:
+    """Whether bytes are text apart from some that are not UTF-8: JSON, or printable for the most part.
+
+    Compressed data is not: a secret that stands legibly in it is found by searching the bytes.
+    """
+    if raw.translate(None, _CONTROLS) != raw:
+        return False
+    text = raw.decode("utf-8", "replace")
+    return 4 * text.count("\ufffd") <= len(text) or parse_json(text)[0]
 
 
 def recoded(raw: bytes, clean: Callable[[bytes], bytes], layers: int = _LAYERS) -> bytes:

@@ -21,10 +21,11 @@ import msgspec
 from msgspec.structs import replace
 
 from signet_conformance.trace import RELEASES, Header, encode
+from signet_recording_proxy.body import undecoded
 from signet_recording_proxy.content_coding import all_installed
 from signet_recording_proxy.redaction import named_values
 from signet_recording_proxy.redaction.known_secrets import KnownSecrets
-from signet_recording_proxy.redaction.opaque_bytes import recoded
+from signet_recording_proxy.redaction.opaque_bytes import is_text, recoded
 from signet_recording_proxy.redaction.secret_names import is_secret_header, is_secret_parameter, mixes
 from signet_recording_proxy.redaction.secret_walk import Cleaner
 from signet_recording_proxy.redaction.suspects import Suspects, is_plain, suspects
@@ -264,10 +265,9 @@ class Redactor:
             return body
         if "base64" in body:
             raw = base64.b64decode(body["base64"])
-            if not all_installed():
-                # It may be in a coding that nobody here can undo, and so hold anything.
-                digest = hashlib.sha256(raw).hexdigest()
-                return {"cut": True, "size": len(raw), "sha256": digest, "text": "", "media_type": body["media_type"]}
+            if not all_installed() and not is_text(raw):
+                # It may be in a coding that cannot be undone here, and so hold anything.
+                return undecoded(len(raw), hashlib.sha256(raw).hexdigest(), body["media_type"], "unknown")
             clean = recoded(raw, self._bytes)
             return body if clean == raw else {**body, "base64": base64.b64encode(clean).decode("ascii")}
         text = body["text"]

@@ -12,7 +12,7 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from signet_recording_proxy.redaction.opaque_bytes import LIMIT, recoded
+from signet_recording_proxy.redaction.opaque_bytes import LIMIT, is_text, recoded
 
 CODERS: list[tuple[Callable[[bytes], bytes], Callable[[bytes], bytes]]] = [
     (gzip.compress, gzip.decompress),
@@ -62,3 +62,22 @@ def test_what_nobody_looked_at_is_left_out() -> None:
     """Behind the limit a secret would not be seen, so what a coding holds there is not kept."""
     kept = recoded(gzip.compress(b"\1" * LIMIT + b"a secret"), without_secret)
     assert gzip.decompress(kept) == b"\1" * LIMIT
+
+
+@pytest.mark.parametrize(
+    "sent", [b'{"prompt":"caf\xe9"}', b'["\xe9\xe8\xff\xfe\xe0"]', b"a caf\xe9 in no JSON", b'{"broken":"caf\xe9"']
+)
+def test_text_with_a_byte_that_is_not_utf_8_is_text(sent: bytes) -> None:
+    """JSON with any number of them, and running text with few."""
+    assert is_text(sent)
+
+
+WORDS = st.text("abcdefghijklmnopqrstuvwxyzABCXYZ0123456789-_", min_size=8, max_size=120)
+
+
+@given(WORDS, st.sampled_from(["{}", '{{"token":"{}"}}', "password={}"]), st.integers(0, 11))
+def test_what_is_compressed_is_not_text(secret: str, around: str, quality: int) -> None:
+    """Unless its secret stands there legibly, where a search of the bytes finds it."""
+    sent = around.format(secret).encode()
+    for coded in (brotli.compress(sent, quality=quality), zstandard.compress(sent), zlib.compress(sent)):
+        assert secret.encode() in coded or not is_text(coded)

@@ -13,6 +13,7 @@ from collections.abc import Coroutine
 from typing import Any, cast
 
 from signet_conformance.errors import KitError
+from signet_conformance.trace.model import NOT_CARRIED
 from signet_recording_proxy.client import Client
 from signet_recording_proxy.engines.lean.daemon_connection import DaemonConnection
 from signet_recording_proxy.engines.lean.messages import RequestReader
@@ -137,7 +138,7 @@ class ClientConnection(asyncio.Protocol):
         """A bug: say so, without what was carried, and give this connection up."""
         self.listener.report(KitError(f"an exchange could not be carried: {type(bug).__name__} in the lean engine"))
         if self._turn is not None:
-            self._turn.give_up("upstream_reset", "the recorder could not carry this exchange")
+            self._turn.give_up(NOT_CARRIED, "the recorder failed")
         self.reset()
 
     # ---- what the listener asks for

@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Coroutine
 from typing import Any, Protocol
 
+from signet_conformance.trace.model import NOT_CARRIED
 from signet_recording_proxy.client import Client
 from signet_recording_proxy.engines.lean import wire
 from signet_recording_proxy.engines.lean.answer_way import AnswerWay
@@ -127,7 +128,7 @@ class Turn:
 
     def _refuse(self, complaint: Complaint) -> None:
         begun = self._answer_way is not None
-        self.give_up("upstream_reset", f"the recorder could not carry this request: {complaint.reason}")
+        self.give_up(NOT_CARRIED, complaint.reason)
         if begun:
             self.client.reset()
             return

@@ -29,6 +29,7 @@ from mitmproxy.proxy.server_hooks import ServerConnectionHookData
 from mitmproxy.tls import TlsData
 
 from signet_conformance.errors import KitError
+from signet_conformance.trace.model import NOT_CARRIED
 from signet_recording_proxy.client import Client
 from signet_recording_proxy.engines.mitmproxy.fault_answers import add_members, made_up
 from signet_recording_proxy.engines.mitmproxy.http_layers import RecordedLayer
@@ -272,7 +273,7 @@ class ClientConnection(LiveConnectionHandler):
             timed_out = f"Errno {errno.ETIMEDOUT}]" in self._connect_error or "timed out" in self._connect_error
             self._recorder.finish(exchange, "upstream_timeout" if timed_out else "upstream_refused")
         elif flow.server_conn.timestamp_start is None:
-            self._recorder.finish(exchange, "upstream_reset", note="the recorder could not carry this request")
+            self._recorder.finish(exchange, NOT_CARRIED, note="mitmproxy could not carry it")
         else:
             where = "in the middle of its answer" if begun else "before it answered"
             self._recorder.finish(exchange, "upstream_reset", note=f"the daemon closed the connection {where}")

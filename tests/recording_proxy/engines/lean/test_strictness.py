@@ -137,9 +137,11 @@ def test_a_refusal_is_answered_and_recorded(recorder: RecorderProcess, upstream:
         heard = read_until_closed(client)
     assert heard.startswith(b"HTTP/1.1 400 Bad Request\r\n")
     assert heard.count(b"HTTP/1.1") == 1
-    (exchange,) = recorder.trace().exchanges
-    assert (exchange.request.path, exchange.response, exchange.error) == ("/x", None, "upstream_reset")
-    assert b"could not carry this request: Transfer-Encoding" in exchange.raw
+    trace = recorder.trace()
+    (exchange,), (gap,) = trace.exchanges, trace.gaps
+    assert (exchange.request.path, exchange.response, exchange.error) == ("/x", None, "not_carried")
+    assert (gap.exchange, gap.method, gap.path, gap.side) == (1, "POST", "/x", None)
+    assert gap.why.startswith("Transfer-Encoding")
     assert upstream.calls == []
 
 
@@ -255,7 +257,7 @@ def test_an_upgrade_is_refused_by_name(
     assert heard.startswith(b"HTTP/1.1 501")
     assert b"an upgrade to " + named + b", which --engine mitmproxy carries" in heard
     (exchange,) = recorder.trace().exchanges
-    assert (exchange.response, exchange.error) == (None, "upstream_reset")
+    assert (exchange.response, exchange.error) == (None, "not_carried")
     assert upstream.calls == []
 
 
