@@ -10,6 +10,7 @@ from signet_conformance.facts import Call, Recording
 from signet_conformance.finding import Finding, Side, Verdict
 from signet_conformance.rules.outcome import undecided
 from signet_conformance.trace.marks import FaultMark, StepMark
+from signet_conformance.trace.model import NOT_CARRIED
 
 
 def breach(
@@ -90,4 +91,4 @@ def interrupted(recording: Recording, earlier: Call, later: Call) -> bool:
 
 
 def _is_lost(call: Call) -> bool:
-    return call.error not in (None, "client_closed") or (call.status is not None and call.status >= 500)
+    return call.error not in (None, "client_closed", NOT_CARRIED) or (call.status is not None and call.status >= 500)

@@ -221,7 +221,7 @@ def repeated_save_keeps_its_key(recording: Recording) -> Iterator[Outcome]:
 
 def memory_id_is_a_segment(recording: Recording) -> Iterator[Outcome]:
     """The id of a memory is one encoded segment of the path, and not a reserved word."""
-    for call in recording.calls:
+    for call in recording.requests:
         if call.method not in ("GET", "PATCH", "DELETE") or not call.path.startswith("/api/memory/"):
             continue
         if call.served and call.operation not in (GET, PATCH, DELETE):
