@@ -122,6 +122,13 @@ def tutorials(session: nox.Session) -> None:
 
 
 @nox.session
+def examples(session: nox.Session) -> None:
+    """The examples, and what `init` writes, under seeds 1 to 10 with 60 generated sessions: nothing may be breached."""
+    session.install("-e", ".[dev]")
+    session.run("pytest", "tests/examples", *session.posargs, env={"SIGNET_EXAMPLES": "1"})
+
+
+@nox.session
 def releases(session: nox.Session) -> None:
     """A whole scripted run of the reference, which fails nothing, against the embedded daemon of every release."""
     session.install("-e", ".")

@@ -9,7 +9,7 @@ const { SIGNET_DAEMON_URL, SIGNET_AGENT_ID = "default", SIGNET_BYPASS, SIGNET_TO
 const silent = SIGNET_BYPASS === "1";
 /** The status of the last answer; "away" when nothing listened. */
 let status;
-/** Ends that found nobody listening. */
+/** Sessions whose end is still to be told. */
 const owed = [];
 
 /** What a harness calls: open a session, submit a prompt before the model's turn, close the session. */
@@ -31,18 +31,19 @@ export async function prompt(session, userMessage) {
 }
 
 export async function close(session) {
-  if (session.known) {
-    owed.push([session, session.turns.join("\n")]);
-    await endOwed();
-  }
-  Object.assign(session, { open: false, turns: [] });
+  session.open = false;
+  if (session.known && !owed.includes(session)) owed.push(session);
+  await flush();
 }
 
-async function endOwed() {
+/** Tell the ends that found nothing listening; call it when the harness quits, too. */
+export async function flush() {
   while (owed.length > 0) {
-    const [session, transcript] = owed[0];
+    const [session] = owed;
+    const transcript = session.turns.join("\n");
     await call("session-end", session, END_MS, { cwd: session.project, transcript, reason: "exit" });
     if (status === "away") return;
+    Object.assign(session, { known: false, turns: [] });
     owed.shift();
   }
 }
@@ -50,7 +51,7 @@ async function endOwed() {
 async function start(session) {
   if (session.refused) return;
   const healthy = !silent && (await ask("GET", "/health", undefined, START_MS)) !== null;
-  if (healthy) await endOwed();
+  if (healthy) await flush();
   // Once a start was sent the daemon may know the session, whatever came back.
   session.known ||= healthy;
   const said = healthy ? await call("session-start", session, START_MS, { project: session.project }) : {};

@@ -2,7 +2,7 @@
 
 import { createInterface } from "node:readline";
 
-import { close, open, prompt, reopen } from "./connector.mjs";
+import { close, flush, open, prompt, reopen } from "./connector.mjs";
 
 const about = { protocol: "signet-driver/1", steps: ["start", "prompt", "end", "resume"] };
 const sessions = new Map();
@@ -38,6 +38,7 @@ for await (const line of { [Symbol.asyncIterator]: () => lines }) {
   const { id, op, step } = JSON.parse(line);
   const began = performance.now();
   try {
+    if (op === "flush") await flush();
     const result = op === "step" ? await perform(step) : about;
     write({ id, ok: true, ms: performance.now() - began, result });
   } catch (error) {

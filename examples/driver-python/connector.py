@@ -19,7 +19,7 @@ class Connector:
         self.agent = os.environ.get("SIGNET_AGENT_ID", "default")
         self.silent = os.environ.get("SIGNET_BYPASS") == "1"
         self.status = None  # of the last answer; "away" when nothing listened
-        self.owed = []  # ends that found nobody listening
+        self.owed = []  # sessions whose end is still to be told
 
     def open(self, project):
         return self.reopen({"key": str(uuid.uuid4()), "project": project, "turns": []})
@@ -40,18 +40,20 @@ class Connector:
         return inject if isinstance(inject, str) else ""
 
     def close(self, session):
-        transcript = "\n".join(session["turns"])
-        if session.get("known"):
-            self.owed.append((session, transcript))
-            self._end_owed()
-        session.update(open=False, turns=[])
+        session["open"] = False
+        if session.get("known") and session not in self.owed:
+            self.owed.append(session)
+        self.flush()
 
-    def _end_owed(self):
+    def flush(self):
+        """Tell the ends that found nothing listening; call it when the harness quits, too."""
         while self.owed:
-            session, transcript = self.owed[0]
+            session = self.owed[0]
+            transcript = "\n".join(session["turns"])
             self._call("session-end", session, END_S, cwd=session["project"], transcript=transcript, reason="exit")
             if self.status == "away":
                 return
+            session.update(known=False, turns=[])
             self.owed.pop(0)
 
     def _open(self, session):
@@ -59,7 +61,7 @@ class Connector:
             return
         healthy = not self.silent and self._ask("GET", "/health", None, START_S) is not None
         if healthy:
-            self._end_owed()
+            self.flush()
         # Once a start was sent the daemon may know the session, whatever came back.
         session["known"] = healthy or session.get("known", False)
         session["open"] = healthy and bool(self._call("session-start", session, START_S, project=session["project"]))

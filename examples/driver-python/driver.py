@@ -42,6 +42,8 @@ for line in iter(sys.stdin.readline, ""):
     try:
         if request["op"] == "step":
             answer["result"] = perform(request["step"])
+        elif request["op"] == "flush":
+            connector.flush()
     except Exception as error:
         traceback.print_exc(limit=4)  # the kit shows the end of standard error
         answer = {"id": request["id"], "ok": False, "error": {"type": type(error).__name__, "message": str(error)}}

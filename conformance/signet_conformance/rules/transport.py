@@ -277,10 +277,14 @@ def _is_asked_for_again(recording: Recording, earlier: Call, call: Call) -> bool
     """Whether the user asked for the same once more. Who searches or saves looks nothing up by its id for that."""
     if of_another_step(recording, earlier, call):
         return not (call.operation == GET and tool_of(recording, call) in ("memory_search", "memory_store"))
-    # A session that a fault kept from being opened is opened at the user's next turn, when the fault is over.
     turn = step_before(recording, call.seq)
-    at_a_turn = turn is not None and turn.step == StepName.PROMPT and earlier.seq < turn.seq
-    return call.operation == START and at_a_turn and earlier.fault == "status" and call.fault is None
+    if turn is None or turn.step != StepName.PROMPT or turn.seq < earlier.seq:
+        return False
+    # A probe has nothing to change, and only by asking at the user's next turn does a connector learn that all is well.
+    if call.operation == HEALTH:
+        return True
+    # A session that a fault kept from being opened is opened at the user's next turn, when the fault is over.
+    return call.operation == START and earlier.fault == "status" and call.fault is None
 
 
 def stops_after_conflict(recording: Recording) -> Iterator[Outcome]:

@@ -27,8 +27,8 @@ export class Connector {
   readonly #agent: string;
   readonly #token: string | undefined;
   readonly #silent: boolean;
-  /** Ends that found nobody listening. */
-  readonly #owed: [Session, string][] = [];
+  /** Sessions whose end is still to be told. */
+  readonly #owed: Session[] = [];
 
   constructor(env: NodeJS.ProcessEnv) {
     this.#daemon = env.SIGNET_DAEMON_URL ?? "http://127.0.0.1:3850";
@@ -49,7 +49,7 @@ export class Connector {
     if (session.refused || this.#silent) return session;
     const health = await this.#ask("GET", "/health", undefined, BOUNDS_MS.start);
     if (health.said === undefined) return session;
-    await this.#endOwed();
+    await this.flush();
     // Once a start was sent the daemon may know the session, whatever came back.
     session.known = true;
     const { status, said } = await this.#call("session-start", session, BOUNDS_MS.start, { project: session.project });
@@ -68,18 +68,17 @@ export class Connector {
   }
 
   async close(session: Session): Promise<void> {
-    if (session.known) {
-      this.#owed.push([session, session.turns.join("\n")]);
-      await this.#endOwed();
-    }
-    Object.assign(session, { open: false, turns: [] });
+    session.open = false;
+    if (session.known && !this.#owed.includes(session)) this.#owed.push(session);
+    await this.flush();
   }
 
-  async #endOwed(): Promise<void> {
-    for (let next = this.#owed[0]; next !== undefined; next = this.#owed[0]) {
-      const [session, transcript] = next;
-      const members = { cwd: session.project, transcript, reason: "exit" };
+  /** Tell the ends that found nothing listening; call it when the harness quits, too. */
+  async flush(): Promise<void> {
+    for (let session = this.#owed[0]; session !== undefined; session = this.#owed[0]) {
+      const members = { cwd: session.project, transcript: session.turns.join("\n"), reason: "exit" };
       if ((await this.#call("session-end", session, BOUNDS_MS.end, members)).status === "away") return;
+      Object.assign(session, { known: false, turns: [] });
       this.#owed.shift();
     }
   }

@@ -14,4 +14,5 @@ await createDriver<Session>({
   },
   resume: (_, session) => connector.begin(session ?? connector.made("/workspace")),
   end: async (_, session) => connector.close(session),
+  flush: () => connector.flush(),
 });

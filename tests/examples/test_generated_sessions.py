@@ -1,0 +1,124 @@
+"""The examples, and what `init` writes, breach nothing in generated sessions: people copy them.
+
+CI tries a few seeds; `nox -s examples` tries seeds 1 to 10.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support import warm
+
+ROOT = Path(__file__).parents[2]
+EXAMPLES = ROOT / "examples"
+SEEDS = range(1, 11)
+SESSIONS = 60
+PATIENCE_S = 600.0
+
+# A line of the driver that `init` writes, to the line in its place, or after it, with the connector of an example.
+FILLED_IN = {
+    "driver.py": {
+        '# sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))': (
+            'sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))'
+        ),
+        "# from my_connector import Connector": "from connector import Connector; own = Connector()",
+        '    # session["key"] = the id that the harness gives the session, if it gives one': (
+            "    session.update(at=(at := own.open(step['project'])), key=at['key'])"
+        ),
+        '    return ""': "    return own.prompt(session['at'], step['text'])",
+        '    """FILL IN 4: the model has answered step["reply"], which belongs to the transcript."""': (
+            "    session['at']['turns'] += [f\"User: {step['text']}\", f\"Assistant: {step['reply']}\"]"
+        ),
+        '    """FILL IN 5: end the session as the harness does."""': "    own.close(session['at'])",
+        '    """Wait for what the connector does in the background, if anything: the harness is about to quit."""': (
+            "    own.flush()"
+        ),
+    },
+    "driver.mjs": {
+        '// import { Connector } from "../dist/index.js";': 'import * as own from "../connector.mjs";',
+        "  // session.key = the id that the harness gives the session, if it gives one": (
+            "  session.at = await own.open(step.project); session.key = session.at.key;"
+        ),
+        '  return "";': "  return own.prompt(session.at, step.text);",
+        "async function answered(session, step) {}": (
+            "async function answered({ at }, step) { at.turns.push(`User: ${step.text}`, `Assistant: ${step.reply}`); }"
+        ),
+        "async function end(session, step) {}": "async function end(session) { await own.close(session.at); }",
+        "async function flush() {}": "async function flush() { await own.flush(); }",
+    },
+}
+
+
+def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """Run a command line of the kit in a folder."""
+    return warm.finished([sys.executable, "-m", "signet_conformance.cli", *words], folder, dict(os.environ), PATIENCE_S)
+
+
+def copy(name: str, folder: Path) -> None:
+    """Copy an example into a folder."""
+    shutil.copytree(EXAMPLES / name, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
+
+
+def copy_typescript(name: str, folder: Path) -> None:
+    """Copy the example in TypeScript, to be run from its sources."""
+    copy(name, folder)
+    (folder / "node_modules").mkdir()
+    (folder / "node_modules" / "signet-conformance").symlink_to(ROOT / "conformance" / "npm")
+    settings = folder / "signet-conformance.toml"
+    built = '["node", "--enable-source-maps", "{root}/dist/driver.js"]'
+    assert built in settings.read_text()
+    settings.write_text(settings.read_text().replace(built, '["bun", "{root}/src/driver.ts"]'))
+
+
+def fill_in(name: str, folder: Path) -> None:
+    """Have `init` write a driver beside the connector of an example, and fill it in with that."""
+    copy(name, folder)
+    (folder / "signet-conformance.toml").unlink()
+    (driver,) = folder.glob("driver.*")
+    driver.unlink()
+    if driver.suffix == ".mjs":
+        (folder / "package.json").write_text('{"name": "acme"}')
+    else:
+        (folder / "pyproject.toml").write_text('[project]\nname = "acme"\n')
+    done = run(folder, "init", "--no-run")
+    assert done.returncode == 0, done.stdout + done.stderr
+    written = folder / "conformance" / driver.name
+    lines = written.read_text().splitlines()
+    for line, filled_in in FILLED_IN[driver.name].items():
+        lines[lines.index(line)] = filled_in
+    written.write_text("\n".join(lines))
+    settings = folder / "signet-conformance.toml"
+    settings.write_text(settings.read_text().replace('harness = "acme"', 'harness = "example"'))
+
+
+CASES = {
+    "driver-python": (copy, "driver-python", "example-python", "python3"),
+    "driver-javascript": (copy, "driver-javascript", "example-javascript", "node"),
+    "driver-typescript": (copy_typescript, "driver-typescript", "example-typescript", "bun"),
+    "real-claude-code": (copy, "real-claude-code", "example-claude-code", "node"),
+    "init-python": (fill_in, "driver-python", "acme", "python3"),
+    "init-javascript": (fill_in, "driver-javascript", "acme", "node"),
+}
+"""What places it in a folder, from which example; its target, and the program that it needs."""
+IN_CI = {("driver-python", 2), ("driver-javascript", 1), ("init-python", 1)}
+TRIED = [(case, seed) for case in CASES for seed in SEEDS if "SIGNET_EXAMPLES" in os.environ or (case, seed) in IN_CI]
+
+
+@pytest.mark.parametrize(("case", "seed"), TRIED)
+def test_no_session_breaches_anything(case: str, seed: int, tmp_path: Path) -> None:
+    """No FAIL, no WARN and no ERROR in the scripted scenarios and the generated sessions of a seed."""
+    place, example, target, program = CASES[case]
+    if shutil.which(program) is None:
+        pytest.skip(f"{program} is not on PATH")
+    place(example, tmp_path)
+    done = run(tmp_path, "run", target, f"--seed={seed}", f"--scenarios={SESSIONS}", "--json")
+    assert done.returncode == 0, done.stdout + done.stderr
+    verdicts = {name: judgement["verdict"] for name, judgement in json.loads(done.stdout)["together"].items()}
+    assert {name: verdict for name, verdict in verdicts.items() if verdict in ("FAIL", "WARN", "ERROR")} == {}
