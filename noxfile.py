@@ -76,7 +76,7 @@ def extras(session: nox.Session) -> None:
 def vendor_packages(session: nox.Session, release: str) -> None:
     """Scripted model, providers and whole turns with the oldest and newest packages; `tests` has those in between."""
     model_tests = (f"{MODEL_TESTS}/test_vendor_{name}.py" for name in ("packages", "types"))
-    whole = (f"{HARNESS_TESTS}/{name}.py" for name in ("test_vendor_turns", "headless/test_vendors"))
+    whole = (f"{HARNESS_TESTS}/{name}.py" for name in ("session/test_vendor_turns", "run/test_vendors"))
     with_packages(session, VENDORS[release], *model_tests, f"{HARNESS_TESTS}/providers", *whole)
 
 

@@ -31,12 +31,12 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from signet_reference_harness.config import HarnessConfig
-from signet_reference_harness.host import SessionHost
 from signet_reference_harness.messages import ToolCall
 from signet_reference_harness.providers import Provider, registry, settings
 from signet_reference_harness.providers.completion import CompletionChunk, CompletionResult, StopReason
 from signet_reference_harness.providers.scripted import ScriptedProvider
-from signet_reference_harness.turn import TurnListener
+from signet_reference_harness.session.host import SessionHost
+from signet_reference_harness.session.turn import TurnListener
 
 PROVIDERS: Final = {
     "anthropic": ("anthropic", "anthropic-messages", ""),

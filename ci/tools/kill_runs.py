@@ -26,12 +26,12 @@ from statistics import mean
 from typing import Any, Final
 
 from bench_harness import running
-from tests.reference_harness.headless.killed import DEPLOYED, PAUSE_VARIABLE, REPLY, STEPS, perform_and_exit
+from tests.reference_harness.run.killed import DEPLOYED, PAUSE_VARIABLE, REPLY, STEPS, perform_and_exit
 
 from signet_conformance import trace
 from signet_conformance.engine import judge
-from signet_reference_harness.headless.run_journal import UNKNOWN
-from signet_reference_harness.headless.session_file import read_session
+from signet_reference_harness.run.run_journal import UNKNOWN
+from signet_reference_harness.run.session_file import read_session
 
 PAUSE_S: Final = 0.02
 LEFT: Final = 10

@@ -1,6 +1,6 @@
 """The harness's own errors: each is raised for input that is wrong before any request is made.
 
-What the daemon does never raises: it comes back as a :class:`~signet_reference_harness.reply.Reply`.
+What the daemon does never raises: it comes back as a :class:`~signet_reference_harness.daemon_client.reply.Reply`.
 """
 
 from __future__ import annotations

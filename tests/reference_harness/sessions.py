@@ -6,11 +6,11 @@ import json
 from typing import Any
 
 from signet_conformance.contracts import StreamingProvider as Stream
-from signet_reference_harness.host import SessionHost
 from signet_reference_harness.providers.completion import CompletionResult
 from signet_reference_harness.providers.scripted import ScriptedProvider
 from signet_reference_harness.session import Session
-from signet_reference_harness.turn import TurnResult
+from signet_reference_harness.session.host import SessionHost
+from signet_reference_harness.session.turn import TurnResult
 
 __all__ = ["AGENT", "IDENTITY", "PATIENT", "PROJECT", "Stream", "say", "session_of", "turns"]
 

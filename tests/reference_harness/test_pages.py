@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from signet_reference_harness.host import SessionHost
+from signet_reference_harness.session.host import SessionHost
 from signet_reference_harness.tools.registry import ToolRegistry
 
 from .recording_daemon import START, Answer, RecordingDaemon

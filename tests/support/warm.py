@@ -38,7 +38,7 @@ _CLI: Final = (
 )
 _HARNESS: Final = (
     "signet_reference_harness.cli.llm",
-    "signet_reference_harness.llm_server.app",
+    "signet_reference_harness.llm_server",
     "signet_reference_harness.local_server",
 )
 PROGRAMS: Final = {"pytest": _PYTEST, "signet_conformance.cli": _CLI, "signet_reference_harness.cli": _HARNESS}

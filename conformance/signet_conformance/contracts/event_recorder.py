@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from signet_reference_harness.events import Event, Publisher
 from signet_reference_harness.messages import Message
+from signet_reference_harness.session.events import Event
+from signet_reference_harness.session.watching import Publisher
 
 
 class EventRecorder(Publisher):

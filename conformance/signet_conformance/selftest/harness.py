@@ -22,8 +22,8 @@ from signet_conformance.selftest.mutants import NOTHING, Change, mutant
 from signet_conformance.selftest.transport import Chain, MutatingTransport
 from signet_conformance.selftest.variants import variant
 from signet_reference_harness import driver
-from signet_reference_harness.host import Models
 from signet_reference_harness.providers.scripted import ScriptedProvider
+from signet_reference_harness.session.host import Models
 
 PLANTED_VARIABLE = "SIGNET_SELFTEST_PLANTED"
 """Holds the value of a secret, for the mutant that tells one."""

@@ -16,6 +16,15 @@ from rich.console import Console
 
 from signet_reference_harness.bench import figures
 from signet_reference_harness.bench.answering import Answerer, judge_at
+from signet_reference_harness.bench.baselines import BASELINES, Baseline
+from signet_reference_harness.bench.daemons import (
+    EMBEDDED,
+    CommandedDaemon,
+    DaemonOptions,
+    EmbeddedDaemon,
+    RunningDaemon,
+    health_of,
+)
 from signet_reference_harness.bench.pairs import pairs_of, pairs_text
 from signet_reference_harness.bench.performing import Subject
 from signet_reference_harness.bench.places import Database
@@ -24,15 +33,6 @@ from signet_reference_harness.bench.records import BenchFailureError
 from signet_reference_harness.bench.result import RESULT, write_text
 from signet_reference_harness.bench.running import Plan, run, run_id
 from signet_reference_harness.bench.shown import show
-from signet_reference_harness.bench.subjects.baselines import BASELINES, Baseline
-from signet_reference_harness.bench.subjects.daemons import (
-    EMBEDDED,
-    CommandedDaemon,
-    DaemonOptions,
-    EmbeddedDaemon,
-    RunningDaemon,
-    health_of,
-)
 from signet_reference_harness.bench.suite import Suite
 from signet_reference_harness.config import HarnessConfig
 from signet_reference_harness.errors import ConfigError, printable

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from signet_reference_harness.errors import HarnessError
-from signet_reference_harness.events import Event, RunFinished
+from signet_reference_harness.session.events import Event, RunFinished
 from signet_reference_harness.tools import ToolResult
 
 

@@ -10,11 +10,12 @@ from typing import Final
 
 from signet_reference_harness.channels import AgentOutput, Channel, ChannelClosedError, UserTurn, refusal_of
 from signet_reference_harness.errors import HarnessError
-from signet_reference_harness.events import Event, RunFinished, Text, ToolCalled, ToolReturned, watch
 from signet_reference_harness.messages import Message
 from signet_reference_harness.session import Session
+from signet_reference_harness.session.events import Event, RunFinished, Text, ToolCalled, ToolReturned
+from signet_reference_harness.session.turn import TurnListener, TurnResult
+from signet_reference_harness.session.watching import watch
 from signet_reference_harness.tools import ToolResult
-from signet_reference_harness.turn import TurnListener, TurnResult
 
 MOST_WAITING: Final = 64
 """Turns that may wait while one is answered; the next is refused."""

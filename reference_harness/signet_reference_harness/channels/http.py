@@ -27,8 +27,8 @@ from starlette.types import ASGIApp
 from signet_reference_harness.channels import AgentOutput, Attachment, UserTurn, refusal_of
 from signet_reference_harness.channels.closing import Closing
 from signet_reference_harness.documents import DocumentError, Part, parse_document
-from signet_reference_harness.events import as_json
 from signet_reference_harness.local_server import body_within, foreign
+from signet_reference_harness.session.events import as_json
 from signet_reference_harness.tools import ToolResult
 
 LARGEST_BODY: Final = 4 * 1024 * 1024

@@ -1,1 +1,262 @@
-"""A conversation with a person: `signet-harness chat`, over whichever channel it is held."""
+"""`signet-harness chat`, from its options to its exit status: whatever ends it, the session is ended at the daemon."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import secrets
+import shutil
+import signal
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from signet_reference_harness.channels.conversing import Conversing
+from signet_reference_harness.channels.face import Face, Status
+from signet_reference_harness.channels.plain import PlainFace
+from signet_reference_harness.chat.chat_session import ChatSession
+from signet_reference_harness.chat.commands import COMMANDS, Commands, is_at_once
+from signet_reference_harness.config import bare_token
+from signet_reference_harness.daemon_client.reply import FailureClass
+from signet_reference_harness.errors import ConfigError, HarnessError
+from signet_reference_harness.mcp_servers import Servers, start_for
+from signet_reference_harness.providers import Provider
+from signet_reference_harness.run import RESEARCH
+from signet_reference_harness.run.inputs import Folders, Options
+from signet_reference_harness.run.open_sessions import end_abandoned
+from signet_reference_harness.run.plan import Plan
+from signet_reference_harness.session.host import SessionHost
+
+INVALID: Final = 2
+ENDING_SIGNALS: Final = (signal.SIGTERM, signal.SIGHUP)
+HISTORY: Final = "chat-history"
+TOKEN_VARIABLE: Final = "SIGNET_HARNESS_CHAT_TOKEN"  # noqa: S105 - the name of one
+CLOSING_S: Final = 0.5
+"""How long the answers to the last requests may take once the conversation is over."""
+Tell = Callable[[str, str | None], Any]
+
+
+def perform(options: Options, tell: Tell, *, plain: bool = False, listen: int | None = None) -> int:
+    """Hold the chat; returns the exit status. `tell` shows a person what went wrong, and what to do about it.
+
+    With `listen` the chat is held over HTTP, at that port of this machine; 0 is a free one.
+    """
+    if sys.stdin is None or sys.stdout is None or sys.stderr is None:
+        tell("a standard stream is closed", "leave standard input, output and error open, or let them be /dev/null")
+        return INVALID
+    chat = _Chat(options, plain=plain or not _is_screen(os.environ), listen=listen)
+    try:
+        folders = Folders.read(options, os.environ)
+        plan = Plan.read(options, os.environ, folders)
+        asyncio.run(chat.hold(plan))
+    except HarnessError as failure:
+        tell(failure.message, failure.remedy)
+        return INVALID
+    return 0 if chat.signal is None else 128 + chat.signal
+
+
+class _Chat:
+    """One chat: a face, the session that it is in, and its commands."""
+
+    def __init__(self, options: Options, *, plain: bool, listen: int | None) -> None:
+        self._options = options
+        self._plain = plain
+        self._listen = listen
+        self.signal: int | None = None
+        """The signal that ended it."""
+        self._close: Callable[[], object] = lambda: None
+        self._interrupt: Callable[[], bool] = lambda: False
+        """Stops the answer that is being made; False when none is."""
+
+    async def hold(self, plan: Plan) -> None:
+        """Talk until the channel closes, or a signal comes. Raises HarnessError when it cannot be begun."""
+        with self._heeding_signals():
+            await self._hold(plan)
+
+    async def _hold(self, plan: Plan) -> None:
+        servers = Servers()
+        host = SessionHost(
+            plan.config,
+            plan.tools,
+            research=RESEARCH,
+            sources=[servers],
+            workspace=plan.workspace,
+            context_budget=self._options.context_budget,
+        )
+        key = plan.settings.key
+        opened = ChatSession(
+            host,
+            plan.provider,
+            plan.folders,
+            str if key is None else key.hide_in,
+            max_rounds=self._options.max_rounds,
+        )
+        beginning = asyncio.current_task()
+        assert beginning is not None  # noqa: S101 - this runs in a task
+        self._close = beginning.cancel
+        try:
+            offline = (await host.client.health()).failure is FailureClass.OFFLINE
+            if not offline:
+                await end_abandoned(host.client, plan.folders.open_sessions, plan.identity.key)
+            await start_for(servers, plan.mcp, host.client, plan.identity)
+            await opened.take_up(plan.identity, plan.stored)
+            if self._listen is not None:
+                await _serve(opened, self._listen)
+                return
+            await self._talk(plan, opened, host.client.config.origin if offline else None)
+        except asyncio.CancelledError:
+            if self.signal is None:
+                raise
+        finally:
+            self._close = lambda: None
+            async with contextlib.AsyncExitStack() as stack:
+                # From the last to the first, each whatever becomes of the others.
+                stack.push_async_callback(_close_provider, plan.provider)
+                stack.push_async_callback(servers.aclose)
+                stack.push_async_callback(host.aclose)
+                stack.push_async_callback(opened.end)
+
+    async def _talk(self, plan: Plan, opened: ChatSession, missing: str | None) -> None:
+        """The conversation; `missing` is where no daemon answered."""
+
+        def status() -> Status:
+            session = opened.session
+            return Status(
+                agent=session.identity.agent,
+                session=session.identity.key,
+                model=plan.settings.model or plan.settings.provider,
+                input_tokens=opened.usage.input_tokens,
+                output_tokens=opened.usage.output_tokens,
+                context=session.context_tokens,
+            )
+
+        face = self._face(plan.folders.state, status)
+        commands = Commands(face, opened, plan.workspace, plan.folders.project)
+
+        conversing = Conversing(
+            face,
+            lambda: opened.session,
+            commands.take_turn,
+            command=commands.carry_out,
+            at_once=is_at_once,
+            taken=face.said,
+        )
+        self._greet(face, commands, plan, missing)
+        self._connect(face, conversing)
+        self._close, self._interrupt = face.close, conversing.interrupt
+        talking = asyncio.create_task(conversing.run())
+        talking.add_done_callback(lambda _task: face.close())
+        try:
+            await face.run()
+        finally:
+            face.close()
+            await talking
+
+    def _greet(self, face: Face, commands: Commands, plan: Plan, missing: str | None) -> None:
+        if not self._plain:
+            face.note(f"Signet chat in {plan.folders.project}. /help says what can be typed, /quit ends the chat.")
+        if missing is not None:
+            face.error(f"no daemon answers at {missing}: this chat has no memory; start it, or set SIGNET_DAEMON_URL")
+        else:
+            commands.tell_notes()
+        if plan.stored is not None and not self._plain:
+            commands.tell_resumed()
+
+    def _connect(self, face: Face, conversing: Conversing) -> None:
+        if not self._plain:
+            from signet_reference_harness.channels.screen import Screen
+
+            assert isinstance(face, Screen)  # noqa: S101 - made below
+            face.interrupt, face.waits = conversing.interrupt, lambda: conversing.waiting
+            face.is_busy = lambda: conversing.is_busy
+
+    def _face(self, state: Path, status: Callable[[], Status]) -> Face:
+        if self._plain:
+            return PlainFace(sys.stdin.fileno(), sys.stdout, sys.stderr, prompt=sys.stdin.isatty())
+        try:
+            from prompt_toolkit.data_structures import Size
+            from prompt_toolkit.input import create_input
+            from prompt_toolkit.output.vt100 import Vt100_Output
+
+            from signet_reference_harness.channels.screen import Screen
+        except ImportError:
+            raise ConfigError(
+                "the line editor needs the package 'prompt_toolkit'",
+                remedy="pip install 'signet-conformance[harness]', or signet-harness chat --plain",
+            ) from None
+
+        def size() -> Size:
+            columns, rows = shutil.get_terminal_size()
+            return Size(rows=rows, columns=columns)
+
+        # Not asked where the cursor is: over a slow line the answer would come among what is typed.
+        output = Vt100_Output(sys.stdout, size, term=os.environ.get("TERM"), enable_cpr=False)
+        return Screen(
+            status=status,
+            commands=lambda: {name: each.about for name, each in COMMANDS.items()},
+            history=state / HISTORY,
+            colour=not os.environ.get("NO_COLOR"),
+            terminal=(create_input(sys.stdin), output),
+        )
+
+    @contextlib.contextmanager
+    def _heeding_signals(self) -> Iterator[None]:
+        """While this lasts, SIGTERM and SIGHUP close the chat, and SIGINT stops the answer, or else closes it too."""
+        loop = asyncio.get_running_loop()
+
+        def close(number: int) -> None:
+            self.signal = self.signal or number
+            self._close()
+
+        def stop() -> None:
+            if not self._interrupt():
+                close(signal.SIGINT)
+
+        for number in ENDING_SIGNALS:
+            loop.add_signal_handler(number, close, number)
+        loop.add_signal_handler(signal.SIGINT, stop)
+        try:
+            yield
+        finally:
+            for number in (*ENDING_SIGNALS, signal.SIGINT):
+                loop.remove_signal_handler(number)
+
+
+async def _serve(opened: ChatSession, port: int) -> None:
+    """The conversation over HTTP, until a signal, or until who speaks there closes it."""
+    from signet_reference_harness.channels.http import HttpChannel
+    from signet_reference_harness.local_server import serving
+
+    token = os.environ.get(TOKEN_VARIABLE, "").strip()
+    if not token:
+        token = secrets.token_urlsafe(24)
+        print(f"export {TOKEN_VARIABLE}={token}", file=sys.stderr, flush=True)
+    channel = HttpChannel(bare_token(token, TOKEN_VARIABLE, remedy=f"give {TOKEN_VARIABLE} letters and digits"))
+    conversing = Conversing(channel, lambda: opened.session, opened.turn)
+    channel.interrupt = conversing.interrupt
+    # The server minds the other signals.
+    asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, channel.close)
+    talking = asyncio.create_task(conversing.run())
+    served = asyncio.create_task(serving(channel.app, port))
+    await asyncio.wait([talking, served], return_when=asyncio.FIRST_COMPLETED)
+    channel.close()
+    await talking
+    # The last answers go out.
+    await asyncio.wait([served], timeout=CLOSING_S)
+    if not served.done():
+        served.cancel()
+        await asyncio.wait([served])
+    if not served.cancelled():
+        served.result()
+
+
+async def _close_provider(provider: Provider) -> None:
+    with contextlib.suppress(Exception):  # a stranger's code; what it has answered stays answered
+        await provider.aclose()
+
+
+def _is_screen(environ: Mapping[str, str]) -> bool:
+    """Whether there is a terminal on both sides that can do more than show lines."""
+    return sys.stdin.isatty() and sys.stdout.isatty() and environ.get("TERM", "") not in ("", "dumb", "unknown")

@@ -11,25 +11,25 @@ from pathlib import Path
 from typing import Final
 from uuid import uuid4
 
-from signet_reference_harness.adapter import SkillInvocation
 from signet_reference_harness.channels import UserTurn
-from signet_reference_harness.conversation import Conversation
+from signet_reference_harness.chat.skills import Skill
+from signet_reference_harness.daemon_client.adapter import SkillInvocation
 from signet_reference_harness.errors import ConfigError, HarnessError
-from signet_reference_harness.headless.inputs import Folders
-from signet_reference_harness.headless.kept_lines import SUFFIX
-from signet_reference_harness.headless.open_sessions import OpenMark, OpenSession
-from signet_reference_harness.headless.session_file import SessionFile, Stored, path_of, read_session
-from signet_reference_harness.host import SessionHost
 from signet_reference_harness.identity import SessionIdentity
 from signet_reference_harness.messages import Message, ToolCall
 from signet_reference_harness.providers import Provider
 from signet_reference_harness.providers.completion import CompletionChunk, StopReason, Usage
+from signet_reference_harness.run.inputs import Folders
+from signet_reference_harness.run.kept_lines import SUFFIX
+from signet_reference_harness.run.open_sessions import OpenMark, OpenSession
+from signet_reference_harness.run.session_file import SessionFile, Stored, path_of, read_session
 from signet_reference_harness.session import Session
-from signet_reference_harness.skills import Skill
+from signet_reference_harness.session.conversation import Conversation
+from signet_reference_harness.session.host import SessionHost
+from signet_reference_harness.session.turn import TurnListener, TurnResult, added
+from signet_reference_harness.session.uninterrupted import uninterrupted
 from signet_reference_harness.tools import ToolResult
 from signet_reference_harness.tools.bounds import ResultFolder
-from signet_reference_harness.turn import TurnListener, TurnResult, added
-from signet_reference_harness.uninterrupted import uninterrupted
 
 MOST_LISTED: Final = 20
 """Sessions that are offered to be gone on with."""

@@ -11,12 +11,12 @@ from typing import Any, Final
 from uuid import uuid4
 
 from signet_reference_harness.channels import UserTurn
-from signet_reference_harness.channels.terminal.face import Face
+from signet_reference_harness.channels.face import Face
 from signet_reference_harness.chat.chat_session import ChatSession, Known
+from signet_reference_harness.chat.skills import Skill, skills
 from signet_reference_harness.errors import HarnessError
 from signet_reference_harness.identity import SessionIdentity
-from signet_reference_harness.skills import Skill, skills
-from signet_reference_harness.turn import TurnListener, TurnResult
+from signet_reference_harness.session.turn import TurnListener, TurnResult
 
 MEMORIES: Final = 10
 """Memories that are listed, or searched for."""

@@ -38,8 +38,8 @@ def command(
 ) -> None:
     """Serve until a signal, or the end of standard input."""
     from signet_reference_harness.config import HarnessConfig
+    from signet_reference_harness.daemon_client.routing import routing_table
     from signet_reference_harness.identity import refuse_harness_as_agent
-    from signet_reference_harness.routing import routing_table
 
     config = HarnessConfig.from_environment(os.environ)
     config = replace(
@@ -50,9 +50,9 @@ def command(
 
 
 async def _served(config: Any, routing: Any, port: int, host: str, *, until_stdin_closes: bool) -> None:
-    from signet_reference_harness.adapter_server import RuntimeAdapterServer
+    from signet_reference_harness.adapter import SessionAdapter
+    from signet_reference_harness.adapter.server import RuntimeAdapterServer
     from signet_reference_harness.local_server import is_loopback, serving
-    from signet_reference_harness.session_adapter import SessionAdapter
 
     async with SessionAdapter(config, routing=routing) as adapter:
         app = RuntimeAdapterServer(adapter, config.agent, any_host=not is_loopback(host))

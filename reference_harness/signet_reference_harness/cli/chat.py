@@ -35,8 +35,8 @@ SIGHUP, SIGINT or SIGTERM. The session is ended at the daemon in each of these c
 @provider_options
 def command(*, plain: bool, listen: int | None, **given: Any) -> int:
     """Hold the chat."""
-    from signet_reference_harness.chat.program import perform
+    from signet_reference_harness.chat import perform
     from signet_reference_harness.cli import told
-    from signet_reference_harness.headless.inputs import Options
+    from signet_reference_harness.run.inputs import Options
 
     return perform(Options(**given), told, plain=plain, listen=listen)

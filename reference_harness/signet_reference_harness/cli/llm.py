@@ -28,7 +28,7 @@ Add turns while it plays: curl -d '{"turns": [{"content": "Hello."}]}' URL/turns
 def command(script: Path | None, port: int, *, until_stdin_closes: bool) -> None:
     """Serve until a signal, or the end of standard input."""
     from signet_reference_harness.documents import read_document
-    from signet_reference_harness.llm_server.app import ScriptedModelApp
+    from signet_reference_harness.llm_server import ScriptedModelApp
     from signet_reference_harness.llm_server.script import Script
     from signet_reference_harness.local_server import serve
 

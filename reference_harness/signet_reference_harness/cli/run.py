@@ -48,7 +48,7 @@ def command(**given: Any) -> int:
     """Do the task; the exit status is that of its summary."""
     # Imported when there is a task: help and usage need no SDK.
     from signet_reference_harness.cli import told
-    from signet_reference_harness.headless.inputs import Options
-    from signet_reference_harness.headless.task import perform
+    from signet_reference_harness.run import perform
+    from signet_reference_harness.run.inputs import Options
 
     return perform(Options(**given), told)

@@ -10,9 +10,9 @@ from typing import Any, ClassVar, Final
 from urllib.parse import urlsplit
 from urllib.request import getproxies
 
+from signet_reference_harness.daemon_client.plain_http import PlainTransport
 from signet_reference_harness.errors import ConfigError
 from signet_reference_harness.messages import Message, ToolDefinition
-from signet_reference_harness.plain_http import PlainTransport
 from signet_reference_harness.providers.answer import Answer
 from signet_reference_harness.providers.calls import Caller
 from signet_reference_harness.providers.completion import CompletionChunk, CompletionOptions, CompletionResult

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from signet_reference_harness.client import AdapterClient
+from signet_reference_harness.daemon_client import AdapterClient
+from signet_reference_harness.daemon_client.reply import Reply
 from signet_reference_harness.identity import SessionIdentity
 from signet_reference_harness.messages import ToolDefinition
-from signet_reference_harness.reply import Reply
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

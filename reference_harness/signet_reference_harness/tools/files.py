@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from signet_reference_harness.confined import ConfinedFolder
 from signet_reference_harness.errors import ConfinementError, ToolInputError
 from signet_reference_harness.tools import ToolContext
+from signet_reference_harness.tools.confined import ConfinedFolder
 
 MOST_READ: Final = 48 * 1024
 """Bytes of a file in one answer; the rest is read on by offset."""

@@ -12,10 +12,10 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
 
-from signet_reference_harness.client import AdapterClient
+from signet_reference_harness.daemon_client import AdapterClient
+from signet_reference_harness.daemon_client.reply import FailureClass, Reply
 from signet_reference_harness.errors import ToolInputError
 from signet_reference_harness.identity import SessionIdentity
-from signet_reference_harness.reply import FailureClass, Reply
 from signet_reference_harness.tools.arguments import are_strings, integer, text, typed
 
 DEFAULT_RECALL: Final = 10

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from signet_reference_harness.client import AdapterClient
+from signet_reference_harness.daemon_client import AdapterClient
 from signet_reference_harness.errors import ConfigError, HarnessError, ToolFailedError
 from signet_reference_harness.identity import SessionIdentity
 from signet_reference_harness.messages import ToolDefinition

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from signet_reference_harness.client import AdapterClient
+from signet_reference_harness.daemon_client import AdapterClient
+from signet_reference_harness.daemon_client.reply import Reply
+from signet_reference_harness.daemon_client.secret_jobs import JOB_ID
 from signet_reference_harness.errors import ToolInputError
 from signet_reference_harness.identity import SessionIdentity
-from signet_reference_harness.reply import Reply
-from signet_reference_harness.secret_jobs import JOB_ID
 from signet_reference_harness.tools.arguments import integer, text
 
 DEFAULT_JOB_MS: Final = 300_000

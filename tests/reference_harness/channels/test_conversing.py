@@ -8,12 +8,12 @@ from typing import Any
 
 from signet_reference_harness.channels import Attachment, UserTurn
 from signet_reference_harness.channels.conversing import MOST_WAITING, Conversing
-from signet_reference_harness.host import SessionHost
 from signet_reference_harness.messages import ToolCall
 from signet_reference_harness.providers import Provider
 from signet_reference_harness.providers.completion import CompletionChunk, CompletionResult, StopReason
 from signet_reference_harness.providers.scripted import ScriptedProvider
 from signet_reference_harness.session import Session
+from signet_reference_harness.session.host import SessionHost
 from tests.reference_harness.recording_daemon import END, PROMPT, RecordingDaemon
 from tests.reference_harness.sessions import Stream, session_of, turns
 

@@ -12,7 +12,7 @@ import pytest
 
 from signet_reference_harness.channels import AgentOutput, ChannelClosedError
 from signet_reference_harness.channels.http import HELD, HttpChannel
-from signet_reference_harness.events import Text
+from signet_reference_harness.session.events import Text
 from signet_reference_harness.tools import ToolResult
 
 TOKEN = {"authorization": "Bearer t0ken"}

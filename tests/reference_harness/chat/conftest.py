@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.reference_harness.headless.conftest import project, scripted_model, serve
 from tests.reference_harness.llm_server.served import Served
+from tests.reference_harness.run.conftest import project, scripted_model, serve
 from tests.support.pseudo_terminal import PseudoTerminal
 
 __all__ = ["project", "scripted_model", "serve"]

@@ -16,17 +16,16 @@ import pytest
 import uvicorn
 
 from signet_reference_harness import reminders
-from signet_reference_harness.host import SessionHost
-from signet_reference_harness.mcp_servers import transports
-from signet_reference_harness.mcp_servers.servers import Servers
+from signet_reference_harness.mcp_servers import Servers, transports
 from signet_reference_harness.mcp_servers.settings import Named, ServerSettings
 from signet_reference_harness.messages import Message, ToolCall
 from signet_reference_harness.providers.completion import CompletionResult, StopReason
 from signet_reference_harness.providers.scripted import ScriptedProvider
 from signet_reference_harness.providers.secret import Secret
 from signet_reference_harness.session import Session
+from signet_reference_harness.session.host import SessionHost
+from signet_reference_harness.session.turn import TurnListener, TurnResult
 from signet_reference_harness.tools import ToolResult
-from signet_reference_harness.turn import TurnListener, TurnResult
 from tests.reference_harness.sessions import session_of
 
 SECRET = "sesame-opens"

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from signet_reference_harness.daemon_client.reply import Reply
 from signet_reference_harness.errors import ConfigError
 from signet_reference_harness.mcp_servers.settings import Configured, configured, registered
 from signet_reference_harness.providers.agent_file import read_agent_file
-from signet_reference_harness.reply import Reply
 
 HOME = "http://127.0.0.1:3850"
 STDIO = {"transport": "stdio", "command": "npx", "args": ["-y", "x"], "env": {"TOKEN": "sesame-opens"}, "timeoutMs": 5}

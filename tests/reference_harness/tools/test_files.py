@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from signet_reference_harness.host import SessionHost
+from signet_reference_harness.session.host import SessionHost
 from signet_reference_harness.tools import ToolResult
 from signet_reference_harness.tools.bounds import ResultFolder
 from signet_reference_harness.tools.files import FILE_TOOLS, MOST_READ

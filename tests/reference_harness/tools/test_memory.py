@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from signet_reference_harness.host import SessionHost
+from signet_reference_harness.session.host import SessionHost
 from signet_reference_harness.tools import ToolResult
 from tests.reference_harness.recording_daemon import EXEC, FORGET, MODIFY, RECALL, REMEMBER, Answer, RecordingDaemon
 from tests.reference_harness.sessions import AGENT, PROJECT, session_of

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from signet_reference_harness.errors import ConfigError
-from signet_reference_harness.host import SessionHost
 from signet_reference_harness.messages import ToolCall
 from signet_reference_harness.providers.completion import CompletionResult, StopReason
 from signet_reference_harness.providers.scripted import ScriptedProvider
+from signet_reference_harness.session.host import SessionHost
 from signet_reference_harness.tools import ToolContext, ToolResult
 from signet_reference_harness.tools.bounds import TOLD_LIMIT, ResultFolder
 from signet_reference_harness.tools.registry import ToolRegistry

@@ -11,11 +11,11 @@ import pytest
 from signet_conformance.contracts import EventRecorder
 from signet_reference_harness import reminders
 from signet_reference_harness.errors import ToolFailedError
-from signet_reference_harness.host import SessionHost
 from signet_reference_harness.messages import Message, ToolCall, ToolDefinition
 from signet_reference_harness.providers.completion import CompletionOptions, CompletionResult, StopReason
 from signet_reference_harness.providers.scripted import ScriptedProvider
 from signet_reference_harness.session import Session
+from signet_reference_harness.session.host import SessionHost
 from signet_reference_harness.tools import ServedTool
 from tests.reference_harness.sessions import session_of
 

@@ -1,0 +1,235 @@
+"""A runtime adapter for a harness that keeps its own conversations: it may call in any order, at any time.
+
+What the daemon is told follows the contract all the same, by the lifecycle that the reference harness has itself:
+a start that was lost is told before the next prompt, an end that was lost is told again, and nothing twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final, Self
+from uuid import uuid4
+
+import httpx
+
+from signet_reference_harness.config import HarnessConfig, RuntimePath, origin_of
+from signet_reference_harness.daemon_client.adapter import (
+    CompactionCompleteParams,
+    PreCompactionParams,
+    PreCompactionResult,
+    PromptSubmitParams,
+    PromptSubmitResult,
+    RuntimeAdapter,
+    SessionEndParams,
+    SessionStartParams,
+    SessionStartResult,
+)
+from signet_reference_harness.daemon_client.reply import Reply, held_back
+from signet_reference_harness.daemon_client.routing import RoutingTable
+from signet_reference_harness.identity import SessionIdentity, refuse_harness_as_agent
+from signet_reference_harness.session import Session
+from signet_reference_harness.session.conversation import TRANSCRIPT_LIMIT, Conversation
+from signet_reference_harness.session.host import SessionHost
+
+ENDED_KEPT: Final = 1_000
+"""How many sessions that are over are remembered: one that is resumed after that is begun as a new one."""
+
+
+def create_adapter(
+    harness: str,
+    daemon_url: str | None = None,
+    *,
+    agent: str | None = None,
+    runtime_path: RuntimePath = "plugin",
+    environ: Mapping[str, str] | None = None,
+    transport: httpx.AsyncBaseTransport | None = None,
+) -> SessionAdapter:
+    """The adapter of the harness of that name, for the daemon at `daemon_url`, else the one that `environ` names.
+
+    `agent` is whose sessions they are, unless a session says another; without it SIGNET_AGENT_ID. Token, deadlines and
+    bypass come from `environ` (os.environ) too; `transport` is httpx's. Raises ConfigError for a name, a path or an
+    address that cannot be used, IdentityError for an agent that bears the harness's name.
+    """
+    config = HarnessConfig.from_environment(os.environ if environ is None else environ)
+    config = replace(config, harness=harness, runtime_path=runtime_path, agent=agent or config.agent)
+    if daemon_url is not None:
+        remedy = "give an origin such as http://127.0.0.1:3850"
+        config = replace(config, origin=origin_of(daemon_url, "the daemon's address", remedy=remedy))
+    refuse_harness_as_agent(config.agent, harness)
+    return SessionAdapter(config, transport=transport)
+
+
+class _ToldConversation(Conversation):
+    """What an adapter knows of a conversation: what the user asked, and what the harness says of the rest."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._count = 0
+        self.handed_over = ""
+        """The transcript that the harness gave at the last end."""
+
+    @property
+    def message_count(self) -> int:
+        """How many messages the harness counts."""
+        return self._count
+
+    @message_count.setter
+    def message_count(self, count: int) -> None:
+        self._count = count
+
+    def asked(self, prompt: str, last_reply: str | None) -> None:
+        """The user says `prompt`, to `last_reply` where that is known."""
+        if last_reply and self._turns:
+            self._turns.append(("assistant", last_reply))
+        self.last_reply = last_reply
+        self._turns.append(("user", prompt))
+        self.handed_over = ""
+
+    def transcript(self, outgoing: Callable[[str], str]) -> str:
+        """The harness's own, of which the newest lines count; until it gave one, what the user asked."""
+        told = outgoing(self.handed_over)
+        if not told.strip():
+            return super().transcript(outgoing)
+        return (
+            told
+            if len(told) <= TRANSCRIPT_LIMIT
+            else told[-TRANSCRIPT_LIMIT:].partition("\n")[2] or told[:TRANSCRIPT_LIMIT]
+        )
+
+
+@dataclass(slots=True)
+class _Held:
+    """A session of the adapter; `turn` is held by the call that is under way."""
+
+    session: Session
+    conversation: _ToldConversation
+    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+    calls: int = 0
+    """Calls that are under way or wait for their turn."""
+
+
+class SessionAdapter(RuntimeAdapter):
+    """Any number of sessions of one harness, each called from one task at a time or from many.
+
+    A call that would break the contract is not made, and its reply says why: a start of an open session, or the end of
+    one that is over. A prompt of a session that is not open opens it. Close it with :meth:`aclose`, which ends what is
+    open; or use it as an asynchronous context manager.
+    """
+
+    def __init__(
+        self,
+        config: HarnessConfig,
+        *,
+        routing: RoutingTable | None = None,
+        transport: httpx.AsyncBaseTransport | None = None,
+    ) -> None:
+        """With a `routing` table each session speaks to the daemon of its agent."""
+        self.harness = config.harness
+        self._agent = config.agent
+        self._host = SessionHost(config, (), routing=routing, transport=transport)
+        self._held: OrderedDict[str, _Held] = OrderedDict()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+    def session(self, project: str, *, key: str | None = None, agent: str | None = None) -> SessionIdentity:
+        """Who a session in the folder `project` (an absolute path) is, with a fresh key unless one is given.
+
+        Raises IdentityError.
+        """
+        return SessionIdentity(key or str(uuid4()), agent or self._agent, project, self.harness)
+
+    async def on_session_start(self, params: SessionStartParams) -> SessionStartResult:
+        """Open a session. Nothing is sent for one that is open, unless its context is cleared."""
+        async with self._turn(params.session) as held:
+            held.session.parent, held.session.subagent = params.parent, params.subagent
+            if not await self._host.start(held.session, params.source):
+                return SessionStartResult(reply=held_back("session-start", "the session is open already"))
+            return SessionStartResult.of(_last(held.session.take_replies(), "session-start"))
+
+    async def on_user_prompt_submit(self, params: PromptSubmitParams) -> PromptSubmitResult:
+        """Tell a prompt. What a start brought that was told only now is in front of the turn's own context."""
+        async with self._turn(params.session) as held:
+            await self._open(held.session)
+            held.conversation.asked(params.user_message, params.last_assistant_message)
+            await held.session.submit(params.user_message, params.memory_feedback, repeated=True)
+            replies = held.session.take_replies()
+            result = PromptSubmitResult.of(_last(replies, "user-prompt-submit"))
+            told = (reply.text("inject") for reply in replies if reply.operation == "session-start")
+            return replace(result, inject="\n\n".join(filter(None, [*told, result.inject])))
+
+    async def on_session_end(self, params: SessionEndParams) -> Reply:
+        """Close a session; a `reason` that names no boundary is sent as a shutdown."""
+        async with self._turn(params.session) as held:
+            if not held.session.openings:
+                await self._open(held.session)
+            held.conversation.handed_over = params.transcript
+            return await self._host.end(held.session, params.reason)
+
+    async def on_pre_compaction(self, params: PreCompactionParams) -> PreCompactionResult:
+        """Tell that a compaction begins."""
+        async with self._turn(params.session) as held:
+            held.conversation.message_count = params.message_count
+            return await held.session.pre_compaction()
+
+    async def on_compaction_complete(self, params: CompactionCompleteParams) -> Reply:
+        """Tell the summary; a blank one is replaced by what the user asked."""
+        async with self._turn(params.session) as held:
+            return await held.session.compaction_complete(params.summary)
+
+    async def aclose(self) -> None:
+        """End what is open, tell the ends that were lost, and close the connections."""
+        for held in tuple(self._held.values()):
+            async with held.turn:
+                continue  # a call that is under way comes to its end first
+        await self._host.aclose()
+
+    @contextlib.asynccontextmanager
+    async def _turn(self, identity: SessionIdentity) -> AsyncIterator[_Held]:
+        """The session of that identity, for one call at a time. Raises StepError when its key is another session's."""
+        session = self._host.session_for(identity.key, project=identity.project, agent=identity.agent, key=identity.key)
+        held = self._held.get(identity.key)
+        if held is None:
+            held = self._held[identity.key] = _Held(session, _ToldConversation())
+            session.conversation = held.conversation
+        self._held.move_to_end(identity.key)
+        held.calls += 1
+        try:
+            async with held.turn:
+                # A session that the daemon takes for open would look left behind when the next one starts.
+                await self._host.send_unsent_ends()
+                session.take_replies()
+                yield held
+        finally:
+            held.calls -= 1
+            self._forget_some()
+
+    async def _open(self, session: Session) -> None:
+        """Open a session that is not: the harness knows it from before, or did not say that it began."""
+        if not session.is_open:
+            await session.start("resume")
+
+    def _forget_some(self) -> None:
+        """Forget the sessions that are over for longest, beyond those that are remembered."""
+        if len(self._held) <= ENDED_KEPT:
+            return
+        for key in tuple(self._held)[: len(self._held) - ENDED_KEPT]:
+            if not self._held[key].calls and self._host.forget(key):
+                del self._held[key]
+
+
+def _last(replies: tuple[Reply, ...], operation: str) -> Reply:
+    """The last reply of an operation; when no such call was made, what prevented it."""
+    for reply in reversed(replies):
+        if reply.operation == operation:
+            return reply
+    why = replies[-1].detail if replies else "the daemon has to be told of something before, and cannot be"
+    return held_back(operation, why or "the daemon refused what has to be told before")

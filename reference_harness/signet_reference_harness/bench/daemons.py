@@ -1,0 +1,234 @@
+"""Daemons as subjects: the embedded one, one that a command starts, and one that runs already."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import sys
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from signet_reference_harness.bench.performing import Opened, Player, Subject
+from signet_reference_harness.bench.places import Database, Place, folder_name
+from signet_reference_harness.bench.programs import READY_S, failed, free_port, ready_line, running
+from signet_reference_harness.bench.records import BenchFailureError, Latencies
+from signet_reference_harness.bench.sessions import DaemonPlayer, TimedClient
+from signet_reference_harness.bench.suite import Performance
+from signet_reference_harness.config import HARNESS_NAME
+from signet_reference_harness.daemon_client.reply import Reply
+
+EMBEDDED: Final = "embedded"
+LOOK_AGAIN_S: Final = 0.05
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DaemonOptions:
+    """How daemons are used. `folder` is that of the run."""
+
+    folder: Path
+    limit: int
+    begin_with: Database | None = None
+    traces: Path | None = None
+    """Where the recorder writes what is said to each daemon; without it nothing is recorded."""
+    keep: bool = False
+    """Keep the folders of the databases."""
+    clock: str | None = None
+    """The moment at which the embedded daemon's clock stands."""
+    token: str | None = None
+
+
+class OpenedDaemon(Opened):
+    """A daemon that answers, and a client of it."""
+
+    def __init__(self, client: TimedClient, latencies: Latencies, health: Reply, options: DaemonOptions) -> None:
+        self._client = client
+        self._limit = options.limit
+        self.latencies = latencies
+        self.version = health.text("version") or None
+        self.mark = ""
+        """What sets the agents of this run apart from those that the daemon knows."""
+
+    def player(self, performance: Performance) -> Player:
+        """The harness, in the sessions of the scenario."""
+        return DaemonPlayer(self._client, performance, self._limit, self.mark)
+
+
+class EmbeddedDaemon(Subject):
+    """The daemon that the conformance kit brings."""
+
+    name = EMBEDDED
+
+    def __init__(self, version: str | None, options: DaemonOptions) -> None:
+        self._version = version
+        self._options = options
+
+    def described(self) -> dict[str, Any]:
+        """Its kind, the release it answers as, and how its clock runs."""
+        return {
+            "kind": self.name,
+            "release": self._version,
+            "clock": self._options.clock,
+            "database": _sha256(self._options),
+        }
+
+    def opened(self, database: str, number: int) -> AbstractAsyncContextManager[Opened]:
+        """A daemon with a workspace of its own."""
+        return _own(self._options, database, number, where="memories.db", serve=self._serve)
+
+    async def _serve(self, stack: AsyncExitStack, place: Place, said: Path) -> str:
+        command = [
+            sys.executable,
+            "-P",
+            "-m",
+            "signet_conformance.cli",
+            "daemon",
+            "--workspace",
+            str(place.workspace),
+            *(["--daemon-version", self._version] if self._version else []),
+            *(["--clock", self._options.clock] if self._options.clock else []),
+        ]
+        process = await stack.enter_async_context(running("the embedded daemon", command, place.environment(), said))
+        return str((await ready_line("the embedded daemon", process, said)).get("url"))
+
+
+class CommandedDaemon(Subject):
+    """A daemon that a command starts, on the port and in the folders that its environment names."""
+
+    def __init__(self, command: str, words: Sequence[str], options: DaemonOptions) -> None:
+        self.name = "daemon"
+        self._command = command
+        self._words = words
+        self._options = options
+
+    def described(self) -> dict[str, Any]:
+        """Its kind and its command."""
+        return {"kind": "command", "command": self._command, "database": _sha256(self._options)}
+
+    def opened(self, database: str, number: int) -> AbstractAsyncContextManager[Opened]:
+        """A daemon with a workspace of its own."""
+        return _own(self._options, database, number, where="memory/memories.db", serve=self._serve)
+
+    async def _serve(self, stack: AsyncExitStack, place: Place, said: Path) -> str:
+        port = free_port()
+        url = f"http://127.0.0.1:{port}"
+        environment = place.environment(SIGNET_PORT=str(port), SIGNET_HOST="127.0.0.1")
+        process = await stack.enter_async_context(running("the daemon", self._words, environment, said))
+        health = await _healthy(url, self._options.token, lambda: process.returncode is not None)
+        if health is None:
+            why = "ended before it answered" if process.returncode is not None else f"does not answer GET {url}/health"
+            raise failed(
+                f"--daemon {self._command}: {why}", said, "let it stay in the foreground, on the port in SIGNET_PORT"
+            )
+        kept = health.text("agentsDir") or health.text("workspace")
+        if kept and not place.holds(Path(kept)):
+            raise BenchFailureError(
+                f"--daemon {self._command}: it keeps its memories in {kept}, outside of the run's folder",
+                remedy="let it take its workspace from SIGNET_PATH, or start it yourself and give its URL",
+            )
+        return url
+
+
+class RunningDaemon(Subject):
+    """A daemon at a URL, which others may use too: its agents are this run's own."""
+
+    name = "url"
+
+    def __init__(self, url: str, options: DaemonOptions) -> None:
+        self._url = url.rstrip("/")
+        self._options = options
+
+    def described(self) -> dict[str, Any]:
+        """Its kind and its address."""
+        return {"kind": "url", "url": self._url}
+
+    @asynccontextmanager
+    async def opened(self, database: str, number: int) -> AsyncIterator[Opened]:
+        """The daemon as it is; every database of the suite is in it, each with agents of its own."""
+        async with AsyncExitStack() as stack:
+            said = self._options.folder / "programs.log"
+            url = await _recorded(stack, self._url, self._options, folder_name(database, number), said)
+            daemon = await stack.enter_async_context(_client(url, self._options))
+            daemon.mark = secrets.token_hex(4)
+            yield daemon
+
+
+Serve = Callable[[AsyncExitStack, Place, Path], Awaitable[str]]
+"""Starts the daemon of a place and says its address."""
+
+
+def _sha256(options: DaemonOptions) -> str | None:
+    return options.begin_with.sha256 if options.begin_with else None
+
+
+@asynccontextmanager
+async def _own(
+    options: DaemonOptions, database: str, number: int, *, where: str, serve: Serve
+) -> AsyncIterator[Opened]:
+    """A daemon of the run's own in a folder of its own."""
+    name = folder_name(database, number)
+    place = Place(options.folder / "databases" / name)
+    place.prepare(options.begin_with, where)
+    said = place.folder / "programs.log"
+    async with AsyncExitStack() as stack:
+        url = await serve(stack, place, said)
+        url = await _recorded(stack, url, options, name, said)
+        yield await stack.enter_async_context(_client(url, options))
+    if not options.keep:
+        place.remove()
+
+
+@asynccontextmanager
+async def _client(url: str, options: DaemonOptions) -> AsyncIterator[OpenedDaemon]:
+    latencies = Latencies()
+    client = TimedClient(url, options.token, latencies)
+    try:
+        health = await client.health()
+        if health.failure is not None:
+            raise BenchFailureError(
+                f"no daemon answers at {url}: {health.detail}", remedy="start it, or leave --daemon out"
+            )
+        yield OpenedDaemon(client, latencies, health, options)
+    finally:
+        await client.aclose()
+
+
+async def health_of(url: str, token: str | None) -> Reply:
+    """The answer of a daemon to GET /health."""
+    client = TimedClient(url, token, Latencies())
+    try:
+        return await client.health()
+    finally:
+        await client.aclose()
+
+
+async def _healthy(url: str, token: str | None, gone: Callable[[], bool]) -> Reply | None:
+    """The answer to GET /health once there is one; None when the program is gone, or took too long."""
+    client = TimedClient(url, token, Latencies())
+    deadline = time.monotonic() + READY_S
+    try:
+        while not gone() and time.monotonic() < deadline:
+            reply = await client.health()
+            if reply.accepted:
+                return reply
+            await asyncio.sleep(LOOK_AGAIN_S)
+    finally:
+        await client.aclose()
+    return None
+
+
+async def _recorded(stack: AsyncExitStack, url: str, options: DaemonOptions, name: str, said: Path) -> str:
+    """The address to speak to: the daemon's, or where traces are wanted that of a recorder before it."""
+    if options.traces is None:
+        return url
+    out = options.traces / f"{name}.jsonl"
+    out.unlink(missing_ok=True)
+    declared = ["--target", "signet-harness", "--harness", HARNESS_NAME]
+    command = [sys.executable, "-P", "-m", "signet_recording_proxy", "--upstream", url, "--out", str(out), *declared]
+    process = await stack.enter_async_context(
+        running("the recorder", command, Place(options.folder).environment(), said)
+    )
+    return str((await ready_line("the recorder", process, said)).get("url"))

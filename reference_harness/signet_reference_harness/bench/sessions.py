@@ -1,0 +1,223 @@
+"""Performs scenarios on a Signet daemon, through the sessions of the reference harness."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from typing import Any, Final
+from uuid import NAMESPACE_URL, uuid5
+
+from signet_reference_harness.bench.items import Items
+from signet_reference_harness.bench.performing import Player
+from signet_reference_harness.bench.records import BenchFailureError, Brought, Latencies, Row
+from signet_reference_harness.bench.suite import (
+    Clear,
+    Compaction,
+    End,
+    Fact,
+    Forget,
+    Performance,
+    Prompt,
+    Query,
+    Start,
+)
+from signet_reference_harness.config import HarnessConfig
+from signet_reference_harness.daemon_client import AdapterClient
+from signet_reference_harness.daemon_client.reply import FailureClass, Reply
+from signet_reference_harness.identity import SessionIdentity
+from signet_reference_harness.providers.completion import CompletionResult
+from signet_reference_harness.providers.scripted import ScriptedProvider
+from signet_reference_harness.session import Session
+from signet_reference_harness.tools.registry import ToolRegistry
+
+KEYS: Final = uuid5(NAMESPACE_URL, "signet-reference-harness/bench")
+PATIENCE_S: Final = 60.0
+"""A benchmark waits where a user would not: what is slow is measured, not given up."""
+
+
+class TimedClient(AdapterClient):
+    """A daemon client that notes how long each call took, and keeps the last reply of each operation."""
+
+    def __init__(self, origin: str, token: str | None, latencies: Latencies) -> None:
+        patient = dict.fromkeys(("health", "session-start", "user-prompt-submit", *_SLOW), PATIENCE_S)
+        super().__init__(HarnessConfig(origin=origin, token=token, timeouts_s=patient))
+        self._latencies = latencies
+        self.last: dict[str, tuple[Reply, float]] = {}
+        self.lost: Reply | None = None
+        """The first reply of the present step that brought nothing usable."""
+
+    async def _call(self, operation: str, *args: Any, **kwargs: Any) -> Reply:
+        began = time.perf_counter()
+        reply = await super()._call(operation, *args, **kwargs)
+        ms = (time.perf_counter() - began) * 1000
+        self._latencies.note(operation, ms)
+        self.last[operation] = reply, ms
+        if reply.failure is not None and self.lost is None:
+            self.lost = reply
+        return reply
+
+    def demand_answered(self) -> None:
+        """Raise BenchFailureError when a call since the last look brought nothing usable."""
+        lost, self.lost = self.lost, None
+        if lost is None:
+            return
+        gone = lost.failure in {FailureClass.OFFLINE, FailureClass.TIMEOUT}
+        what = "the daemon is gone" if gone else "the daemon refused or broke off"
+        raise BenchFailureError(f"{what}: {lost.operation}: {lost.failure}: {lost.detail or lost.error}")
+
+
+_SLOW: Final = (
+    "session-end",
+    "pre-compaction",
+    "compaction-complete",
+    "session-checkpoint-extract",
+    "memory-recall",
+    "hooks-remember",
+    "memory-forget",
+)
+
+
+class DaemonPlayer(Player):
+    """One scenario on a daemon. `mark` makes keys and agents differ from those of other runs against it."""
+
+    def __init__(self, client: TimedClient, performance: Performance, limit: int, mark: str) -> None:
+        self._client = client
+        self._performance = performance
+        self._limit = limit
+        self._mark = mark
+        self._items = Items()
+        self._sessions: dict[str, Session] = {}
+        self._ticks = itertools.count(1)
+
+    def same_as(self, name: str) -> str:
+        """Equal texts of one agent are one memory."""
+        return self._items.same_as(name)
+
+    async def fact(self, step: Fact) -> None:
+        """POST hooks/remember."""
+        session = await self._open(step.session)
+        extra = dict(step.fields) | ({"createdAt": step.at} if step.at is not None else {})
+        reply = await self._client.remember(session.identity, step.text, extra)
+        self._client.demand_answered()
+        ids = reply.body.get("ids", [reply.body.get("id")])
+        if not isinstance(ids, list) or not ids or not all(isinstance(each, str) for each in ids):
+            raise BenchFailureError("hooks-remember: the answer names no memory")
+        self._items.stored(step.id, step.text, ids)
+
+    async def forget(self, step: Forget) -> None:
+        """POST memory/forget, by the ids of the fact's memories."""
+        session = await self._open(step.session)
+        ids = self._items.memories_of(step.fact)
+        order = {"mode": "execute", "ids": ids, "limit": len(ids), "reason": "the suite forgets it"}
+        reply = await self._client.forget(session.identity, order)
+        self._client.demand_answered()
+        if reply.body.get("deleted") not in (None, len(ids)):
+            raise BenchFailureError(f"memory-forget: {reply.body.get('deleted')} of {len(ids)} memories were deleted")
+
+    async def query(self, step: Query) -> Brought:
+        """POST memory/recall; what the session was shown before counts too, unless the step says otherwise."""
+        session = await self._open(step.session)
+        extra = {**step.fields, **({} if step.only_new else {"includeRecalled": True})}
+        reply = await self._client.recall(session.identity, step.text, self._limit, extra=extra)
+        self._client.demand_answered()
+        rows = reply.body.get("results")
+        return self._brought("memory-recall", rows if isinstance(rows, list) else [])
+
+    async def start(self, step: Start) -> Brought | None:
+        """POST session-start."""
+        session = self._session(step.session, step.agent, step.project)
+        await session.start("resume" if session.openings else "startup")
+        self._client.demand_answered()
+        rows = self._client.last["session-start"][0].body.get("memories")
+        if isinstance(rows, list) and rows:
+            return self._brought("session-start", rows)
+        return self._injected("session-start")
+
+    async def prompt(self, step: Prompt) -> Brought:
+        """POST user-prompt-submit, then a turn in which the model says what the step tells."""
+        session = await self._open(step.session)
+        self._client.last.pop("user-prompt-submit", None)
+        turn = await session.turn(step.text, ScriptedProvider([CompletionResult(content=step.reply)]))
+        self._client.demand_answered()
+        if turn.error is not None:
+            raise BenchFailureError(f"the turn failed: {turn.error}")
+        brought = self._injected("user-prompt-submit")
+        if step.id is not None:
+            self._items.said(step.id, step.text)
+        return brought
+
+    async def compaction(self, step: Compaction) -> None:
+        """POST pre-compaction, then compaction-complete."""
+        session = await self._open(step.session)
+        await session.pre_compaction()
+        await session.compaction_complete(step.summary)
+        self._client.demand_answered()
+
+    async def clear(self, step: Clear) -> None:
+        """POST session-end for a clear, and the start that follows it."""
+        await (await self._open(step.session)).clear()
+        self._client.demand_answered()
+
+    async def end(self, step: End) -> None:
+        """POST session-end."""
+        await self._close(self._sessions.get(step.session))
+
+    async def close(self) -> None:
+        """Close what is open, in the order in which it was opened."""
+        for session in self._sessions.values():
+            await self._close(session)
+
+    async def _close(self, session: Session | None) -> None:
+        if session is None or not session.is_open:
+            return
+        overtaken = any(
+            other.identity.agent == session.identity.agent and other.last_start > session.last_hook
+            for other in self._sessions.values()
+        )
+        if overtaken:
+            # To the daemon it would otherwise look like one that was left behind.
+            await session.checkpoint()
+        await session.end()
+        self._client.demand_answered()
+
+    async def _open(self, name: str) -> Session:
+        session = self._session(name, None, None)
+        if not session.is_open:
+            await session.start("resume" if session.openings else "startup")
+            self._client.demand_answered()
+        return session
+
+    def _session(self, name: str, agent: str | None, project: str | None) -> Session:
+        known = self._sessions.get(name)
+        if known is not None:
+            return known
+        scenario = self._performance.scenario.id
+        key = str(uuid5(KEYS, f"{self._mark}/{scenario}/{name}"))
+        whose = (agent or self._performance.agent) + (f"-{self._mark}" if self._mark else "")
+        identity = SessionIdentity(key, whose, project or self._performance.project)
+        session = Session(identity, self._client, lambda: next(self._ticks), tools=ToolRegistry(()))
+        self._sessions[name] = session
+        return session
+
+    def _brought(self, operation: str, rows: list[Any]) -> Brought:
+        kept: dict[str, Row] = {}
+        for row in rows:
+            if isinstance(row, dict):
+                item = self._items.name_of(row)
+                score, source = row.get("score"), row.get("source")
+                kept.setdefault(
+                    item,
+                    Row(
+                        item,
+                        round(float(score), 6) if isinstance(score, int | float) else None,
+                        source if isinstance(source, str) else None,
+                    ),
+                )
+        return Brought(operation, tuple(kept.values()), self._client.last[operation][1])
+
+    def _injected(self, operation: str) -> Brought:
+        if operation not in self._client.last:
+            return Brought(operation, (), 0.0)
+        reply, ms = self._client.last[operation]
+        names = self._items.quoted_in(reply.text("inject"))
+        return Brought(operation, tuple(Row(name, source=operation) for name in names), ms)

@@ -1,1 +1,0 @@
-"""What can be measured: daemons, and baselines that need none."""

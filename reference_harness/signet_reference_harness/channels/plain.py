@@ -1,0 +1,168 @@
+"""The chat in plain lines, for a pipe or a terminal that shows no more: one line is one turn.
+
+The answers stand on standard output, all else on standard error. The next line is read when a turn is answered.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import io
+import os
+import threading
+from collections.abc import Sequence
+from typing import Final, TextIO
+
+from signet_reference_harness.channels import AgentOutput, UserTurn
+from signet_reference_harness.channels.closing import Closing
+from signet_reference_harness.channels.drawing import in_brief, one_line
+from signet_reference_harness.errors import printable
+from signet_reference_harness.session.events import Notice, ToolCalled
+
+LONGEST_LINE: Final = 4 * 1024 * 1024
+"""Bytes of one turn; a longer line is parted there."""
+READ_AT_ONCE: Final = 65_536
+BRIEF: Final = 200
+
+
+class PlainFace(Closing):
+    """Lines in, lines out."""
+
+    kind = "terminal"
+
+    def __init__(self, source: int, out: TextIO, err: TextIO, *, prompt: bool) -> None:
+        """`source` is the descriptor that the lines come from. With `prompt` a mark says when the next one is read."""
+        super().__init__()
+        self._source = source
+        self._begun = b""
+        """What was read after the last line."""
+        self._out = out
+        self._err = err
+        self._prompt = prompt
+        self._wanted = threading.Semaphore(0)
+        self._answered = asyncio.Event()
+        self._answered.set()
+        self._in_line = False
+        for stream in (out, err):
+            if isinstance(stream, io.TextIOWrapper):
+                stream.reconfigure(errors="backslashreplace")
+
+    async def run(self) -> None:
+        """Read lines as they are asked for, until there are no more."""
+        loop = asyncio.get_running_loop()
+        ended = loop.create_future()
+
+        def end() -> None:
+            if not ended.done():
+                ended.set_result(None)
+
+        def read() -> None:
+            with contextlib.suppress(RuntimeError, OSError, ValueError):  # the loop, or the stream, is gone
+                while self._wanted.acquire() and not self.closed and (line := self._read_line()):
+                    text = line.decode("utf-8", "replace").rstrip("\r\n")
+                    loop.call_soon_threadsafe(self._arrived, text)
+                loop.call_soon_threadsafe(self.close)
+
+        self.on_close(end)
+        # A thread that nobody waits for at exit: it may hang in a read.
+        threading.Thread(target=read, name="lines", daemon=True).start()
+        await ended
+
+    def _read_line(self) -> bytes:
+        """The next line; empty at the end.
+
+        Not by a buffered reader: Python aborts at exit where a thread holds the lock of one.
+        """
+        pieces, size = [], 0
+        piece = self._begun or os.read(self._source, READ_AT_ONCE)
+        while piece:
+            line, end, self._begun = piece.partition(b"\n")
+            pieces.append(line + end)
+            size += len(line)
+            if end or size >= LONGEST_LINE:
+                break
+            piece = os.read(self._source, READ_AT_ONCE)
+        return b"".join(pieces)
+
+    def _arrived(self, text: str) -> None:
+        if text.strip():
+            self.put(UserTurn(content=text))
+        else:
+            self._wanted.release()
+
+    async def receive(self) -> UserTurn:
+        """The next line, once the one before is answered."""
+        await self._answered.wait()
+        if not self.closed:
+            if self._prompt:
+                self._write(self._out, "> ")
+            self._wanted.release()
+        turn = await super().receive()
+        self._answered.clear()
+        return turn
+
+    def close(self) -> None:
+        """Close the channel; nothing is waited for any more."""
+        super().close()
+        self._answered.set()
+        self._wanted.release()
+
+    async def send(self, output: AgentOutput) -> None:
+        """Write a piece of an answer, or a line about it."""
+        if output.streaming and output.content:
+            self._write(self._out, output.content)
+            self._in_line = not output.content.endswith("\n")
+            return
+        if isinstance(output.event, ToolCalled):
+            self._line(self._err, f"tool: {one_line(output.event.name, 80)}")
+        elif isinstance(output.event, Notice):
+            self.note(output.event.text)
+        for result in output.tool_results if output.streaming else ():
+            told = in_brief(result.content) if result.ok else f"failed: {result.error}"
+            self._line(self._err, f"tool: {one_line(result.name, 80)}: {one_line(told, BRIEF)}")
+        if not output.streaming:
+            self._finish_line()
+            if output.error:
+                (self.note if output.stopped else self.error)(output.error)
+            self._answered.set()
+
+    def said(self, turn: UserTurn) -> None:
+        """Nothing: who writes into a pipe, or types a line, has seen it."""
+
+    def said_before(self, reply: str) -> None:
+        """Nothing: what was written before was read before."""
+
+    def note(self, text: str) -> None:
+        """A line on standard error."""
+        self._line(self._err, text)
+
+    def error(self, text: str) -> None:
+        """A line on standard error."""
+        self._line(self._err, f"error: {text}")
+
+    def rows(self, title: str, rows: Sequence[tuple[str, str]]) -> None:
+        """The rows on standard output: they were asked for."""
+        self._line(self._out, title)
+        for name, text in rows:
+            self._line(self._out, f"{one_line(name, BRIEF)}\t{one_line(text, 2_000)}")
+
+    def _line(self, stream: TextIO, text: str) -> None:
+        self._finish_line()
+        self._write(stream, f"{text}\n")
+
+    def _finish_line(self) -> None:
+        if self._in_line:
+            self._in_line = False
+            self._write(self._out, "\n")
+
+    def _write(self, stream: TextIO, text: str) -> None:
+        try:
+            stream.write(printable(text.replace("\r\n", "\n")) if stream.isatty() else text)
+            stream.flush()
+        except (OSError, ValueError):
+            # Nobody reads any more. What the stream still holds goes nowhere: Python would complain of it at its end.
+            with contextlib.suppress(OSError, ValueError):
+                nowhere = os.open(os.devnull, os.O_WRONLY)
+                os.dup2(nowhere, stream.fileno())
+                os.close(nowhere)
+            self.close()

@@ -1,0 +1,359 @@
+"""The chat on a terminal: what is over scrolls away above, what goes on stands beneath it, and under that one types.
+
+The lower part is prompt_toolkit's, and is drawn anew as it changes: the unfinished end of the answer, the tools that
+run, what waits, the line editor and the status. What is finished is written above it once, and is the terminal's.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from prompt_toolkit.application import Application
+from prompt_toolkit.auto_suggest import AutoSuggestFromHistory
+from prompt_toolkit.buffer import Buffer
+from prompt_toolkit.completion import CompleteEvent, Completer, Completion
+from prompt_toolkit.document import Document
+from prompt_toolkit.filters import Condition, has_completions
+from prompt_toolkit.formatted_text import ANSI, AnyFormattedText
+from prompt_toolkit.history import FileHistory, History, InMemoryHistory
+from prompt_toolkit.input import Input
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent, merge_key_bindings
+from prompt_toolkit.key_binding.bindings.auto_suggest import load_auto_suggest_bindings
+from prompt_toolkit.layout import (
+    BufferControl,
+    ConditionalContainer,
+    Dimension,
+    Float,
+    FloatContainer,
+    FormattedTextControl,
+    HSplit,
+    Layout,
+    Window,
+)
+from prompt_toolkit.layout.menus import CompletionsMenu
+from prompt_toolkit.layout.processors import AppendAutoSuggestion
+from prompt_toolkit.output import ColorDepth, Output
+from prompt_toolkit.styles import Style
+from prompt_toolkit.utils import get_cwidth
+from prompt_toolkit.widgets import SearchToolbar
+from rich.console import RenderableType
+
+from signet_reference_harness.channels import AgentOutput, UserTurn
+from signet_reference_harness.channels.blocks import Blocks
+from signet_reference_harness.channels.closing import Closing
+from signet_reference_harness.channels.drawing import Drawing, in_brief, one_line
+from signet_reference_harness.channels.face import Status
+from signet_reference_harness.session.events import Compacted, Notice, RunStarted, StreamOverflow, ToolCalled
+
+MENU_ROWS: Final = 8
+INPUT_ROWS: Final = 10
+REDRAWN_EVERY_S: Final = 1.0
+"""How often the time that an answer takes is shown anew."""
+STYLE: Final = Style.from_dict(
+    {
+        "mark": "bold ansicyan",
+        "status": "ansibrightblack",
+        "busy": "ansiyellow",
+        "auto-suggestion": "ansibrightblack",
+    }
+)
+
+
+class Screen(Closing):
+    """A terminal with a line editor, as a channel."""
+
+    kind = "terminal"
+
+    def __init__(
+        self,
+        *,
+        status: Callable[[], Status],
+        commands: Callable[[], Mapping[str, str]],
+        history: Path | None,
+        colour: bool,
+        terminal: tuple[Input, Output],
+    ) -> None:
+        """`commands` are those that begin with a slash, each with what it does; they are offered as one types.
+
+        `history` is the file of what was typed; None keeps none.
+        """
+        super().__init__()
+        self.interrupt: Callable[[], bool] = lambda: False
+        """Stops what is under way; False when nothing is."""
+        self.waits: Callable[[], Sequence[UserTurn]] = tuple
+        """What was typed and has not joined the conversation."""
+        self.is_busy: Callable[[], bool] = lambda: False
+        self._status = status
+        self._drawing = Drawing(colour=colour)
+        self._blocks = Blocks()
+        self._running: dict[str, ToolCalled] = {}
+        self._since = 0.0
+        self._stopping = False
+        self._hint = ""
+        self._commands = commands
+        self._buffer = Buffer(
+            completer=_Commands(commands),
+            complete_while_typing=Condition(lambda: _is_name(self._buffer.text)),
+            history=_history(history),
+            auto_suggest=AutoSuggestFromHistory(),
+            multiline=True,
+        )
+        self._app = self._application(*terminal, colour=colour)
+
+    def _application(self, source: Input, output: Output, *, colour: bool) -> Application[None]:
+        search = SearchToolbar()
+        editor = Window(
+            BufferControl(
+                self._buffer,
+                input_processors=[AppendAutoSuggestion()],
+                search_buffer_control=search.control,
+                preview_search=True,
+            ),
+            height=self._editor_height,
+            wrap_lines=True,
+            dont_extend_height=True,
+            get_line_prefix=self._mark,
+        )
+        live = Window(FormattedTextControl(self._live), dont_extend_height=True)
+        body = HSplit(
+            [
+                ConditionalContainer(live, Condition(lambda: bool(self._live_rows()))),
+                editor,
+                search,
+                Window(
+                    FormattedTextControl(self._status_line), height=1, dont_extend_height=True, style="class:status"
+                ),
+            ]
+        )
+        menu = CompletionsMenu(max_height=MENU_ROWS)
+        return Application(
+            Layout(FloatContainer(body, [Float(menu, xcursor=True, ycursor=True)]), focused_element=editor),
+            key_bindings=merge_key_bindings([load_auto_suggest_bindings(), self._keys()]),
+            input=source,
+            output=output,
+            color_depth=None if colour else ColorDepth.DEPTH_1_BIT,
+            style=STYLE,
+            erase_when_done=True,
+            min_redraw_interval=0.03,
+            refresh_interval=REDRAWN_EVERY_S,
+        )
+
+    async def run(self) -> None:
+        """Show and read until the channel is closed."""
+        self.on_close(self._leave)
+        with contextlib.suppress(EOFError, OSError):  # the terminal is gone
+            await self._app.run_async(pre_run=self._leave_if_closed, set_exception_handler=False)
+        self.close()
+
+    def _leave_if_closed(self) -> None:
+        if self.closed:
+            self._leave()
+
+    def _leave(self) -> None:
+        if self._app.is_running and not self._app.is_done:
+            self._app.exit()
+
+    async def send(self, output: AgentOutput) -> None:
+        """Show a piece of an answer, or its end."""
+        event = output.event
+        if isinstance(event, RunStarted):
+            self._since, self._stopping, self._hint = time.monotonic(), False, ""
+        elif isinstance(event, ToolCalled):
+            self._write(*map(self._drawing.said_by_model, self._blocks.finish()))
+            self._running[event.id] = event
+        elif isinstance(event, Compacted):
+            self.note("The conversation was summarised: the model goes on from the summary.")
+        elif isinstance(event, Notice):
+            self.note(event.text)
+        elif isinstance(event, StreamOverflow):
+            self._blocks.finish()
+        for result in output.tool_results if output.streaming else ():
+            call = self._running.pop(getattr(event, "id", ""), None)
+            told = in_brief(result.content) if result.ok else result.error
+            width, arguments = self._width(), {} if call is None else call.arguments
+            self._write(self._drawing.tool(result.name, arguments, width, ok=result.ok, told=told))
+        if output.streaming:
+            self._write(*map(self._drawing.said_by_model, self._blocks.feed(output.content)))
+            self._app.invalidate()
+        else:
+            self._end_answer(output)
+
+    def _end_answer(self, output: AgentOutput) -> None:
+        self._write(*map(self._drawing.said_by_model, self._blocks.finish()))
+        for call in self._running.values():
+            self._write(self._drawing.tool(call.name, call.arguments, self._width(), ok=False, told="was not awaited"))
+        self._running.clear()
+        self._stopping = False
+        if output.error:
+            (self.note if output.stopped else self.error)(output.error)
+
+    def said(self, turn: UserTurn) -> None:
+        """What the person typed scrolls away as it joins the conversation."""
+        self._write(self._drawing.said_by_user(turn.content))
+
+    def said_before(self, reply: str) -> None:
+        """An answer of a conversation that is gone on with."""
+        self._write(self._drawing.said_by_model(reply))
+
+    def note(self, text: str) -> None:
+        """A word of the harness."""
+        self._write(self._drawing.note(text))
+
+    def error(self, text: str) -> None:
+        """What went wrong."""
+        self._write(self._drawing.error(text))
+
+    def rows(self, title: str, rows: Sequence[tuple[str, str]]) -> None:
+        """A heading, and names with what there is to say of each."""
+        self._write(self._drawing.rows(title, rows, self._width()))
+
+    def _write(self, *drawn: RenderableType) -> None:
+        """Write what is finished above what goes on; a blank line parts it from what stands there."""
+        if not drawn:
+            return
+        text = "".join(f"{self._drawing.ansi(each, self._width())}\n" for each in drawn)
+        app = self._app
+        try:
+            if app.is_running:
+                app.renderer.erase()
+            app.output.write_raw(text.replace("\n", "\r\n"))
+            app.output.flush()
+        except OSError:
+            self.close()
+        else:
+            app.invalidate()
+
+    def _width(self) -> int:
+        # A character in the last column leaves some terminals at odds about where the cursor is.
+        return max(self._app.output.get_size().columns - 1, 1)
+
+    def _live_rows(self) -> list[str]:
+        """What goes on, a row each: the end of the answer, the tools that run, what waits, and since when."""
+        width = self._width()
+        most = max(self._app.output.get_size().rows // 2 - 2, 1)
+        answer: list[str] = []
+        if self._blocks.tail.strip():
+            drawn = self._drawing.said_by_model(self._blocks.tail)
+            answer = self._drawing.ansi(drawn, width).rstrip("\n").split("\n")[-most:]
+        rows = answer
+        for call in self._running.values():
+            drawn = self._drawing.tool(call.name, call.arguments, width, ok=None, told="")
+            rows.append(self._drawing.ansi(drawn, width).rstrip("\n"))
+        for turn in self.waits():
+            rows.append(f"  + {one_line(turn.content, max(width - 4, 1))}")
+        return rows
+
+    def _live(self) -> AnyFormattedText:
+        return ANSI("\n".join([*self._live_rows(), ""]))
+
+    def _mark(self, number: int, wrap_count: int) -> AnyFormattedText:
+        return [("class:mark", "> " if number == wrap_count == 0 else "  ")]
+
+    def _editor_height(self) -> Dimension:
+        rows = self._app.output.get_size().rows
+        menu = MENU_ROWS if has_completions() and _is_name(self._buffer.text) else 0
+        return Dimension(min=1 + min(menu, max(rows - 4, 0)), max=max(min(INPUT_ROWS, rows - 3), 1))
+
+    def _status_line(self) -> AnyFormattedText:
+        width = self._width()
+        if self._hint:
+            return [("class:busy", _cut(self._hint, width))]
+        status = self._status()
+        facts = [status.agent, status.session[:8], status.model]
+        if status.input_tokens or status.output_tokens:
+            facts.append(f"{_count(status.input_tokens)} in, {_count(status.output_tokens)} out")
+        if status.context:
+            facts.append(f"context {_count(status.context)}")
+        busy = ""
+        if self.is_busy():
+            busy = f"{max(int(time.monotonic() - self._since), 0)} s"
+            busy = f"stopping {busy}" if self._stopping else f"working {busy}, Ctrl-C stops"
+            if width < 50:
+                busy = busy.partition(",")[0]
+        text = ""
+        room = width - get_cwidth(busy) - (2 if busy else 0)
+        for fact in facts:
+            longer = f"{text} · {one_line(fact, 60)}" if text else one_line(fact, 60)
+            if get_cwidth(longer) > room:
+                break
+            text = longer
+        return [("class:busy", busy), ("", "  " if busy else ""), ("class:status", text)]
+
+    def _keys(self) -> KeyBindings:
+        keys = KeyBindings()
+
+        @keys.add("enter", filter=Condition(lambda: not self._app.layout.is_searching))
+        def _enter(event: KeyPressEvent) -> None:
+            buffer = event.current_buffer
+            self._hint = ""
+            if buffer.text.strip():
+                buffer.append_to_history()
+                self.put(UserTurn(content=buffer.text))
+            buffer.reset()
+
+        @keys.add("escape", "enter")
+        def _new_line(event: KeyPressEvent) -> None:
+            event.current_buffer.insert_text("\n")
+
+        @keys.add("c-c")
+        @keys.add("<sigint>")
+        def _stop(event: KeyPressEvent) -> None:
+            if self.interrupt():
+                self._stopping = True
+            elif self._buffer.text:
+                self._buffer.reset()
+            else:
+                self._hint = "Ctrl-D or /quit leaves the chat"
+            event.app.invalidate()
+
+        @keys.add("c-d", filter=Condition(lambda: not self._buffer.text))
+        def _leave(_event: KeyPressEvent) -> None:
+            self.close()
+
+        @keys.add("c-l")
+        def _clear(event: KeyPressEvent) -> None:
+            event.app.renderer.clear()
+
+        return keys
+
+
+class _Commands(Completer):
+    """Completes the name of a command."""
+
+    def __init__(self, commands: Callable[[], Mapping[str, str]]) -> None:
+        self._names = commands
+
+    def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:  # noqa: ARG002  the base class names it
+        """The commands that begin as the line does."""
+        typed = document.text_before_cursor
+        if _is_name(typed):
+            for name, about in self._names().items():
+                if name.startswith(typed):
+                    yield Completion(name, start_position=-len(typed), display_meta=one_line(about, 60))
+
+
+def _is_name(text: str) -> bool:
+    """Whether the text may become the name of a command."""
+    return text.startswith("/") and "\n" not in text
+
+
+def _history(path: Path | None) -> History:
+    if path is None:
+        return InMemoryHistory()
+    try:
+        path.touch(0o600)
+    except OSError:
+        return InMemoryHistory()
+    return FileHistory(path)
+
+
+def _count(tokens: int) -> str:
+    return str(tokens) if tokens < 1_000 else f"{tokens / 1_000:.1f}k" if tokens < 100_000 else f"{tokens // 1_000}k"
+
+
+def _cut(text: str, width: int) -> str:
+    return text if get_cwidth(text) <= width else f"{text[: max(width - 1, 0)]}…"

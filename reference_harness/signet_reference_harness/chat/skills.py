@@ -1,0 +1,94 @@
+"""The skills of an agent: folders with a SKILL.md, in the project and in the agent's own workspace."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from signet_reference_harness.errors import ConfinementError
+from signet_reference_harness.messages import Reminder, ReminderKind, ReminderOrigin
+from signet_reference_harness.tools.confined import ConfinedFolder
+
+FILE: Final = "SKILL.md"
+PROJECT_FOLDERS: Final = (".agents/skills", ".claude/skills")
+WORKSPACE_FOLDER: Final = "skills"
+NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+LONGEST: Final = 64 * 1024
+"""Bytes of one skill; a longer one is left out."""
+MOST: Final = 500
+"""Skills of one folder."""
+_HEAD: Final = re.compile(r"---\r?\n(.*?\n|)---[ \t]*(?:\r?\n|\Z)", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Skill:
+    """Instructions for a kind of work. `name` is that of its folder, `path` stands in the project or the workspace."""
+
+    name: str
+    description: str
+    text: str
+    origin: ReminderOrigin
+    path: str
+
+    @property
+    def reminder(self) -> Reminder:
+        """The skill as the model is given it, beside what the person wants done."""
+        text = f"Follow the skill {self.name}. Its files stand in {Path(self.path).parent}.\n\n{self.text}"
+        return Reminder(kind=ReminderKind.NOTICE, origin=self.origin, text=text, data={"source": self.path})
+
+
+def skills(workspace: Path | None, project: Path) -> Sequence[Skill]:
+    """The skills by name; one of the project takes the place of one of the workspace that has its name.
+
+    A file that is a link, too long or no text in UTF-8 is left out.
+    """
+    places = [(ReminderOrigin.PROJECT, project, folder) for folder in PROJECT_FOLDERS]
+    if workspace is not None:
+        places.append((ReminderOrigin.WORKSPACE, workspace, WORKSPACE_FOLDER))
+    by_name: dict[str, Skill] = {}
+    for origin, root, folder in places:
+        for skill in _of_folder(origin, root, folder):
+            by_name.setdefault(skill.name, skill)
+    return [by_name[name] for name in sorted(by_name)]
+
+
+def _of_folder(origin: ReminderOrigin, root: Path, folder: str) -> Sequence[Skill]:
+    confined = ConfinedFolder(root)
+    try:
+        names = [each.name for each in confined.entries(folder) if each.kind == "folder" and NAME.fullmatch(each.name)]
+    except ConfinementError:
+        return ()
+    made = (_read(confined, origin, name, f"{folder}/{name}/{FILE}") for name in names[:MOST])
+    return [skill for skill in made if skill is not None]
+
+
+def _read(confined: ConfinedFolder, origin: ReminderOrigin, name: str, path: str) -> Skill | None:
+    try:
+        content, size = confined.read(path, most=LONGEST)
+        text = content.decode("utf-8-sig")
+    except (ConfinementError, UnicodeDecodeError):
+        return None
+    head = _HEAD.match(text)
+    body = text[head.end() :] if head else text
+    if size > LONGEST or not body.strip():
+        return None
+    described = _description(head[1]) if head else ""
+    first = next((line.strip("# \t") for line in body.splitlines() if line.strip("# \t")), "")
+    where = str(Path(confined.root, path))
+    return Skill(name=name, description=described or first, text=body.strip(), origin=origin, path=where)
+
+
+def _description(head: str) -> str:
+    try:
+        import yaml
+
+        members = yaml.safe_load(head)
+    except (ImportError, ValueError, RecursionError):
+        return ""
+    except yaml.YAMLError:
+        return ""
+    described = members.get("description") if isinstance(members, dict) else None
+    return " ".join(described.split()) if isinstance(described, str) else ""

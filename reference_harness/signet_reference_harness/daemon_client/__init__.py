@@ -1,0 +1,401 @@
+"""The daemon client of the harness: every operation of the integration contract, failing open.
+
+One client serves all sessions of a process over one pool of kept connections. No call is made before a
+GET /health was answered 200, and after the daemon was lost sight of it is asked again first.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import MappingProxyType
+from typing import Any, Final
+from uuid import NAMESPACE_URL, uuid5
+
+import httpx
+
+from signet_reference_harness.config import HarnessConfig
+from signet_reference_harness.daemon_client.adapter import (
+    CompactionCompleteParams,
+    PreCompactionParams,
+    PreCompactionResult,
+    PromptSubmitParams,
+    PromptSubmitResult,
+    RuntimeAdapter,
+    SessionEndParams,
+    SessionStartParams,
+    SessionStartResult,
+    SkillInvocation,
+)
+from signet_reference_harness.daemon_client.outgoing import EnvelopeGuard, without_tokens
+from signet_reference_harness.daemon_client.reply import FailureClass, Reply, held_back
+from signet_reference_harness.daemon_client.restraint import refuses
+from signet_reference_harness.daemon_client.secret_jobs import outcome_of_job
+from signet_reference_harness.daemon_client.shapes import checked
+from signet_reference_harness.daemon_client.wire import Wire
+from signet_reference_harness.identity import SessionIdentity
+
+PROMPTS_AT_ONCE: Final = 8
+HTTP_OK: Final = 200
+JOB_GRACE_S: Final = 5.0
+"""How long a secret job is looked at beyond its own time limit."""
+SAVE_NAMESPACE: Final = uuid5(NAMESPACE_URL, "signet-reference-harness/remember")
+
+OPERATIONS: Final = (
+    "health",
+    "session-start",
+    "user-prompt-submit",
+    "session-end",
+    "pre-compaction",
+    "compaction-complete",
+    "session-checkpoint-extract",
+    "memory-recall",
+    "hooks-remember",
+    "memory-get",
+    "memory-modify",
+    "memory-forget",
+    "secrets-exec",
+    "secrets-exec-job",
+)
+
+#: The releases that read a transcript only from the file that `transcriptPath` names.
+_FILES_ONLY: Final = re.compile(r"0\.(?:\d{1,2}|10[0-8])\.")
+#: The releases that are not told which skills are used.
+_NO_SKILLS: Final = re.compile(r"0\.(?:\d{1,2}|1[0-3]\d|14[0-4])\.")
+
+
+class AdapterClient(RuntimeAdapter):
+    """A :class:`RuntimeAdapter` over HTTP, with the memory and secret operations beside the five hooks.
+
+    Nothing here raises for what the daemon does. Close it with :meth:`aclose`.
+    """
+
+    def __init__(self, config: HarnessConfig, transport: httpx.AsyncBaseTransport | None = None) -> None:
+        self.config = config
+        self.harness = config.harness
+        self._envelopes = EnvelopeGuard()
+        self._wire = Wire(config, transport)
+        self._prompt_slots = asyncio.Semaphore(PROMPTS_AT_ONCE)
+        self._probe = asyncio.Lock()
+        self._probe_is_refused = False
+        self._seen = False
+        self._in_sight = False
+        self._daemon_version = ""
+        self._transcripts: TemporaryDirectory[str] | None = None
+
+    @property
+    def in_sight(self) -> bool:
+        """Whether the daemon was there when it was last asked."""
+        return self._in_sight
+
+    async def aclose(self) -> None:
+        """Close the connections, and remove the transcripts that were handed over as files."""
+        await self._wire.aclose()
+        if self._transcripts:
+            self._transcripts.cleanup()
+
+    def outgoing(self, text: str) -> str:
+        """`text` as it may be sent: without credentials, and without anything the daemon ever injected."""
+        return self._envelopes.remove(without_tokens(text, self.config.credentials))
+
+    async def health(self) -> Reply:
+        """GET /health, with the token where there is one: before 0.145 a daemon in team mode wants it here too."""
+        if self.config.bypassed:
+            return held_back("health", "Signet is bypassed by the environment")
+        reply = checked(await self._wire.exchange("health", "GET", "/health", headers=self._credentials()))
+        self._in_sight = reply.accepted and reply.status == HTTP_OK
+        self._probe_is_refused |= reply.status is not None and refuses(reply.status)
+        self._seen = self._seen or self._in_sight
+        self._daemon_version = reply.text("version") or self._daemon_version
+        return reply
+
+    async def on_session_start(self, params: SessionStartParams) -> SessionStartResult:
+        """POST /api/hooks/session-start."""
+        told = {"parentSessionKey": params.parent, "harnessAgentId": params.subagent}
+        body = {
+            **self._hook(params.session),
+            "project": params.session.project,
+            "source": params.source,
+            **{name: value for name, value in told.items() if value is not None},
+        }
+        reply = await self._post(params.session, "session-start", "/api/hooks/session-start", body)
+        self._envelopes.remember(reply.text("inject"))
+        return SessionStartResult.of(reply)
+
+    async def on_user_prompt_submit(self, params: PromptSubmitParams) -> PromptSubmitResult:
+        """POST /api/hooks/user-prompt-submit, at most eight at once."""
+        body = {
+            **self._hook(params.session),
+            "project": params.session.project,
+            "userMessage": self.outgoing(params.user_message),
+        }
+        if params.last_assistant_message is not None:
+            body["lastAssistantMessage"] = self.outgoing(params.last_assistant_message)
+        if params.memory_feedback is not None:
+            body["memory_feedback"] = dict(params.memory_feedback)
+        reply = await self._post(
+            params.session, "user-prompt-submit", "/api/hooks/user-prompt-submit", body, slots=self._prompt_slots
+        )
+        self._envelopes.remember(reply.text("inject"))
+        return PromptSubmitResult.of(reply)
+
+    async def on_session_end(self, params: SessionEndParams) -> Reply:
+        """POST /api/hooks/session-end. Tried even while the daemon is out of sight: it holds the transcript."""
+        body = {
+            **self._hook(params.session),
+            "cwd": params.session.project,
+            **self._handed_over(params),
+            "reason": params.reason,
+        }
+        return await self._post(params.session, "session-end", "/api/hooks/session-end", body, probe=False)
+
+    def _handed_over(self, params: SessionEndParams) -> dict[str, str]:
+        """The transcript of an end; as a file for a daemon before 0.109, which reads nothing else."""
+        if not _FILES_ONLY.match(self._daemon_version):
+            return {"transcript": params.transcript}
+        self._transcripts = self._transcripts or TemporaryDirectory(prefix="signet-harness-")
+        # Another transcript, another name: an end that tells more than the one the daemon refused is another request.
+        name = uuid5(NAMESPACE_URL, f"{params.session.key}\0{params.transcript}".encode(errors="surrogatepass").hex())
+        file = Path(self._transcripts.name, f"{name}.jsonl")
+        file.write_text(params.transcript, "utf-8")
+        return {"transcriptPath": str(file)}
+
+    async def on_pre_compaction(self, params: PreCompactionParams) -> PreCompactionResult:
+        """POST /api/hooks/pre-compaction."""
+        body = {**self._hook(params.session), "messageCount": params.message_count}
+        reply = await self._post(params.session, "pre-compaction", "/api/hooks/pre-compaction", body)
+        return PreCompactionResult(
+            reply=reply, summary_prompt=reply.text("summaryPrompt"), guidelines=reply.text("guidelines")
+        )
+
+    async def on_compaction_complete(self, params: CompactionCompleteParams) -> Reply:
+        """POST /api/hooks/compaction-complete. The caller repeats it only if it surely was not sent."""
+        body = {
+            **self._hook(params.session),
+            "project": params.session.project,
+            "summary": self.outgoing(params.summary),
+        }
+        return await self._post(
+            params.session, "compaction-complete", "/api/hooks/compaction-complete", body, probe=False
+        )
+
+    async def checkpoint(self, session: SessionIdentity, transcript: str) -> Reply:
+        """POST /api/hooks/session-checkpoint-extract: hands over the transcript of a session that goes on."""
+        if _FILES_ONLY.match(self._daemon_version):
+            return held_back("session-checkpoint-extract", "this daemon takes no checkpoints")
+        body = {**self._hook(session), "project": session.project, "transcript": transcript}
+        return await self._post(session, "session-checkpoint-extract", "/api/hooks/session-checkpoint-extract", body)
+
+    async def skill_invocation(self, session: SessionIdentity, invocation: SkillInvocation) -> Reply:
+        """POST /api/hooks/skill-invocation: a skill was used."""
+        if _NO_SKILLS.match(self._daemon_version):
+            return held_back("skill-invocation", "this daemon is not told of skills")
+        body = {
+            **self._hook(session),
+            "cwd": session.project,
+            "skillName": invocation.skill,
+            "toolUseId": invocation.id,
+            "latencyMs": invocation.latency_ms,
+            "success": invocation.error is None,
+            "origin": invocation.origin,
+            "createdAt": invocation.began,
+        }
+        if invocation.error is not None:
+            body["errorText"] = self.outgoing(invocation.error)
+        if invocation.arguments:
+            body["args"] = self.outgoing(invocation.arguments)
+        return await self._post(session, "skill-invocation", "/api/hooks/skill-invocation", body)
+
+    async def recall(
+        self,
+        session: SessionIdentity,
+        query: str,
+        limit: int,
+        budget: str | None = None,
+        extra: Mapping[str, Any] = MappingProxyType({}),
+    ) -> Reply:
+        """POST /api/memory/recall: up to `limit` (1 to 100) rows that the session has not been shown yet.
+
+        With a `budget` (small, medium, large) the daemon puts an aggregate of that size beside them. `extra` holds
+        further fields of the request.
+        """
+        body = {**extra, "query": query, "limit": limit, "sessionKey": session.key, "agentId": session.agent}
+        if budget is not None:
+            body |= {"aggregate": True, "aggregateBudget": budget}
+        return await self._post(session, "memory-recall", "/api/memory/recall", body)
+
+    async def remember(self, session: SessionIdentity, content: str, extra: Mapping[str, Any]) -> Reply:
+        """POST /api/hooks/remember, under an idempotency key that agent and content determine.
+
+        So a repeat of a lost save carries the key of the first, in whichever session it is repeated.
+        """
+        content = self.outgoing(content)
+        if not content.strip():
+            return held_back("hooks-remember", "nothing but injected text would have been saved")
+        key = uuid5(SAVE_NAMESPACE, f"{session.agent}\0{content}".encode(errors="surrogatepass").hex())
+        body = {
+            **{name: self._cleaned(value) for name, value in extra.items()},
+            **self._hook(session),
+            "project": session.project,
+            "content": content,
+            "idempotencyKey": str(key),
+        }
+        return await self._post(session, "hooks-remember", "/api/hooks/remember", body)
+
+    async def memory(self, session: SessionIdentity, memory_id: str) -> Reply:
+        """GET /api/memory/:id as the session's agent. `memory_id` needs no percent-encoding."""
+        return await self._call(
+            "memory-get",
+            "GET",
+            f"/api/memory/{memory_id}",
+            headers=self._headers(session),
+            query={"agentId": session.agent},
+        )
+
+    async def memories(self, session: SessionIdentity, query: Mapping[str, str]) -> Reply:
+        """GET /api/memories: the agent's rows, as `query` chooses them."""
+        asked = {**query, "agentId": session.agent}
+        return await self._call("memories-list", "GET", "/api/memories", headers=self._headers(session), query=asked)
+
+    async def modify(self, session: SessionIdentity, patches: Sequence[Mapping[str, Any]]) -> Reply:
+        """POST /api/memory/modify with 1 to 200 patches; each has its own status in the answer's `results`."""
+        body = {"patches": [dict(patch) for patch in patches], "agentId": session.agent}
+        return await self._post(session, "memory-modify", "/api/memory/modify", body)
+
+    async def forget(self, session: SessionIdentity, body: Mapping[str, Any]) -> Reply:
+        """POST /api/memory/forget, a preview or an execution as `body` says."""
+        return await self._post(session, "memory-forget", "/api/memory/forget", {**body, "agentId": session.agent})
+
+    async def secret_exec(
+        self, session: SessionIdentity, command: str, secrets: Mapping[str, str], timeout_ms: int
+    ) -> Reply:
+        """POST /api/secrets/exec, then the job's status until it is terminal or can no longer be.
+
+        `secrets` maps names of environment variables to names of secrets. The reply is that of the last
+        look at the job.
+        """
+        body = {
+            "command": command,
+            "secrets": dict(secrets),
+            "timeoutMs": timeout_ms,
+            "agentId": session.agent,
+        }
+        started = await self._post(session, "secrets-exec", "/api/secrets/exec", body)
+        return await outcome_of_job(started, partial(self.secret_job, session), timeout_ms / 1000 + JOB_GRACE_S)
+
+    async def secret_names(self, session: SessionIdentity) -> Reply:
+        """GET /api/secrets: names, never values."""
+        return await self._call(
+            "secrets-list", "GET", "/api/secrets", headers=self._headers(session), query={"agentId": session.agent}
+        )
+
+    async def registered_servers(self, session: SessionIdentity) -> Reply:
+        """GET /api/marketplace/mcp: the MCP servers that are registered for this harness and project."""
+        asked = {"scoped": "1", "harness": self.harness, "workspace": session.project}
+        return await self._call(
+            "marketplace-servers", "GET", "/api/marketplace/mcp", headers=self._headers(session), query=asked
+        )
+
+    async def secret_job(self, session: SessionIdentity, job: str) -> Reply:
+        """GET /api/secrets/exec/:id: how a job stands. `job` needs no percent-encoding."""
+        return await self._call(
+            "secrets-exec-job",
+            "GET",
+            f"/api/secrets/exec/{job}",
+            headers=self._headers(session),
+            query={"agentId": session.agent},
+            probe=False,
+        )
+
+    def _cleaned(self, value: Any) -> Any:
+        """A JSON value in whose texts nothing that the daemon injected goes back to it."""
+        if isinstance(value, str):
+            return self.outgoing(value)
+        if isinstance(value, list):
+            return [self._cleaned(item) for item in value]
+        return {name: self._cleaned(item) for name, item in value.items()} if isinstance(value, dict) else value
+
+    def _hook(self, session: SessionIdentity) -> dict[str, Any]:
+        return {
+            "harness": self.harness,
+            "sessionKey": session.key,
+            "agentId": session.agent,
+            "runtimePath": self.config.runtime_path,
+        }
+
+    def _headers(self, session: SessionIdentity) -> dict[str, str]:
+        """What every call of a session carries: most operations have no member for all of it."""
+        told = {
+            "x-signet-harness": self.harness,
+            "x-signet-session-key": session.key,
+            "x-signet-workspace": session.project,
+        }
+        headers = {
+            "x-signet-runtime-path": self.config.runtime_path,
+            "x-signet-actor": f"{self.harness}-harness",
+            "x-signet-actor-type": "harness",
+            **{name: value for name, value in without_tokens(told, self.config.credentials).items() if _fits(value)},
+        }
+        return headers | self._credentials()
+
+    def _credentials(self) -> dict[str, str]:
+        return {"authorization": f"Bearer {self.config.token}"} if self.config.token is not None else {}
+
+    async def _post(
+        self,
+        session: SessionIdentity,
+        operation: str,
+        path: str,
+        body: Mapping[str, Any],
+        *,
+        slots: asyncio.Semaphore | None = None,
+        probe: bool = True,
+    ) -> Reply:
+        headers = self._headers(session)
+        return await self._call(operation, "POST", path, headers=headers, body=body, slots=slots, probe=probe)
+
+    async def _call(
+        self,
+        operation: str,
+        method: str,
+        path: str,
+        *,
+        headers: Mapping[str, str],
+        body: Mapping[str, Any] | None = None,
+        query: Mapping[str, str] | None = None,
+        slots: asyncio.Semaphore | None = None,
+        probe: bool = True,
+    ) -> Reply:
+        if self.config.bypassed:
+            return held_back(operation, "Signet is bypassed by the environment")
+        # A probe that was refused may not be made again: the call itself shows then whether the daemon is back.
+        if not self._seen or (probe and not self._in_sight and not self._probe_is_refused):
+            lost = await self._out_of_sight()
+            if lost is not None:
+                return replace(lost, operation=operation, sent=False, reached=False, detail=f"health: {lost.detail}")
+        reply = checked(
+            await self._wire.exchange(operation, method, path, headers=headers, body=body, query=query, slots=slots)
+        )
+        if reply.failure in {FailureClass.OFFLINE, FailureClass.TIMEOUT}:
+            self._in_sight = False
+        return reply
+
+    async def _out_of_sight(self) -> Reply | None:
+        """Probe the daemon, once for all calls that wait for it; None when it is there."""
+        async with self._probe:
+            if self._in_sight:
+                return None
+            reply = await self.health()
+        if self._in_sight:
+            return None
+        return replace(reply, status=None, body={}, is_object=False, failure=reply.failure or FailureClass.SHAPE)
+
+
+def _fits(value: str) -> bool:
+    """Whether a header can carry a text without another reading of it."""
+    return value.isascii() and value.isprintable() and value == value.strip()

@@ -1,0 +1,209 @@
+"""One HTTP exchange with the daemon, under a deadline for the whole of it, that never raises.
+
+Asynchronous, because only a task that can be cancelled anywhere keeps such a deadline: a timeout a read
+is renewed by every byte of a body that drips in slowly.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import functools
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import httpx
+
+from signet_reference_harness.config import HarnessConfig
+from signet_reference_harness.daemon_client.outgoing import without_tokens
+from signet_reference_harness.daemon_client.plain_http import PlainTransport
+from signet_reference_harness.daemon_client.reply import OK_FIRST, OK_LAST, FailureClass, Reply, held_back
+from signet_reference_harness.daemon_client.restraint import Restraint, identity_of
+
+BODY_LIMIT: Final = 16 * 1024 * 1024
+DETAIL_LIMIT: Final = 200
+RETRY_AFTER_LIMIT_S: Final = 3_600.0
+CONNECTIONS: Final = 32
+KEPT_ALIVE_S: Final = 1.0
+"""How long after an answer a kept connection is taken to be alive."""
+ALWAYS_SENT: Final = {
+    "user-agent": "signet-reference-harness/1",
+    "accept": "application/json",
+    "accept-encoding": "identity",
+}
+
+
+@dataclass(slots=True)
+class _Progress:
+    """How far an exchange came. `trusted` means that its connection was alive a moment before."""
+
+    trusted: bool
+    sent: bool = False
+    status: int | None = None
+
+    async def note(self, event: str, _info: Mapping[str, Any]) -> None:
+        if event == "connection.connect_tcp.complete":
+            self.trusted = True
+        elif event.endswith(".send_request_headers.started"):
+            self.sent = True
+
+    def failed(self, operation: str, failure: FailureClass, detail: str) -> Reply:
+        # A request lost on a long kept connection may have found it closed at the other end: it was sent,
+        # but nobody need have taken it.
+        taken = self.status is not None or self.trusted or failure is FailureClass.TIMEOUT
+        return Reply(
+            operation,
+            status=self.status,
+            failure=failure,
+            detail=detail[:DETAIL_LIMIT],
+            sent=self.sent,
+            reached=self.sent and taken,
+        )
+
+
+class Wire:
+    """The shared keep-alive client of a process. Close it with :meth:`aclose`."""
+
+    def __init__(self, config: HarnessConfig, transport: httpx.AsyncBaseTransport | None = None) -> None:
+        self._config = config
+        self._transport = transport
+        self._restraint = Restraint()
+        self._open: httpx.AsyncBaseTransport | None = None
+        self._answered_at = -math.inf
+
+    async def exchange(
+        self,
+        operation: str,
+        method: str,
+        path: str,
+        *,
+        headers: Mapping[str, str],
+        body: Mapping[str, Any] | None = None,
+        query: Mapping[str, str] | None = None,
+        slots: asyncio.Semaphore | None = None,
+    ) -> Reply:
+        """Make one request and read its answer, all within the operation's deadline.
+
+        `path` is already percent-encoded. Waiting for one of the `slots` counts against the deadline.
+        """
+        try:
+            content = b"" if body is None else encode(without_tokens(dict(body), self._config.credentials))
+        except (ValueError, TypeError, RecursionError) as error:
+            return held_back(operation, f"the arguments are not JSON: {error}")
+        target = path if not query else f"{path}?{httpx.QueryParams(query)}"
+        identity = identity_of(method, target, content)
+        loop = asyncio.get_running_loop()
+        reason = self._restraint.reason_to_wait(identity, loop.time())
+        if reason is not None:
+            return held_back(operation, reason)
+        began = loop.time()
+        progress = _Progress(trusted=began - self._answered_at < KEPT_ALIVE_S)
+        try:
+            async with asyncio.timeout(self._config.timeout_s(operation)), slots or contextlib.nullcontext():
+                reply = await self._answered(
+                    operation, method, target, headers=headers, content=content, progress=progress
+                )
+        except TimeoutError:
+            limit = self._config.timeout_s(operation)
+            reply = progress.failed(operation, FailureClass.TIMEOUT, f"no complete answer within {limit:g} s")
+        except (httpx.HTTPError, httpx.InvalidURL, OSError, _TooLargeError) as error:
+            failure = FailureClass.OFFLINE if progress.status is None else FailureClass.BODY_READ
+            reply = progress.failed(operation, failure, str(error) or type(error).__name__)
+        ended = loop.time()
+        if reply.status is not None:
+            self._answered_at = ended
+        self._restraint.note(identity, reply, began, ended)
+        return reply
+
+    async def aclose(self) -> None:
+        """Close the connections; the wire can be used again and then opens new ones."""
+        if self._open is not None:
+            await self._open.aclose()
+            self._open = None
+
+    async def _answered(
+        self,
+        operation: str,
+        method: str,
+        target: str,
+        *,
+        headers: Mapping[str, str],
+        content: bytes,
+        progress: _Progress,
+    ) -> Reply:
+        if self._open is None:
+            self._open = self._transport or _transport_to(self._config.origin)
+        # Without httpx's client, which would look for redirects, cookies and credentials: a third of an exchange.
+        request = httpx.Request(
+            method,
+            _url(self._config.origin + target),
+            headers={**ALWAYS_SENT, **headers, **({"content-type": "application/json"} if content else {})},
+            content=content or None,
+            extensions={"trace": progress.note},
+        )
+        response = await self._open.handle_async_request(request)
+        try:
+            progress.status = response.status_code
+            received = bytearray()
+            async for piece in response.aiter_raw():
+                received += piece
+                if len(received) > BODY_LIMIT:
+                    raise _TooLargeError(f"the answer is larger than {BODY_LIMIT} bytes")
+            return _read(operation, response.status_code, response.headers.get("retry-after"), bytes(received))
+        finally:
+            await response.aclose()
+
+
+@functools.lru_cache(maxsize=256)
+def _url(written: str) -> httpx.URL:
+    """The address of a request. Taking one apart costs as much as sending to it, and few are ever new."""
+    return httpx.URL(written)
+
+
+def _transport_to(origin: str) -> httpx.AsyncBaseTransport:
+    """How requests reach an origin. Proxies of the environment are not meant for a loopback daemon."""
+    url = httpx.URL(origin)
+    if url.scheme == "http":
+        return PlainTransport(url.host, url.port or 80, CONNECTIONS)
+    limits = httpx.Limits(max_connections=CONNECTIONS, max_keepalive_connections=CONNECTIONS)
+    return httpx.AsyncHTTPTransport(trust_env=False, limits=limits)
+
+
+class _TooLargeError(Exception):
+    """Raised when an answer's body goes over the limit."""
+
+
+def encode(body: Mapping[str, Any]) -> bytes:
+    """`body` as ASCII JSON, so that even a lone surrogate in a text travels. Raises ValueError for NaN."""
+    return json.dumps(body, allow_nan=False, separators=(",", ":")).encode("ascii")
+
+
+def _read(operation: str, status: int, retry_after: str | None, content: bytes) -> Reply:
+    reply = Reply(operation, status=status, sent=True, reached=True, retry_after_s=_seconds(retry_after))
+    try:
+        value = json.loads(content)
+    except (ValueError, RecursionError):
+        value = None
+        failure = FailureClass.INVALID_JSON
+    else:
+        failure = FailureClass.SHAPE
+    if not OK_FIRST <= status <= OK_LAST:
+        error = value.get("error") if isinstance(value, dict) else None
+        text = error if isinstance(error, str) else ""
+        return replace(
+            reply, failure=FailureClass.HTTP, detail=f"status {status} {text}".strip()[:DETAIL_LIMIT], error=text
+        )
+    if not isinstance(value, dict):
+        return replace(reply, failure=failure, detail="the answer is not a JSON object")
+    return replace(reply, body=value, is_object=True)
+
+
+def _seconds(retry_after: str | None) -> float:
+    try:
+        seconds = float(retry_after or 0)
+    except ValueError:
+        return 0.0
+    return min(seconds, RETRY_AFTER_LIMIT_S) if math.isfinite(seconds) and seconds > 0 else 0.0

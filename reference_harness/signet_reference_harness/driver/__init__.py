@@ -1,0 +1,241 @@
+"""The driver protocol signet-driver/1: a program hands the harness scenario steps, one JSON object a line.
+
+A request is answered by one line with the same `id` (any JSON value), in the order in which requests are
+done. Steps of one session are performed in the order of their lines, those of different sessions side by
+side; who wants one after the other waits for the answer.
+
+    {"id": 1, "op": "hello"}
+    {"id": 2, "op": "step", "step": {"step": "start", "session": "s1", "project": "/workspace/acme"}}
+    {"id": 3, "op": "flush"}     answered when all requests before it are done, and ends that could not go out sent
+    {"id": 4, "op": "exit"}      every open session is ended first; end of input does the same, unanswered
+
+    {"id": 2, "ok": true, "ms": 8.4, "result": {...}}
+    {"id": 2, "ok": false, "error": {"type": "StepError", "message": "..."}}
+
+A hello with `"events": ["model"]` asks to be told when a model's turn begins: the harness then writes
+`{"event": "model", "session": "s1"}` and asks the model only after `{"op": "go"}`, which is not answered.
+
+Steps, each with `session`, a name for as long as the process lives:
+
+    start                project (once), agent, key, source (startup, resume, clear), replaces (a session to end first),
+                         parent (the session whose sub-agent works in it), subagent (the harness's id of that one)
+    prompt               text, reply (what the model says), tools (a list of {tool, arguments} the model calls first),
+                         feedback (ratings of memories by id, from -1 to 1)
+    sessionless_prompt   text, reply: a turn of no session, of which the daemon is told nothing
+    tool                 tool, arguments
+    compact              summary; or its halves pre_compaction, and compaction_complete with summary
+    clear, resume, checkpoint
+    end                  reason
+
+The result of a step holds `key`, `calls` (operation, status, sent) and `failures` (operation, class, status,
+detail); that of a prompt also `turn`, whether the user was answered, and `injected`. What the daemon does
+is never an error of a step. The exit status is 0, or 2 when the environment cannot be used.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import sys
+import threading
+import time
+from collections import defaultdict, deque
+from collections.abc import Collection, Mapping
+from contextlib import suppress
+from typing import Any, Final
+
+import httpx
+
+from signet_reference_harness.config import HarnessConfig
+from signet_reference_harness.daemon_client import OPERATIONS
+from signet_reference_harness.daemon_client.routing import RoutingTable, routing_table
+from signet_reference_harness.driver.steps import PERFORMERS, SESSIONLESS, perform
+from signet_reference_harness.errors import HarnessError, StepError
+from signet_reference_harness.providers.scripted import ScriptedProvider
+from signet_reference_harness.session.host import Models, SessionHost
+
+PROTOCOL: Final = "signet-driver/1"
+CHUNK: Final = 65_536
+LONGEST_ECHO: Final = 200
+
+
+class Driver:
+    """Answers the requests of one peer on standard output."""
+
+    def __init__(
+        self,
+        config: HarnessConfig,
+        transport: httpx.AsyncBaseTransport | None = None,
+        routing: RoutingTable | None = None,
+        models: Models = ScriptedProvider,
+    ) -> None:
+        self._config = config
+        self._host = SessionHost(
+            config, routing=routing, model_turn=self._model_turn, models=models, transport=transport
+        )
+        self._tells_model_turns = False
+        self._awaiting_go: deque[asyncio.Event] = deque()
+        self._under_way: set[asyncio.Task[None]] = set()
+        self._queues: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+
+    async def serve(self, lines: asyncio.Queue[bytes | None]) -> None:
+        """Answer lines until `exit`, or None for the end of input; then end what is open."""
+        leaving: Any = None
+        while (line := await lines.get()) is not None:
+            request = self._read(line)
+            if request is None:
+                continue
+            if request["op"] == "exit":
+                leaving = request
+                break
+            if request["op"] == "go":
+                self._go()
+                continue
+            task = asyncio.create_task(self._answer(request, frozenset(self._under_way)))
+            self._under_way.add(task)
+            task.add_done_callback(self._under_way.discard)
+        # Nobody is left to say go.
+        self._tells_model_turns = False
+        while self._awaiting_go:
+            self._go()
+        await _done(self._under_way)
+        await self._host.aclose()
+        if leaving is not None:
+            _write({"id": leaving.get("id"), "ok": True, "ms": 0.0, "result": {}})
+
+    def _go(self) -> None:
+        if self._awaiting_go:
+            self._awaiting_go.popleft().set()
+
+    async def _model_turn(self, session: str) -> None:
+        if not self._tells_model_turns:
+            return
+        go = asyncio.Event()
+        self._awaiting_go.append(go)
+        _write({"event": "model", "session": session})
+        await go.wait()
+
+    def _read(self, line: bytes) -> dict[str, Any] | None:
+        if not line.strip():
+            return None
+        request: Any = None
+        try:
+            request = json.loads(line)
+            if not isinstance(request, dict):
+                raise StepError("the line is not a JSON object", remedy='send {"id": 1, "op": "hello"}')
+            if request.get("op") not in OPS:
+                raise StepError(
+                    f"there is no op {str(request.get('op'))[:LONGEST_ECHO]!r}", remedy=f"use one of {', '.join(OPS)}"
+                )
+        except (ValueError, RecursionError) as error:
+            _write(_refusal(None, StepError(f"the line is not JSON: {str(error)[:LONGEST_ECHO]}")))
+            return None
+        except StepError as error:
+            _write(_refusal(request.get("id") if isinstance(request, dict) else None, error))
+            return None
+        return request
+
+    async def _answer(self, request: Mapping[str, Any], before: frozenset[asyncio.Task[None]]) -> None:
+        began = time.perf_counter()
+        try:
+            result = await self._result(request, before)
+        except HarnessError as error:
+            _write(_refusal(request.get("id"), error))
+        except Exception as error:  # noqa: BLE001 - the peer must get an answer to every request, whatever broke
+            detail = f"{type(error).__name__}: {error}"
+            _write(_refusal(request.get("id"), HarnessError(f"the harness failed: {detail[:LONGEST_ECHO]}")))
+        else:
+            milliseconds = round((time.perf_counter() - began) * 1000, 3)
+            _write({"id": request.get("id"), "ok": True, "ms": milliseconds, "result": result})
+
+    async def _result(self, request: Mapping[str, Any], before: frozenset[asyncio.Task[None]]) -> dict[str, Any]:
+        if request["op"] == "hello":
+            events = request.get("events")
+            self._tells_model_turns = isinstance(events, list) and "model" in events
+            return self._hello()
+        if request["op"] == "flush":
+            await _done(before)
+            await self._host.send_unsent_ends()
+            return {}
+        step = request.get("step")
+        if not isinstance(step, dict):
+            raise StepError("'step' is not an object", remedy='send {"op": "step", "step": {"step": "start", ...}}')
+        async with self._queues[str(step.get("session"))]:
+            return await perform(self._host, step)
+
+    def _hello(self) -> dict[str, Any]:
+        timeouts = {name: self._config.timeout_s(name) for name in ("session-start", "user-prompt-submit")}
+        return {
+            "protocol": PROTOCOL,
+            "harness": self._config.harness,
+            "agent": self._config.agent,
+            "capabilities": list(OPERATIONS),
+            "steps": [*PERFORMERS, SESSIONLESS],
+            "bypassed": self._config.bypassed,
+            "timeouts_s": timeouts,
+        }
+
+
+OPS: Final = ("hello", "step", "flush", "go", "exit")
+
+
+def main(transport: httpx.AsyncBaseTransport | None = None, models: Models = ScriptedProvider) -> int:
+    """Serve standard input until it ends; returns the exit status.
+
+    `transport` replaces httpx's own to the daemon, `models` the models that steps script.
+    """
+    try:
+        config = HarnessConfig.from_environment(os.environ)
+        routing = routing_table(os.environ)
+    except HarnessError as error:
+        print(f"signet_reference_harness: {error}", file=sys.stderr)
+        return 2
+    with contextlib.suppress(KeyboardInterrupt):
+        asyncio.run(_serve_input(config, transport, routing, models))
+    return 0
+
+
+async def _serve_input(
+    config: HarnessConfig,
+    transport: httpx.AsyncBaseTransport | None,
+    routing: RoutingTable | None,
+    models: Models,
+) -> None:
+    loop = asyncio.get_running_loop()
+    lines: asyncio.Queue[bytes | None] = asyncio.Queue()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, lines.put_nowait, None)
+
+    def read() -> None:
+        # A thread and the bare descriptor: input may be a file, which an event loop cannot watch, and a
+        # thread inside sys.stdin would hold its lock while the interpreter ends.
+        rest = b""
+        # A loop that is closed has answered `exit`: nobody asks for lines any more.
+        with suppress(RuntimeError):
+            while chunk := os.read(0, CHUNK):
+                *whole, rest = (rest + chunk).split(b"\n")
+                for line in whole:
+                    loop.call_soon_threadsafe(lines.put_nowait, line)
+            loop.call_soon_threadsafe(lines.put_nowait, rest)
+            loop.call_soon_threadsafe(lines.put_nowait, None)
+
+    threading.Thread(target=read, daemon=True).start()
+    await Driver(config, transport, routing, models).serve(lines)
+
+
+async def _done(tasks: Collection[asyncio.Task[None]]) -> None:
+    if tasks:
+        await asyncio.wait(tasks)
+
+
+def _refusal(identifier: Any, error: HarnessError) -> dict[str, Any]:
+    return {"id": identifier, "ok": False, "error": {"type": type(error).__name__, "message": str(error)}}
+
+
+def _write(answer: Mapping[str, Any]) -> None:
+    # A peer that is gone cannot read answers, but its sessions still have to be ended.
+    with contextlib.suppress(BrokenPipeError):
+        os.write(1, json.dumps(answer, separators=(",", ":")).encode("ascii") + b"\n")

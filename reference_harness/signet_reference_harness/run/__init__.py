@@ -1,0 +1,373 @@
+"""A headless task, from its options to its exit status.
+
+Whatever happens on the way, the session is ended at the daemon and the summary is written.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
+from uuid import uuid4
+
+from signet_reference_harness.daemon_client.reply import FailureClass
+from signet_reference_harness.errors import ConfigError, HarnessError, printable
+from signet_reference_harness.mcp_servers import Servers, start_for
+from signet_reference_harness.providers import Provider
+from signet_reference_harness.providers.completion import StopReason
+from signet_reference_harness.providers.secret import Secret
+from signet_reference_harness.run.checkpoints import Checkpoints
+from signet_reference_harness.run.inputs import (
+    Folders,
+    Options,
+    check_not_gone_on,
+    check_resume,
+    check_summary,
+    read_prompt,
+    resumed,
+    runs_folder,
+    state_folder,
+)
+from signet_reference_harness.run.interruption import Interruption
+from signet_reference_harness.run.open_sessions import OpenMark, OpenSession, end_abandoned
+from signet_reference_harness.run.output import Output
+from signet_reference_harness.run.plan import Plan
+from signet_reference_harness.run.run_journal import FINAL, Recorded, RunJournal, demand_new
+from signet_reference_harness.run.session_file import SessionFile, path_of
+from signet_reference_harness.run.summary import EXIT_STATUSES, write_summary
+from signet_reference_harness.session import Session
+from signet_reference_harness.session.conversation import Conversation
+from signet_reference_harness.session.events import RunFinished, RunStarted
+from signet_reference_harness.session.host import SessionHost
+from signet_reference_harness.session.summary import Failure, Status, Summary, SummaryFolders, came_to
+from signet_reference_harness.session.turn import TurnResult
+from signet_reference_harness.tools.bounds import ResultFolder
+
+NAME: Final = "task"
+"""What the session is called within this process."""
+
+RESEARCH: Final = ("memory_search",)
+"""Tools that run on the prompt before the model sees it."""
+
+PATIENCE_S: Final = 5.0
+"""How long a task that was interrupted waits for a reader of its output."""
+
+Tell = Callable[[str, str | None], Any]
+
+
+def perform(options: Options, tell: Tell) -> int:
+    """Do the task that the options ask for, and return the exit status.
+
+    `tell` shows a person what went wrong: what, and what to do about it.
+    """
+    try:
+        check_summary(options.summary)
+    except HarnessError as failure:
+        tell(failure.message, failure.remedy)
+        return EXIT_STATUSES["invalid"]
+    task = _Task(options)
+    with task.interruption.heeded():
+        try:
+            task.interruption.begin()
+            task.prepare(os.environ)
+            asyncio.run(task.work())
+        except (Exception, KeyboardInterrupt) as failure:
+            task.interruption.settle()
+            if not task.has_begun and task.interruption.status is not None:
+                # Also where it came up in somebody else's code, which made another error of it.
+                task.break_off()
+                tell(task.interruption.why, None)
+            elif isinstance(failure, HarnessError):
+                task.fail("invalid", type(failure).__name__, failure.message)
+                tell(task.scrub(failure.message), failure.remedy)
+            else:
+                task.fail("failed", type(failure).__name__, str(failure))
+                raise
+        else:
+            if task.error is not None:
+                tell(task.error.message, task.remedy)
+        finally:
+            task.finish(tell)
+    return task.exit_status
+
+
+class _Task:
+    """One task. What is known of it grows on the way, and its summary tells it at any moment."""
+
+    def __init__(self, options: Options) -> None:
+        self.interruption = Interruption(options.timeout_ms)
+        self._options = options
+        self._began = time.monotonic()
+        self._run = options.resume or options.run_id or str(uuid4())
+        self._journal: RunJournal | None = None
+        self._plan: Plan | None = None
+        self._prompt = ""
+        self._folders: Folders | None = None
+        self._file: SessionFile | None = None
+        self._session: Session | None = None
+        self._mark: OpenMark | None = None
+        """Stands from before the session's start."""
+        self._status: Status = "failed"
+        self._turn = TurnResult(outcome=StopReason.ERROR)
+        self._output = Output(options.output_format, sys.stdout, self.scrub)
+        self.error: Failure | None = None
+        self._notes: list[str] = []
+        self._servers = Servers()
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether its session was about to be started, or was."""
+        return self._mark is not None
+
+    def scrub(self, text: str) -> str:
+        """`text` without the provider's key."""
+        given = self._options.api_key
+        text = Secret(given).hide_in(text) if given else text
+        key = None if self._plan is None else self._plan.settings.key
+        return text if key is None else key.hide_in(text)
+
+    def prepare(self, environ: Mapping[str, str]) -> None:
+        """Read everything that the task needs, and take the lease on the run. Raises HarnessError."""
+        options = self._options
+        runs = runs_folder(state_folder(options, environ))
+        if options.resume is not None:
+            check_resume(options)
+            with self.interruption.deferred():
+                self._journal = RunJournal.resume(runs, options.resume, self.scrub)
+            options = resumed(options, self._journal.recorded)
+        elif options.run_id is not None:
+            demand_new(runs, options.run_id)
+        self._folders = folders = Folders.read(options, environ)
+        self._prompt = read_prompt(options, lambda: sys.stdin.buffer)
+        self._plan = plan = Plan.read(options, environ, folders)
+        if self._journal is not None:
+            check_not_gone_on(self._journal.recorded, plan.stored)
+            return
+        recorded = Recorded(
+            run=self._run,
+            session=plan.identity.key,
+            agent=plan.identity.agent,
+            project=plan.identity.project,
+            prompt=self._prompt,
+            sessions=str(folders.sessions),
+            turns=0 if plan.stored is None else len(plan.stored.turns),
+        )
+        with self.interruption.deferred():
+            self._journal = RunJournal.begin(runs, recorded, self.scrub)
+
+    async def work(self) -> None:
+        """Do the task. Raises HarnessError when it cannot be begun, or its files cannot be kept."""
+        plan, journal = self._plan, self._journal
+        assert plan is not None  # noqa: S101 - prepared before
+        assert journal is not None  # noqa: S101 - prepared before
+        host = SessionHost(
+            plan.config,
+            plan.tools,
+            research=RESEARCH,
+            sources=[self._servers],
+            workspace=plan.workspace,
+            context_budget=self._options.context_budget,
+        )
+        try:
+            with self.interruption.cancels(asyncio.current_task()):
+                await self._take_turn(host, plan, journal)
+        except asyncio.CancelledError:
+            if self.interruption.status is None:
+                raise
+            self.break_off()
+        finally:
+            async with contextlib.AsyncExitStack() as stack:
+                # From the last to the first, each whatever becomes of the others.
+                stack.push_async_callback(self._close_provider, plan.provider)
+                stack.push_async_callback(self._close_servers)
+                stack.callback(self._leave_mark)
+                stack.push_async_callback(host.aclose)
+                stack.push_async_callback(self._end_session, host)
+                stack.callback(self._keep_outcome)
+
+    async def _take_turn(self, host: SessionHost, plan: Plan, journal: RunJournal) -> None:
+        """The turn, in a session that is started for it."""
+        await _demand_daemon(host)
+        identity, folders = plan.identity, plan.folders
+        size = 0 if plan.stored is None else plan.stored.size
+        self._file = file = SessionFile.open(folders.sessions, identity, self.scrub, size=size, seize=journal.seized)
+        await end_abandoned(host.client, folders.open_sessions, identity.key, seized=journal.seized)
+        self._session = session = host.session_for(
+            NAME, project=identity.project, agent=identity.agent, key=identity.key
+        )
+        session.results = ResultFolder(file.path.with_suffix(".results"))
+        if self._options.max_rounds is not None:
+            session.most_rounds = self._options.max_rounds
+        if plan.stored is not None:
+            stored = plan.stored
+            session.conversation = Conversation.restored(stored.messages, stored.turns, stored.summary)
+        opened = OpenSession(identity.key, identity.agent, identity.project, host.client.config.origin, str(file.path))
+        await start_for(self._servers, plan.mcp, session.client, identity)
+        self._mark = OpenMark.put(folders.open_sessions, opened)
+        self._output.events.put(RunStarted(self._run, identity.key, identity.agent, resumed=journal.resumed))
+        await host.start(session, "startup" if plan.stored is None else "resume")
+        file.turn(self._prompt)
+        told = Checkpoints(self._output.events, file, journal)
+        self._turn = await session.turn(self._prompt, plan.provider, listener=told, past=journal.recorded.past)
+        self._conclude(self._turn)
+
+    def _keep_outcome(self) -> None:
+        if self._file is None:
+            return
+        try:
+            if self.has_begun and self._is_ours:
+                told = {"run": self._run, "status": self._status, "error": self._error_text()}
+                self._file.outcome(str(self._turn.outcome), self._turn.reply, self._turn.messages, **told)
+        finally:
+            self._file.close()
+
+    async def _end_session(self, host: SessionHost) -> None:
+        if self._session is None:
+            return
+        if not self._is_ours:
+            # Whoever has taken the run over ends its session.
+            self._session.is_open = False
+        elif self._mark is not None:
+            await host.end(self._session)
+            if not self._session.owes_end:
+                # At once: the end is told again after a kill that comes before.
+                self._mark.remove()
+        self._notes += _notes(self._session)
+
+    def _leave_mark(self) -> None:
+        if self._mark is not None:
+            self._mark.leave(owed=not self._is_ours or self._session is None or self._session.owes_end)
+
+    async def _close_servers(self) -> None:
+        await self._servers.aclose()
+        self._notes += self._servers.notices
+
+    async def _close_provider(self, provider: Provider) -> None:
+        try:
+            await provider.aclose()
+        except Exception as error:  # noqa: BLE001 - a stranger's code; what it has answered stays answered
+            self._notes.append(f"the provider crashed when it was closed: {type(error).__name__}: {error}")
+
+    @property
+    def _is_ours(self) -> bool:
+        """Whether no other process has taken the run over."""
+        return self._journal is not None and self._journal.is_held
+
+    def _conclude(self, turn: TurnResult) -> None:
+        concluded = came_to(turn)
+        self._status, failure = concluded.status, concluded.error
+        if failure is not None:
+            self.error = failure.model_copy(update={"message": self.scrub(failure.message)})
+        elif turn.detail:
+            self._notes.append(turn.detail)
+
+    def break_off(self) -> None:
+        """Note that the task was interrupted, with what its turn had come to."""
+        cut = None if self._session is None else self._session.cut_turn
+        self._turn = cut or TurnResult(outcome=StopReason.CANCELLED)
+        status = self.interruption.status or "cancelled"
+        self.fail(status, "TimeoutError" if status == "timeout" else "Cancelled", self.interruption.why)
+
+    @property
+    def remedy(self) -> str | None:
+        """What to do about a run that failed; None for one that is over, or was never begun."""
+        if not self.has_begun or self._status in FINAL:
+            return None
+        first = "" if self._turn.remedy is None else f"{self.scrub(self._turn.remedy)}; then "
+        state = "" if self._options.state_dir is None else f" --state-dir {self._options.state_dir}"
+        return f"{first}go on from its last checkpoint: signet-harness run --resume {self._run}{state}"
+
+    def finish(self, tell: Tell) -> None:
+        """Write the notes, the summary and the end of the output."""
+        if not self._options.quiet:
+            for note in self._notes:
+                print(f"note: {printable(self.scrub(note))}", file=sys.stderr)
+        if self._journal is not None:
+            self._let_go(self._journal)
+        summary = self._summary()
+        self._output.events.put(RunFinished(self._turn.reply, summary))
+        self._write_summary(summary)
+        hurried = self.interruption.status is not None or self.interruption.is_hasty
+        with self.interruption.ends_waiting():
+            self._output.drain(PATIENCE_S if hurried else None)
+        lost = self._output.lost
+        if self._status == "done" and lost is not None and not isinstance(lost, BrokenPipeError):
+            # A reader that leaves has what it wanted; a full disk has not.
+            told = f"standard output: cannot be written: {lost.strerror or lost}"
+            self.fail("failed", "OutputError", told)
+            tell(told, "the reply stands in the session file")
+            self._write_summary(self._summary())
+
+    def _let_go(self, journal: RunJournal) -> None:
+        if not self.has_begun:
+            journal.discard()
+            return
+        try:
+            if journal.is_held:
+                journal.outcome(self._status)
+        except HarnessError as failure:
+            self._notes.append(failure.message)
+        finally:
+            journal.release()
+
+    def _write_summary(self, summary: Summary) -> None:
+        if self._options.summary is not None:
+            write_summary(summary, self._options.summary)
+
+    @property
+    def exit_status(self) -> int:
+        """The exit status of the process: after a signal the usual one of that signal."""
+        number = self.interruption.signal
+        return EXIT_STATUSES[self._status] if number is None else 128 + number
+
+    def fail(self, status: Status, kind: str, message: str) -> None:
+        """Note why the task came to nothing."""
+        self._status = status
+        self.error = Failure(kind=kind, message=self.scrub(message))
+
+    def _error_text(self) -> str | None:
+        return None if self.error is None else self.error.message
+
+    def _summary(self) -> Summary:
+        """What is known of the task."""
+        plan, folders, turn = self._plan, self._folders, came_to(self._turn)
+        began = self._status != "invalid"
+        return Summary(
+            status=self._status,
+            outcome=turn.outcome if began else None,
+            run=self._run,
+            session=None if plan is None else plan.identity.key,
+            agent=None if plan is None else plan.identity.agent,
+            provider=None if plan is None else plan.settings.provider,
+            model=None if plan is None else plan.settings.model,
+            folders=SummaryFolders()
+            if folders is None
+            else SummaryFolders(project=str(folders.project), state=str(folders.state), sessions=str(folders.sessions)),
+            session_file=None if plan is None or not began else str(path_of(plan.folders.sessions, plan.identity.key)),
+            output_format=self._options.output_format,
+            elapsed_ms=round((time.monotonic() - self._began) * 1000, 3),
+            deferred_s=turn.deferred_s,
+            error=self.error,
+            usage=turn.usage,
+            rounds=turn.rounds,
+        )
+
+
+async def _demand_daemon(host: SessionHost) -> None:
+    """Raise ConfigError when nobody listens where the daemon should be. One that is slow or ill is worked without."""
+    reply = await host.client.health()
+    if reply.failure is FailureClass.OFFLINE:
+        raise ConfigError(
+            f"no daemon answers at {host.client.config.origin}: {reply.detail}",
+            remedy="start it, set SIGNET_DAEMON_URL, or set SIGNET_BYPASS=1 to work without memory",
+        )
+
+
+def _notes(session: Session) -> Iterator[str]:
+    """What the daemon did not do, a line for each operation and failure."""
+    failed = (reply for reply in session.take_replies() if reply.failure is not None)
+    yield from dict.fromkeys(reply.in_brief for reply in failed)

@@ -1,0 +1,251 @@
+"""What a headless task is asked to do: options read, checked, and made into a task before anything is started."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import BinaryIO, Final
+from uuid import uuid4
+
+from signet_reference_harness.errors import ConfigError
+from signet_reference_harness.identity import KEY_PREFIX
+from signet_reference_harness.run.run_journal import FINAL, Recorded
+from signet_reference_harness.run.session_file import Stored, path_of, read_session
+from signet_reference_harness.session.summary import OutputFormat
+
+LARGEST_PROMPT: Final = 4 * 1024 * 1024
+"""Bytes. The daemon refuses bodies of over 10 MiB, and a character can take six of them."""
+STATE_VARIABLE: Final = "SIGNET_HARNESS_STATE_DIR"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """The command line of `signet-harness run` as it was written; None where it says nothing."""
+
+    words: tuple[str, ...] = ()
+    prompt: str | None = None
+    prompt_file: Path | None = None
+    stdin: bool = False
+    cwd: Path | None = None
+    session: str | None = None
+    run_id: str | None = None
+    resume: str | None = None
+    sessions_dir: Path | None = None
+    state_dir: Path | None = None
+    summary: Path | None = None
+    timeout_ms: int | None = None
+    output_format: OutputFormat = "text"
+    max_rounds: int | None = None
+    context_budget: int | None = None
+    tools: tuple[str, ...] = ()
+    quiet: bool = False
+    agent: str | None = None
+    provider: str | None = None
+    api: str | None = None
+    model: str | None = None
+    base_url: str | None = None
+    api_key: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Folders:
+    """Where a task works, and what it keeps beside it; all exist."""
+
+    project: Path
+    state: Path
+    sessions: Path
+    runs: Path
+    open_sessions: Path
+
+    @classmethod
+    def read(cls, options: Options, environ: Mapping[str, str]) -> Folders:
+        """The folders that options and environment name, made where they are the harness's own. Raises ConfigError."""
+        project = Path.cwd() if options.cwd is None else options.cwd
+        if not os.path.isdir(project):  # noqa: PTH112 - it answers for names that are too long, too
+            raise ConfigError(f"--cwd {project}: is not a folder", remedy="name the folder of the project")
+        state = state_folder(options, environ)
+        sessions = (options.sessions_dir or state / "sessions").absolute()
+        _make(sessions, "--sessions-dir")
+        return cls(project.resolve(), state, sessions, runs_folder(state), _made(state / "open-sessions"))
+
+
+def state_folder(options: Options, environ: Mapping[str, str]) -> Path:
+    """The folder of what the harness keeps, made where it does not exist. Raises ConfigError."""
+    return _made((options.state_dir or _state(environ)).absolute())
+
+
+def runs_folder(state: Path) -> Path:
+    """The folder of the runs in that of the state, made where it does not exist. Raises ConfigError."""
+    return _made(state / "runs")
+
+
+def resumed(options: Options, recorded: Recorded) -> Options:
+    """The options of a run that goes on: prompt, session, agent and project are its own. Raises ConfigError."""
+    if not Path(recorded.project).is_dir():
+        raise ConfigError(
+            f"--resume {recorded.run}: its project is gone: {recorded.project}",
+            remedy="put the folder back, or begin another run",
+        )
+    return replace(
+        options,
+        prompt=recorded.prompt,
+        session=recorded.session,
+        agent=recorded.agent,
+        cwd=Path(recorded.project),
+        sessions_dir=Path(recorded.sessions),
+    )
+
+
+def check_resume(options: Options) -> None:
+    """Raise ConfigError for what only a new run can be given beside --resume."""
+    given = {
+        "a prompt": options.words or options.prompt or options.prompt_file or options.stdin,
+        "--session": options.session,
+        "--sessions-dir": options.sessions_dir,
+        "--agent": options.agent,
+        "--cwd": options.cwd,
+        "--run-id": options.run_id,
+    }
+    named = [name for name, value in given.items() if value]
+    if named:
+        raise ConfigError(
+            f"--resume {options.resume}: the run has its own: {', '.join(named)}",
+            remedy="leave that out, or begin a new run without --resume",
+        )
+
+
+def check_not_gone_on(recorded: Recorded, stored: Stored | None) -> None:
+    """Raise ConfigError where the run was cancelled, or others have had turns in its session since it began.
+
+    What the run itself left of its turn is taken back from `stored`.
+    """
+    run, turns = recorded.run, 0
+    if stored is not None:
+        if stored.runs.get(run) == "cancelled":
+            raise ConfigError(f"--resume {run}: the run {FINAL['cancelled']}", remedy="begin another run")
+        stored.take_back(run)
+        turns = len(stored.turns)
+    if turns != recorded.turns:
+        raise ConfigError(
+            f"--resume {run}: its session {recorded.session} is not where the run began: it had {recorded.turns // 2} "
+            f"turns then, and has {turns // 2} now",
+            remedy=f"begin another run, with --session {recorded.session} if it is to know of them",
+        )
+
+
+def read_prompt(options: Options, stdin: Callable[[], BinaryIO]) -> str:
+    """The one prompt that was given. Raises ConfigError for none, for two, and for one that cannot be read."""
+    given = {
+        "the argument": options.words or None,
+        "--prompt": options.prompt,
+        "--prompt-file": options.prompt_file,
+        "--stdin": options.stdin or None,
+    }
+    named = [name for name, value in given.items() if value is not None]
+    if len(named) != 1:
+        problem = "no prompt is given" if not named else f"there are {len(named)} prompts: {' and '.join(named)}"
+        raise ConfigError(problem, remedy="give one: as an argument, or by --prompt, --prompt-file or --stdin")
+    if options.prompt_file is not None:
+        text = _decoded(_read(options.prompt_file), f"--prompt-file {options.prompt_file}")
+    elif options.stdin:
+        text = _decoded(stdin().read(LARGEST_PROMPT + 1), "--stdin")
+    else:
+        text = options.prompt if options.prompt is not None else " ".join(options.words)
+    try:
+        # An argument comes decoded by the locale, which may be another than UTF-8; its bytes are what was typed.
+        text = os.fsencode(text).decode() if options.prompt_file is None and not options.stdin else text
+        size = len(text.encode())
+    except UnicodeError:
+        raise ConfigError(f"{named[0]}: the prompt is not valid UTF-8", remedy="save it as UTF-8") from None
+    if size > LARGEST_PROMPT:
+        raise ConfigError(f"{named[0]}: the prompt is larger than {LARGEST_PROMPT} bytes", remedy="shorten it")
+    if not text.strip():
+        raise ConfigError(f"{named[0]}: the prompt is blank", remedy="say what is to be done")
+    return text
+
+
+def stored_session(options: Options, folders: Folders) -> tuple[str, Stored | None]:
+    """The key of the task's session, and what its file holds; None for a new session. Raises ConfigError."""
+    if options.session is None:
+        return str(uuid4()), None
+    # The file is named by the key as the daemon has it.
+    key = options.session.removeprefix(KEY_PREFIX)
+    path = path_of(folders.sessions, key)
+    if not path.exists():
+        return key, None
+    stored = read_session(path)
+    if stored.identity.key != key:
+        raise ConfigError(
+            f"{path}: holds the session {stored.identity.key}, not {key}", remedy="give the file its old name again"
+        )
+    project, agent = stored.identity.project, stored.identity.agent
+    if options.cwd is not None and Path(project) != folders.project:
+        raise ConfigError(
+            f"--cwd {folders.project}: session {options.session} works in {project}",
+            remedy="leave --cwd out, or give --session another name",
+        )
+    if not Path(project).is_dir():
+        raise ConfigError(
+            f"--session {options.session}: its project is gone: {project}",
+            remedy="put the folder back, or give --session another name",
+        )
+    if options.agent is not None and options.agent != agent:
+        raise ConfigError(
+            f"--agent {options.agent}: session {options.session} is of agent {agent}",
+            remedy="leave --agent out, or give --session another name",
+        )
+    return key, stored
+
+
+def check_summary(path: Path | None) -> None:
+    """Raise ConfigError for a summary that could not be written in the end."""
+    if path is None:
+        return
+    if not os.access(path.parent, os.W_OK) or (os.path.lexists(path) and not os.path.isfile(path)):  # noqa: PTH113
+        # A device such as /dev/null would be put aside for the file.
+        raise ConfigError(f"--summary {path}: cannot be written", remedy="name a file in a folder of yours")
+    if len(os.fsencode(path.name)) > os.pathconf(path.parent, "PC_NAME_MAX"):
+        raise ConfigError(f"--summary {path.name[:80]}…: the name is too long for a file", remedy="shorten it")
+
+
+def _state(environ: Mapping[str, str]) -> Path:
+    named = environ.get(STATE_VARIABLE, "").strip()
+    if named:
+        return Path(named)
+    base = environ.get("XDG_STATE_HOME", "").strip()
+    return (Path(base) if base else Path.home() / ".local" / "state") / "signet-harness"
+
+
+def _made(folder: Path) -> Path:
+    _make(folder, "--state-dir")
+    return folder
+
+
+def _make(folder: Path, option: str) -> None:
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigError(
+            f"{option} {folder}: cannot be made: {error.strerror or error}", remedy="name a folder of yours"
+        ) from None
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise ConfigError(f"{option} {folder}: cannot be written to", remedy="name a folder of yours")
+
+
+def _read(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(LARGEST_PROMPT + 1)
+    except OSError as error:
+        raise ConfigError(
+            f"--prompt-file {path}: cannot be read: {error.strerror or error}", remedy="name a file of UTF-8 text"
+        ) from None
+
+
+def _decoded(data: bytes, where: str) -> str:
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{where}: is not UTF-8 at byte {error.start}", remedy="save it as UTF-8") from None

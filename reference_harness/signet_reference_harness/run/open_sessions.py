@@ -1,0 +1,126 @@
+"""The sessions that a process has open at the daemon, a file each, so that the next one can end what a kill left open.
+
+A file stands from before the start of its session until its end was accepted, and is locked by the process that has
+the session open. One that nobody has locked is of a process that is gone, or whose end the daemon did not take.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Final, Self
+
+from signet_reference_harness.daemon_client import AdapterClient
+from signet_reference_harness.errors import ConfigError, IdentityError
+from signet_reference_harness.identity import SessionIdentity
+from signet_reference_harness.run.kept_lines import as_line, lock, put_in_place
+from signet_reference_harness.run.session_file import read_session
+from signet_reference_harness.session.conversation import Conversation
+from signet_reference_harness.session.lifecycle import Lifecycle
+
+SUFFIX: Final = ".json"
+LOOK_S: Final = 0.05
+"""How often it is looked whether another process is through with a session's end."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenSession:
+    """Whose session it is, the origin of the daemon that was told, and the file that holds its conversation."""
+
+    session: str
+    agent: str
+    project: str
+    daemon: str
+    file: str
+
+
+class OpenMark:
+    """The file of an open session, locked by this process. :meth:`leave` it."""
+
+    def __init__(self, path: Path, handle: int, of: OpenSession) -> None:
+        self.of = of
+        self._path, self._handle = path, handle
+
+    @classmethod
+    def put(cls, folder: Path, of: OpenSession) -> Self:
+        """Mark a session as open, before the daemon is told of it. Raises ConfigError.
+
+        Who does so has the session's file open, so that no other process marks it too.
+        """
+        path = folder / f"{sha256(f'{of.daemon} {of.session}'.encode()).hexdigest()[:32]}{SUFFIX}"
+        try:
+            return cls(path, put_in_place(path, [as_line(asdict(of), str)]), of)
+        except OSError as error:
+            raise ConfigError(
+                f"{path}: cannot be written: {error.strerror or error}",
+                remedy="give --state-dir a folder of yours on a disk with room",
+            ) from None
+
+    @classmethod
+    async def abandoned_in(cls, folder: Path, daemon: str, own: str, *, seized: bool) -> AsyncIterator[Self]:
+        """The sessions at that daemon that a process left open which is gone; each is this process's now.
+
+        `own` is the key of the session that this process is about to open: another process that has it locked is ending
+        it, and is waited for, or is `seized`: stuck, and counts as gone.
+        """
+        for path in _files(folder):
+            with suppress(OSError, ValueError, TypeError):
+                handle = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+                try:
+                    of = OpenSession(**json.loads(path.read_bytes()))
+                    ours = of.session == own
+                    while not (locked := lock(handle)) and ours and not seized:  # noqa: ASYNC110 - it is a process
+                        await asyncio.sleep(LOOK_S)
+                    current = os.fstat(handle).st_ino == path.stat().st_ino
+                    if of.daemon == daemon and current and (locked or ours):
+                        mark, handle = cls(path, handle, of), -1
+                        yield mark
+                finally:
+                    if handle >= 0:
+                        os.close(handle)
+
+    def remove(self) -> None:
+        """Take the file away: nobody owes an end any more."""
+        with suppress(OSError):
+            if os.fstat(self._handle).st_ino == self._path.stat().st_ino:
+                self._path.unlink()
+
+    def leave(self, *, owed: bool) -> None:
+        """Let the file go. Where the end is still `owed` it stays, for the next process."""
+        if not owed:
+            self.remove()
+        os.close(self._handle)
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted(folder.glob(f"*{SUFFIX}"))
+
+
+async def end_abandoned(client: AdapterClient, folder: Path, own: str, *, seized: bool = False) -> None:
+    """End each session that :meth:`OpenMark.abandoned_in` finds, with the conversation that its file holds."""
+    async for mark in OpenMark.abandoned_in(folder, client.config.origin, own, seized=seized):
+        owed = True
+        try:
+            identity = SessionIdentity(mark.of.session, mark.of.agent, mark.of.project)
+            left = Lifecycle(identity, client, lambda: 0, conversation=_conversation(Path(mark.of.file)))
+            await left.end_abandoned()
+            owed = left.owes_end
+        except IdentityError:
+            owed = False
+        finally:
+            mark.leave(owed=owed)
+
+
+def _conversation(file: Path) -> Conversation:
+    """What the session's file holds; nothing where it cannot be read."""
+    try:
+        stored = read_session(file)
+    except ConfigError:
+        return Conversation()
+    return Conversation.restored(stored.messages, stored.turns, stored.summary)

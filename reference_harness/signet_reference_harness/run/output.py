@@ -1,0 +1,101 @@
+"""What a headless task writes while it works, and at its end: a format each, made of the events of its run."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable
+from typing import Final, TextIO
+
+from signet_reference_harness.errors import printable
+from signet_reference_harness.run.kept_lines import append
+from signet_reference_harness.session.event_queue import EventQueue
+from signet_reference_harness.session.events import Event, RunFinished, Text, ToolCalled, as_json
+from signet_reference_harness.session.summary import OutputFormat
+
+Render = Callable[[Event], str]
+"""The text of an event in a format; empty for one that the format does not show."""
+
+
+class Output:
+    """Writes the events of `events` to a stream, in a thread of its own: a reader that is slow stops nobody else.
+
+    `scrub` takes out what is secret. A stream that cannot be written to any more does not end the task, whose session
+    and summary go on: `lost` says why.
+    """
+
+    def __init__(self, output_format: OutputFormat, stream: TextIO | None, scrub: Callable[[str], str] = str) -> None:
+        # A person who is slow to read a reply wants all of it; the conversation holds the same text anyway.
+        self.events = EventQueue() if output_format == "stream-json" else EventQueue(None)
+        self._render = RENDERERS[output_format]()
+        self._stream = stream
+        self._scrub = scrub
+        self.lost: OSError | None = None
+        self._thread = threading.Thread(target=self._write_all, name="output", daemon=True)
+        self._thread.start()
+
+    def drain(self, timeout_s: float | None = None) -> None:
+        """Wait until all events are written, the last one too, or until the time is out."""
+        self._thread.join(timeout_s)
+
+    def _write_all(self) -> None:
+        while events := self.events.wait_and_take():
+            self._put("".join(map(self._render, events)))
+            if isinstance(events[-1], RunFinished):
+                return
+
+    def _put(self, text: str) -> None:
+        if self._stream is None or self.lost is not None or not text:
+            return
+        text = self._scrub(text)
+        try:
+            _write(self._stream, printable(text) if self._stream.isatty() else text)
+        except OSError as error:
+            self.lost = error
+
+
+def _write(stream: TextIO, text: str) -> None:
+    """Write to what lies beneath the stream, which then holds nothing that Python would wait for at its end."""
+    try:
+        handle = stream.fileno()
+    except OSError:
+        stream.write(text)
+        stream.flush()
+    else:
+        # What its encoding does not have, such as an accent in ASCII, is escaped.
+        append(handle, text.encode(stream.encoding, "backslashreplace"))
+
+
+class _Text:
+    """The reply as it arrives, and a line break at its end. What the model says after its tools begins a line."""
+
+    _in_line = False
+
+    def __call__(self, event: Event) -> str:
+        text = ""
+        if isinstance(event, Text):
+            text = event.text
+        elif isinstance(event, ToolCalled | RunFinished) and self._in_line:
+            text = "\n"
+        self._in_line = not text.endswith("\n") if text else self._in_line
+        return text
+
+
+def _result(event: Event) -> str:
+    """One JSON object at the end: the summary with the reply."""
+    if not isinstance(event, RunFinished):
+        return ""
+    return json.dumps({**event.summary.model_dump(mode="json", by_alias=True), "reply": event.reply}) + "\n"
+
+
+def _line(event: Event) -> str:
+    """One JSON object a line: each event as it happens."""
+    return json.dumps(as_json(event)) + "\n"
+
+
+RENDERERS: Final[dict[OutputFormat, Callable[[], Render]]] = {
+    "text": _Text,
+    "json": lambda: _result,
+    "stream-json": lambda: _line,
+    "none": lambda: lambda _event: "",
+}

@@ -1,0 +1,329 @@
+"""A run on disk, and the lease on it: JSON lines, each appended whole, of what is neither asked nor done again.
+
+    {"kind": "header", "format": "signet-run/1", "run": "…", "session": "…", "prompt": "…", …}
+    {"kind": "holder", "pid": 4711, "host": "…", "at": "…"}   a process works in the run, from here on
+    {"kind": "answer", "message": {…}, "stop_reason": "…", …}  the model has answered
+    {"kind": "calling", "name": "…"}                          a tool is about to run
+    {"kind": "result", "name": "…", "ok": true, …}            it is done
+    {"kind": "outcome", "status": "failed"}                   the process is through with the run
+
+Who holds the lease has the file locked and touches it now and then. A process that is gone holds nothing. From one
+that has not touched it for :data:`LEASE_S` the run is taken over: the file gives way to a copy, and the old holder,
+should it wake, finds that its file is not the run's any more before it writes a line or begins a tool.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import socket
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, Self
+
+from signet_reference_harness.errors import ConfigError, HarnessError
+from signet_reference_harness.messages import Message
+from signet_reference_harness.providers.completion import CompletionResult, StopReason, Usage
+from signet_reference_harness.run.kept_lines import (
+    Scrub,
+    append,
+    as_line,
+    file_of,
+    lock,
+    now,
+    put_in_place,
+    whole_lines,
+)
+from signet_reference_harness.run.session_file import message_from, message_json
+from signet_reference_harness.session.past import Past
+from signet_reference_harness.session.summary import Status
+from signet_reference_harness.tools import ToolResult
+
+FORMAT: Final = "signet-run/1"
+LEASE_S: Final = 60.0
+"""How long the holder of a lease may be silent before another process may take the run over."""
+FINAL: Final[Mapping[Status, str]] = {"done": "is finished", "cancelled": "was cancelled"}
+"""Statuses after which a run is over, and how that is said."""
+LASTING: Final = frozenset({StopReason.END_TURN, StopReason.STOP_SEQUENCE, StopReason.LENGTH, StopReason.TOOL_USE})
+"""Reasons of answers that are not asked for again when a run is resumed; after any other the run has failed."""
+HEADER: Final = ("run", "session", "agent", "project", "prompt", "sessions", "turns")
+UNKNOWN: Final = (
+    "The harness was stopped while this tool ran: whether it took effect is not known. "
+    "Look first, and call it again only where it has not."
+)
+
+
+class LeaseLostError(HarnessError):
+    """Raised when another process has taken the run over: this one may neither write nor do anything more in it."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Recorded:
+    """What the file of a run says."""
+
+    run: str
+    session: str
+    agent: str
+    project: str
+    prompt: str
+    sessions: str
+    """The folder of the session's file."""
+    turns: int
+    """How many lines the session's transcript had when the run began."""
+    status: Status | None = None
+    """How the last process left the run; None where it was killed, or works in it."""
+    answers: list[CompletionResult] = field(default_factory=list)
+    results: list[ToolResult] = field(default_factory=list)
+    pid: int = 0
+    """The last process."""
+    host: str = ""
+    """Its machine."""
+
+    @property
+    def past(self) -> Past:
+        """What the turn takes for granted when it goes on."""
+        return Past(self.answers, self.results)
+
+
+class RunJournal:
+    """The file of a run, held by this process. :meth:`release` it."""
+
+    def __init__(
+        self, path: Path, handle: int, recorded: Recorded, scrub: Scrub, *, resumed: bool, seized: bool
+    ) -> None:
+        self.recorded = recorded
+        self.resumed = resumed
+        """Whether the run was begun by another process."""
+        self.seized = seized
+        """Whether it was taken over from one that still exists, and is stuck."""
+        self._path, self._handle, self._scrub = path, handle, scrub
+        self._over = threading.Event()
+        threading.Thread(target=self._stay, name="lease", daemon=True).start()
+
+    @classmethod
+    def begin(cls, folder: Path, recorded: Recorded, scrub: Scrub = str) -> Self:
+        """Begin a new run. Raises ConfigError where there is one of that id, or its file cannot be written."""
+        path = file_of(folder, recorded.run, "--run-id")
+        header = {"kind": "header", "format": FORMAT, **{name: getattr(recorded, name) for name in HEADER}, "at": now()}
+        with _alone(folder):
+            demand_new(folder, recorded.run)
+            try:
+                handle = put_in_place(path, [as_line(header, scrub), _holder()])
+            except OSError as error:
+                raise _unwritable(path, error) from None
+        return cls(path, handle, recorded, scrub, resumed=False, seized=False)
+
+    @classmethod
+    def resume(cls, folder: Path, run: str, scrub: Scrub = str) -> Self:
+        """Go on with a run that failed, or whose process was killed.
+
+        Raises ConfigError for a run that is over, that another process works in, or that does not exist.
+        """
+        path = file_of(folder, run, "--resume")
+        with _alone(folder):
+            recorded = read_run(path, run)
+            if recorded.status is not None and recorded.status in FINAL:
+                raise ConfigError(f"--resume {run}: the run {FINAL[recorded.status]}", remedy="begin another run")
+            try:
+                held = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+                try:
+                    seized = _demand_free(held, recorded)
+                    handle = put_in_place(path, [*whole_lines(path), _holder()])
+                finally:
+                    os.close(held)
+            except OSError as error:
+                raise _unwritable(path, error) from None
+        return cls(path, handle, recorded, scrub, resumed=True, seized=seized)
+
+    def answer(self, answer: CompletionResult) -> None:
+        """Keep an answer of the model that need not be asked for again."""
+        if answer.stop_reason not in LASTING:
+            return
+        message = Message("assistant", answer.content, answer.tool_calls, thinking=answer.thinking)
+        self._write(
+            {
+                "kind": "answer",
+                "message": message_json(message),
+                "stop_reason": answer.stop_reason,
+                "raw_reason": answer.raw_reason,
+                "detail": answer.detail,
+                "usage": [answer.usage.input_tokens, answer.usage.output_tokens],
+            }
+        )
+
+    def calling(self, name: str) -> None:
+        """Note that a tool is about to run."""
+        self._write({"kind": "calling", "name": name})
+
+    def result(self, result: ToolResult) -> None:
+        """Keep what a tool brought."""
+        self._write(
+            {"kind": "result", "name": result.name, "ok": result.ok, "content": result.content, "error": result.error}
+        )
+
+    def outcome(self, status: Status) -> None:
+        """Note what the run came to."""
+        self._write({"kind": "outcome", "status": status})
+
+    @property
+    def is_held(self) -> bool:
+        """Whether no other process has taken the run over."""
+        try:
+            return os.fstat(self._handle).st_ino == self._path.stat().st_ino
+        except OSError:
+            return False
+
+    def release(self) -> None:
+        """Let the lease go."""
+        self._over.set()
+        os.close(self._handle)
+
+    def discard(self) -> None:
+        """Let the lease go; a new run leaves nothing, so that its id is free again."""
+        if not self.resumed:
+            with contextlib.suppress(OSError):
+                if self.is_held:
+                    self._path.unlink()
+        self.release()
+
+    def _write(self, members: Mapping[str, Any]) -> None:
+        if not self.is_held:
+            raise LeaseLostError(
+                f"run {self.recorded.run}: another process has taken it over, or its file was removed",
+                remedy="see what the other process makes of the run",
+            )
+        try:
+            append(self._handle, as_line(members, self._scrub))
+        except OSError as error:
+            raise _unwritable(self._path, error) from None
+
+    def _stay(self) -> None:
+        while not self._over.wait(LEASE_S / 4):
+            with contextlib.suppress(OSError):
+                os.utime(self._handle)
+
+
+def demand_new(folder: Path, run: str) -> None:
+    """Raise ConfigError where there is a run of that id."""
+    path = file_of(folder, run, "--run-id")
+    if not path.exists():
+        return
+    status = read_run(path, run).status
+    if status is not None and status in FINAL:
+        raise ConfigError(f"--run-id {run}: the run {FINAL[status]}", remedy="give the new run another id")
+    raise ConfigError(
+        f"--run-id {run}: there is a run of that id, which is not finished",
+        remedy=f"go on with it by --resume {run}, or give the new run another id",
+    )
+
+
+def read_run(path: Path, run: str) -> Recorded:
+    """What the file of a run says. Raises ConfigError for one that does not exist, or is damaged."""
+    recorded: Recorded | None = None
+    calling: str | None = None
+    number = 0
+    try:
+        lines = whole_lines(path)
+    except OSError as error:
+        raise ConfigError(
+            f"run {run}: {path}: {error.strerror or error}", remedy="name a run of this --state-dir, or begin another"
+        ) from None
+    try:
+        for line in lines:
+            number += 1
+            entry = json.loads(line)
+            kind = entry["kind"]
+            if recorded is None:
+                recorded = _header(entry)
+                continue
+            if calling is not None:
+                recorded.results.append(_result(entry) if kind == "result" else _unknown(calling))
+                calling = None
+            if kind == "holder":
+                recorded.status, recorded.pid, recorded.host = None, int(entry["pid"]), str(entry["host"])
+            elif kind == "answer":
+                recorded.answers.append(_answer(entry))
+            elif kind == "calling":
+                calling = str(entry["name"])
+            elif kind == "outcome":
+                recorded.status = entry["status"]
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise ConfigError(
+            f"{path}:{number}: is not a line of {FORMAT}: {error!r}"[:400], remedy="remove it, and begin another run"
+        ) from None
+    if recorded is None:
+        raise ConfigError(f"{path}: is empty", remedy="remove it, and begin another run")
+    if calling is not None:
+        recorded.results.append(_unknown(calling))
+    return recorded
+
+
+def _header(entry: Mapping[str, Any]) -> Recorded:
+    if entry["kind"] != "header" or entry["format"] != FORMAT:
+        raise ValueError(f"the first line is not a header of {FORMAT}")
+    if not all(isinstance(entry[name], int if name == "turns" else str) for name in HEADER):
+        raise ValueError("a member of the header is of another type")
+    return Recorded(**{name: entry[name] for name in HEADER})
+
+
+def _answer(entry: Mapping[str, Any]) -> CompletionResult:
+    message = message_from(entry["message"])
+    return CompletionResult(
+        content=message.content,
+        tool_calls=message.tool_calls,
+        thinking=message.thinking,
+        stop_reason=StopReason(entry["stop_reason"]),
+        raw_reason=entry["raw_reason"],
+        detail=entry["detail"],
+        usage=Usage(*entry["usage"]),
+    )
+
+
+def _result(entry: Mapping[str, Any]) -> ToolResult:
+    return ToolResult(entry["name"], ok=entry["ok"], content=entry["content"], error=entry["error"])
+
+
+def _unknown(name: str) -> ToolResult:
+    return ToolResult(name, ok=False, content={}, error=UNKNOWN)
+
+
+def _holder() -> bytes:
+    """The line that says who works in the run from here on."""
+    return as_line({"kind": "holder", "pid": os.getpid(), "host": socket.gethostname(), "at": now()}, str)
+
+
+def _demand_free(held: int, recorded: Recorded) -> bool:
+    """Raise ConfigError where another process works in the run; True where it is stuck, and the lease runs out."""
+    locked_elsewhere = not lock(held)
+    if not locked_elsewhere and recorded.host == socket.gethostname():
+        return False
+    silent_s = time.time() - os.fstat(held).st_mtime
+    if silent_s < LEASE_S:
+        raise ConfigError(
+            f"--resume {recorded.run}: process {recorded.pid} on {recorded.host} works in the run",
+            remedy=f"wait for it; where it is silent for {LEASE_S:g} s, the run can be taken over",
+        )
+    return locked_elsewhere
+
+
+@contextlib.contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """While this lasts no other process begins or resumes a run in the folder."""
+    guard = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(guard, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(guard)
+
+
+def _unwritable(path: Path, error: OSError) -> ConfigError:
+    return ConfigError(
+        f"{path}: the run cannot be kept: {error.strerror or error}",
+        remedy="give --state-dir a folder of yours on a disk with room",
+    )

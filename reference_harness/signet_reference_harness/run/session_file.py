@@ -1,0 +1,275 @@
+"""A session on disk: JSON lines, appended and never changed, whose first line names format and version.
+
+    {"kind": "header", "format": "signet-session/1", "session": "…", "agent": "…", "project": "…", "created": "…"}
+    {"kind": "turn", "at": "…", "prompt": "…"}              a turn begins
+    {"kind": "tool", "name": "…", "ok": true}               a tool has run in it
+    {"kind": "message", "message": {"role": "user", …}}     what the turn added to the conversation
+    {"kind": "outcome", "outcome": "end_turn", "run": "…", "status": "done", …}   the turn is over
+    {"kind": "compaction", "summary": "…"}                  what stands for all messages above
+    {"kind": "clear"}                                       the model was given nothing of all messages above any more
+    {"kind": "torn"}                                        a crash cut off the line before this one
+
+It holds no credential: who can read the file can open it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, Literal, Self
+
+from signet_reference_harness import reminders
+from signet_reference_harness.errors import ConfigError, IdentityError
+from signet_reference_harness.identity import SessionIdentity
+from signet_reference_harness.messages import Message, Role, Thinking, ToolCall
+from signet_reference_harness.run.kept_lines import Scrub, append, as_line, file_of, lock, now, put_in_place
+from signet_reference_harness.session.conversation import said_in
+
+FORMAT: Final = "signet-session/1"
+LARGEST: Final = 256 * 1024 * 1024
+
+
+@dataclass(slots=True)
+class Stored:
+    """What a session file holds of a session. `messages` are those since the last compaction, of whole turns."""
+
+    identity: SessionIdentity
+    messages: list[Message] = field(default_factory=list)
+    turns: list[tuple[Role | Literal["system"], str]] = field(default_factory=list)
+    """The user's words, and the reply to them, of every turn that came to one, since the session began."""
+    summary: str = ""
+    size: int = 0
+    """Bytes of the file when it was read."""
+    torn: bool = False
+    """Whether the last line is not whole."""
+    runs: dict[str, str] = field(default_factory=dict)
+    """How each run ended that had its turn in the session, by its id."""
+    _last: tuple[str | None, int, int] = (None, 0, 0)
+    """The run of the last turn, and how many messages and turns stood before it."""
+
+    def add_turn(self, run: str | None, prompt: str, reply: str, messages: Sequence[Message]) -> None:
+        """Add a whole turn."""
+        self._last = (run, len(self.messages), len(self.turns))
+        self.messages += messages
+        self.turns += said_in(messages, prompt, reply)
+
+    def take_back(self, run: str) -> None:
+        """Take back the last turn if it is of this run: what the run comes to when it goes on takes its place."""
+        of, messages, turns = self._last
+        if of == run:
+            del self.messages[messages:], self.turns[turns:]
+            self._last = (None, 0, 0)
+
+    def compact(self, summary: str) -> None:
+        """Put a summary in the place of the messages."""
+        self.messages, self.summary = [], summary
+        self._last = (self._last[0], 0, self._last[2])
+
+
+class SessionFile:
+    """A session file open for appending, by this process alone. Close it."""
+
+    def __init__(self, path: Path, handle: int, scrub: Scrub) -> None:
+        self.path = path
+        self._handle = handle
+        self._scrub = scrub
+
+    @classmethod
+    def open(
+        cls,
+        folder: Path,
+        identity: SessionIdentity,
+        scrub: Scrub = str,
+        *,
+        size: int | None = None,
+        seize: bool = False,
+    ) -> Self:
+        """Open the file of a session, or begin it; `scrub` takes from each line what may not be kept.
+
+        `size` is how many bytes it had when it was read. Raises ConfigError when it cannot be written, when another
+        process has it open, or has written to it since then. With `seize` the other process is known to be stuck: what
+        it still writes is written to nothing.
+        """
+        path = path_of(folder, identity.key)
+        try:
+            if not os.path.lexists(path):
+                return cls(path, put_in_place(path, [as_line(_header(identity), scrub)], new=True), scrub)
+            handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC)
+            locked = lock(handle)
+            if not locked:
+                os.close(handle)
+                handle = put_in_place(path, [path.read_bytes()]) if seize else handle
+        except (FileExistsError, BlockingIOError):
+            locked = seize = False
+        except OSError as error:
+            raise _unwritable(path, error) from None
+        if not locked and not seize:
+            raise ConfigError(
+                f"{path}: another process works in this session", remedy="wait for it, or give --session another name"
+            )
+        if size is not None and os.fstat(handle).st_size != size:
+            os.close(handle)
+            raise ConfigError(f"{path}: another process has just worked in this session", remedy="run the task again")
+        file = cls(path, handle, scrub)
+        file._finish_torn_line()
+        return file
+
+    def turn(self, prompt: str) -> None:
+        """Note that a turn begins."""
+        self._write({"kind": "turn", "at": now(), "prompt": prompt})
+
+    def tool(self, name: str, *, ok: bool) -> None:
+        """Note that a tool has run: what it did stays done, whatever becomes of the turn."""
+        self._write({"kind": "tool", "name": name, "ok": ok})
+
+    def outcome(self, outcome: str, reply: str, messages: Sequence[Message], **facts: Any) -> None:
+        """Keep what a turn came to, and the messages that it added to the conversation."""
+        for message in messages:
+            self._write({"kind": "message", "message": message_json(message)})
+        self._write({"kind": "outcome", "outcome": outcome, "reply": reply, **facts})
+
+    def compaction(self, summary: str) -> None:
+        """Keep the summary that stands for every message so far."""
+        self._write({"kind": "compaction", "summary": summary})
+
+    def cleared(self) -> None:
+        """Note that nothing that was said so far is in the model's context any more."""
+        self._write({"kind": "clear"})
+
+    def close(self) -> None:
+        """Let the file go."""
+        os.close(self._handle)
+
+    def _finish_torn_line(self) -> None:
+        with self.path.open("rb") as file:
+            file.seek(-1, os.SEEK_END)
+            if file.read(1) != b"\n":
+                os.write(self._handle, b"\n")
+                self._write({"kind": "torn"})
+
+    def _write(self, line: Mapping[str, Any]) -> None:
+        try:
+            append(self._handle, as_line(line, self._scrub))
+        except OSError as error:
+            raise _unwritable(self.path, error) from None
+
+
+def path_of(folder: Path, session: str) -> Path:
+    """The file of a session. Raises ConfigError for a key that cannot name a file."""
+    return file_of(folder, session, "--session")
+
+
+def read_session(path: Path) -> Stored:
+    """What a session file holds. Raises ConfigError for one that is damaged before its last line."""
+    try:
+        if path.stat().st_size > LARGEST:
+            raise ConfigError(f"{path}: is larger than {LARGEST} bytes", remedy="begin another session")
+        data = path.read_bytes()
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read: {error.strerror or error}", remedy="name a session file") from None
+    stored: Stored | None = None
+    pending: list[Message] = []
+    damage: str | None = None
+    for number, line in enumerate(data.split(b"\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            entry = json.loads(line)
+            kind = entry["kind"]
+            if damage is not None and kind != "torn":
+                break
+            damage = None
+            if stored is None:
+                stored = Stored(_identity(entry))
+            elif kind == "turn":
+                pending = []
+            elif kind == "message":
+                pending.append(message_from(entry["message"]))
+            elif kind == "outcome":
+                _end_turn(stored, pending, entry)
+                pending = []
+            elif kind == "compaction":
+                stored.compact(str(entry["summary"]))
+                pending = []
+            elif kind == "clear":
+                stored.compact("")
+                pending = []
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            if damage is not None:
+                break
+            damage = f"{path}:{number}: is not a line of {FORMAT}: {error!r}"[:400]
+    else:
+        if stored is not None:
+            stored.size, stored.torn = len(data), damage is not None
+            return stored
+    raise ConfigError(damage or f"{path}: is empty", remedy="begin another session")
+
+
+def _end_turn(stored: Stored, messages: Sequence[Message], entry: Mapping[str, Any]) -> None:
+    run = entry.get("run")
+    if run is not None:
+        stored.runs[run] = str(entry["status"])
+        stored.take_back(run)
+    prompt = next((message.content for message in messages if message.role == "user"), None)
+    if prompt is not None:
+        stored.add_turn(run, prompt, str(entry["reply"]), messages)
+    # Otherwise nobody answered: to the conversation the turn did not take place.
+
+
+def _header(identity: SessionIdentity) -> dict[str, Any]:
+    whose = {"session": identity.key, "agent": identity.agent, "project": identity.project}
+    return {"kind": "header", "format": FORMAT, **whose, "created": now()}
+
+
+def _identity(header: Mapping[str, Any]) -> SessionIdentity:
+    if header["kind"] != "header" or header["format"] != FORMAT:
+        raise ValueError(f"the first line is not a header of {FORMAT}")
+    try:
+        return SessionIdentity(header["session"], header["agent"], header["project"])
+    except IdentityError as error:
+        raise ValueError(error.message) from None
+
+
+def message_json(message: Message) -> dict[str, Any]:
+    """A message as JSON, without the members that say nothing."""
+    members: dict[str, Any] = {"role": message.role, "content": message.content}
+    if message.tool_calls:
+        members["tool_calls"] = [
+            {"id": call.id, "name": call.name, "arguments": dict(call.arguments)} for call in message.tool_calls
+        ]
+    if message.tool_call_id is not None:
+        members["tool_call_id"] = message.tool_call_id
+    if message.thinking:
+        members["thinking"] = [
+            {"text": each.text, "provider": each.provider, "raw": dict(each.raw)} for each in message.thinking
+        ]
+    if message.reminders:
+        members["reminders"] = [reminders.to_json(each) for each in message.reminders]
+    return members
+
+
+def message_from(members: Mapping[str, Any]) -> Message:
+    """The message that :func:`message_json` made. Raises ValueError, KeyError or TypeError for anything else."""
+    role, content = members["role"], members["content"]
+    if role not in ("user", "assistant", "tool") or not isinstance(content, str):
+        raise ValueError("a message has a role and a content")
+    return Message(
+        role,
+        content,
+        tool_calls=tuple(
+            ToolCall(call["id"], call["name"], call["arguments"]) for call in members.get("tool_calls", ())
+        ),
+        tool_call_id=members.get("tool_call_id"),
+        thinking=tuple(Thinking(each["text"], each["provider"], each["raw"]) for each in members.get("thinking", ())),
+        reminders=tuple(reminders.from_json(each) for each in members.get("reminders", ())),
+    )
+
+
+def _unwritable(path: Path, error: OSError) -> ConfigError:
+    return ConfigError(
+        f"{path}: the session cannot be written: {error.strerror or error}",
+        remedy="give --sessions-dir a folder of yours on a disk with room",
+    )

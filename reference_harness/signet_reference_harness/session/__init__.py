@@ -1,0 +1,217 @@
+"""One session: the turns with the model, which take place whatever the daemon does, on top of its lifecycle."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from signet_reference_harness.messages import (
+    Message,
+    Reminder,
+    ReminderKind,
+    ReminderOrigin,
+    ReminderVisibility,
+    ToolCall,
+)
+from signet_reference_harness.providers import Provider
+from signet_reference_harness.providers.completion import CompletionOptions, StopReason
+from signet_reference_harness.session.assembly import Context, assembled
+from signet_reference_harness.session.compaction import Compaction, estimated_tokens, is_whole, written_by_model
+from signet_reference_harness.session.identity_files import identity_files
+from signet_reference_harness.session.lifecycle import Lifecycle
+from signet_reference_harness.session.past import Past
+from signet_reference_harness.session.turn import MOST_ROUNDS, ModelLoop, TurnListener, TurnResult, added, broken_reply
+from signet_reference_harness.session.uninterrupted import uninterrupted
+from signet_reference_harness.tools import ToolResult
+from signet_reference_harness.tools.bounds import ResultFolder
+from signet_reference_harness.tools.registry import ToolRegistry
+
+
+@dataclass(slots=True, eq=False)
+class Session(Lifecycle):
+    """A session of one agent in one project, for one task at a time: its lifecycle, and the turns with the model."""
+
+    tools: ToolRegistry = field(kw_only=True)
+    most_rounds: int = field(default=MOST_ROUNDS, kw_only=True)
+    context_budget: int | None = field(default=None, kw_only=True)
+    """Tokens that the context may take before it is compacted; None never does it for its size."""
+    workspace: Path | None = field(default=None, kw_only=True)
+    """The folder of the agent's own files."""
+    results: ResultFolder = field(default_factory=ResultFolder, kw_only=True)
+    """Where results of tools stand that are too long for the model."""
+    steered: Callable[[], Sequence[Message]] = field(default=tuple, kw_only=True)
+    """What a person said while the model worked: asked for after the tool results of a round."""
+    cut_turn: TurnResult | None = field(default=None, kw_only=True)
+    """What the last turn had come to when it was cancelled; None for one that was not."""
+    _noticed: int = 0
+    """How many notices of the tools this session has passed on."""
+    _identity_files: tuple[Reminder, ...] = ()
+    _identity_of: int = 0
+    """The opening at which these files were read."""
+    _context_tokens: int = 0
+    """What the provider last counted; 0 when it has not."""
+    _context_is_full: bool = False
+    """The provider found the context too long."""
+
+    @property
+    def context_tokens(self) -> int:
+        """Tokens in the model's context after the last turn, as the provider counted them; 0 when it has not."""
+        return self._context_tokens
+
+    async def turn(
+        self,
+        prompt: str,
+        provider: Provider,
+        feedback: Mapping[str, float] | None = None,
+        *,
+        options: CompletionOptions | None = None,
+        listener: TurnListener | None = None,
+        past: Past | None = None,
+    ) -> TurnResult:
+        """One turn: the prompt to the daemon, research, then to the model, and its tool calls until it has answered.
+
+        `feedback` goes with the prompt: how much use memories were, by their ids, from -1 to 1. `options` say which
+        model answers, and how; `listener` is told of each piece of the answer, message and tool as they come; `past` is
+        what the turn had come to in a process that is gone. When the task is cancelled, what arrived of the answer is
+        kept, :attr:`cut_turn` says what the turn had come to, and CancelledError goes on.
+        """
+        options, listener = options or CompletionOptions(), listener or TurnListener()
+        self.cut_turn = None
+        compaction = await self.compact(provider, options, listener) if self._is_over_budget(prompt) else None
+        turn_context = await uninterrupted(self.submit(prompt, feedback))
+        noticed = self._noticed
+        context = Context(
+            notices=self._notices(),
+            identity=self._identity(),
+            start=tuple(filter(None, self._contexts)),
+            prompt=turn_context,
+            research=await self._research(prompt),
+        )
+        options = replace(options, tools=self.tools.definitions)
+        messages, options = assembled(context, self.conversation, prompt, options)
+        before = len(messages)
+        listener.message(messages[-1])
+        loop = ModelLoop(
+            provider,
+            options,
+            messages,
+            self._run_call,
+            listener,
+            self.most_rounds,
+            between=self._between,
+            offered=lambda: self.tools.definitions,
+            past=past or Past(),
+        )
+        try:
+            await loop.run()
+        except asyncio.CancelledError:
+            kept = loop.kept(before) if loop.reply.strip() else []
+            if kept:
+                self._record(prompt, loop, kept)
+            self.cut_turn = replace(loop.result(before - 1), messages=tuple(kept[before - 1 :]))
+            raise
+        self._context_tokens = loop.last_usage.input_tokens + loop.last_usage.output_tokens
+        self._context_is_full = loop.outcome is StopReason.CONTEXT_LIMIT
+        if loop.answered:
+            self._record(prompt, loop, loop.messages)
+        else:
+            self._noticed = noticed
+        return replace(
+            loop.result(before - 1),
+            injected=bool(turn_context or any(self._contexts)),
+            usage=loop.usage if compaction is None else added(loop.usage, compaction.usage),
+            compacted=compaction is not None,
+        )
+
+    async def go_on(
+        self, provider: Provider, *, options: CompletionOptions | None = None, listener: TurnListener | None = None
+    ) -> TurnResult:
+        """Let the model work without a new prompt; neither the conversation nor the daemon keeps what it says."""
+        messages = list(self.conversation.messages)
+        asked = replace(options or CompletionOptions(), tools=self.tools.definitions)
+        loop = ModelLoop(provider, asked, messages, self._run_call, listener or TurnListener(), self.most_rounds)
+        await loop.run()
+        return loop.result(len(self.conversation.messages))
+
+    def _notices(self) -> tuple[Reminder, ...]:
+        """What has become of tools since the last call: for the model and for the person."""
+        fresh = self.tools.notices[self._noticed :]
+        self._noticed += len(fresh)
+        kind, origin, both = ReminderKind.NOTICE, ReminderOrigin.HARNESS, ReminderVisibility.BOTH
+        return tuple(Reminder(kind=kind, origin=origin, visibility=both, text=text) for text in fresh)
+
+    def _between(self) -> Sequence[Message]:
+        """What is said after the tool results of a round: what became of tools, and what the person said."""
+        notices = self._notices()
+        return [*([Message("user", "", reminders=notices)] if notices else []), *self.steered()]
+
+    def _identity(self) -> tuple[Reminder, ...]:
+        """The agent's files, read once an opening, so that what begins the model's context stays the same."""
+        if self._identity_of != self.openings:
+            self._identity_files = identity_files(self.workspace, self.identity.project)
+            self._identity_of = self.openings
+        return self._identity_files
+
+    def _is_over_budget(self, prompt: str) -> bool:
+        messages = self.conversation.messages
+        if not messages or self._context_is_full:
+            return bool(messages)
+        used = self._context_tokens + estimated_tokens((), prompt)
+        if not self._context_tokens:
+            used = estimated_tokens(messages, prompt, self.conversation.summary, *self._contexts)
+        return self.context_budget is not None and used > self.context_budget
+
+    def _record(self, prompt: str, loop: ModelLoop, messages: Sequence[Message]) -> None:
+        self.conversation.add_turn(prompt, loop.reply, messages)
+        if loop.outcome in {StopReason.MALFORMED, StopReason.ERROR, StopReason.CANCELLED}:
+            self.conversation.pending = (broken_reply(loop.detail),)
+
+    async def use_tool(self, name: str, arguments: Mapping[str, Any]) -> ToolResult:
+        """Run one tool outside a turn."""
+        return await self._use(name, arguments)
+
+    async def compact(
+        self, provider: Provider, options: CompletionOptions | None = None, listener: TurnListener | None = None
+    ) -> Compaction:
+        """Put a summary by the model in the place of the conversation, written as the daemon asks, and tell it.
+
+        When the model fails, a list of what the user asked takes the summary's place.
+        """
+        asked = await uninterrupted(self.pre_compaction())
+        options = replace(options or CompletionOptions(), tools=self.tools.definitions)
+        loop = await written_by_model(provider, self.conversation, asked, options)
+        by_model = is_whole(loop)
+        reply = await uninterrupted(self.compaction_complete(loop.reply if by_model else ""))
+        (listener or TurnListener()).compaction(self.conversation.summary)
+        return Compaction(
+            summary=self.conversation.summary,
+            reply=reply,
+            asked=asked,
+            by_model=by_model,
+            detail="" if by_model else loop.detail,
+            usage=loop.usage,
+        )
+
+    async def _research(self, prompt: str) -> tuple[ToolResult, ...]:
+        """What the tools that run before the model brought; those that failed or found nothing are left out."""
+        results = [await self._use(name, {"query": prompt}) for name in self.tools.before_generation]
+        return tuple(result for result in results if result.ok and not _is_empty(result.content))
+
+    async def _run_call(self, call: ToolCall) -> ToolResult:
+        return await self._use(call.name, call.arguments)
+
+    async def _use(self, name: str, arguments: Mapping[str, Any]) -> ToolResult:
+        if self.tools.asks_the_daemon(name) and not await self._is_started():
+            return ToolResult(name, False, {}, "the daemon does not hold this session")
+        result = await self.tools.execute(name, arguments, self.identity, self.client, self.results)
+        if result.reply is not None:
+            self.replies.append(result.reply)
+        return result
+
+
+def _is_empty(content: Any) -> bool:
+    """Whether a tool found nothing: it brought nothing at all, or a list of `results` with no row in it."""
+    return not content or (isinstance(content, Mapping) and content.get("results") == [])

@@ -1,0 +1,208 @@
+"""The sessions of one process, by the names that the host gives them, over one shared client."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import Final
+from uuid import uuid4
+
+import httpx
+
+from signet_reference_harness.config import HarnessConfig
+from signet_reference_harness.daemon_client import AdapterClient
+from signet_reference_harness.daemon_client.adapter import StartSource
+from signet_reference_harness.daemon_client.reply import Reply
+from signet_reference_harness.daemon_client.routing import RoutingTable
+from signet_reference_harness.errors import StepError
+from signet_reference_harness.identity import SessionIdentity
+from signet_reference_harness.providers import Provider
+from signet_reference_harness.providers.completion import CompletionResult
+from signet_reference_harness.providers.scripted import ScriptedProvider
+from signet_reference_harness.session import Session
+from signet_reference_harness.session.lifecycle import SHUTDOWN
+from signet_reference_harness.tools import DaemonTool, Tool, ToolSource
+from signet_reference_harness.tools.built_in import BUILT_IN
+from signet_reference_harness.tools.registry import ToolRegistry
+
+SWITCH: Final = "session_switch"
+Models = Callable[[Sequence[CompletionResult], Callable[[], Awaitable[None]] | None], Provider]
+"""Makes a model that gives these answers in order; what comes with them is awaited before the first."""
+
+
+class SessionHost:
+    """Any number of sessions, of any number of agents, at the same time. Close it with :meth:`aclose`."""
+
+    def __init__(
+        self,
+        config: HarnessConfig,
+        tools: Sequence[Tool | DaemonTool] = BUILT_IN,
+        *,
+        research: Sequence[str] = (),
+        sources: Sequence[ToolSource] = (),
+        workspace: Path | None = None,
+        context_budget: int | None = None,
+        routing: RoutingTable | None = None,
+        model_turn: Callable[[str], Awaitable[None]] | None = None,
+        models: Models = ScriptedProvider,
+        transport: httpx.AsyncBaseTransport | None = None,
+    ) -> None:
+        """`research` names tools that run on each prompt before the model does, with the prompt as their `query`.
+
+        `sources` are where further tools come from, which may change; whoever opened them closes them.
+        `workspace` is the folder of the agent's own files; a context of over `context_budget` tokens is compacted.
+        With a `routing` table each session speaks to the daemon of its agent, and to no other.
+        `model_turn` is awaited with a session's name before its model is asked; `models` makes the model of a step
+        from the answers that it is to give. `transport` is httpx's.
+        """
+        self.client = AdapterClient(config, transport)
+        self._clients = {(config.origin, config.token): self.client}
+        self._routing = routing
+        self._transport = transport
+        self.model_turn = model_turn
+        self.models = models
+        self._workspace = workspace
+        self._context_budget = context_budget
+        self._tools = ToolRegistry(tools, research, sources)
+        self._sessions: dict[str, Session] = {}
+        self._forgotten_starts: dict[str, int] = {}
+        """By agent, the last start of a session that is forgotten."""
+        self._hooks = itertools.count(1)
+
+    def session(self, name: str) -> Session:
+        """The session of that name. Raises StepError when none was started."""
+        try:
+            return self._sessions[name]
+        except KeyError:
+            raise StepError(f"there is no session {name!r}", remedy="start it first") from None
+
+    def session_for(self, name: str, *, project: str | None, agent: str | None, key: str | None) -> Session:
+        """The session of that name, made if it is new.
+
+        None means: as before, or for a new session a fresh key, and the agent that the key or else the
+        environment names. Raises StepError when a new session lacks a project, when an old one is given
+        another identity, or when its key is in use; IdentityError for an identity the contract forbids; RoutingError
+        for an agent without a daemon.
+        """
+        known = self._sessions.get(name)
+        if known is not None:
+            self._check_unchanged(known, name, project=project, agent=agent, key=key)
+            return known
+        if project is None:
+            raise StepError(f"session {name!r} has no project", remedy="give its working directory as 'project'")
+        key = str(uuid4()) if key is None else key
+        identity = SessionIdentity(
+            key, agent or agent_in(key) or self.client.config.agent, project, self.client.config.harness
+        )
+        for other, session in self._sessions.items():
+            if session.identity.key == identity.key:
+                raise StepError(f"key {identity.key!r} is that of session {other!r}", remedy="give each its own key")
+        session = Session(
+            identity,
+            self._client_of(identity.agent),
+            lambda: next(self._hooks),
+            tools=self._tools,
+            workspace=self._workspace,
+            context_budget=self._context_budget,
+        )
+        self._sessions[name] = session
+        return session
+
+    async def start(self, session: Session, source: StartSource, replaces: Session | None = None) -> bool:
+        """Open a session, after the end of the one it `replaces`; False when it was open already."""
+        if replaces is not None and replaces is not session:
+            await replaces.end(SWITCH)
+        if source == "clear" and session.is_open:
+            await self.clear(session)
+            return True
+        return await session.start(source)
+
+    async def clear(self, session: Session) -> None:
+        """Take a session's conversation from the model; it ends and begins anew, its end as with :meth:`end`.
+
+        The start that follows the end may have to wait, and the end then stands alone.
+        """
+        await self._show_life(session)
+        await session.clear()
+
+    async def end(self, session: Session, reason: str = SHUTDOWN) -> Reply:
+        """Close a session.
+
+        If another session of the agent was started since its last hook, a checkpoint goes before the end:
+        to the daemon it would otherwise look like one that was left behind when the other took its place.
+        """
+        await self._show_life(session)
+        return await session.end(reason)
+
+    async def send_unsent_ends(self) -> None:
+        """Send the ends that never went out; to be called before anything else is told to the daemon.
+
+        A daemon that one of them shows to be away is not bothered with the others: each would wait as long.
+        """
+        away: set[AdapterClient] = set()
+        for session in tuple(self._sessions.values()):
+            if session.has_unsent_end and session.client not in away:
+                await session.send_unsent_end(overtaken=self._is_overtaken(session))
+                if session.has_unsent_end and not session.client.in_sight:
+                    away.add(session.client)
+
+    def forget(self, name: str) -> bool:
+        """Keep nothing more of a session; False where it is open, or has an end that the daemon still has to hear."""
+        session = self._sessions[name]
+        if not session.is_settled:
+            return False
+        agent = session.identity.agent
+        self._forgotten_starts[agent] = max(self._forgotten_starts.get(agent, 0), session.last_start)
+        session.results.close()
+        del self._sessions[name]
+        return True
+
+    async def aclose(self) -> None:
+        """Repeat the ends that were lost, end what is open, close the connections."""
+        sessions = self._sessions.values()
+        await self.send_unsent_ends()
+        await asyncio.gather(*(session.repeat_lost_end() for session in sessions))
+        await asyncio.gather(*(self.end(session) for session in sessions if session.is_open))
+        for session in sessions:
+            session.results.close()
+        await asyncio.gather(*(client.aclose() for client in self._clients.values()))
+
+    def _client_of(self, agent: str) -> AdapterClient:
+        """The client of the agent's daemon, which its session keeps."""
+        if self._routing is None:
+            return self.client
+        config = self._routing.settings_for(agent, self.client.config)
+        place = (config.origin, config.token)
+        if place not in self._clients:
+            self._clients[place] = AdapterClient(config, self._transport)
+        return self._clients[place]
+
+    async def _show_life(self, session: Session) -> None:
+        if session.is_open and self._is_overtaken(session):
+            await session.checkpoint()
+
+    def _is_overtaken(self, session: Session) -> bool:
+        if self._forgotten_starts.get(session.identity.agent, 0) > session.last_hook:
+            return True
+        return any(
+            other.identity.agent == session.identity.agent and other.last_start > session.last_hook
+            for other in self._sessions.values()
+        )
+
+    @staticmethod
+    def _check_unchanged(session: Session, name: str, **given: str | None) -> None:
+        for field, value in given.items():
+            known = getattr(session.identity, field)
+            if value is not None and value.strip().removeprefix("session:") != known:
+                raise StepError(
+                    f"session {name!r} has the {field} {known!r}, not {value!r}",
+                    remedy="give another identity to a session of another name",
+                )
+
+
+def agent_in(key: str) -> str | None:
+    """The agent that a key of the form `agent:<id>:…` names, else None."""
+    scheme, _, rest = key.strip().partition(":")
+    return rest.partition(":")[0].strip() or None if scheme == "agent" else None

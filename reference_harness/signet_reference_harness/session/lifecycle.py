@@ -1,0 +1,340 @@
+"""What the daemon is told of one session: the lifecycle hooks, in the contract's order.
+
+What it has not been told is told before the next hook that builds on it: a start before a prompt, the end of a
+compaction before anything else, and an end that never went out before the session is started again. Nothing here
+raises for what the daemon does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from signet_reference_harness.daemon_client import AdapterClient
+from signet_reference_harness.daemon_client.adapter import (
+    CompactionCompleteParams,
+    PreCompactionParams,
+    PreCompactionResult,
+    PromptSubmitParams,
+    SessionEndParams,
+    SessionStartParams,
+    StartSource,
+)
+from signet_reference_harness.daemon_client.reply import FailureClass, Reply, held_back
+from signet_reference_harness.identity import SessionIdentity
+from signet_reference_harness.session.conversation import Conversation
+
+CLAIMED: Final = 409
+CLEAR: Final = "clear"
+BOUNDARIES: Final = frozenset(
+    {
+        CLEAR,
+        "session.deleted",
+        "session_branch",
+        "session_fork",
+        "session_shutdown",
+        "session_switch",
+        "stale-session-sweep",
+    }
+)
+SHUTDOWN: Final = "session_shutdown"
+"""The reason of an end for which the host gave none that names a boundary."""
+
+
+@dataclass(slots=True)
+class _Daemon:
+    """What the daemon has been told of the session, as far as the harness can know."""
+
+    wants_start: bool = True
+    wants_end: bool = False
+    """A start may have arrived that no end has answered yet."""
+    claimed_elsewhere: bool = False
+    next_source: StartSource = "startup"
+    pre_arrived: bool = False
+    """A pre-compaction arrived whose compaction has not been completed."""
+    summary: str | None = None
+    """The summary of a compaction that has not been told yet."""
+    last_prompt: tuple[str, str | None] | None = None
+    """The prompt that was the last hook of the session, if it was one."""
+    owes_start: bool = False
+    """The last hook was an end that said the context is cleared, which only a start may follow."""
+    unsent_end: str | None = None
+    """The reason of an end that surely never went out: to the daemon the session has not been interrupted."""
+    lost_end: str | None = None
+    """The reason of an end that was not accepted."""
+
+
+@dataclass(slots=True, eq=False)
+class Lifecycle:
+    """The hooks of a session of one agent in one project.
+
+    `tick` numbers the hooks of all sessions of a host, so that `last_start` and `last_hook` compare.
+    """
+
+    identity: SessionIdentity
+    client: AdapterClient
+    tick: Callable[[], int]
+    is_open: bool = False
+    openings: int = 0
+    """How often it was opened: at a start, a resume and a clear."""
+    last_start: int = 0
+    last_hook: int = 0
+    parent: str | None = None
+    """The key of the session that a sub-agent works for in this one."""
+    subagent: str | None = None
+    """The harness's own id of that sub-agent."""
+    conversation: Conversation = field(default_factory=Conversation)
+    replies: list[Reply] = field(default_factory=list)
+    """What became of the calls since :meth:`take_replies`."""
+    _contexts: list[str] = field(default_factory=list)
+    """What starts injected since the context was last cleared."""
+    _daemon: _Daemon = field(default_factory=_Daemon)
+    _telling_end: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """Held while an unsent end is sent, which steps of other sessions may cause."""
+
+    async def start(self, source: StartSource = "startup") -> bool:
+        """Open the session; False, and nothing happens, when it is open already."""
+        if self.is_open:
+            return False
+        self._open(source)
+        await self._announce()
+        return True
+
+    async def pre_compaction(self) -> PreCompactionResult:
+        """Tell the daemon that the conversation is about to be summarised, and learn how it wants that done."""
+        await self._finish_compaction()
+        return await self._before_compaction()
+
+    async def compaction_complete(self, summary: str) -> Reply:
+        """Put `summary` (a made one if blank) in the place of the conversation, and tell the daemon."""
+        summary = summary if summary.strip() else self.conversation.digest()
+        self.conversation.compact(summary)
+        self._daemon.summary = summary
+        return await self._after_compaction()
+
+    async def checkpoint(self) -> Reply:
+        """Hand over the transcript of the session as it stands."""
+        if not await self._is_started():
+            return held_back("session-checkpoint-extract", "the session has not been started at the daemon")
+        return await self._checkpoint()
+
+    async def clear(self) -> None:
+        """Take the conversation from the model; the same session then begins anew."""
+        await self._end(CLEAR)
+        self.conversation.clear()
+        self._contexts.clear()
+        self._open(CLEAR)
+        await self._announce()
+
+    async def end(self, reason: str = SHUTDOWN) -> Reply:
+        """Close the session. A `reason` that names no boundary is sent as a shutdown."""
+        if not self.is_open:
+            return held_back("session-end", "the session is not open")
+        return await self._end(reason if reason in BOUNDARIES else SHUTDOWN)
+
+    @property
+    def owes_end(self) -> bool:
+        """Whether the daemon may hold the session open: a start may have arrived that no end has answered."""
+        return self._daemon.wants_end
+
+    async def end_abandoned(self) -> Reply:
+        """End what a process that is gone has left open at the daemon; this one has not opened the session."""
+        self._daemon.wants_end = True
+        return await self._end(SHUTDOWN)
+
+    async def send_unsent_end(self, *, overtaken: bool) -> None:
+        """Send an end that never went out, if the session is closed and the daemon takes it for open.
+
+        A checkpoint goes before that of an `overtaken` session, as :meth:`SessionHost.end` says.
+        """
+        if not self.is_open:
+            await self._tell_unsent_end(overtaken=overtaken)
+
+    async def repeat_lost_end(self) -> None:
+        """Repeat an end that was sent and not accepted. Does nothing the second time, or if there was no such end."""
+        reason, self._daemon.lost_end = self._daemon.lost_end, None
+        if reason is not None and not self.is_open and self._daemon.unsent_end is None:
+            await self._send_end(reason)
+
+    @property
+    def has_unsent_end(self) -> bool:
+        """Whether it is closed, and its end never went out: to the daemon it is open."""
+        return not self.is_open and self._daemon.unsent_end is not None
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether it is closed, and nothing is left to tell of it."""
+        return not self.is_open and self._daemon.unsent_end is None and self._daemon.lost_end is None
+
+    def take_replies(self) -> tuple[Reply, ...]:
+        """The replies since the last call of this method, in order."""
+        taken = tuple(self.replies)
+        self.replies.clear()
+        return taken
+
+    def _open(self, source: StartSource) -> None:
+        if source != "startup":
+            self.conversation.begin_again(source)
+        self.is_open = True
+        self.openings += 1
+        self._daemon.lost_end = None
+        self._daemon.wants_start = True
+        # A clear that the daemon has not heard of is not forgotten over a later resume.
+        if self._daemon.next_source != CLEAR:
+            self._daemon.next_source = source
+
+    async def _announce(self) -> str:
+        """Send the start; returns the context that it brought, which later turns keep."""
+        daemon = self._daemon
+        if daemon.claimed_elsewhere or not await self._tell_unsent_end():
+            return ""
+        params = SessionStartParams(
+            session=self.identity, source=daemon.next_source, parent=self.parent, subagent=self.subagent
+        )
+        result = await self.client.on_session_start(params)
+        reply = self._told(result.reply)
+        self.last_start = self.last_hook
+        daemon.owes_start = daemon.owes_start and not reply.sent
+        daemon.claimed_elsewhere = reply.status == CLAIMED
+        daemon.wants_end = (daemon.wants_end or reply.sent) and not daemon.claimed_elsewhere
+        if reply.reached:
+            daemon.wants_start = False
+            daemon.next_source = "resume"
+        if result.inject and result.inject not in self._contexts:
+            self._contexts.append(result.inject)
+        return result.inject
+
+    async def _is_started(self) -> bool:
+        if self.is_open and self._daemon.wants_start:
+            await self._announce()
+        return self.is_open and not self._daemon.wants_start and not self._daemon.claimed_elsewhere
+
+    async def submit(self, prompt: str, feedback: Mapping[str, float] | None = None, *, repeated: bool = False) -> str:
+        """Tell the daemon the prompt; returns the context of this turn.
+
+        The words of the turn before, to the same reply, are taken for that turn, which the model failed to answer:
+        unless they are `repeated`, which says that the user has said them once more.
+        """
+        if not await self._finish_compaction() or not await self._is_started():
+            return ""
+        told = self.client.outgoing(prompt)
+        if not told.strip():
+            return ""
+        last_reply = self.conversation.last_reply
+        last = self.client.outgoing(last_reply) if last_reply else None
+        submission = (told, last if last and last.strip() else None)
+        if submission == self._daemon.last_prompt:
+            # Same words to the same reply: left out, the reply tells this turn from a repeated submission.
+            submission = (told, None)
+        if submission == self._daemon.last_prompt and not repeated:
+            # Still the turn of before, which the model failed to answer: the daemon has it.
+            return ""
+        params = PromptSubmitParams(
+            session=self.identity,
+            user_message=told,
+            last_assistant_message=submission[1],
+            memory_feedback=feedback,
+        )
+        result = await self.client.on_user_prompt_submit(params)
+        reply = self._told(result.reply)
+        if reply.sent:
+            self._daemon.last_prompt = submission
+        if result.session_known is False:
+            self._daemon.wants_start = True
+            # A daemon that knew nothing of the session now sends all of its context again.
+            context = await self._announce()
+            self._contexts = [context] if context else self._contexts
+        return result.inject
+
+    async def _before_compaction(self) -> PreCompactionResult:
+        if not await self._is_started():
+            return PreCompactionResult(reply=held_back("pre-compaction", "the daemon does not hold this session"))
+        count = self.conversation.message_count
+        result = await self.client.on_pre_compaction(PreCompactionParams(session=self.identity, message_count=count))
+        self._told(result.reply)
+        self._daemon.pre_arrived = self._daemon.pre_arrived or result.reply.reached
+        return result
+
+    async def _after_compaction(self) -> Reply:
+        daemon = self._daemon
+        started = await self._is_started()
+        if started and daemon.summary is not None and not daemon.pre_arrived:
+            await self._before_compaction()
+        if not started or daemon.summary is None or not daemon.pre_arrived:
+            return held_back("compaction-complete", "the daemon has not been told of a compaction")
+        return await self._complete(daemon.summary)
+
+    async def _complete(self, summary: str) -> Reply:
+        if not self.client.outgoing(summary).strip():
+            summary = self.conversation.digest()
+        params = CompactionCompleteParams(session=self.identity, summary=summary)
+        reply = self._told(await self.client.on_compaction_complete(params))
+        if reply.sent:
+            # It may have arrived, and each one that arrives is stored: it is never repeated.
+            self._daemon.summary, self._daemon.pre_arrived = None, False
+        return reply
+
+    async def _finish_compaction(self) -> bool:
+        """Tell what is untold of a compaction; False when the daemon still waits for the end of one."""
+        if self._daemon.pre_arrived and self._daemon.summary is None:
+            self._daemon.summary = self.conversation.digest()
+        if self._daemon.summary is not None:
+            await self._after_compaction()
+        return not self._daemon.pre_arrived
+
+    async def _end(self, reason: str) -> Reply:
+        daemon = self._daemon
+        finished = await self._finish_compaction()
+        if daemon.owes_start:
+            await self._is_started()
+        self.is_open = False
+        daemon.wants_start = True
+        if not daemon.wants_end or daemon.owes_start:
+            return held_back("session-end", "the daemon does not hold this session")
+        if finished:
+            reply = await self._send_end(reason)
+        else:
+            reply = held_back("session-end", "the end of a compaction has to be told first")
+            daemon.unsent_end = reason
+        if reply.sent:
+            daemon.summary = None
+        if not reply.accepted and reason != CLEAR:
+            daemon.lost_end = reason
+        return reply
+
+    async def _tell_unsent_end(self, *, overtaken: bool = False) -> bool:
+        """Send an end that never went out, and the end of a compaction before it; False when they still cannot go."""
+        daemon = self._daemon
+        async with self._telling_end:
+            if daemon.unsent_end is None:
+                return True
+            if daemon.pre_arrived and not (await self._complete(daemon.summary or "")).sent:
+                return False
+            if overtaken and (await self._checkpoint()).failure is FailureClass.OFFLINE:
+                return False
+            return (await self._send_end(daemon.unsent_end)).sent
+
+    async def _checkpoint(self) -> Reply:
+        transcript = self.conversation.transcript(self.client.outgoing)
+        return self._told(await self.client.checkpoint(self.identity, transcript))
+
+    async def _send_end(self, reason: str) -> Reply:
+        daemon = self._daemon
+        transcript = self.conversation.transcript(self.client.outgoing)
+        params = SessionEndParams(session=self.identity, transcript=transcript, reason=reason)
+        reply = self._told(await self.client.on_session_end(params))
+        if reply.accepted:
+            daemon.wants_end, daemon.lost_end = False, None
+        daemon.unsent_end = None if reply.sent else reason
+        daemon.owes_start = reply.sent and reason == CLEAR
+        return reply
+
+    def _told(self, reply: Reply) -> Reply:
+        """Note a lifecycle hook."""
+        self.replies.append(reply)
+        if reply.sent:
+            self.last_hook = self.tick()
+            self._daemon.last_prompt = None
+        return reply

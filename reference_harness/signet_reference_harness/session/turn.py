@@ -1,0 +1,318 @@
+"""The part of a turn that belongs to the model: it is asked, its tools are run, until it has answered.
+
+The loop streams. Whatever the provider or a tool does, :meth:`ModelLoop.run` comes back and says how it ended.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from signet_reference_harness import reminders
+from signet_reference_harness.errors import ProviderDeferredError, ProviderError
+from signet_reference_harness.messages import Message, Reminder, ReminderKind, ReminderOrigin, ToolCall, ToolDefinition
+from signet_reference_harness.providers import Provider
+from signet_reference_harness.providers.completion import (
+    CompletionChunk,
+    CompletionOptions,
+    CompletionResult,
+    RateLimit,
+    StopReason,
+    Usage,
+)
+from signet_reference_harness.providers.failures import CallDeferredError, CallError
+from signet_reference_harness.session.past import Past
+from signet_reference_harness.tools import ToolResult
+from signet_reference_harness.tools.bounds import as_json
+
+MOST_ROUNDS: Final = 8
+"""Rounds of tool calls in one turn; then the model is asked once more, and may call none."""
+LONGEST_DETAIL: Final = 500
+CALLS_TOOLS: Final = frozenset({StopReason.TOOL_USE, StopReason.END_TURN, StopReason.STOP_SEQUENCE})
+"""Reasons with which tool calls are complete: after any other, arguments may have been cut."""
+ANSWERED: Final = frozenset({StopReason.END_TURN, StopReason.STOP_SEQUENCE, StopReason.ROUND_LIMIT})
+"""Reasons with which even an empty reply is the model's answer."""
+ROUND_LIMIT_TEXT: Final = (
+    "The largest number of tool rounds in one turn is reached: {rounds}. No tool can be called now. "
+    "Answer with what you have, and say what is missing."
+)
+
+
+class TurnListener:
+    """Is told of a turn as it goes on; each method does nothing until it is overridden.
+
+    What a method raises ends the turn and reaches the caller.
+    """
+
+    def chunk(self, chunk: CompletionChunk) -> None:
+        """A piece of what the model says or thinks has arrived."""
+
+    def answer(self, answer: CompletionResult) -> None:
+        """The model has answered, as far as it came: what it says, and the tools that it asks for."""
+
+    def message(self, message: Message) -> None:
+        """A message has joined the context, with the reminders it will keep: prompt, reply, result of a tool.
+
+        Those of a turn that ends in an error leave it again; see :attr:`TurnResult.messages`.
+        """
+
+    def tool_call(self, call: ToolCall) -> None:
+        """A tool that the model asked for is about to run."""
+
+    def tool_result(self, call: ToolCall, result: ToolResult) -> None:
+        """A tool is done, and this is what the model will be told."""
+
+    def compaction(self, summary: str) -> None:
+        """A summary has taken the place of the conversation."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnResult:
+    """A turn as the user saw it.
+
+    `outcome` says how it ended, `raw_reason` in the provider's own word, `detail` in words for a person where it did
+    not end as usual. `error` is set when the model, not the daemon, prevented an answer, and `remedy` may say what to
+    do about it: the turn has then left no trace in the conversation. A reply that broke off is kept as far as it
+    arrived. `usage` is that of all `rounds` together; `messages` are those that the turn added to the conversation.
+    """
+
+    reply: str = ""
+    injected: bool = False
+    tool_results: tuple[ToolResult, ...] = ()
+    error: str | None = None
+    remedy: str | None = None
+    outcome: StopReason = StopReason.END_TURN
+    raw_reason: str | None = None
+    detail: str = ""
+    usage: Usage = field(default_factory=Usage)
+    rounds: int = 0
+    """How often the model was asked."""
+    rate_limits: tuple[RateLimit, ...] = ()
+    deferred_s: float | None = None
+    """Seconds after which the provider wants to be asked again, where it put the turn off."""
+    compacted: bool = False
+    """Whether the conversation was summarised before this turn."""
+    messages: tuple[Message, ...] = ()
+
+    @property
+    def broken(self) -> bool:
+        """True for a reply of which only a part arrived."""
+        return bool(self.reply) and self.outcome in {StopReason.MALFORMED, StopReason.ERROR, StopReason.CANCELLED}
+
+
+@dataclass(slots=True)
+class ModelLoop:
+    """Asks `provider` about `messages` and runs the tools it calls by `use`, at most `most_rounds` rounds of them.
+
+    `messages` grows by what is said; after the run it ends with the model's last words.
+    """
+
+    provider: Provider
+    options: CompletionOptions
+    messages: list[Message]
+    use: Callable[[ToolCall], Awaitable[ToolResult]]
+    listener: TurnListener = field(default_factory=TurnListener)
+    most_rounds: int = MOST_ROUNDS
+    between: Callable[[], Sequence[Message]] = tuple
+    """What is to be said after the tool results of a round, before the model is asked again."""
+    offered: Callable[[], tuple[ToolDefinition, ...]] | None = None
+    """The tools as they stand now, asked for after each round; None when they never change."""
+    past: Past = field(default_factory=Past)
+    """What is taken for granted before anything is asked or run; the listener has been told of it already."""
+    outcome: StopReason = StopReason.CANCELLED
+    raw_reason: str | None = None
+    detail: str = ""
+    usage: Usage = field(default_factory=Usage)
+    last_usage: Usage = field(default_factory=Usage)
+    """What the last completion took: its input is the whole context."""
+    rounds: int = 0
+    rate_limits: tuple[RateLimit, ...] = ()
+    deferred_s: float | None = None
+    remedy: str | None = None
+    """What the provider advises, where it could not be asked."""
+    results: list[ToolResult] = field(default_factory=list)
+    _said: list[str] = field(default_factory=list)
+
+    @property
+    def reply(self) -> str:
+        """What the model has said since it was last asked."""
+        return "".join(self._said)
+
+    @property
+    def answered(self) -> bool:
+        """Whether there is a reply to keep."""
+        return bool(self.reply.strip()) or self.outcome in ANSWERED
+
+    async def run(self) -> None:
+        """Ask and run tools until the model has answered, cannot, or is out of rounds."""
+        for number in range(self.most_rounds + 1):
+            last = number == self.most_rounds
+            if last:
+                self._forbid_tools()
+            completion = await self._ask()
+            calls = completion.tool_calls if completion.stop_reason in CALLS_TOOLS and not last else ()
+            # Thinking that was cut is not taken back by the providers that sign it.
+            thinking = completion.thinking if completion.stop_reason in CALLS_TOOLS else ()
+            self._add(Message("assistant", completion.content, calls, thinking=thinking))
+            if not calls:
+                self._conclude(completion, last=last)
+                return
+            for call in calls:
+                await self._run_tool(call)
+            for message in self.between():
+                self._add(message)
+            if self.offered is not None:
+                self.options = replace(self.options, tools=self.offered())
+
+    def kept(self, before: int) -> list[Message]:
+        """The messages without a tool call that has no result, and with what arrived of an answer.
+
+        `before` is how many messages there were before the turn. For a turn that was cancelled.
+        """
+        messages = list(self.messages)
+        called = next((i for i in range(len(messages) - 1, before - 1, -1) if messages[i].tool_calls), None)
+        if called is not None and len(messages) - called - 1 < len(messages[called].tool_calls):
+            del messages[called:]
+        if messages[-1].role != "assistant":
+            messages.append(Message("assistant", self.reply))
+        return messages
+
+    def result(self, before: int) -> TurnResult:
+        """The turn as far as the model made it; `before` is how many messages there were before the turn."""
+        return TurnResult(
+            reply=self.reply,
+            tool_results=tuple(self.results),
+            error=None if self.answered else self.detail,
+            remedy=None if self.answered else self.remedy,
+            outcome=self.outcome,
+            raw_reason=self.raw_reason,
+            detail=self.detail,
+            usage=self.usage,
+            rounds=self.rounds,
+            rate_limits=self.rate_limits,
+            deferred_s=self.deferred_s,
+            messages=tuple(self.messages[before:]) if self.answered else (),
+        )
+
+    def _forbid_tools(self) -> None:
+        self.options = replace(self.options, tool_choice="none")
+        if self.most_rounds:
+            text = ROUND_LIMIT_TEXT.format(rounds=self.most_rounds)
+            limit = Reminder(kind=ReminderKind.ROUND_LIMIT, origin=ReminderOrigin.HARNESS, text=text)
+            self._add(Message("user", "", reminders=(limit,)))
+
+    def _add(self, message: Message) -> None:
+        self.messages.append(message)
+        self.listener.message(message)
+
+    def _conclude(self, completion: CompletionResult, *, last: bool) -> None:
+        limited = last and self.most_rounds > 0 and completion.stop_reason in CALLS_TOOLS
+        self.outcome = StopReason.ROUND_LIMIT if limited else completion.stop_reason
+        self.raw_reason, self.detail = completion.raw_reason, completion.detail[:LONGEST_DETAIL]
+        if limited and not self.detail:
+            self.detail = f"the model called tools in all {self.most_rounds} rounds that a turn may have"
+            if not self.reply.strip():
+                self.detail += ", and gave no answer when it was asked for one without tools"
+        if not self.answered and not self.detail:
+            self.detail = f"the model gave no answer: {self.outcome}"
+
+    async def _ask(self) -> CompletionResult:
+        """One completion. A failure is one too, with what had arrived."""
+        self.rounds += 1
+        self._said.clear()
+        completion = self.past.answer()
+        if completion is None:
+            completion = await self._stream()
+            self.listener.answer(completion)
+        self._said[:] = [completion.content]
+        self._count(completion)
+        return completion
+
+    async def _stream(self) -> CompletionResult:
+        lowered = reminders.lowered(self.messages)
+        completion = CompletionResult(content="")
+        async with contextlib.aclosing(self._chunks(lowered)) as chunks:
+            async for chunk in chunks:
+                completion = chunk.result or completion
+                if chunk.text and chunk.kind == "text":
+                    self._said.append(chunk.text)
+                if chunk.text:
+                    self.listener.chunk(chunk)
+        return completion
+
+    async def _chunks(self, messages: Sequence[Message]) -> AsyncGenerator[CompletionChunk]:
+        """What the provider streams; in the place of whatever it raises, a last chunk that says so."""
+        complete, failure = False, "the stream closed without a reason"
+        raw_reason: str | None = None
+        limits: tuple[RateLimit, ...] = ()
+        try:
+            async with _closing(self.provider.stream(messages, self.options)) as stream:
+                async for chunk in stream:
+                    _check(chunk)
+                    complete = chunk.result is not None
+                    yield chunk
+        except ProviderError as error:
+            complete, failure, raw_reason = False, error.message, error.raw_reason
+            self.remedy = error.remedy
+            limits = error.facts.rate_limits if isinstance(error, CallError | CallDeferredError) else ()
+            self.deferred_s = error.seconds if isinstance(error, ProviderDeferredError) else None
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - a provider is a stranger's code: its crash may not end the session
+            complete, failure = False, f"the provider crashed: {type(error).__name__}: {error}"
+        if not complete:
+            reason = StopReason.MALFORMED if self._said or failure.startswith("the stream") else StopReason.ERROR
+            broken = CompletionResult(
+                content=self.reply, stop_reason=reason, raw_reason=raw_reason, detail=failure, rate_limits=limits
+            )
+            yield CompletionChunk("", result=broken)
+
+    def _count(self, completion: CompletionResult) -> None:
+        self.last_usage = completion.usage
+        self.usage = added(self.usage, completion.usage)
+        self.rate_limits = completion.rate_limits or self.rate_limits
+
+    async def _run_tool(self, call: ToolCall) -> None:
+        result = self.past.result()
+        if result is None:
+            self.listener.tool_call(call)
+            result = await self.use(call)
+            self.listener.tool_result(call, result)
+        self.results.append(result)
+        self._add(Message("tool", told(result), tool_call_id=call.id))
+
+
+def _check(chunk: Any) -> None:
+    """Raise TypeError for what a provider may not yield."""
+    if not isinstance(chunk, CompletionChunk):
+        raise TypeError(f"it yielded a {type(chunk).__name__}, not a CompletionChunk")
+    if not isinstance(chunk.result, CompletionResult | None):
+        raise TypeError(f"a chunk's result is a {type(chunk.result).__name__}, not a CompletionResult")
+
+
+def added(first: Usage, second: Usage) -> Usage:
+    """The tokens of both."""
+    return Usage(first.input_tokens + second.input_tokens, first.output_tokens + second.output_tokens)
+
+
+def told(result: ToolResult) -> str:
+    """What the model is told of a tool's result: JSON."""
+    return as_json(result.content if result.ok else {"error": result.error})
+
+
+@contextlib.asynccontextmanager
+async def _closing(stream: AsyncIterator[Any]) -> AsyncIterator[AsyncIterator[Any]]:
+    """The stream, closed at the end where it can be; a provider may hand over any iterator."""
+    try:
+        yield stream
+    finally:
+        close = getattr(stream, "aclose", None)
+        if close is not None:
+            with contextlib.suppress(Exception):
+                await close()
+
+
+def broken_reply(why: str) -> Reminder:
+    """What tells the model, in its next turn, that its reply broke off, and why."""
+    text = f"Your reply before this message broke off; the user saw only what stands there. {why}".strip()
+    return Reminder(kind=ReminderKind.BROKEN_REPLY, origin=ReminderOrigin.HARNESS, text=text)

@@ -1,0 +1,150 @@
+"""A run beside the one who watches it: a task of its own, which is cancelled when nobody watches any more."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import replace
+from uuid import uuid4
+
+from signet_reference_harness.messages import Message, ToolCall
+from signet_reference_harness.providers.completion import CompletionChunk, StopReason
+from signet_reference_harness.reminders import shown
+from signet_reference_harness.session import Session
+from signet_reference_harness.session.event_queue import CAPACITY, EventQueue
+from signet_reference_harness.session.events import (
+    Compacted,
+    Event,
+    Notice,
+    RunFinished,
+    RunStarted,
+    Text,
+    Thinking,
+    ToolCalled,
+    ToolReturned,
+)
+from signet_reference_harness.session.summary import Failure, Summary, came_to
+from signet_reference_harness.session.turn import TurnListener, TurnResult
+from signet_reference_harness.tools import ToolResult
+
+
+class Publisher(TurnListener):
+    """Makes events of what it is told of a turn, and hands them to `put`."""
+
+    def __init__(self, put: Callable[[Event], None]) -> None:
+        self._put = put
+
+    def chunk(self, chunk: CompletionChunk) -> None:
+        """Publish a piece of what the model says or thinks."""
+        if chunk.text:
+            self._put(Text(chunk.text) if chunk.kind == "text" else Thinking(chunk.text))
+
+    def message(self, message: Message) -> None:
+        """Publish what the message shows to the person beside its own words."""
+        for text in shown(replace(message, content="")):
+            self._put(Notice(text))
+
+    def tool_call(self, call: ToolCall) -> None:
+        """Publish the call."""
+        self._put(ToolCalled(call.id, call.name, call.arguments))
+
+    def tool_result(self, call: ToolCall, result: ToolResult) -> None:
+        """Publish the result."""
+        if result.ok:
+            self._put(ToolReturned(call.id, call.name, ok=True, content=result.content))
+        else:
+            self._put(ToolReturned(call.id, call.name, ok=False, error=result.error))
+
+    def compaction(self, summary: str) -> None:
+        """Publish the summary."""
+        self._put(Compacted(summary))
+
+
+class Watched:
+    """A run that is under way, as its events: iterate over it once. The last one is :class:`RunFinished`."""
+
+    def __init__(self, events: EventQueue, run: str, task: asyncio.Task[TurnResult]) -> None:
+        self.run = run
+        """The run's id."""
+        self._events = events
+        self._task = task
+        self._taken: deque[Event] = deque()
+
+    def __aiter__(self) -> AsyncIterator[Event]:
+        """The events as they come."""
+        return self
+
+    async def __anext__(self) -> Event:
+        """The next event."""
+        if not self._taken:
+            self._taken.extend(await self._events.arrived_and_taken())
+        if not self._taken:
+            raise StopAsyncIteration
+        return self._taken.popleft()
+
+    @property
+    def result(self) -> TurnResult | None:
+        """What the turn came to, once it is over; None before that, and where it was cancelled or crashed."""
+        over = self._task.done() and not self._task.cancelled() and self._task.exception() is None
+        return self._task.result() if over else None
+
+    def cancel(self) -> None:
+        """Cancel the turn. The stream goes on to its last event, which says so."""
+        self._task.cancel()
+
+
+@contextlib.asynccontextmanager
+async def watch(
+    session: Session,
+    turn: Callable[[TurnListener], Awaitable[TurnResult]],
+    *,
+    run: str | None = None,
+    capacity: int | None = CAPACITY,
+) -> AsyncIterator[Watched]:
+    """Begin a turn of the session, and watch it: `turn` performs it with the listener that it is given.
+
+    `run` is the id of the run, by default a fresh one. Where the block is left before the turn is over, the turn is
+    cancelled at once, and is over when this comes back. What the turn raises reaches the caller after the last event.
+    """
+    run, events, began = run or str(uuid4()), EventQueue(capacity), time.monotonic()
+    identity = session.identity
+
+    def finish(summary: Summary, reply: str) -> None:
+        elapsed_ms = round((time.monotonic() - began) * 1000, 3)
+        about = {"run": run, "session": identity.key, "agent": identity.agent, "elapsed_ms": elapsed_ms}
+        events.put(RunFinished(reply, summary.model_copy(update=about)))
+
+    def finish_cut() -> None:
+        cut = session.cut_turn or TurnResult(outcome=StopReason.CANCELLED)
+        finish(came_to(cut).model_copy(update={"status": "cancelled", "error": None}), cut.reply)
+
+    def settle(task: asyncio.Task[TurnResult]) -> None:
+        if task.cancelled() and not events.finished:
+            finish_cut()  # before the run did anything at all
+
+    async def perform() -> TurnResult:
+        try:
+            result = await turn(Publisher(events.put))
+        except asyncio.CancelledError:
+            finish_cut()
+            raise
+        except Exception as error:
+            finish(Summary(status="failed", error=Failure(kind=type(error).__name__, message=str(error))), "")
+            raise
+        finish(came_to(result), result.reply)
+        return result
+
+    session.cut_turn = None
+    events.put(RunStarted(run, identity.key, identity.agent))
+    task = asyncio.create_task(perform())
+    task.add_done_callback(settle)
+    try:
+        yield Watched(events, run, task)
+    finally:
+        task.cancel()
+        await asyncio.wait([task])
+        if not task.cancelled():
+            task.result()

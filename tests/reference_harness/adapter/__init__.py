@@ -1,0 +1,1 @@
+"""Tests of the adapter of a harness of its own, and its server."""

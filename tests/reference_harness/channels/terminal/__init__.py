@@ -1,1 +1,0 @@
-"""The tests of the channel to a terminal."""

@@ -1,0 +1,1 @@
+"""Tests of the client of the daemon."""

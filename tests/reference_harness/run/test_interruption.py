@@ -1,0 +1,185 @@
+"""A task that a signal or its time limit ends: at whatever point, the session ends and the summary says why."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from signet_reference_harness.providers.completion import CompletionResult
+from signet_reference_harness.providers.scripted import ScriptedProvider
+from signet_reference_harness.providers.settings import ProviderSettings
+from signet_reference_harness.run.interruption import Interruption
+from signet_reference_harness.run.session_file import read_session
+from tests.reference_harness.llm_server.served import Serve
+from tests.reference_harness.recording_daemon import Answer, RecordingDaemon
+
+from .conftest import WHOLE_TURN, Do, model
+from .test_task import ClosesBadly
+
+
+def test_a_task_that_is_ended_while_it_waits_for_its_prompt_has_a_summary(project: Path) -> None:
+    """SIGTERM before anything has begun: cancelled, with its usual exit status."""
+    summary, pipe = project / "cancelled.json", project / "prompt"
+    os.mkfifo(pipe)
+    command = [sys.executable, "-m", "signet_reference_harness.cli", "run", "--prompt-file", str(pipe)]
+    # The pipe opens once the task reads.
+    with subprocess.Popen([*command, "--summary", str(summary)], cwd=project) as process, pipe.open("wb"):
+        process.send_signal(signal.SIGTERM)
+        status = process.wait()
+    assert (status, json.loads(summary.read_text())["status"]) == (143, "cancelled")
+
+
+def test_the_time_limit_holds_while_the_prompt_is_read(project: Path) -> None:
+    """Nobody writes into the pipe: the task ends as one that took too long, before anything has begun."""
+    summary, pipe = project / "late.json", project / "prompt"
+    os.mkfifo(pipe)
+    command = [sys.executable, "-m", "signet_reference_harness.cli", "run", "--prompt-file", str(pipe)]
+    done = subprocess.run([*command, "--summary", str(summary), "--timeout-ms", "50"], cwd=project, check=False)
+    assert (done.returncode, json.loads(summary.read_text())["status"]) == (124, "timeout")
+
+
+# On a slow machine the limit may be reached in a callback of the interpreter's own, which has Python warn.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_the_time_limit_holds_while_the_daemon_is_silent(
+    do: Do, daemon: RecordingDaemon, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its health is not waited for any longer than that; nothing has begun, so the id is free."""
+    monkeypatch.setenv("SIGNET_HEALTH_TIMEOUT", "60000")
+    daemon.always["/health"] = Answer(fault="hang")
+    done = do(prompt="Hello.", run_id="r1", timeout_ms=200, **model("http://127.0.0.1:9"))
+    assert (done.status, done.summary["status"], daemon.paths()) == (124, "timeout", []), done.told
+    del daemon.always["/health"]
+    assert do(prompt="Hello.", run_id="r1", provider=f"{ClosesBadly.__module__}:ClosesBadly", model="m").status == 0
+
+
+class TerminatedAtItsClose(ScriptedProvider):
+    """A provider that answers; the process gets SIGTERM while it is closed."""
+
+    def __init__(self, settings: ProviderSettings) -> None:  # noqa: ARG002 - what a factory is given
+        super().__init__([CompletionResult(content="Hi.")])
+
+    async def aclose(self) -> None:
+        """Send it."""
+        os.kill(os.getpid(), signal.SIGTERM)
+
+
+def test_a_signal_while_connections_close_changes_nothing(do: Do, daemon: RecordingDaemon) -> None:
+    """The turn is over and its session ended: the task is done, and its summary says so."""
+    done = do(prompt="Hello.", provider=f"{__name__}:TerminatedAtItsClose", model="m")
+    assert (done.status, done.summary["status"], daemon.paths()[-1]) == (0, "done", "session-end")
+
+
+def test_a_reader_that_reads_nothing_does_not_hold_the_task_up(
+    project: Path, daemon: RecordingDaemon, serve: Serve
+) -> None:
+    """Its pipe is full: session and summary are done meanwhile, and SIGTERM ends the wait for the reader."""
+    summary = project / "summary.json"
+    url = serve(turns=[{"content": [{"type": "text", "text": ["word " * 40_000]}]}]).url
+    command = [sys.executable, "-m", "signet_reference_harness.cli", "run", "Count.", "--output-format", "text"]
+    command += ["--provider", "ollama", "--model", "scripted", "--base-url", url, "--summary", str(summary)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=project) as process:
+        while process.poll() is None:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(0.05)
+            if summary.exists():
+                process.send_signal(signal.SIGTERM)
+        # The last signal may come when nothing is left to be waited for.
+        assert process.returncode in (143, -signal.SIGTERM)
+    assert (json.loads(summary.read_text())["status"], daemon.paths()[-1]) == ("done", "session-end")
+
+
+@pytest.mark.parametrize(
+    ("number", "status", "said", "why"),
+    [
+        (signal.SIGTERM, 143, "cancelled", "ended by SIGTERM"),
+        (signal.SIGINT, 130, "cancelled", "ended by SIGINT"),
+        # What the time limit's clock sends: so it comes in the middle of the answer, however slow the machine is.
+        (signal.SIGALRM, 124, "timeout", "the task took longer than --timeout-ms 600000"),
+    ],
+)
+def test_a_task_that_is_interrupted_ends_its_session(
+    project: Path, daemon: RecordingDaemon, serve: Serve, number: signal.Signals, status: int, said: str, why: str
+) -> None:
+    """The turn is given up, what arrived is kept, the daemon sees the end, the summary and the last line say why."""
+    served = serve(turns=[{"content": "One two three", "chunk_delay_ms": 60_000}])
+    summary = project / "interrupted.json"
+    command = [sys.executable, "-m", "signet_reference_harness.cli", "run", "Count.", "--output-format", "stream-json"]
+    command += ["--provider", "ollama", "--model", "scripted", "--base-url", served.url, "--summary", str(summary)]
+    command += ["--timeout-ms", "600000"]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdout=pipe, stderr=pipe, cwd=project, text=True) as process:
+        assert process.stdout is not None
+        assert [json.loads(process.stdout.readline())["type"] for _ in range(2)] == ["run.started", "text"]
+        process.send_signal(number)
+        _, told = process.communicate()
+    assert process.returncode == status
+    assert why in told
+    summarised = json.loads(summary.read_text())
+    assert (summarised["status"], summarised["outcome"]) == (said, "cancelled")
+    assert daemon.paths() == WHOLE_TURN
+    asked, answered = read_session(Path(summarised["session_file"])).turns
+    assert asked == ("user", "Count.")
+    assert answered[1].startswith("One")
+
+
+def test_an_interruption_that_python_swallows_still_cancels_the_turn() -> None:
+    """As it does with what is raised in the callback of a weak reference."""
+    interruption = Interruption(None)
+
+    async def turn() -> None:
+        with interruption.cancels(asyncio.current_task()):
+            await asyncio.sleep(0)
+
+    with interruption.heeded():
+        interruption.begin()
+        with contextlib.suppress(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGTERM)
+        with pytest.raises(asyncio.CancelledError):
+            asyncio.run(turn())
+
+
+def test_an_interruption_that_python_swallows_is_raised_again() -> None:
+    """Else a task that waits for its prompt would wait for ever."""
+    interruption = Interruption(None)
+    with interruption.heeded():
+        interruption.begin()
+        with contextlib.suppress(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGTERM)
+        with pytest.raises(KeyboardInterrupt):
+            time.sleep(30)
+    assert interruption.status == "cancelled"
+
+
+def test_an_interruption_before_the_beginning_is_raised_at_it() -> None:
+    """However slow the machine is, it never comes where nobody is prepared for it."""
+    interruption = Interruption(None)
+    with interruption.heeded():
+        signal.raise_signal(signal.SIGTERM)
+        with pytest.raises(KeyboardInterrupt):
+            interruption.begin()
+
+
+def test_a_signal_that_another_thread_gets_wakes_the_turn() -> None:
+    """The system may hand it to any thread, and nothing else disturbs a turn that waits for its model."""
+    interruption = Interruption(None)
+    disturbed: list[bool] = []
+
+    async def turn() -> None:
+        asyncio.get_running_loop().call_later(30, disturbed.append, True)
+        with interruption.cancels(asyncio.current_task()):
+            threading.Timer(0.1, lambda: signal.pthread_kill(threading.get_ident(), signal.SIGTERM)).start()
+            await asyncio.Event().wait()
+
+    with interruption.heeded(), pytest.raises(asyncio.CancelledError):
+        asyncio.run(turn())
+    assert not disturbed

@@ -1,0 +1,1 @@
+"""Tests of sessions, their turns and their events."""

@@ -1,0 +1,95 @@
+"""The queue of a reader: it never waits, loses only pieces of text and thinking, and says how many."""
+
+from __future__ import annotations
+
+import threading
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from signet_reference_harness.session.event_queue import EventQueue
+from signet_reference_harness.session.events import (
+    Compacted,
+    Event,
+    RunFinished,
+    StreamOverflow,
+    Text,
+    Thinking,
+    ToolCalled,
+)
+from signet_reference_harness.session.summary import Summary
+
+FINISHED = RunFinished("Hi.", Summary(status="done"))
+EVENTS = st.one_of(
+    st.builds(Text, st.text(max_size=3)),
+    st.builds(Thinking, st.text(max_size=3)),
+    st.just(Compacted("They said hello.")),
+    st.just(ToolCalled("c1", "memory_search", {"query": "port"})),
+)
+
+
+@given(st.lists(EVENTS | st.none(), max_size=40), st.integers(1, 6))
+def test_a_slow_reader_loses_only_what_may_be_lost_and_is_told_how_much(
+    events: list[Event | None], capacity: int
+) -> None:
+    """Every other event arrives in its order; each gap stands in its place with the number of events that it took."""
+    queue, read = EventQueue(capacity), list[Event]()
+    for event in (*events, FINISHED):
+        if event is None:
+            read += queue.take()
+        else:
+            queue.put(event)
+    read += queue.take()
+    put = [event for event in (*events, FINISHED) if event is not None]
+    place = 0
+    for event in read:
+        if isinstance(event, StreamOverflow):
+            lost = put[place : place + event.dropped]
+            assert len(lost) == event.dropped > 0
+            assert all(each.droppable for each in lost)
+            place += event.dropped
+        else:
+            assert event is put[place]
+            place += 1
+    assert place == len(put)
+
+
+def test_no_more_than_its_capacity_is_held_of_what_may_be_lost() -> None:
+    """However much a model says, four pieces are held, and one event that tells of the rest."""
+    queue = EventQueue(4)
+    for number in range(10_000):
+        queue.put(Text(str(number)))
+    assert queue.take() == [*(Text(str(number)) for number in range(4)), StreamOverflow(9_996)]
+
+
+def test_a_queue_without_a_capacity_loses_nothing() -> None:
+    """What a person reads as text is whole, however late it is read."""
+    queue = EventQueue(None)
+    for number in range(10_000):
+        queue.put(Text(str(number)))
+    assert len(queue.take()) == 10_000
+
+
+def test_nothing_follows_the_last_event() -> None:
+    """What a tool still says after the end is not part of the run."""
+    queue = EventQueue()
+    queue.put(FINISHED)
+    queue.put(Text("late"))
+    assert (queue.take(), queue.wait_and_take()) == ([FINISHED], [])
+
+
+def test_a_thread_reads_while_the_run_writes() -> None:
+    """Each event reaches a reader in another thread, in order."""
+    queue, read = EventQueue(None), list[Event]()
+
+    def collect() -> None:
+        while events := queue.wait_and_take():
+            read.extend(events)
+
+    reader = threading.Thread(target=collect)
+    reader.start()
+    put = [*(Text(str(number)) for number in range(1_000)), FINISHED]
+    for event in put:
+        queue.put(event)
+    reader.join()
+    assert read == put
