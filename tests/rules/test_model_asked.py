@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from signet_conformance.rules.model.turns import model_requests
-from signet_conformance.rules.model.wording import marker_lines, padded, plain, presence, shortened, times
+from signet_conformance.rules.model.wording import marker_lines, padded, plain, presence, says_left_out, times
 
 from .model_requests import Item, model
 from .model_turns import recorded
@@ -214,5 +214,12 @@ def test_how_often_a_line_stands_in_a_text() -> None:
 @pytest.mark.parametrize("note", ["[truncated]", "output shortened", "12 more lines", "a...", "Cut off here", "…"])
 def test_a_text_may_say_that_something_was_left_out(note: str) -> None:
     """In the words that programs use for it, in either case."""
-    assert shortened(["All of it.", note])
-    assert not shortened(["All of it.", "A trimming of the hedge"])
+    given = "Atlas deploys happen on Friday.\nRefunds need approval from Mira."
+    found = ["atlas deploys happen on friday"]
+    assert says_left_out(f"Atlas deploys happen on Friday. {note}", found, given)
+    assert says_left_out(f"Preview, {note}:\nAtlas deploys happen on Friday.", found, given)
+    assert not says_left_out("Atlas deploys happen on Friday. A trimming of the hedge", found, given)
+    # Not near the line, of no line that is there, and in the words of the text itself.
+    assert not says_left_out(f"Atlas deploys happen on Friday. {'More of the prompt. ' * 30} {note}", found, given)
+    assert not says_left_out(f"All of it. {note}", found, given)
+    assert not says_left_out(f"Atlas deploys happen on Friday. {note}", found, f"{given} {note}")

@@ -53,6 +53,8 @@ class Shown(Struct):
             known = conclusion.known_reasons
             causes = self._causes.connector()
             self._print(summary_lines(causes, conclusion.judgements, known, width, self._colour), end="")
+            at_model = summary_lines(self._causes.harness(), conclusion.at_model, (), width, self._colour)
+            self._print(at_model, end="")
         else:
             for block in self._blocks(conclusion):
                 self._print(block)
@@ -80,10 +82,10 @@ class Shown(Struct):
         if conclusion.terms.only is None and (daemon := self._causes.daemon()):
             yield text.daemon_side_lines(self._width)
             yield from drawing.blocks(daemon, detail=Detail.BRIEF)
-        if conclusion.terms.only is None:
-            yield text.model_side_lines(conclusion.judged, self._width, self._colour)
+        if conclusion.at_model:
+            yield text.model_side_lines(conclusion.judged, conclusion.at_model, self._width, self._colour)
             yield from drawing.blocks(self._causes.harness(), detail=Detail.BRIEF)
-        if conclusion.judged:
+        if conclusion.judged and not conclusion.is_about_model:
             rows = [(each.trace.path or "trace", each.verdicts) for each in conclusion.judged]
             yield text.summary_lines(rows, conclusion.verdicts, self._width, self._colour)
 
@@ -98,6 +100,8 @@ class Shown(Struct):
 
 def closing_line(conclusion: Conclusion, stream: TextIO) -> str:
     """The closing line: the conclusion of the run."""
+    if conclusion.is_about_model and not conclusion.unread:
+        return text.model_closing_line(conclusion.judged, conclusion.at_model, conclusion.status)
     return text.closing_line(
         conclusion.verdicts,
         len(conclusion.judged),

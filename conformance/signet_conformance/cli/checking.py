@@ -22,7 +22,6 @@ from signet_conformance.outcome.declared import Declarations
 from signet_conformance.outcome.known_failures import KnownFailures
 from signet_conformance.outcome.known_options import KnownOptions
 from signet_conformance.reports.command_lines import shell_command
-from signet_conformance.rules import rules
 from signet_conformance.trace import Declared
 
 
@@ -56,7 +55,7 @@ def check(
     if contract is not None:
         version_document(contract)
     terms = Terms(
-        only=selected(only, list(rules()), "-k/--only"),
+        only=selected(only, "-k/--only"),
         contract=contract,
         strict=strict,
         least_coverage=None

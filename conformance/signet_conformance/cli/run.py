@@ -21,7 +21,6 @@ from signet_conformance.outcome.conclusion import Conclusion
 from signet_conformance.outcome.known_failures import KnownFailures
 from signet_conformance.outcome.known_options import KnownOptions
 from signet_conformance.reports.registry import FORMATS
-from signet_conformance.rules import rules
 from signet_conformance.running import request
 from signet_conformance.running.performance import Performance
 from signet_conformance.running.plan import Invocation
@@ -171,7 +170,7 @@ def command(
         report=report,
         profile=profile,
         strict=strict,
-        only=selected(only, list(rules()), "-k/--only"),
+        only=selected(only, "-k/--only"),
         known=KnownFailures.parse(known),
         harness=HarnessChoice(harness, harness_version, install=install_harness, every=every_scenario),
     )
@@ -275,6 +274,7 @@ def run_lines(
     if summary:
         told, width = conclusion.known_reasons, table_width(sys.stdout)
         yield from summary_lines(causes.connector(), conclusion.judgements, told, width, ending.colour)
+        yield from summary_lines(causes.harness(), conclusion.at_model, (), width, ending.colour)
         yield from run_text.closing(ending)
         yield from _time_spent_lines(performance, colour=ending.colour)
         return

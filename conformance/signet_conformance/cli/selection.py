@@ -23,11 +23,15 @@ def requirement_names(ctx: click.Context, param: click.Parameter, incomplete: st
     return [*families, *(name for name in known if name.startswith(wanted))]
 
 
-def selected(patterns: Iterable[str], known: Sequence[str], option: str) -> frozenset[str] | None:
-    """The ids that any pattern of an option names; None when no pattern is given.
+def selected(patterns: Iterable[str], option: str) -> frozenset[str] | None:
+    """The ids of the connector's and the harness's side that any pattern of an option names; None without a pattern.
 
     Raises UsageError for one that names none.
     """
+    from signet_conformance.contract import harness_requirements
+    from signet_conformance.rules import rules
+
+    known = [*rules(), *harness_requirements()]
     ids: set[str] = set()
     for pattern in patterns:
         matching = named(pattern, known)

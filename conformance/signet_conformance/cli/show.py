@@ -18,7 +18,6 @@ from signet_conformance.facts import Recording
 from signet_conformance.reports.command_lines import shell_command
 from signet_conformance.reports.terminal import Paragraph, drawn, terminal_width, wants_colour
 from signet_conformance.reports.timeline import Filter, Timeline, findings_of
-from signet_conformance.rules import rules
 from signet_conformance.trace import Trace
 
 _POLL_S = 0.2
@@ -87,7 +86,7 @@ def command(
         raise UsageError(
             "needs --follow, and a number above zero", where="--until-idle", remedy="--follow --until-idle 5"
         )
-    wanted = selected(only, list(rules()), "-k/--requirement")
+    wanted = selected(only, "-k/--requirement")
     chosen = Filter(session, agent, operation, frozenset(exchanges))
     timeline = Timeline(terminal_width(), wants_colour(sys.stdout), bodies=bodies or bool(exchanges))
     if follow:

@@ -85,7 +85,7 @@ def judge_each(
             case.recording,
             case.judgements,
             case.daemon,
-            {} if only is not None else dict(_judge_harness(case.recording)),
+            dict(_judge_harness(case.recording, only)),
         )
         for case in cases
     ]
@@ -164,10 +164,11 @@ def _in_groups(names: Sequence[str]) -> Sequence[Sequence[str]]:
     return [*filter(None, first), *(rest[at : at + _GROUP] for at in range(0, len(rest), _GROUP))]
 
 
-def _judge_harness(recording: Recording) -> Iterator[tuple[str, Judgement]]:
+def _judge_harness(recording: Recording, only: frozenset[str] | None) -> Iterator[tuple[str, Judgement]]:
     """What reached the model: by requirement, in the catalogue's order."""
-    why = why_not_judged(recording)
-    for name, requirement in harness_requirements().items():
+    asked = [each for each in harness_requirements().items() if only is None or each[0] in only]
+    why = why_not_judged(recording) if asked else None
+    for name, requirement in asked:
         if why is None:
             yield name, _judge_by(name, requirement, MODEL_RULES.get(name), recording)
         else:

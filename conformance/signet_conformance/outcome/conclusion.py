@@ -10,9 +10,10 @@ from functools import cached_property
 
 from msgspec import Struct, field
 
+from signet_conformance.contract import harness_requirements
 from signet_conformance.engine import Judged, JudgedRun, exit_status, fold_run, judge, judge_each
 from signet_conformance.errors import KitError, NothingTestedError, SignetConformanceError, UsageError
-from signet_conformance.finding import Finding, Judgement, Verdict
+from signet_conformance.finding import FOLDING_ORDER, Finding, Judgement, Verdict
 from signet_conformance.outcome.baseline import COVERABLE, KnownInRun, Verdicts
 from signet_conformance.outcome.broken_off import Shortfall, broke_off
 from signet_conformance.outcome.coverage import Coverage, Meter
@@ -50,6 +51,9 @@ class Terms(Struct, frozen=True):
     def known_in(self, judged: Judged) -> Mapping[str, str]:
         """The requirements whose failure in one trace is known, each with why it may stand."""
         return self.known.reasons(target_of(judged, self.target), judged.verdicts)
+
+
+_TESTED = (Verdict.FAIL, Verdict.WARN, Verdict.PASS)
 
 
 class Evidence(Struct, frozen=True):
@@ -179,6 +183,21 @@ class Conclusion(Struct, frozen=True, dict=True):
         return {name: self._tested[name] for name in (*every, *self._tested) if name in self._tested}
 
     @cached_property
+    def at_model(self) -> Mapping[str, Judgement]:
+        """What reached the harness's model: of each requirement the first judgement that decides it."""
+        decisive: dict[str, Judgement] = {}
+        for judgement in (judgement for each in self.judged for judgement in each.harness.values()):
+            other = decisive.setdefault(judgement.requirement, judgement)
+            if FOLDING_ORDER.index(judgement.verdict) < FOLDING_ORDER.index(other.verdict):
+                decisive[judgement.requirement] = judgement
+        return decisive
+
+    @property
+    def is_about_model(self) -> bool:
+        """Whether only requirements of the harness's side were asked for."""
+        return self.terms.only is not None and self.terms.only <= harness_requirements().keys()
+
+    @cached_property
     def recorded(self) -> bool:
         """Whether the connector sent what can be tested; of generated sessions alone any request counts."""
         sessions = 0 if self.generated is None else self.generated.tally.exchanges
@@ -257,6 +276,12 @@ class Conclusion(Struct, frozen=True, dict=True):
 
     @cached_property
     def _verdicts_status(self) -> int:
+        if self.is_about_model:
+            verdicts = {judgement.verdict for judgement in self.at_model.values()}
+            if Verdict.ERROR in verdicts:
+                return KitError.exit_status
+            # As always, what reached the model changes no exit status.
+            return 0 if verdicts.intersection(_TESTED) else NothingTestedError.exit_status
         left = [verdict for name, verdict in self.verdicts.items() if name not in self.known_reasons]
         # What is known to fail was tested, even where nothing else was.
         tested = [*left, Verdict.PASS] if self.known_reasons else left

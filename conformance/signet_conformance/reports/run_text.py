@@ -18,7 +18,7 @@ from signet_conformance.reports.played import played
 from signet_conformance.reports.registry import FORMATS
 from signet_conformance.reports.remarks import no_requests, remarks
 from signet_conformance.reports.terminal import Paragraph, drawn
-from signet_conformance.reports.text import closing_line, side_summary_lines, summary_lines
+from signet_conformance.reports.text import closing_line, model_closing_line, side_summary_lines, summary_lines
 from signet_conformance.reports.undecided import Undecided
 from signet_conformance.rules.whole_run import refusals
 from signet_conformance.trace import Trace
@@ -100,6 +100,9 @@ def hosts(ending: Ending) -> Iterable[str]:
 def closing(ending: Ending) -> Iterable[str]:
     """The verdict of the run in one line."""
     concluded = ending.conclusion
+    if concluded.is_about_model and not concluded.because:
+        yield model_closing_line(concluded.judged, concluded.at_model, ending.status)
+        return
     yield closing_line(
         concluded.verdicts, len(concluded.judged), ending.status, ending.colour, because=concluded.because
     )

@@ -49,31 +49,40 @@ def daemon_side_lines(width: int) -> list[str]:
     return drawn([Paragraph(f"On the daemon's side, {_APART}:")], width)
 
 
-def model_side_lines(judged: Sequence[Judged], width: int, colour: bool) -> list[str]:
+def model_side_lines(
+    judged: Sequence[Judged], at_model: Mapping[str, Judgement], width: int, colour: bool
+) -> list[str]:
     """What reached the harness's model, counted, and what stays open of it; empty where nothing was recorded there."""
     models = [each.trace.model for each in judged if each.trace.model is not None]
     if not models:
         return []
-    first: dict[str, Judgement] = {}
-    for judgement in (judgement for each in judged for judgement in each.harness.values()):
-        before = first.setdefault(judgement.requirement, judgement)
-        if FOLDING_ORDER.index(judgement.verdict) < FOLDING_ORDER.index(before.verdict):
-            first[judgement.requirement] = judgement
-    verdicts = Counter(judgement.verdict for judgement in first.values())
-    counted = ", ".join(f"{verdicts[verdict]} {verdict.value}" for verdict in FOLDING_ORDER if verdicts[verdict])
     asked = _count(sum(len(model.exchanges) for model in models), "exchange")
     undecided = (
         _listed(judgement, f"{printable(judgement.message, 200)}.{explain_note(judgement.requirement)}")
-        for judgement in first.values()
+        for judgement in at_model.values()
         if judgement.verdict is Verdict.INCONCLUSIVE
     )
     remarked = (
         _listed(judgement, judgement.message)
-        for judgement in first.values()
+        for judgement in at_model.values()
         if judgement.verdict is Verdict.PASS and ";" in judgement.message
     )
-    head = Paragraph(f"What reached the model ({asked}), {_APART}: {counted}")
+    head = Paragraph(f"What reached the model ({asked}), {_APART}: {_counted(at_model)}")
     return drawn([head, *remarked, *undecided], width, colour)
+
+
+def model_closing_line(judged: Sequence[Judged], at_model: Mapping[str, Judgement], status: int) -> str:
+    """The verdict, in one line, of a run that was asked for what reached the model alone."""
+    where = _count(len(judged), "trace")
+    if status == NothingTestedError.exit_status:
+        why = next((judgement.message for judgement in at_model.values()), "no trace was judged")
+        return f"nothing was tested in {where}: {printable(why, 200)} (exit {status})"
+    return f"at the model: {_counted(at_model)} in {where}, {_APART} (exit {status})"
+
+
+def _counted(judgements: Mapping[str, Judgement]) -> str:
+    verdicts = Counter(judgement.verdict for judgement in judgements.values())
+    return ", ".join(f"{verdicts[verdict]} {verdict.value}" for verdict in FOLDING_ORDER if verdicts[verdict])
 
 
 def side_summary_lines(judged: Sequence[Judged], width: int = 80) -> list[str]:

@@ -76,10 +76,11 @@ def _matches(pattern: str | None, name: str | None) -> bool:
 def findings_of(judged: Judged, only: frozenset[str] | None = None) -> Beside:
     """The findings by the exchange they begin at, the worst first; 0 holds those that name none.
 
-    Only breaches, or with `only` every finding about those requirements.
+    Only breaches of the connector, or with `only` every finding about those requirements.
     """
     beside: dict[int, list[tuple[str, Finding]]] = {}
-    for name, judgement in judged.judgements.items():
+    judgements = judged.judgements if only is None else {**judged.judgements, **judged.harness}
+    for name, judgement in judgements.items():
         if only is not None and name not in only:
             continue
         for finding in judgement.findings:

@@ -40,7 +40,7 @@ class ChangedModels(ServedModels):
         super().__init__(environ[CONTROL_VARIABLE], provider(settings))
         self._changes = changes
         self._turns = 0
-        self._seen: list[str] = []
+        self._seen: dict[str, list[str]] = {}
         self.applied: set[str] = {name for name, change in changes if change["how"] == "api"}
         """The names of the changes that have changed something."""
 
@@ -60,7 +60,9 @@ class ChangedModels(ServedModels):
                 self.applied.add(name)
             elif change["how"] in _CHANGES and _CHANGES[change["how"]](asked, change):
                 self.applied.add(name)
-        self._seen += [block for block in asked.known if block not in self._seen]
+        for part in ("session-start", "user-prompt-submit"):
+            seen = self._seen.setdefault(part, [])
+            seen += [block for block in asked.known if block == asked.blocks.get(part) and block not in seen]
         async for chunk in super().ask(asked.messages, asked.options, answer):
             yield chunk
 
@@ -70,9 +72,11 @@ class ChangedModels(ServedModels):
 
 
 class _Asked:
-    """One request as it is changed. `known` are the injected blocks that it came with, `earlier` those before it."""
+    """One request as it is changed. `known` are the injected blocks that it came with, `earlier` those of each part."""
 
-    def __init__(self, messages: list[Message], options: CompletionOptions, earlier: Sequence[str]) -> None:
+    def __init__(
+        self, messages: list[Message], options: CompletionOptions, earlier: Mapping[str, Sequence[str]]
+    ) -> None:
         self.messages = messages
         self.options = options
         self.earlier = earlier
@@ -112,9 +116,27 @@ def _double(asked: _Asked, change: Change) -> bool:
     return block is not None and asked.append(block)
 
 
+def _stale(asked: _Asked, change: Change) -> bool:
+    """Put what came for an earlier turn in the place of a part."""
+    block = asked.blocks.get(change["of"])
+    earlier = [each for each in asked.earlier.get(change["of"], ()) if each != block]
+    if block is not None and earlier:
+        asked.put(asked.options.system_prompt.replace(block, earlier[-1]))
+    return block is not None and bool(earlier)
+
+
+def _identity(asked: _Asked, _change: Change) -> bool:
+    """Drop what session-start injected, and write down its identity and instructions without it."""
+    block = asked.blocks.get("session-start")
+    if block is not None:
+        own = block.partition("## Relevant Memories")[0]
+        asked.put(f"You code.\n{own}\n{asked.options.system_prompt.replace(block, '')}")
+    return block is not None
+
+
 def _leak(asked: _Asked, _change: Change) -> bool:
     """Put what was injected into other sessions before the model as well."""
-    others = [block for block in asked.earlier if block not in asked.known]
+    others = [block for blocks in asked.earlier.values() for block in blocks if block not in asked.known]
     if others:
         asked.put("\n\n".join([asked.options.system_prompt, *others]))
     return bool(others)
@@ -162,6 +184,8 @@ _CHANGES: Mapping[str, Callable[[_Asked, Change], bool]] = {
     "late": _late,
     "double": _double,
     "leak": _leak,
+    "stale": _stale,
+    "identity": _identity,
     "lie": _lie,
     "message": _into_message,
     "merged": _rewritten(lambda block: re.sub(r"</?system-reminder[^>]*>", "", block)),

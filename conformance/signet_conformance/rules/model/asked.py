@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
+from itertools import takewhile
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -74,6 +75,11 @@ class Asked(Struct, frozen=True, dict=True):
     def everything(self) -> str:
         """All of its text in plain wording."""
         return padded(part.text for part in self.parts)
+
+    @cached_property
+    def system(self) -> str:
+        """Its system text in plain wording: what stands before the first thing that is said."""
+        return padded(part.text for part in takewhile(lambda part: part.role == "system", self.parts))
 
     @cached_property
     def users(self) -> str:

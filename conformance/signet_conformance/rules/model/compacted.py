@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from signet_conformance.facts import COMPLETE, Recording
+from signet_conformance.facts import COMPLETE, Call, Recording
 from signet_conformance.rules.model.given import heard_by
 from signet_conformance.rules.model.outcomes import breach, unclear
-from signet_conformance.rules.model.turns import turns_of
-from signet_conformance.rules.model.wording import marker_lines, plain, presence, says, shortened
+from signet_conformance.rules.model.standing import Standing, sought
+from signet_conformance.rules.model.turns import Turn, turns_of
+from signet_conformance.rules.model.wording import marker_lines, plain, says
 from signet_conformance.rules.outcome import PASS, Outcome
 from signet_conformance.rules.steps import session_of, step_before
 from signet_conformance.trace.marks import StepMark, StepName
@@ -21,34 +22,41 @@ def model_works_with_the_told_summary(recording: Recording) -> Iterator[Outcome]
         step = step_before(recording, call.seq)
         session = session_of(recording, call.key) or (None if step is None else step.session)
         lines = marker_lines(summary) if isinstance(summary, str) and session is not None else ()
-        # What the daemon has said itself is before the model without the summary.
-        lines = tuple(line for line in lines if not says(line, heard_by(recording, str(session))))
         turn = next((turn for turn in turns_of(recording, session) if turn.high > call.seq), None)
-        if not lines or session is None or turn is None or _taken_away(recording, session, call.seq, turn.low):
+        if turn is None or session is None:
             continue
-        main = [request for request in turn.main if request.t0 >= call.t0]
-        if not main or main[0].chained:
-            yield unclear(call, asked=turn.asked, message="what the model was asked after the compaction is not known")
-            continue
-        here = presence(lines, main[0].everything)
-        if here.mostly or (not here.absent and shortened(part.text for part in main[0].parts)):
-            yield PASS
-        elif not here.absent or turn.unread:
-            message = f"only {here.present} of {here.total} lines of the summary are before the model"
-            yield unclear(call, asked=main[:1], message=message)
-        elif any(
-            says(plain(said.text), main[0].users) for said in turns_of(recording, session) if said.high <= call.seq
-        ):
-            yield unclear(call, asked=main[:1], message="what was said before the compaction is still before the model")
-        else:
-            yield breach(
-                call,
-                asked=main[:1],
-                message="after the compaction the model goes on without the summary that the daemon was told",
-                expected=f"a request that holds {str(summary).strip()[:200]!r}",
-                received=main[0].excerpt,
-                fold="without the summary",
-            )
+        # What the daemon has said itself is before the model without the summary.
+        heard = heard_by(recording, session, turn.began)
+        lines = tuple(line for line in lines if not says(line, heard))
+        if lines and not _taken_away(recording, session, call.seq, turn.low):
+            yield from _judged(recording, call, session, turn, lines)
+
+
+def _judged(recording: Recording, call: Call, session: str, turn: Turn, lines: tuple[str, ...]) -> Iterator[Outcome]:
+    summary = str(call.body.get("summary"))
+    main = [request for request in turn.main if request.t0 >= call.t0]
+    if not main or main[0].chained:
+        yield unclear(call, asked=turn.asked, message="what the model was asked after the compaction is not known")
+        return
+    first = main[0]
+    wanted = sought(recording, session, call, summary, lines)
+    here = wanted.standing_in(first)
+    said_before = (said for said in turns_of(recording, session) if said.high <= call.seq)
+    if here is Standing.HELD:
+        yield PASS
+    elif here is not Standing.UNKNOWABLE and (here is not Standing.LACKED or turn.unread):
+        yield unclear(call, asked=[first], message=wanted.in_words(first, "the summary"))
+    elif here is Standing.LACKED and any(says(plain(said.text), first.users) for said in said_before):
+        yield unclear(call, asked=[first], message="what was said before the compaction is still before the model")
+    elif here is Standing.LACKED:
+        yield breach(
+            call,
+            asked=[first],
+            message="after the compaction the model goes on without the summary that the daemon was told",
+            expected=f"a request that holds {summary.strip()[:200]!r}",
+            received=first.excerpt,
+            fold="without the summary",
+        )
 
 
 def _taken_away(recording: Recording, session: str, low: int, high: int) -> bool:

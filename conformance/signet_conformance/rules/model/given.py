@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from signet_conformance.facts import PROMPT, START, Call, Recording
-from signet_conformance.rules.model.wording import marker_lines, padded, says
+from signet_conformance.rules.model.wording import marker_lines, padded, plain, says
 from signet_conformance.rules.steps import session_of, step_before
 from signet_conformance.trace.marks import StepMark
 
+_STUB = "stub"
 _PARENTS = ("parentSessionKey", "parentKey", "parentId", "parentID")
 
 
@@ -27,6 +29,16 @@ class Given(Struct, frozen=True, dict=True):
         """The text as the daemon gave it."""
         return str((self.call.answer or {}).get("inject", ""))
 
+    @cached_property
+    def memories(self) -> tuple[str, ...]:
+        """Of a start the lines that are memories: identity and instructions a program may read from their files."""
+        rows = (self.call.answer or {}).get("memories") if self.call.operation == START else None
+        contents = [plain(str(row.get("content", ""))) for row in _objects(rows)]
+        known = [words for words in contents if words]
+        return tuple(
+            line for line in self.lines if any(says(words, f" {line} ") or says(line, f" {words} ") for words in known)
+        )
+
 
 def given(recording: Recording) -> Sequence[Given]:
     """What starts and prompts were given, in order; without what a sub-agent was, whose turns no mark names."""
@@ -40,19 +52,26 @@ def given(recording: Recording) -> Sequence[Given]:
 def _given(recording: Recording) -> Iterator[Given]:
     texts = list(_texts_given(recording))
     lines_of = {
-        kind: {line for text in texts if text.call.operation == kind for line in text.lines} for kind in (START, PROMPT)
+        kind: {line for text in texts if _kind(text.call) == kind for line in text.lines}
+        for kind in (START, PROMPT, _STUB)
     }
     for text in texts:
-        others = lines_of[PROMPT if text.call.operation == START else START]
+        if (kind := _kind(text.call)) == _STUB:
+            continue
+        others = lines_of[PROMPT if kind == START else START] | lines_of[_STUB]
         # Both hooks tell the day, say: only what is its own tells that a text is there.
         own = tuple(line for line in text.lines if line not in others)
         yield replace(text, lines=own) if own else text
 
 
+def _kind(call: Call) -> str:
+    return _STUB if _is_stub(call) else str(call.operation)
+
+
 def _texts_given(recording: Recording) -> Iterator[Given]:
     for call in recording.of(START, PROMPT, cut=True):
         inject = (call.answer or {}).get("inject") if call.accepted else None
-        if not isinstance(inject, str) or _is_stub(call) or any(call.body.get(name) for name in _PARENTS):
+        if not isinstance(inject, str) or any(call.body.get(name) for name in _PARENTS):
             continue
         session = session_of(recording, call.key)
         if session is None and recording.keyed_hooks:
@@ -91,20 +110,24 @@ def agent_and_project(recording: Recording, session: str) -> tuple[str | None, s
     return agent, project
 
 
-def heard_by(recording: Recording, session: str) -> str:
-    """All that the daemon said to one session, in plain wording: what is in it, its model may know."""
-    known: dict[str, str] = recording.memo.setdefault(heard_by, {})
+def heard_by(recording: Recording, session: str, before: float) -> str:
+    """What the daemon had said to one session by an instant, in plain wording: its model may know that."""
+    known: dict[str, Sequence[tuple[float, str]]] = recording.memo.setdefault(heard_by, {})
     if session not in known:
-        known[session] = padded(_texts(recording, session))
-    return known[session]
+        known[session] = tuple(_answers(recording, session))
+    return "|".join(text for at, text in known[session] if at <= before)
 
 
-def _texts(recording: Recording, session: str) -> Iterator[str]:
+def _answers(recording: Recording, session: str) -> Iterator[tuple[float, str]]:
     for call in recording.calls:
         step = step_before(recording, call.seq)
         ours = session_of(recording, call.key) if call.key is not None else None
         if session in (ours, None if step is None else step.session) and call.exchange.response is not None:
-            yield from _strings(call.answer)
+            yield call.t1, padded(_strings(call.answer))
+
+
+def _objects(value: object) -> list[dict[str, object]]:
+    return [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []
 
 
 def _strings(value: object) -> Iterator[str]:

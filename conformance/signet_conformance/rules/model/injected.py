@@ -9,14 +9,13 @@ from signet_conformance.facts import PROMPT, START, Recording
 from signet_conformance.rules.model.asked import Asked
 from signet_conformance.rules.model.given import Given, given
 from signet_conformance.rules.model.outcomes import breach, unclear
-from signet_conformance.rules.model.turns import Turn, turns_of
-from signet_conformance.rules.model.wording import presence, says, shortened, times
+from signet_conformance.rules.model.standing import Sought, Standing, sought
+from signet_conformance.rules.model.turns import TOLERANCE_S, Turn, turns_of
+from signet_conformance.rules.model.wording import presence, says, times
 from signet_conformance.rules.outcome import PASS, Outcome
 from signet_conformance.rules.turns import plain
 from signet_conformance.trace.marks import StepMark, StepName
 
-TOLERANCE_S = 0.05
-"""How far apart two instants of the two recorders may be told in the wrong order."""
 _COMPACTING = frozenset({StepName.COMPACT, StepName.COMPACTION_COMPLETE, StepName.CLEAR})
 
 
@@ -30,7 +29,7 @@ def start_is_before_the_model(recording: Recording) -> Iterator[Outcome]:
         if turn.main and not main:
             yield unclear(text.call, asked=turn.main, message="the session was started when the model had been asked")
             continue
-        yield from _in_first(text, turn, main)
+        yield from _in_first(recording, text, turn, main)
 
 
 def prompt_context_is_before_the_model(recording: Recording) -> Iterator[Outcome]:
@@ -38,7 +37,7 @@ def prompt_context_is_before_the_model(recording: Recording) -> Iterator[Outcome
     for text in (each for each in given(recording) if each.call.operation == PROMPT):
         turn = next((t for t in turns_of(recording, text.session) if t.low < text.call.seq < t.high), None)
         if turn is not None and plain(text.call.text or "") == plain(turn.text):
-            yield from _in_first(text, turn, turn.main)
+            yield from _in_first(recording, text, turn, turn.main)
 
 
 def _given_up(recording: Recording, text: Given, turn: Turn) -> bool:
@@ -47,42 +46,45 @@ def _given_up(recording: Recording, text: Given, turn: Turn) -> bool:
     return any(each.body.get("source") == "clear" for each in later)
 
 
-def _in_first(text: Given, turn: Turn, main: Sequence[Asked]) -> Iterator[Outcome]:
+def _in_first(recording: Recording, text: Given, turn: Turn, main: Sequence[Asked]) -> Iterator[Outcome]:
     """What to say of a text that the first of the `main` requests should hold."""
     if not main:
         why = "was recorded in part only" if turn.unread else "was not recorded"
         yield unclear(text.call, asked=turn.asked, message=f"step {turn.step.index}: what the model was asked {why}")
         return
     first = main[0]
-    here = presence(text.lines, first.everything)
-    if here.mostly:
+    wanted = sought(recording, text.session, text.call, text.text, text.lines, text.memories)
+    here = wanted.standing_in(first)
+    if here is Standing.UNKNOWABLE:
+        return
+    if here is Standing.HELD:
         yield PASS
-    elif not here.absent:
-        if shortened(part.text for part in first.parts):
-            yield PASS
-        else:
-            message = f"only {here.present} of {here.total} lines of what was injected are before the model"
-            yield unclear(text.call, asked=[first], message=message)
+    elif here is not Standing.LACKED:
+        yield unclear(text.call, asked=[first], message=wanted.in_words(first, "what was injected"))
     elif turn.unread:
         yield unclear(text.call, asked=turn.asked, message="some requests of the turn were recorded in part only")
     else:
-        later = next((each for each in main[1:] if presence(text.lines, each.everything).mostly), None)
+        later = next((each for each in main[1:] if wanted.standing_in(each) is Standing.HELD), None)
         if later is not None and not later.continues(first):
             yield PASS
             return
-        what = "session-start" if text.call.operation == START else "the prompt hook"
-        beside = [each for each in turn.asked if each not in turn.main and presence(text.lines, each.everything).mostly]
-        where = " when it is first asked, only later in the turn" if later is not None else ""
-        if beside and later is None:
-            where = ", it went into a request beside the turn's own, such as for a title"
-        yield breach(
-            text.call,
-            asked=[first, *([later] if later is not None else beside[:1])],
-            message=f"what {what} injected is not before the model{where}",
-            expected=f"a request that holds {text.text.strip()[:200]!r}",
-            received=first.excerpt,
-            fold=f"{text.call.operation} {'absent' if later is None else 'late'}",
-        )
+        yield _lacked(text, turn, first, later, wanted)
+
+
+def _lacked(text: Given, turn: Turn, first: Asked, later: Asked | None, wanted: Sought) -> Outcome:
+    what = "session-start" if text.call.operation == START else "the prompt hook"
+    aside = [each for each in turn.asked if each not in turn.main and wanted.standing_in(each) is Standing.HELD]
+    where = " when it is first asked, only later in the turn" if later is not None else ""
+    if aside and later is None:
+        where = ", it went into a request beside the turn's own, such as for a title"
+    return breach(
+        text.call,
+        asked=[first, *([later] if later is not None else aside[:1])],
+        message=f"what {what} injected is not before the model{where}",
+        expected=f"a request that holds {text.text.strip()[:200]!r}",
+        received=first.excerpt,
+        fold=f"{text.call.operation} {'absent' if later is None else 'late'}",
+    )
 
 
 def injected_text_stands_once(recording: Recording) -> Iterator[Outcome]:

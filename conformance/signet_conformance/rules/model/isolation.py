@@ -8,8 +8,8 @@ from signet_conformance.facts import START, Recording
 from signet_conformance.rules.model.asked import Asked
 from signet_conformance.rules.model.given import Given, agent_and_project, given, heard_by
 from signet_conformance.rules.model.outcomes import breach, unclear
-from signet_conformance.rules.model.turns import Turn, turns
-from signet_conformance.rules.model.wording import padded, plain, says
+from signet_conformance.rules.model.turns import TOLERANCE_S, Turn, turns
+from signet_conformance.rules.model.wording import plain, says
 from signet_conformance.rules.outcome import PASS, Outcome
 from signet_conformance.trace.marks import StepMark
 
@@ -40,28 +40,15 @@ def _strangers(recording: Recording, *, same: bool) -> Iterator[Outcome]:
                 continue
             if (agent_and_project(recording, text.session) == mine) is not same:
                 continue
-            lines = _foreign_lines(recording, text, session)
-            for request in turn.main if lines else ():
-                yield _judged(recording, turn, request, text, lines)
+            for request in turn.main:
+                if lines := _foreign_lines(recording, text, session, request.t0):
+                    yield _judged(recording, turn, request, text, lines)
 
 
-def _foreign_lines(recording: Recording, text: Given, session: str) -> tuple[str, ...]:
-    """The memories in a text of another session that the daemon never said to this one.
-
-    A start also brings identity and instructions, which a program may read from their files itself.
-    """
-    own = heard_by(recording, session)
-    lines = text.lines
-    if text.call.operation == START:
-        memories = (text.call.answer or {}).get("memories")
-        rows = memories if isinstance(memories, list) else []
-        contents = padded(str(row.get("content", "")) for row in rows if isinstance(row, dict))
-        remembered = [plain(str(row.get("content", ""))) for row in rows if isinstance(row, dict)]
-        lines = tuple(
-            line
-            for line in lines
-            if says(line, contents) or any(words and f" {words} " in f" {line} " for words in remembered)
-        )
+def _foreign_lines(recording: Recording, text: Given, session: str, before: float) -> tuple[str, ...]:
+    """The memories in a text of another session that the daemon had not said to this one by an instant."""
+    own = heard_by(recording, session, before + TOLERANCE_S)
+    lines = text.memories if text.call.operation == START else text.lines
     return tuple(line for line in lines if line.count(" ") + 1 >= _LEAST_WORDS and not says(line, own))
 
 

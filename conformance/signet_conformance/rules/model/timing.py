@@ -10,9 +10,8 @@ from signet_conformance.facts import PROMPT, Recording
 from signet_conformance.finding import Verdict
 from signet_conformance.rules.disturbed import disturbed_between
 from signet_conformance.rules.lost import closed_between
-from signet_conformance.rules.model.injected import TOLERANCE_S
 from signet_conformance.rules.model.outcomes import breach, remarked, unclear
-from signet_conformance.rules.model.turns import Turn, turns
+from signet_conformance.rules.model.turns import TOLERANCE_S, Turn, turns
 from signet_conformance.rules.outcome import PASS, Outcome
 from signet_conformance.rules.turns import plain
 

@@ -13,6 +13,9 @@ from signet_conformance.rules.model.wording import plain, says
 from signet_conformance.rules.steps import skipped_steps, step_end
 from signet_conformance.trace.marks import StepMark, StepName, marks_of
 
+TOLERANCE_S = 0.05
+"""How far apart two instants of the two recorders may be told in the wrong order."""
+
 
 class Turn(Struct, frozen=True, dict=True):
     """One turn of the user, with what the model was asked meanwhile.
@@ -62,6 +65,12 @@ def turns(recording: Recording) -> Sequence[Turn]:
         known = tuple(_turns(recording))
         recording.memo[turns] = known
     return known
+
+
+def session_asking(recording: Recording, request: Asked) -> str | None:
+    """The session in whose step a request to the model came; None before the first step."""
+    steps = [] if recording.model is None else list(marks_of(recording.model, StepMark))
+    return next((mark.session for mark in reversed(steps) if mark.seq < request.seq), None)
 
 
 def turns_of(recording: Recording, session: str | None) -> Sequence[Turn]:

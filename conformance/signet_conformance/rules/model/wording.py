@@ -18,6 +18,8 @@ _SHORTENED = re.compile(
     r"|\[\.\.\.\]|\u2026|\.\.\.",
     re.IGNORECASE,
 )
+_LONG_LETTERS = 40
+"""A line of so many letters is the same one if it has other blanks."""
 _MOST_OF_IT = 0.5
 
 
@@ -42,8 +44,8 @@ def times(line: str, text: str) -> int:
 
 
 def says(line: str, text: str) -> bool:
-    """Whether it stands there."""
-    return f" {line} " in text
+    """Whether it stands there. A long one may be wrapped inside its words."""
+    return f" {line} " in text or (len(line) >= _LONG_LETTERS and line.replace(" ", "") in text.replace(" ", ""))
 
 
 def marker_lines(text: str) -> tuple[str, ...]:
@@ -62,9 +64,23 @@ def _tells(words: str) -> bool:
     return len(words) >= _LEAST_LETTERS and words.count(" ") + 1 >= _LEAST_WORDS
 
 
-def shortened(texts: Iterable[str]) -> bool:
-    """Whether texts say themselves that something was left out of them."""
-    return any(_SHORTENED.search(text) for text in texts)
+_NOTICE_LETTERS = 300
+"""A notice may say how much was left out and where all of it is kept."""
+
+
+def says_left_out(text: str, lines: Iterable[str], given: str) -> bool:
+    """Whether a text says near the lines that it holds of `given` that something was left out there.
+
+    A text is cut within a line or after one. What its host says elsewhere, or `given` itself, is about something else.
+    """
+    words = f" {plain(text)} "
+    spans = [(at, at + len(line)) for line in lines if (at := words.find(f" {line} ")) >= 0]
+    if not spans:
+        return False
+    reach = max((len(line) for line in marker_lines(given)), default=0) + _NOTICE_LETTERS
+    low, high = min(begin for begin, _ in spans) - reach, max(end for _, end in spans) + reach
+    places = [len(plain(text[: match.start()])) for match in _SHORTENED.finditer(text)]
+    return sum(low <= place <= high for place in places) > len(_SHORTENED.findall(given))
 
 
 class Presence(Struct, frozen=True):
