@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from enum import StrEnum
 from typing import Any
 
@@ -21,6 +22,8 @@ class Verdict(StrEnum):
 
 FOLDING_ORDER = (Verdict.ERROR, Verdict.FAIL, Verdict.WARN, Verdict.PASS, Verdict.INCONCLUSIVE, Verdict.NOT_APPLICABLE)
 """The first of these that occurs among the findings of a requirement is its verdict."""
+BREACHES = (Verdict.ERROR, Verdict.FAIL, Verdict.WARN)
+"""The verdicts that something is wrong, the worst first."""
 
 
 class Reason(StrEnum):
@@ -35,6 +38,16 @@ class Reason(StrEnum):
     CRASHED = "crashed"
 
 
+_VARYING = re.compile(
+    r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"  # a UUID
+    r"|(?<![0-9A-Za-z])(?=[a-z]*[0-9])[0-9a-f]{8,}(?![0-9A-Za-z])"  # any other id in hexadecimal
+    r"|(?<![0-9A-Za-z.])[0-9]{5,}(?![0-9A-Za-z.])"  # a number that counts or dates
+    r"|(?<=/)[0-9]+(?=/|$)",  # an index
+    re.IGNORECASE,
+)
+"""Parts of a kind that tell one run from another and say nothing of what is breached."""
+
+
 class Side(StrEnum):
     """Whose breach it is."""
 
@@ -46,8 +59,9 @@ class Side(StrEnum):
 class Finding(Struct, frozen=True):
     """One piece of evidence. `pointer` is a JSON pointer into the first exchange's line of the trace.
 
-    `fold` groups repeats of one defect: reports show the first of a group and count the others. `model` are numbers of
-    exchanges in the recording of the model, `exchanges` those of the daemon's.
+    `fold` names the kind of breach where a rule knows several: a code that no wording and no run changes. `elements`
+    are the members of a list that the finding is about, such as operations: each is a breach by itself when two runs
+    are compared. `model` are numbers of exchanges in the recording of the model, `exchanges` those of the daemon's.
     """
 
     verdict: Verdict
@@ -59,11 +73,22 @@ class Finding(Struct, frozen=True):
     side: Side = Side.CONNECTOR
     fold: str = ""
     model: tuple[int, ...] = ()
+    elements: tuple[str, ...] = ()
+
+    @property
+    def kind(self) -> str:
+        """What is breached, as a code that is the same in every run: the rule's own, or the place in the exchange."""
+        return _VARYING.sub("*", self.fold or self.pointer) or "breach"
+
+    @property
+    def group(self) -> str:
+        """Equal for repeats of one defect: reports show the first of a group and count the others."""
+        return self.fold or self.message
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Handed from process to process by the hundred: a dataclass's own way takes ten times as long."""
         told = (self.verdict, self.exchanges, self.message, self.pointer, self.expected, self.received)
-        return Finding, (*told, self.side, self.fold, self.model)
+        return Finding, (*told, self.side, self.fold, self.model, self.elements)
 
 
 class Judgement(Struct, frozen=True):

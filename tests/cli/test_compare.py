@@ -90,3 +90,19 @@ def test_what_is_no_report_is_refused(invoke: Invoke, words: tuple[str, ...]) ->
     done = invoke(*words)
     assert done.exit_code == 2
     assert "\ntry: " in done.stderr
+
+
+def test_a_run_without_a_report_is_compared_as_far_as_it_goes(invoke: Invoke, old: Path, tmp_path: Path) -> None:
+    """The scenarios that were performed to their end count, the one that was cut short does not."""
+    folder = tmp_path / "killed"
+    folder.mkdir()
+    for name, lines in (("plain", BREACHING), ("tools", BREACHING)):
+        begin = {"kind": "mark", "t": 0.5, "name": "scenario", "data": {"name": name}}
+        over = {"kind": "mark", "t": 99.0, "name": "scenario_end", "data": {"name": name, "error": None}}
+        write(folder / f"{name}.jsonl", [begin, *lines, *([over] if name == "plain" else [])])
+    (folder / "begun.jsonl").write_text("")
+    done = invoke("compare", old, folder)
+    assert done.exit_code == 0, done.stderr
+    assert "judged for the first time: FAIL SIG-AGENT-002" in done.stdout
+    assert "tools" not in done.stdout
+    assert invoke("compare", folder, folder).stdout.splitlines()[-1].startswith("0 new, 0 mended, ")

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from signet_conformance.diff.reports import Compared, Step, compared
+from signet_conformance.diff.reports import Became, Compared, compared
 from signet_conformance.engine import Judged, judge
-from signet_conformance.finding import Verdict
+from signet_conformance.finding import FOLDING_ORDER, Verdict
 from signet_conformance.outcome.identity import Identity
 from signet_conformance.reports.ending import Ending
 from signet_conformance.reports.json_document import JsonReport
@@ -41,22 +41,42 @@ def report(*judged: Judged, **identity: Any) -> Report:
     return Report.model_validate_json(stream.getvalue())
 
 
-def names(steps: Any) -> set[tuple[str, str]]:
-    """Requirement and kind of each."""
-    return {(step.now.requirement, step.now.kind) for step in steps}
+Key = tuple[str, str, str, str]
+"""What a breach is known by: requirement, kind, operation, element."""
+
+
+def names(outcome: Compared, became: Became) -> set[tuple[str, ...]]:
+    """What became this, by requirement, kind, operation and element."""
+    return {tuple(change.now.key) for change in outcome.of(became)}
 
 
 # -- 300 edits
 
 
-def kinds(judged: Judged) -> dict[tuple[str, str], Verdict]:
-    """What a recording breaches, by requirement and kind, from the judgements alone."""
-    return {
-        (name, finding.fold or finding.message): judgement.verdict
-        for name, judgement in judged.judgements.items()
-        if judgement.verdict in BROKEN
-        for finding in judgement.findings[:200]
-    }
+def is_worse(verdict: Verdict, other: Verdict) -> bool:
+    """Whether a verdict leads over the other one."""
+    return FOLDING_ORDER.index(verdict) < FOLDING_ORDER.index(other)
+
+
+def kinds(judged: Judged) -> dict[Key, tuple[Verdict, str]]:
+    """What a recording breaches, from the judgements alone: the verdict and the pointer of each breach."""
+    found: dict[Key, tuple[Verdict, str]] = {}
+    for name, judgement in judged.judgements.items():
+        if judgement.verdict in BROKEN:
+            for finding in judgement.findings[:200]:
+                call = judged.recording.by_seq.get(finding.exchanges[0]) if finding.exchanges else None
+                operation = "" if call is None else call.operation or ""
+                for element in finding.elements or ("",):
+                    found.setdefault((name, finding.kind, operation, element), (judgement.verdict, finding.pointer))
+    return found
+
+
+def is_judged(judged: Judged, key: Key, pointer: str) -> bool:
+    """Whether something in a recording was subject to this breach."""
+    if judged.judgements[key[0]].verdict not in DECIDED:
+        return False
+    called = {call.operation for call in judged.recording.calls}
+    return not (key[2] and pointer not in ("", "/request/path")) or key[2] in called
 
 
 @cache
@@ -101,19 +121,23 @@ def pairs(folder: Path) -> Iterator[tuple[Judged, Judged]]:
 
 
 def test_every_edit_of_a_real_recording_is_told_exactly(tmp_path: Path) -> None:
-    """Of 300 edits: what the judgements have more is new or worse, what they lack is mended or not tested any more."""
+    """Of 300 edits: what could have been shown and was not is new, what could be shown and is not is mended."""
     reports: dict[str, Report] = {}
     changed = 0
     for before, after in pairs(tmp_path):
         old = reports.setdefault(str(before.trace.path), report(before))
         outcome = compared(old, report(after))
         was, now = kinds(before), kinds(after)
-        worse = {key for key in was.keys() & now.keys() if BROKEN.index(now[key]) < BROKEN.index(was[key])}
-        assert names(outcome.fresh) == (now.keys() - was.keys()) | worse
+        added = {key for key in now if key not in was or is_worse(now[key][0], was[key][0])}
+        hidden = {key for key in added if is_worse(before.judgements[key[0]].verdict, now[key][0])}
+        fresh = {key for key in added - hidden if is_judged(before, key, now[key][1])}
+        assert names(outcome, Became.FRESH) == fresh
+        assert names(outcome, Became.FIRST) == added - fresh
         gone = was.keys() - now.keys()
-        assert names(outcome.mended) == {key for key in gone if after.judgements[key[0]].verdict in DECIDED}
-        assert names(outcome.unseen) == {key for key in gone if after.judgements[key[0]].verdict not in DECIDED}
-        assert names(outcome.still) == (was.keys() & now.keys()) - worse
+        mended = {key for key in gone if is_judged(after, key, was[key][1])}
+        assert names(outcome, Became.MENDED) == mended
+        assert names(outcome, Became.UNSEEN) == gone - mended
+        assert names(outcome, Became.STILL) == now.keys() - added
         changed += was != now
     assert changed > EDITS // 4
 
@@ -133,8 +157,8 @@ def runs(tmp_path: Path) -> Compared:
 
 def test_the_requests_that_changed_are_told(runs: Compared) -> None:
     """A new breach comes with what the recordings of both runs say of the place that its requirement reads."""
-    step: Step = next(step for step in runs.fresh if step.now.requirement == "SIG-AGENT-002")
-    first = step.why[0]
+    change = next(change for change in runs.of(Became.FRESH) if change.now.requirement == "SIG-AGENT-002")
+    first = change.why[0]
     assert (first.member, first.first.value) == ("request body /agentId", "atlas-agent")
     assert runs.fails
 
@@ -144,8 +168,8 @@ def test_what_is_not_tested_any_more_is_not_mended(tmp_path: Path) -> None:
     old = judge(read(write(tmp_path / "a.jsonl", [health(), start(), recall(limit=900), end()])))
     new = judge(read(write(tmp_path / "a.jsonl", [health(), start(), end()])))
     outcome = compared(report(old), report(new))
-    assert "SIG-REC-002" in {name for name, _ in names(outcome.unseen)}
-    assert "SIG-REC-002" not in {name for name, _ in names(outcome.mended)}
+    assert "SIG-REC-002" in {key[0] for key in names(outcome, Became.UNSEEN)}
+    assert "SIG-REC-002" not in {key[0] for key in names(outcome, Became.MENDED)}
 
 
 def test_a_report_carries_what_tells_its_run_from_others(tmp_path: Path) -> None:

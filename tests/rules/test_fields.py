@@ -107,7 +107,7 @@ def _start(**more: Any) -> Any:
 @pytest.mark.parametrize(
     ("harness", "message", "fold"),
     [
-        (None, "harness is not as required: null is not of type", "session-startharness"),
+        (None, "harness is not as required: null is not of type", "session-start/harness"),
         ("", "harness is not as", ""),
         ({}, "harness is not as required: {} is not of type", ""),
     ],

@@ -142,6 +142,10 @@ export interface ReportTrace {
    */
   target?: string;
   /**
+   * The scenario that was performed; that of a generated session is a requirement.
+   */
+  scenario?: string;
+  /**
    * Operation to how often it was called.
    */
   operations?: {
@@ -202,6 +206,22 @@ export interface ReportFinding {
   };
   message: string;
   verdict?: Verdict;
+  /**
+   * In `together`: the recording; absent where only all of them show it.
+   */
+  file?: string;
+  /**
+   * What is breached, as a code that is the same in every run, whatever the words of it.
+   */
+  kind?: string;
+  /**
+   * The operation of the first exchange, if it is of one.
+   */
+  operation?: string;
+  /**
+   * The members of a list that the finding is about: each is a breach by itself.
+   */
+  elements?: string[];
   /**
    * Equal for repeats of one defect.
    */

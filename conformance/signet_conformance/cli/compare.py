@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from signet_conformance.cli.output import demand_apart, report_stream
-from signet_conformance.cli.reports_read import read_report, report_of
+from signet_conformance.cli.reports_read import FILE, report_of_run
 from signet_conformance.errors import printable
 
 _EPILOG = """\b
@@ -18,7 +18,11 @@ Examples:
 
 \b
 OLD and NEW are reports (signet-report/1) or the folders of runs. Where the
-recordings lie beside them, the requests that changed are told with each breach.
+recordings lie beside them, the requests that changed are shown with each
+breach. The recordings of a run that broke off without a report are judged.
+A breach is known by requirement, kind, operation and scenario, not by its
+words. What nothing was subject to in OLD, and what only a generated session of
+another seed shows, is listed and fails nothing.
 Exit status: 0 nothing new fails, 1 something does (with --strict a WARN too),
 2 wrong usage or an unreadable report.
 """
@@ -37,14 +41,13 @@ Exit status: 0 nothing new fails, 1 something does (with --strict a WARN too),
 def command(*, old: str, new: str, comment: str | None, strict: bool, force: bool) -> int:
     """Compare; the exit status says whether something new fails."""
     from signet_conformance.diff import reports_text
-    from signet_conformance.diff.reports import compared
+    from signet_conformance.diff.reports import Became, compared
     from signet_conformance.reports.terminal import terminal_width, wants_colour
 
-    files = [report_of(path) for path in (old, new)]
-    demand_apart([comment], files)
-    folders = [Path(file).parent for file in files]
-    outcome = compared(read_report(files[0]), read_report(files[1]), *folders)
-    status = 1 if outcome.fails or (strict and outcome.fresh) else 0
+    demand_apart([comment], [old, new, *(str(Path(path, FILE)) for path in (old, new))])
+    (before, its_folder), (after, folder) = report_of_run(old), report_of_run(new)
+    outcome = compared(before, after, its_folder, folder)
+    status = 1 if outcome.fails or (strict and outcome.of(Became.FRESH)) else 0
     if comment is not None:
         with report_stream(comment, force) as stream:
             stream.write(reports_text.markdown(outcome))

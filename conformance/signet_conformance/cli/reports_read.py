@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import io
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
-from signet_conformance.errors import UsageError, printable
+from signet_conformance.errors import TraceError, UsageError, printable
 from signet_conformance.files.documents import demand
 from signet_conformance.files.json_file import read_json
 from signet_conformance.reports.registry import FORMATS
 from signet_conformance.reports.report_document import Report
+from signet_conformance.trace import Trace, read
+from signet_conformance.trace.sides import recordings_in
 
 FILE = FORMATS["json"].file
 MAX_BYTES = 1024 * 1024 * 1024
@@ -26,6 +31,44 @@ def report_of(path: str) -> str:
             f"the folder holds no {FILE}", where=printable(path, 400), remedy="name the report of each run"
         )
     return str(report)
+
+
+def report_of_run(path: str) -> tuple[Report, Path]:
+    """Read the report that an argument names, with the folder of its recordings.
+
+    Of a run that broke off before its report the recordings of scenarios that were performed to their end are judged.
+    Raises UsageError for a folder with neither, and for a file that is no report.
+    """
+    folder = Path(path)
+    if folder.is_dir() and not (folder / FILE).is_file() and (recorded := recordings_in(folder)):
+        return _report_on(recorded), folder
+    file = report_of(path)
+    return read_report(file), Path(file).parent
+
+
+def _report_on(files: Iterable[Path]) -> Report:
+    # Reports that were written need nothing that judges.
+    from signet_conformance.outcome.broken_off import Shortfall
+    from signet_conformance.outcome.conclusion import Judging, Terms
+    from signet_conformance.reports.ending import Ending
+    from signet_conformance.reports.json_document import JsonReport
+
+    judging, document = Judging(Terms()), io.StringIO()
+    report = JsonReport(document)
+    nothing_broke_off = Shortfall((), 0)
+    for trace in nothing_broke_off.judged(list(_readable(files))):
+        for judged in judging.judged_alone([trace]):
+            report.add(judged, {})
+            judging.add(judged)
+    report.close(Ending.of(judging.conclude(shortfall=nothing_broke_off)))
+    return demand(Report, json.loads(document.getvalue()), "the recordings of a run without a report")
+
+
+def _readable(files: Iterable[Path]) -> Iterator[Trace]:
+    for file in sorted(files):
+        # A run that was killed leaves files that it had only just begun.
+        with suppress(TraceError):
+            yield read(file)
 
 
 def reports_in(path: str) -> Sequence[str]:

@@ -75,7 +75,7 @@ def _table(runs: Sequence[tuple[str, Report]]) -> Table:
 
 
 def _rows(runs: Sequence[tuple[str, Report]]) -> Iterator[Sequence[str]]:
-    from signet_conformance.diff.reports import compared
+    from signet_conformance.diff.reports import Became, compared
 
     before: Report | None = None
     for name, report in runs:
@@ -86,7 +86,7 @@ def _rows(runs: Sequence[tuple[str, Report]]) -> Iterator[Sequence[str]]:
         changed = ("", "")
         if before is not None:
             outcome = compared(before, report)
-            changed = (f"+{len(outcome.fresh)}", f"-{len(outcome.mended)}")
+            changed = (f"+{len(outcome.of(Became.FRESH))}", f"-{len(outcome.of(Became.MENDED))}")
         counts = (str(tally[verdict]) for verdict in _COUNTED)
         yield (_created(report)[:16].replace("T", " ") or "-", commit or "-", connector or "-", *counts, *changed, name)
         before = report

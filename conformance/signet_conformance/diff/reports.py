@@ -1,138 +1,303 @@
-"""Two reports of one connector compared: which breaches are new, mended, still there, and what changed in the requests.
+"""Two reports of one connector compared by behaviour: which breaches are new, mended, still there, or judged anew.
 
-A breach is a requirement with the kind of its findings, as rules name the kinds: the same in every run.
+A breach is known by its requirement, its kind, the operation that it is about and the scenario that shows it, a list by
+its elements. Wording, ids and numbers of exchanges mean nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from enum import StrEnum
 from pathlib import Path, PurePath
+from typing import NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from signet_conformance.contract import catalogue
 from signet_conformance.diff.difference import Comparison, Difference
 from signet_conformance.diff.recordings import compare
 from signet_conformance.errors import SignetConformanceError
 from signet_conformance.facts import Recording
-from signet_conformance.finding import FOLDING_ORDER, Verdict
-from signet_conformance.reports.evidence import BREACHES
+from signet_conformance.finding import BREACHES, FOLDING_ORDER, Verdict
 from signet_conformance.reports.report_document import Report, ReportFinding, ReportTrace, ReportVerdict
 from signet_conformance.trace import read
 
 MAX_WHY = 3
-"""Differences of requests that are told for one breach."""
+"""Differences of requests that are shown for one breach."""
+WHOLE_RUN = ""
+"""Stands for the scenario of what only all traces together show."""
+_DECIDED = (Verdict.PASS, *BREACHES)
+_EXISTENCE = ("", "/request/path")
+"""Pointers of findings that say that a call is there; others say how it is."""
 
 
-@dataclass(frozen=True, slots=True)
-class Breach:
-    """A kind of breach of one requirement in one report: the worst verdict, its first finding, and how many traces.
-
-    `file` is the first recording that shows it, empty where only the run as a whole does.
-    """
+class Kind(NamedTuple):
+    """What is breached, whichever scenario shows it."""
 
     requirement: str
     kind: str
+    operation: str
+    element: str
+
+
+class Breach(Struct, frozen=True):
+    """One kind of breach in one scenario: its verdict, its first finding, and the recording that shows it.
+
+    `finding` is None where a rule crashed, `file` empty where only the run as a whole shows the breach.
+    """
+
+    key: Kind
+    scenario: str
     verdict: Verdict
     finding: ReportFinding | None
     file: str
-    traces: int
+    message: str
+
+    @property
+    def requirement(self) -> str:
+        """Whose breach it is."""
+        return self.key.requirement
+
+    @property
+    def what(self) -> str:
+        """The breach in the words of its rule."""
+        text = self.message if self.finding is None else self.finding.message
+        return f"{text}: {self.key.element}" if self.key.element and self.key.element not in text else text
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
-    """What became of one breach from the old report to the new one; None where a report does not have it."""
+class Became(StrEnum):
+    """What became of a breach from the old report to the new one."""
 
-    old: Breach | None
-    new: Breach | None
-    why: Sequence[Difference] = field(default=())
+    FRESH = "new"
+    FIRST = "judged for the first time"
+    GENERATED = "in a generated session only"
+    MENDED = "mended"
+    UNSEEN = "not tested any more"
+    STILL = "still there"
+
+
+class Change(Struct, frozen=True):
+    """What became of one kind of breach, in the scenarios in which it became that.
+
+    `before` is the verdict in the old report where the new one is worse, `reason` says why the breach is not new.
+    """
+
+    became: Became
+    breaches: Sequence[Breach]
+    before: Verdict | None = None
+    reason: str = ""
+    why: Sequence[Difference] = ()
 
     @property
     def now(self) -> Breach:
-        """The breach, as the newer report that has it tells it."""
-        breach = self.new or self.old
-        assert breach is not None  # noqa: S101 - one of them is there
-        return breach
+        """The breach, as the newer report that has it shows it first."""
+        return self.breaches[0]
+
+    @property
+    def scenarios(self) -> Sequence[str]:
+        """Where it is so; empty for the run as a whole."""
+        return [breach.scenario for breach in self.breaches if breach.scenario != WHOLE_RUN]
 
 
-@dataclass(frozen=True, slots=True)
-class Compared:
-    """Two reports compared. `unseen` are breaches that the new one neither shows nor rules out."""
+class Compared(Struct, frozen=True):
+    """Two reports compared."""
 
     old: Report
     new: Report
-    fresh: Sequence[Step]
-    mended: Sequence[Step]
-    still: Sequence[Step]
-    unseen: Sequence[Step]
+    changes: Sequence[Change]
+
+    def of(self, became: Became) -> Sequence[Change]:
+        """The breaches of which this became, the worst first."""
+        return [change for change in self.changes if change.became is became]
 
     @property
     def fails(self) -> bool:
         """Whether something is new that fails."""
-        return any(step.now.verdict in (Verdict.ERROR, Verdict.FAIL) for step in self.fresh)
+        return any(change.now.verdict in (Verdict.ERROR, Verdict.FAIL) for change in self.of(Became.FRESH))
 
 
 def compared(old: Report, new: Report, old_folder: Path | None = None, new_folder: Path | None = None) -> Compared:
-    """What became of each breach. The folders are where the reports lie: recordings are looked for beside them."""
-    before, after = breaches(old), breaches(new)
+    """Compare two reports. The folders are where they lie: recordings are looked for beside them."""
+    before, after = _Run(old), _Run(new)
     requests = _Requests(old, new, old_folder, new_folder)
-    verdicts = {name: row.verdict for name, row in new.together.items()}
-    fresh: list[Step] = []
-    mended: list[Step] = []
-    still: list[Step] = []
-    unseen: list[Step] = []
-    for key in sorted({*after, *before}, key=lambda key: _place(after.get(key) or before[key])):
-        was, now = before.get(key), after.get(key)
+    changes: dict[tuple[Became, Kind], Change] = {}
+    for breach, change in _changes(before, after):
+        known = changes.get((change.became, breach.key))
+        changes[change.became, breach.key] = change if known is None else _joined(known, change)
+    told = [
+        replace(change, why=requests.changed(change.now))
+        if change.became in (Became.FRESH, Became.MENDED, Became.UNSEEN)
+        else change
+        for change in changes.values()
+    ]
+    return Compared(old, new, sorted(told, key=lambda change: _place(change.now)))
+
+
+def _joined(known: Change, other: Change) -> Change:
+    """One change in several scenarios; the worst stands first."""
+    worse = BREACHES.index(other.now.verdict) < BREACHES.index(known.now.verdict)
+    first, second = (other, known) if worse else (known, other)
+    return replace(first, breaches=[*first.breaches, *second.breaches])
+
+
+def _changes(before: _Run, after: _Run) -> Iterator[tuple[Breach, Change]]:
+    """What became of each breach in each scenario."""
+    for key in sorted({*before.breaches, *after.breaches}):
+        was, now = before.breaches.get(key), after.breaches.get(key)
         if now is None:
-            told = unseen if verdicts.get(key[0], Verdict.NOT_APPLICABLE) in _OPEN else mended
-            told.append(Step(was, None, requests.changed(key[0], before[key])))
-        elif was is None or _worse(now, was):
-            fresh.append(Step(was, now, requests.changed(key[0], now)))
+            assert was is not None  # noqa: S101 - one of them is there
+            yield was, Change(_fate(was, before, after), [was])
+        elif was is not None and not _worse(now.verdict, was.verdict):
+            yield now, Change(Became.STILL, [now])
         else:
-            still.append(Step(was, now))
-    return Compared(old, new, fresh, mended, still, unseen)
+            became, reason = _origin(now, before, after)
+            yield now, Change(became, [now], None if was is None else was.verdict, reason)
 
 
-_OPEN = (Verdict.INCONCLUSIVE, Verdict.NOT_APPLICABLE)
+def _fate(breach: Breach, before: _Run, after: _Run) -> Became:
+    """What became of a breach that the new report does not show."""
+    if before.is_generated(breach):
+        same = before.draws_the_same(after) and after.verdicts.get(breach.requirement) is Verdict.PASS
+        return Became.MENDED if same else Became.GENERATED
+    return Became.MENDED if after.judges(breach) else Became.UNSEEN
 
 
-def breaches(report: Report) -> Mapping[tuple[str, str], Breach]:
-    """The breaches of a report by requirement and kind; only those of the connector."""
-    gathered: dict[tuple[str, str], Breach] = {}
-    for trace in report.traces:
-        for name, row in trace.verdicts.items():
-            _add(gathered, name, row, trace.file)
-    for name, row in report.together.items():
-        # What only all traces together show is told with the run alone.
-        if row.verdict in BREACHES and not any(key[0] == name for key in gathered):
-            _add(gathered, name, row, "")
-    return gathered
+def _origin(breach: Breach, before: _Run, after: _Run) -> tuple[Became, str]:
+    """Whether a breach that the old report does not show is new; where it is not, why."""
+    if after.is_generated(breach):
+        if before.draws_the_same(after) and before.verdicts.get(breach.requirement) is Verdict.PASS:
+            return Became.FRESH, ""
+        why = "breached elsewhere before" if before.draws_the_same(after) else "the other run drew other sessions"
+        return Became.GENERATED, why
+    if before.judges(breach):
+        shown = before.verdict(breach.requirement, breach.scenario)
+        if shown is not None and _worse(shown, breach.verdict):
+            # Of a requirement in one trace a report lists only what led to its verdict.
+            return Became.FIRST, f"hidden by {shown.value} before"
+        return Became.FRESH, ""
+    if breach.scenario not in before.scenarios:
+        return Became.FIRST, "its scenario was not judged before"
+    return Became.FIRST, "nothing was subject to it before, or it was undecided"
 
 
-def _add(gathered: dict[tuple[str, str], Breach], name: str, row: ReportVerdict, file: str) -> None:
+class _Run:
+    """One report, by scenario. Recordings without a scenario count as one; so do the generated sessions."""
+
+    def __init__(self, report: Report) -> None:
+        self._report = report
+        self._traces: dict[str, list[ReportTrace]] = {}
+        self._generated: set[str] = set()
+        for trace in report.traces:
+            name = _scenario(trace, report)
+            if name in catalogue():
+                # The kit names the recording that confirms a generated breach after its requirement.
+                self._generated.add(name)
+            self._traces.setdefault(name, []).append(trace)
+        self.verdicts = {name: row.verdict for name, row in report.together.items()}
+        self.breaches = self._gathered()
+
+    @property
+    def scenarios(self) -> set[str]:
+        """Those that were judged, and the run as a whole."""
+        return {*self._traces, WHOLE_RUN}
+
+    def is_generated(self, breach: Breach) -> bool:
+        """Whether only a generated session shows it."""
+        return breach.scenario == _GENERATED
+
+    def draws_the_same(self, other: _Run) -> bool:
+        """Whether both runs performed the same generated sessions."""
+        return self._drawn == other._drawn and self._drawn is not None
+
+    @property
+    def _drawn(self) -> tuple[int, int, str] | None:
+        generated = self._report.generated
+        return None if generated is None else (generated.seed, generated.performed, self._report.kit)
+
+    def verdict(self, requirement: str, scenario: str) -> Verdict | None:
+        """The verdict over the traces of a scenario, or over the run; None where it was not judged there."""
+        if scenario == WHOLE_RUN and scenario not in self._traces:
+            return self.verdicts.get(requirement)
+        rows = (trace.verdicts.get(requirement) for trace in self._traces.get(scenario, ()))
+        return min((row.verdict for row in rows if row is not None), key=FOLDING_ORDER.index, default=None)
+
+    def judges(self, breach: Breach) -> bool:
+        """Whether something in the scenario of a breach could have shown it."""
+        if breach.file == "":
+            return self.verdicts.get(breach.requirement) in _DECIDED
+        if self.verdict(breach.requirement, breach.scenario) not in _DECIDED:
+            return False
+        about_a_call = breach.finding is not None and breach.finding.pointer not in _EXISTENCE
+        called = {name for trace in self._traces[breach.scenario] for name in trace.operations}
+        return not (about_a_call and breach.key.operation) or breach.key.operation in called
+
+    def _gathered(self) -> Mapping[tuple[Kind, str], Breach]:
+        gathered: dict[tuple[Kind, str], Breach] = {}
+        for name, traces in self._traces.items():
+            for trace in traces:
+                for requirement, row in trace.verdicts.items():
+                    _add(gathered, requirement, row, row.findings, name, trace.file)
+        scripted = {key for key, scenario in gathered if scenario not in self._generated}
+        for key, scenario in [*gathered]:
+            if scenario in self._generated:
+                breach = gathered.pop((key, scenario))
+                if key not in scripted:
+                    gathered.setdefault((key, _GENERATED), replace(breach, scenario=_GENERATED))
+        named = {key.requirement for key, _ in gathered}
+        for requirement, row in self._report.together.items():
+            # What only all traces together show is no finding of a recording.
+            findings = [finding for finding in row.findings if finding.file is None]
+            if findings or requirement not in named:
+                _add(gathered, requirement, row, findings, WHOLE_RUN, "")
+        return gathered
+
+
+_GENERATED = "generated sessions"
+
+
+def _scenario(trace: ReportTrace, report: Report) -> str:
+    if trace.scenario is not None:
+        return trace.scenario
+    # Reports of earlier kits name no scenario; a driven run has a recording for each.
+    return PurePath(trace.file).stem if report.generated or report.played else "recordings"
+
+
+def _add(
+    gathered: dict[tuple[Kind, str], Breach],
+    requirement: str,
+    row: ReportVerdict,
+    findings: Iterable[ReportFinding],
+    scenario: str,
+    file: str,
+) -> None:
     if row.verdict not in BREACHES:
         return
-    first: dict[str, ReportFinding] = {}
-    for finding in row.findings:
-        first.setdefault(finding.fold or finding.message, finding)
-    kinds: Mapping[str, ReportFinding | None] = first or {row.message or "": None}
-    for kind, example in kinds.items():
-        before = gathered.get((name, kind))
-        traces = 1 + (0 if before is None else before.traces)
-        if before is None or FOLDING_ORDER.index(row.verdict) < FOLDING_ORDER.index(before.verdict):
-            gathered[name, kind] = Breach(name, kind, row.verdict, example, file, traces)
-        else:
-            gathered[name, kind] = replace(before, traces=traces)
+    shown: Sequence[ReportFinding | None] = [*findings] or [None]
+    for finding in shown:
+        for key in _kinds(requirement, finding):
+            before = gathered.get((key, scenario))
+            if before is None or _worse(row.verdict, before.verdict):
+                gathered[key, scenario] = Breach(key, scenario, row.verdict, finding, file, row.message or "")
 
 
-def _worse(now: Breach, was: Breach) -> bool:
-    return BREACHES.index(now.verdict) < BREACHES.index(was.verdict)
+def _kinds(requirement: str, finding: ReportFinding | None) -> Iterator[Kind]:
+    if finding is None:
+        yield Kind(requirement, "crashed", "", "")
+        return
+    kind = finding.kind or finding.fold or finding.message
+    for element in finding.elements or ("",):
+        yield Kind(requirement, kind, finding.operation or "", element)
 
 
-def _place(breach: Breach) -> tuple[int, int, str, str]:
+def _worse(now: Verdict, was: Verdict) -> bool:
+    return FOLDING_ORDER.index(now) < FOLDING_ORDER.index(was)
+
+
+def _place(breach: Breach) -> tuple[int, int, Kind]:
     """The worst first, then in the catalogue's order."""
     places = {name: number for number, name in enumerate(catalogue())}
-    number = places.get(breach.requirement, len(places))
-    return BREACHES.index(breach.verdict), number, breach.requirement, breach.kind
+    return BREACHES.index(breach.verdict), places.get(breach.requirement, len(places)), breach.key
 
 
 class _Requests:
@@ -143,13 +308,13 @@ class _Requests:
         self._new = {_name(trace): (trace, new_folder) for trace in new.traces}
         self._compared: dict[str, Comparison | None] = {}
 
-    def changed(self, requirement: str, breach: Breach) -> Sequence[Difference]:
+    def changed(self, breach: Breach) -> Sequence[Difference]:
         """The first differences that the requirement reads, in the recording that shows the breach."""
         if not breach.file:
             return ()
         comparison = self._comparison(PurePath(breach.file).name)
         differences = () if comparison is None else comparison.differences
-        return [difference for difference in differences if requirement in difference.requirements][:MAX_WHY]
+        return [difference for difference in differences if breach.requirement in difference.requirements][:MAX_WHY]
 
     def _comparison(self, name: str) -> Comparison | None:
         if name not in self._compared:

@@ -10,7 +10,7 @@ from rich.text import Text
 from signet_conformance.contract import catalogue
 from signet_conformance.diff.difference import Difference, Kind
 from signet_conformance.diff.folding import texts
-from signet_conformance.diff.reports import Compared, Step
+from signet_conformance.diff.reports import Became, Change, Compared
 from signet_conformance.errors import printable
 from signet_conformance.reports.cause_words import counted
 from signet_conformance.reports.markdown import code, inline
@@ -27,7 +27,8 @@ from signet_conformance.reports.terminal import (
 )
 
 MAX_NEW = 20
-"""New breaches that are told in full; of more, only the line."""
+"""New breaches that are shown in full; of more, only the line."""
+MAX_SCENARIOS = 4
 
 
 def identity_words(report: Report) -> str:
@@ -45,9 +46,10 @@ def identity_words(report: Report) -> str:
 
 def closing_words(compared: Compared) -> str:
     """What became of the breaches, counted."""
-    parts = [f"{len(compared.fresh)} new", f"{len(compared.mended)} mended", f"{len(compared.still)} still there"]
-    parts += [f"{len(compared.unseen)} not tested any more"] if compared.unseen else []
-    return ", ".join(parts)
+    counts = {became: len(compared.of(became)) for became in Became}
+    always = (Became.FRESH, Became.MENDED, Became.STILL)
+    told = [*always, *(became for became in Became if counts[became] and became not in always)]
+    return ", ".join(f"{counts[became]} {became.value}" for became in told)
 
 
 def why_words(difference: Difference) -> str:
@@ -61,10 +63,10 @@ def why_words(difference: Difference) -> str:
     return f"{difference.kind.value}: {printable(difference.member, 120)} {where}".replace("  ", " ")
 
 
-def _reasons(step: Step) -> Iterator[str]:
+def _reasons(change: Change) -> Iterator[str]:
     """The changes of the requests, one member of one operation once however many calls show it."""
     alike: dict[tuple[Kind, str, str], list[Difference]] = {}
-    for difference in step.why:
+    for difference in change.why:
         alike.setdefault((difference.kind, difference.call, difference.member), []).append(difference)
     for first, *more in alike.values():
         yield why_words(first) + (", and others like it" if more else "")
@@ -78,72 +80,85 @@ def lines(compared: Compared, width: int, colour: bool = False) -> list[str]:
 def _things(compared: Compared) -> Iterator[RenderableType]:
     yield labelled("old", identity_words(compared.old))
     yield labelled("new", identity_words(compared.new))
-    for number, step in enumerate(compared.fresh):
+    for number, change in enumerate(compared.of(Became.FRESH)):
         yield Text()
-        yield from _fresh(step, in_full=number < MAX_NEW)
-    for word, steps in (("mended", compared.mended), ("not tested any more", compared.unseen)):
-        if steps:
+        yield from _fresh(change, in_full=number < MAX_NEW)
+    for became in (Became.FIRST, Became.GENERATED, Became.MENDED, Became.UNSEEN):
+        changes = compared.of(became)
+        if changes:
             yield Text()
-        yield from (_line(word, step) for step in steps)
-    if compared.still:
+        yield from map(_line, changes)
+    if still := compared.of(Became.STILL):
         yield Text()
-        names = dict.fromkeys(step.now.requirement for step in compared.still)
-        yield Paragraph(f"still there: {', '.join(names)}", 0, 4)
+        names = dict.fromkeys(change.now.requirement for change in still)
+        yield Paragraph(f"{Became.STILL.value}: {', '.join(names)}", 0, 4)
     yield Text()
 
 
-def _fresh(step: Step, *, in_full: bool) -> Iterator[RenderableType]:
-    breach = step.now
-    was = "" if step.old is None else f", {step.old.verdict.value} before"
+def _fresh(change: Change, *, in_full: bool) -> Iterator[RenderableType]:
+    breach = change.now
+    was = "" if change.before is None else f", {change.before.value} before"
     yield Text.assemble(("new ", STRONG), verdict_text(breach.verdict), f" {breach.requirement}{was}")
     requirement, finding = catalogue().get(breach.requirement), breach.finding
-    yield labelled("what", printable(breach.kind if finding is None else finding.message, 400))
+    yield labelled("what", printable(breach.what, 400))
     if not in_full:
         return
     if breach.file:
         exchange = f" #{finding.exchanges[0]}" if finding is not None and finding.exchanges else ""
         yield labelled_line("where", f"{printable(breach.file, 400)}{exchange}")
-    if breach.traces > 1:
-        yield labelled("seen", f"in {counted(breach.traces, 'trace')}")
+    if len(change.scenarios) > 1:
+        yield labelled("seen", _places(change))
     if finding is not None and finding.pointer:
         yield labelled("at", printable(finding.pointer, 300))
-    for reason in _reasons(step):
+    for reason in _reasons(change):
         yield labelled("because", reason)
     if requirement is not None:
         yield labelled("change", requirement.fix)
         yield labelled_command("page", ["signet-conformance", "explain", breach.requirement])
 
 
-def _line(word: str, step: Step) -> Paragraph:
-    told = step.now.kind if step.now.finding is None else step.now.finding.message
-    because = f" ({why_words(step.why[0])})" if step.why else ""
-    return Paragraph(f"{word}: {step.now.requirement} {printable(told, 200)}{because}", 0, 4)
+def _line(change: Change) -> Paragraph:
+    breach = change.now
+    verdict = f"{breach.verdict.value} " if change.became in (Became.FIRST, Became.GENERATED) else ""
+    where = f", {_places(change)}" if change.scenarios and change.became is not Became.GENERATED else ""
+    aside = change.reason or (why_words(change.why[0]) if change.why else "")
+    because = f" ({aside})" if aside else ""
+    text = f"{change.became.value}: {verdict}{breach.requirement} {printable(breach.what, 200)}{where}{because}"
+    return Paragraph(text, 0, 4)
+
+
+def _places(change: Change) -> str:
+    """The scenarios of a change by name; of many the first."""
+    names = [printable(name, 60) for name in change.scenarios]
+    more = f" and {len(names) - MAX_SCENARIOS} more" if len(names) > MAX_SCENARIOS else ""
+    return f"in {', '.join(names[:MAX_SCENARIOS])}{more}"
 
 
 def markdown(compared: Compared) -> str:
     """A comment for a pull request: what is new, with the reason, and the rest as numbers."""
     blocks = [f"## Signet conformance: {closing_words(compared)}", ""]
-    if not compared.fresh:
+    fresh = compared.of(Became.FRESH)
+    if not fresh:
         blocks += ["Nothing new is breached.", ""]
-    for step in compared.fresh[:MAX_NEW]:
-        blocks += _block(step)
-    if (more := compared.fresh[MAX_NEW:]) and (names := dict.fromkeys(step.now.requirement for step in more)):
+    for change in fresh[:MAX_NEW]:
+        blocks += _block(change)
+    if (more := fresh[MAX_NEW:]) and (names := dict.fromkeys(change.now.requirement for change in more)):
         blocks += [f"And {len(more)} more: {', '.join(map(inline, names))}.", ""]
     blocks.append(f"Old: {inline(identity_words(compared.old))}. New: {inline(identity_words(compared.new))}.")
     return "\n".join(blocks) + "\n"
 
 
-def _block(step: Step) -> Sequence[str]:
-    breach = step.now
+def _block(change: Change) -> Sequence[str]:
+    breach = change.now
     requirement, finding = catalogue().get(breach.requirement), breach.finding
-    was = "" if step.old is None else f", {step.old.verdict.value} before"
+    was = "" if change.before is None else f", {change.before.value} before"
     block = [f"### {breach.verdict.value} {inline(breach.requirement)}{was}", ""]
-    block += [f"- **what**: {inline(printable(breach.kind if finding is None else finding.message, 400))}"]
+    block += [f"- **what**: {inline(printable(breach.what, 400))}"]
     if breach.file:
         exchange = f" #{finding.exchanges[0]}" if finding is not None and finding.exchanges else ""
-        seen = f", in {counted(breach.traces, 'trace')}" if breach.traces > 1 else ""
+        seen = f", {inline(_places(change))}" if len(change.scenarios) > 1 else ""
         block.append(f"- **where**: {code(printable(breach.file, 400) + exchange)}{seen}")
-    block += [f"- **because**: {inline(printable(reason, 600))}" for reason in _reasons(step)]
+    block += [f"- **because**: {inline(printable(reason, 600))}" for reason in _reasons(change)]
     if requirement is not None:
         block.append(f"- **change**: {inline(requirement.fix)}")
         address = page_address(breach.requirement)

@@ -81,7 +81,7 @@ class Tally:
             self._kinds.add(outcome.verdict)
         elif len(self.findings) < MOST_FINDINGS:
             # What was sent and expected is in the first ones; each broken exchange is to be marked.
-            self.findings.append(Finding(outcome.verdict, outcome.exchanges, outcome.fold, fold=outcome.fold))
+            self.findings.append(_brief(outcome))
         else:
             self._dropped += 1
 
@@ -93,6 +93,11 @@ class Tally:
         if not self.findings:
             return _without_findings(name, self._passed)
         return _fold(name, self._passed, self.findings, self._dropped)
+
+
+def _brief(finding: Finding) -> Finding:
+    """A finding without what was sent and expected."""
+    return Finding(finding.verdict, finding.exchanges, finding.group, fold=finding.fold, elements=finding.elements)
 
 
 def _fold(name: str, passed: int, findings: list[Finding], dropped: int) -> Judgement:

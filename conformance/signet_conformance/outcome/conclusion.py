@@ -13,12 +13,12 @@ from msgspec import Struct, field
 from signet_conformance.contract import harness_requirements
 from signet_conformance.engine import Judged, JudgedRun, exit_status, fold_run, judge, judge_each
 from signet_conformance.errors import KitError, NothingTestedError, SignetConformanceError, UsageError
-from signet_conformance.finding import FOLDING_ORDER, Finding, Judgement, Verdict
+from signet_conformance.finding import BREACHES, FOLDING_ORDER, Finding, Judgement, Verdict
 from signet_conformance.outcome.baseline import COVERABLE, KnownInRun, Verdicts
 from signet_conformance.outcome.broken_off import Shortfall, broke_off
 from signet_conformance.outcome.coverage import Coverage, Meter
 from signet_conformance.outcome.declared import Declarations
-from signet_conformance.outcome.generated_summary import BREACHES, Summary, folded
+from signet_conformance.outcome.generated_summary import Summary, folded
 from signet_conformance.outcome.identity import Identity
 from signet_conformance.outcome.known_failures import KnownFailures, by_target, failing_text, target_of
 from signet_conformance.outcome.together import essence, run_level_breaches

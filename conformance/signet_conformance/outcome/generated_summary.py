@@ -13,13 +13,12 @@ from msgspec import Struct, field, to_builtins
 from msgspec.structs import replace
 
 from signet_conformance.engine import Judged, JudgedRun
-from signet_conformance.finding import Judgement, Reason, Verdict
+from signet_conformance.finding import BREACHES, Judgement, Reason, Verdict
 from signet_conformance.rules import run_rules
 
 FILE = "generated.json"
 LONG = 200
 """Characters of a prompt that a reader takes in at a glance; longer ones are shortened, and told of."""
-BREACHES = (Verdict.ERROR, Verdict.FAIL, Verdict.WARN)
 
 
 class Tally(Struct):

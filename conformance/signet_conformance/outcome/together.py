@@ -1,4 +1,4 @@
-"""Several judged traces together: the verdict of each requirement over all of them, with first evidence."""
+"""Several judged traces together: the verdict of each requirement over all of them, with each kind of evidence."""
 
 from __future__ import annotations
 
@@ -8,15 +8,20 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from signet_conformance.engine import Judged, fold_verdicts, run_judgements
-from signet_conformance.finding import Finding, Judgement, Reason, Verdict
+from signet_conformance.finding import BREACHES, Finding, Judgement, Reason, Verdict
 from signet_conformance.trace import Exchange, Request, Trace
 
+MAX_KINDS = 20
+"""Kinds of breach of one requirement that the essence of one trace keeps."""
 MAX_PATHS = 2000
 """Paths that the essence of one trace keeps: a connector that never repeats one must not fill the memory."""
 
 
 class Together(Struct, frozen=True):
-    """One requirement over several traces. `evidence` is (file, finding): the first of each trace that decided."""
+    """One requirement over several traces.
+
+    `evidence` is (file, finding): of each trace the first finding of each kind, those of the worst verdict first.
+    """
 
     verdict: Verdict
     reason: Reason
@@ -26,7 +31,8 @@ class Together(Struct, frozen=True):
 def essence(judged: Judged) -> Judged:
     """The part of a judged trace that verdicts over several traces need: small enough to keep thousands.
 
-    It has one finding a requirement, and of the exchanges one for each method and path, without what they carried.
+    It has one finding a requirement and kind, and of the exchanges one for each method and path, without what they
+    carried.
     """
     trace = judged.trace
     first: dict[tuple[str, str, bool], Exchange] = {}
@@ -59,16 +65,35 @@ def _bare(exchange: Exchange) -> Exchange:
 
 
 def _first_findings(judgements: Mapping[str, Judgement]) -> Mapping[str, Judgement]:
-    return {name: replace(judgement, findings=judgement.findings[:1]) for name, judgement in judgements.items()}
+    return {name: replace(judgement, findings=_kinds(judgement.findings)) for name, judgement in judgements.items()}
+
+
+def _kinds(findings: Sequence[Finding]) -> tuple[Finding, ...]:
+    """The first finding of each kind."""
+    first: dict[str, Finding] = {}
+    for finding in findings:
+        if len(first) < MAX_KINDS:
+            first.setdefault(finding.kind, finding)
+    return tuple(first.values())
 
 
 def together(judged: Sequence[Judged]) -> Mapping[str, Together]:
     """Each requirement over all traces, in the catalogue's order."""
     result = {}
     for name, verdict in fold_verdicts(judged):
-        deciding = [each for each in judged if name in each.judgements and each.judgements[name].verdict is verdict]
-        evidence = [(each.trace.path, finding) for each in deciding for finding in each.judgements[name].findings[:1]]
-        result[name] = Together(verdict, deciding[0].judgements[name].reason, evidence)
+        shown = [verdict, *(other for other in BREACHES if verdict in BREACHES and other is not verdict)]
+        by_verdict: dict[Verdict, list[tuple[str | None, Judgement]]] = {each: [] for each in shown}
+        for each in judged:
+            judgement = each.judgements.get(name)
+            if judgement is not None and judgement.verdict in by_verdict:
+                by_verdict[judgement.verdict].append((each.trace.path, judgement))
+        evidence = [
+            (file, finding)
+            for deciding in by_verdict.values()
+            for file, judgement in deciding
+            for finding in _kinds(judgement.findings)
+        ]
+        result[name] = Together(verdict, by_verdict[verdict][0][1].reason, evidence)
     for name, judgement in run_judgements(judged).items():
         evidence = [(None, finding) for finding in judgement.findings]
         result[name] = Together(judgement.verdict, judgement.reason, evidence)

@@ -10,12 +10,12 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from signet_conformance.errors import printable
-from signet_conformance.finding import Judgement, Verdict
+from signet_conformance.finding import BREACHES, Judgement, Verdict
 from signet_conformance.outcome.conclusion import Conclusion
 from signet_conformance.outcome.generated_summary import breach_lines
 from signet_conformance.reports.cause_words import MAX_PROBLEMS, counted, explain_words, replay_words, seen, seen_of
 from signet_conformance.reports.causes import Also, Cause
-from signet_conformance.reports.evidence import BREACHES, known_requirement
+from signet_conformance.reports.evidence import known_requirement
 from signet_conformance.reports.problems import Share
 from signet_conformance.reports.terminal import (
     MAX_WIDTH,

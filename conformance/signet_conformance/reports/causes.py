@@ -13,10 +13,9 @@ from msgspec import Struct
 
 from signet_conformance.contract import catalogue
 from signet_conformance.engine import Judged
-from signet_conformance.finding import Verdict
+from signet_conformance.finding import BREACHES, Verdict
 from signet_conformance.outcome.conclusion import Conclusion
 from signet_conformance.reports.ending import Ending
-from signet_conformance.reports.evidence import BREACHES
 from signet_conformance.reports.problems import Problem, Problems, Share
 from signet_conformance.trace.marks import ScenarioMark, marks_of
 

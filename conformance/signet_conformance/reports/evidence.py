@@ -9,12 +9,10 @@ from msgspec import Struct
 from signet_conformance.contract import Requirement, catalogue
 from signet_conformance.engine import Judged
 from signet_conformance.errors import printable
-from signet_conformance.finding import Finding, Verdict
+from signet_conformance.finding import Finding
 from signet_conformance.reports.excerpt import call_line, excerpt
 from signet_conformance.reports.sources import Source, source_of
 from signet_conformance.reports.values import received_text
-
-BREACHES = (Verdict.ERROR, Verdict.FAIL, Verdict.WARN)
 
 
 class Evidence(Struct, frozen=True):
@@ -69,7 +67,7 @@ def kinds(findings: Sequence[Finding]) -> list[list[Finding]]:
     """The findings grouped by defect."""
     by_defect: dict[str, list[Finding]] = {}
     for finding in findings:
-        by_defect.setdefault(finding.fold or finding.message, []).append(finding)
+        by_defect.setdefault(finding.group, []).append(finding)
     return list(by_defect.values())
 
 

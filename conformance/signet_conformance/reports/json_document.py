@@ -17,19 +17,20 @@ from signet_conformance.contract import operation_table
 from signet_conformance.engine import Judged
 from signet_conformance.engine.tally import MAX_FINDINGS
 from signet_conformance.errors import printable_json
-from signet_conformance.facts import Call
-from signet_conformance.finding import Finding, Judgement
+from signet_conformance.facts import Call, Recording
+from signet_conformance.finding import BREACHES, Finding, Judgement
 from signet_conformance.outcome.broken_off import warnings_of
 from signet_conformance.outcome.coverage import Coverage
 from signet_conformance.outcome.generated_summary import Summary
 from signet_conformance.outcome.time_spent import GROUPS, TimeSpent
 from signet_conformance.reports.causes import Cause, Causes
 from signet_conformance.reports.ending import Ending
-from signet_conformance.reports.evidence import BREACHES, known_requirement
+from signet_conformance.reports.evidence import known_requirement
 from signet_conformance.reports.played import played
 from signet_conformance.reports.remarks import remarks
 from signet_conformance.reports.requirement_pages import explain_command
 from signet_conformance.reports.values import shortened
+from signet_conformance.trace.marks import ScenarioMark, marks_of
 
 FORMAT = "signet-report/1"
 _HEAD = {"format": FORMAT, "kit": __version__}
@@ -73,7 +74,12 @@ def _closing(ending: Ending, causes: Sequence[Mapping[str, Any]]) -> dict[str, A
             "verdict": whole.verdict.value,
             "reason": whole.reason.value,
             "findings": [
-                {**({} if file is None else {"file": file}), **_finding(finding)} for file, finding in whole.evidence
+                {
+                    **({} if file is None else {"file": file}),
+                    **({} if finding.verdict is whole.verdict else {"verdict": finding.verdict.value}),
+                    **_finding(finding),
+                }
+                for file, finding in whole.evidence
             ],
         }
         for name, whole in ending.together().items()
@@ -158,26 +164,29 @@ def trace_entry(judged: Judged) -> dict[str, Any]:
     trace = judged.trace
     return {
         "file": trace.path or "-",
+        **({} if (scenario := _scenario(judged)) is None else {"scenario": shortened(scenario)}),
         **({} if trace.header.target is None else {"target": shortened(trace.header.target)}),
         "declared": trace.header.declared.to_json(),
         "operations": dict(sorted(_operations(judged).items())),
         "daemon_version": judged.daemon_version,
         **({"warnings": list(warned)} if (warned := warnings_of(trace)) else {}),
         **({"remarks": notes} if (notes := remarks([trace])) else {}),
-        "verdicts": {
-            name: _judgement(judgement, judged.daemon_version) for name, judgement in judged.judgements.items()
-        },
-        "daemon": {name: _judgement(judgement, judged.daemon_version) for name, judgement in judged.daemon.items()},
+        "verdicts": {name: _judgement(judgement, judged) for name, judgement in judged.judgements.items()},
+        "daemon": {name: _judgement(judgement, judged) for name, judgement in judged.daemon.items()},
         **({} if trace.model is None else {"model": _model(judged)}),
     }
 
 
+def _scenario(judged: Judged) -> str | None:
+    return next((mark.name for mark in marks_of(judged.trace, ScenarioMark) if mark.name), None)
+
+
 def _model(judged: Judged) -> dict[str, Any]:
     """What reached the harness's model: where it is recorded, and the verdict of each requirement on it."""
-    trace, version = judged.trace.model, judged.daemon_version
+    trace = judged.trace.model
     return {
         "file": "-" if trace is None else trace.path or "-",
-        "verdicts": {name: _judgement(judgement, version) for name, judgement in judged.harness.items()},
+        "verdicts": {name: _judgement(judgement, judged) for name, judgement in judged.harness.items()},
     }
 
 
@@ -195,27 +204,36 @@ def _asked_about(call: Call) -> str | None:
     return None if route is None else route.operation
 
 
-def _judgement(judgement: Judgement, daemon_version: str) -> dict[str, Any]:
-    requirement = known_requirement(judgement.requirement)
+def _judgement(judgement: Judgement, judged: Judged) -> dict[str, Any]:
+    requirement, listed = known_requirement(judgement.requirement), _listed(judgement.findings)
     breached = judgement.verdict in BREACHES and requirement is not None
     return {
         "verdict": judgement.verdict.value,
         "reason": judgement.reason.value,
         "message": judgement.message,
         **(
-            {"level": requirement.level_at(daemon_version), "title": requirement.title}
+            {"level": requirement.level_at(judged.daemon_version), "title": requirement.title}
             if requirement is not None
             else {}
         ),
         **({"explain": explain_command(judgement.requirement)} if breached else {}),
         "subjects": judgement.subjects,
         "found": len(judgement.findings),
-        "listed": min(len(judgement.findings), MAX_FINDINGS),
-        "findings": [_finding(finding) for finding in judgement.findings[:MAX_FINDINGS]],
+        "listed": len(listed),
+        "findings": [_finding(finding, judged.recording) for finding in listed],
     }
 
 
-def _finding(finding: Finding) -> dict[str, Any]:
+def _listed(findings: Sequence[Finding]) -> Sequence[Finding]:
+    """The first findings, and of the others the first of each further kind."""
+    first = findings[:MAX_FINDINGS]
+    kinds = {finding.fold for finding in first}
+    further = {finding.fold: finding for finding in reversed(findings[MAX_FINDINGS:]) if finding.fold not in kinds}
+    return [*first, *reversed([finding for fold, finding in further.items() if fold])]
+
+
+def _finding(finding: Finding, recording: Recording | None = None) -> dict[str, Any]:
+    call = None if recording is None or not finding.exchanges else recording.by_seq.get(finding.exchanges[0])
     return {
         "exchanges": list(finding.exchanges),
         **({"model": list(finding.model)} if finding.model else {}),
@@ -224,5 +242,8 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "expected": finding.expected,
         "received": shortened(finding.received),
         "message": finding.message,
-        "fold": finding.fold,
+        "kind": finding.kind,
+        **({} if call is None or call.operation is None else {"operation": call.operation}),
+        **({"elements": list(finding.elements)} if finding.elements else {}),
+        "fold": finding.group,
     }

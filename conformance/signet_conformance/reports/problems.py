@@ -14,8 +14,8 @@ from msgspec import Struct, field
 
 from signet_conformance.engine import Judged
 from signet_conformance.errors import printable
-from signet_conformance.finding import Finding, Judgement, Verdict
-from signet_conformance.reports.evidence import BREACHES, Evidence, evidence, known_requirement
+from signet_conformance.finding import BREACHES, Finding, Judgement, Verdict
+from signet_conformance.reports.evidence import Evidence, evidence, known_requirement
 from signet_conformance.reports.values import is_absent
 from signet_conformance.trace.marks import FaultMark, marks_of
 
@@ -148,13 +148,13 @@ def _keyed(judged: Judged, judgement: Judgement) -> dict[Key, list[Finding]]:
     if not judgement.findings:
         return {("told", judgement.requirement, ""): []}
     by_key: dict[Key, list[Finding]] = {}
-    of_fold: dict[str, Key] = {}
+    of_group: dict[str, Key] = {}
     for finding in judgement.findings:
         key = _key(judged, judgement.requirement, finding)
         # Of very many findings the engine keeps only the fold, which the first of its kind explained.
         if not finding.pointer:
-            key = of_fold.get(finding.fold, key)
-        of_fold.setdefault(finding.fold, key)
+            key = of_group.get(finding.group, key)
+        of_group.setdefault(finding.group, key)
         by_key.setdefault(key, []).append(finding)
     return by_key
 
@@ -163,7 +163,7 @@ def _key(judged: Judged, requirement: str, finding: Finding) -> Key:
     call = judged.recording.by_seq.get(finding.exchanges[0]) if finding.exchanges else None
     if call is not None and finding.pointer.startswith("/request/body/") and is_absent(finding.pointer, call.exchange):
         return ("absent", _INDEX.sub("/*", finding.pointer))
-    return ("told", requirement, finding.fold or finding.message)
+    return ("told", requirement, finding.group)
 
 
 def _refused_together(by_problem: Mapping[Key, Mapping[str, Sequence[Finding]]]) -> Iterator[tuple[Key, Key]]:

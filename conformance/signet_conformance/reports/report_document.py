@@ -49,6 +49,17 @@ class ReportFinding(_Open):
     received: Annotated[Any, Field(description="The value that was found; null also where there was none.")]
     message: Text
     verdict: Maybe[Outcome] = None
+    file: Annotated[
+        Maybe[str], Field(description="In `together`: the recording; absent where only all of them show it.")
+    ] = None
+    kind: Annotated[
+        Maybe[str],
+        Field(description="What is breached, as a code that is the same in every run, whatever the words of it."),
+    ] = None
+    operation: Annotated[Maybe[str], Field(description="The operation of the first exchange, if it is of one.")] = None
+    elements: Annotated[
+        Items[str], Field(description="The members of a list that the finding is about: each is a breach by itself.")
+    ] = ()
     fold: Annotated[Maybe[str], Field(description="Equal for repeats of one defect.")] = None
 
 
@@ -167,6 +178,9 @@ class ReportTrace(_Open):
 
     file: Text
     target: Annotated[Maybe[str], Field(description="The connector, as the trace's header names it.")] = None
+    scenario: Annotated[
+        Maybe[Text], Field(description="The scenario that was performed; that of a generated session is a requirement.")
+    ] = None
     operations: Annotated[
         dict[str, Annotated[int, Field(ge=1)]], Field(description="Operation to how often it was called.")
     ] = Field(default_factory=dict)

@@ -17,9 +17,9 @@ from signet_conformance import __version__
 from signet_conformance.contract import MUST, Requirement, catalogue, requirements
 from signet_conformance.engine import Judged
 from signet_conformance.errors import printable
-from signet_conformance.finding import Finding, Judgement, Reason, Verdict
+from signet_conformance.finding import BREACHES, Finding, Judgement, Reason, Verdict
 from signet_conformance.reports.ending import Ending
-from signet_conformance.reports.evidence import BREACHES, evidence, kinds, known_requirement
+from signet_conformance.reports.evidence import evidence, kinds, known_requirement
 from signet_conformance.reports.excerpt import call_line
 from signet_conformance.reports.json_document import encoded
 from signet_conformance.reports.requirement_pages import explain_command, page_address
@@ -133,7 +133,7 @@ def _result(judged: Judged, requirement: str, kind: list[Finding], file: str | N
     pieces += [f"received: {shown.received}"] if shown.received else []
     if (known := known_requirement(requirement)) is not None:
         pieces += [f"change: {known.fix}", f"page: {page_address(requirement) or explain_command(requirement)}"]
-    identity = "\0".join((requirement, kind[0].fold or kind[0].message))
+    identity = f"{requirement}\0{kind[0].kind}"
     trace, code = _place(judged.trace.path or file, shown.line), [_code(source) for source in shown.sources]
     related = [*code[1:], _named("the recording", trace)] if code else []
     return {

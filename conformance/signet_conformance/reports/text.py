@@ -12,9 +12,8 @@ from rich.text import Text
 from signet_conformance.contract import catalogue, requirements
 from signet_conformance.engine import Judged
 from signet_conformance.errors import KitError, NothingTestedError, printable
-from signet_conformance.finding import FOLDING_ORDER, Judgement, Verdict
+from signet_conformance.finding import BREACHES, FOLDING_ORDER, Judgement, Verdict
 from signet_conformance.outcome.coverage import Coverage
-from signet_conformance.reports.evidence import BREACHES
 from signet_conformance.reports.requirement_pages import explain_note
 from signet_conformance.reports.terminal import (
     MAX_WIDTH,

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from signet_conformance.contract import contract_set
 from signet_conformance.facts import Recording
-from signet_conformance.rules.outcome import PASS, Outcome, fail, undecided, warn
+from signet_conformance.rules.outcome import PASS, Outcome, fail, route_of, undecided, warn
 from signet_conformance.rules.whole_run import WholeRun
 from signet_conformance.trace.marks import StepMark
 
@@ -48,7 +48,7 @@ def endpoints_are_declared(recording: Recording) -> Iterator[Outcome]:
                 pointer="/request/path",
                 expected="a path of the contract set",
                 received=f"{call.method} {path}",
-                fold=f"{call.method} {path}",
+                fold=route_of(call),
             )
     if recording.requests and not outside:
         observed = sorted({call.operation for call in recording.calls if call.operation})
@@ -75,6 +75,7 @@ def observed_operations_are_the_declared_ones(run: WholeRun) -> Iterator[Outcome
         unseen = f"declared but never seen: {', '.join(absent)}"
         # The cause, where the driver knows one, before its effects: a message may be cut.
         message = "; ".join([*run.causes_of(absent)[:3], unseen])
-        yield fail(message=message, expected=expected, received=received)
+        yield fail(message=message, expected=expected, received=received, fold="never called", elements=absent)
     if extra:
-        yield warn(message=f"DRIFT: seen but not declared: {', '.join(extra)}", expected=expected, received=received)
+        message = f"DRIFT: seen but not declared: {', '.join(extra)}"
+        yield warn(message=message, expected=expected, received=received, fold="not declared", elements=extra)

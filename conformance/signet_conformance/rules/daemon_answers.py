@@ -105,6 +105,7 @@ def refusal_says_why(recording: Recording) -> Iterator[Outcome]:
                 pointer="/response/body" if answer is None else in_answer("error"),
                 expected='{"error": "…"}',
                 received=_body(call),
+                fold=f"{call.status}",
             )
 
 
@@ -198,6 +199,7 @@ def secret_is_not_shown(recording: Recording) -> Iterator[Outcome]:
                 pointer="/response/body",
                 expected="[REDACTED]",
                 received=shown,
+                fold=str(canaries[shown]),
             )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Any
@@ -12,9 +13,11 @@ from signet_conformance.rules.outcome import undecided
 from signet_conformance.trace.marks import FaultMark, StepMark
 from signet_conformance.trace.model import NOT_CARRIED
 
+_INDEX = re.compile(r"/\d+(?=/|$)")
+
 
 def breach(
-    call: Call, *others: Call, message: str, pointer: str = "", expected: str = "", received: Any = None
+    call: Call, *others: Call, message: str, pointer: str = "", expected: str = "", received: Any = None, fold: str = ""
 ) -> Finding:
     """A breach by the daemon; the answer of the first call is the breaching one."""
     return Finding(
@@ -25,7 +28,7 @@ def breach(
         expected=expected,
         received=received,
         side=Side.DAEMON,
-        fold=f"{call.operation}: {message}",
+        fold=f"{call.operation}: {fold or _INDEX.sub('/*', pointer)}",
     )
 
 

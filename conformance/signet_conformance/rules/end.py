@@ -75,6 +75,7 @@ def end_names_the_started_session(recording: Recording) -> Iterator[Outcome]:
                     pointer=in_body("sessionKey"),
                     expected="sessionKey or sessionId of the started session",
                     received=call.body.get("sessionKey"),
+                    fold="no key",
                 )
         elif recording.earlier(call):
             yield PASS
@@ -87,6 +88,7 @@ def end_names_the_started_session(recording: Recording) -> Iterator[Outcome]:
                 pointer=in_body("sessionKey"),
                 expected="the key of the started session",
                 received=call.key,
+                fold="unused key",
             )
         else:
             yield undecided(call, message="a lone end: its session may have begun before the recording")
@@ -144,6 +146,7 @@ def working_directory_is_the_project(recording: Recording) -> Iterator[Outcome]:
                     pointer=in_body("cwd"),
                     expected="cwd: the project of the session",
                     received=cwd,
+                    fold="no cwd",
                 )
             elif call.key in projects and cwd != projects[call.key]:
                 yield warn(
@@ -152,6 +155,7 @@ def working_directory_is_the_project(recording: Recording) -> Iterator[Outcome]:
                     pointer=in_body("cwd"),
                     expected=projects[call.key],
                     received=cwd,
+                    fold="another cwd",
                 )
             elif (wanted := project_of_session(recording, call.key)) is None:
                 yield PASS
@@ -375,6 +379,7 @@ def clear_means_a_discarded_context(recording: Recording) -> Iterator[Outcome]:
                 pointer=in_body("reason"),
                 expected="another reason: the context was not discarded",
                 received="clear",
+                fold="ended otherwise",
             )
         elif (
             following is not None
@@ -390,6 +395,7 @@ def clear_means_a_discarded_context(recording: Recording) -> Iterator[Outcome]:
                 pointer=in_body("reason"),
                 expected="a start next, or another reason",
                 received="clear",
+                fold="goes on",
             )
         elif last_start > call.seq:
             yield PASS

@@ -165,5 +165,5 @@ def _breach(check: Check, schema: Mapping[str, Any], verdict: Verdict, call: Cal
         pointer=in_body(*path),
         expected=check.expected,
         received=received,
-        fold=f"{call.operation}{'/'.join('*' if isinstance(p, int) else str(p) for p in path)}",
+        fold="/".join((str(call.operation), *("*" if isinstance(p, int) else str(p) for p in path))),
     )

@@ -109,7 +109,7 @@ def turn_was_lost(turn: LostTurn, why: str) -> Finding:
         message=f"step {turn.step.index}: {why}, and {what}",
         expected="the turn takes place, without memory",
         received=turn.handler.text,
-        fold="blocked",
+        fold=f"blocked {event}",
     )
 
 
@@ -180,7 +180,7 @@ def installed_files_are_accepted(recording: Recording) -> Iterator[Outcome]:
                 + (f": {mark.words}" if mark.words else ""),
                 expected=f"a file that {host} reads",
                 received=mark.words,
-                fold=f"{mark.file} {host}",
+                fold=f"{mark.file}",
             )
     if not any(mark.accepted is False for mark in recording.marks(InstalledMark)):
         yield from _silence(recording)
@@ -205,7 +205,7 @@ def _silence(recording: Recording) -> Iterator[Outcome]:
             " reached the daemon",
             expected=f"a connector that {host} loads and calls",
             received="silence at the daemon",
-            fold=f"silence {host}",
+            fold="silence",
         )
 
 

@@ -159,6 +159,7 @@ def agent_is_not_the_harness(recording: Recording) -> Iterator[Outcome]:
                 pointer=in_body("agentId") if wrong == body else "/request/headers",
                 expected="a Signet agent id",
                 received=wrong,
+                fold="blank" if not wrong.strip() else "harness name",
             )
 
 
@@ -196,13 +197,16 @@ def keys_are_distinct(recording: Recording) -> Iterator[Outcome]:
         projects = _first_with("project", [c for c in hooks if c.operation == START])
         sessions = _sessions_started(recording, hooks)
         if key.lower() in CONSTANT_KEYS:
-            problem, told = f"the key {key!r} is a constant", hooks
+            kind, problem, told = "constant", f"the key {key!r} is a constant", hooks
         elif len(ids) > 1:
-            problem, told = f"one key for {len(ids)} session ids, {_named(ids)}", list(ids.values())
+            kind, told = "session ids", list(ids.values())
+            problem = f"one key for {len(ids)} session ids, {_named(ids)}"
         elif len(sessions) > 1:
-            problem, told = f"one key for {len(sessions)} sessions, {_named(sessions)}", list(sessions.values())
+            kind, told = "sessions", list(sessions.values())
+            problem = f"one key for {len(sessions)} sessions, {_named(sessions)}"
         elif len(projects) > 1:
-            problem, told = f"one key for {len(projects)} projects, {_named(projects)}", list(projects.values())
+            kind, told = "projects", list(projects.values())
+            problem = f"one key for {len(projects)} projects, {_named(projects)}"
         else:
             clean += 1
             continue
@@ -212,6 +216,7 @@ def keys_are_distinct(recording: Recording) -> Iterator[Outcome]:
             pointer=in_body("sessionKey"),
             expected="a key of its own for each session",
             received=key,
+            fold=kind,
         )
     if clean and len(recording.hooks_of) >= 2:
         yield PASS
@@ -271,6 +276,7 @@ def session_is_not_taken_for_noise(recording: Recording) -> Iterator[Outcome]:
                 pointer=in_body(member),
                 expected="a path outside /tmp and /private/tmp",
                 received=path,
+                fold="path",
             )
         elif text_or_none(path) is None and call.operation in (END, COMPLETE) and _noisy(call):
             yield warn(
@@ -279,6 +285,7 @@ def session_is_not_taken_for_noise(recording: Recording) -> Iterator[Outcome]:
                 pointer=in_body("sessionKey"),
                 expected=f"a path, or a key without the prefixes {', '.join(NOISE_KEYS)}",
                 received=call.key,
+                fold="key or harness",
             )
         else:
             yield PASS

@@ -103,6 +103,7 @@ def recall_carries_the_open_key(recording: Recording) -> Iterator[Outcome]:
                 pointer=in_body("sessionKey"),
                 expected="sessionKey of an open session",
                 received=call.key,
+                fold="no key" if call.key is None else "no open session",
             )
 
 
@@ -195,6 +196,7 @@ def repeated_save_keeps_its_key(recording: Recording) -> Iterator[Outcome]:
                 pointer=in_body("idempotencyKey"),
                 expected="another key for another content",
                 received=key,
+                fold="reused",
             )
         elif lost is not None:
             if idempotency_key(lost) is not None and idempotency_key(lost) == key:
@@ -207,6 +209,7 @@ def repeated_save_keeps_its_key(recording: Recording) -> Iterator[Outcome]:
                     pointer=in_body("idempotencyKey"),
                     expected=str(idempotency_key(lost) or "the same idempotency key on both"),
                     received=key,
+                    fold="missing",
                 )
         elif key is not None:
             yield PASS
@@ -275,6 +278,7 @@ def version_is_a_positive_integer(recording: Recording) -> Iterator[Outcome]:
                     pointer=in_body("if_version"),
                     expected="no if_version",
                     received=call.body["if_version"],
+                    fold="batch",
                 )
             else:
                 yield PASS
@@ -297,6 +301,7 @@ def version_is_a_positive_integer(recording: Recording) -> Iterator[Outcome]:
                 pointer=wrong[0],
                 expected="1, 2, 3, …",
                 received=wrong[1],
+                fold="not a number",
             )
         elif sent:
             yield PASS
@@ -359,6 +364,7 @@ def secret_job_is_polled_to_its_end(recording: Recording) -> Iterator[Outcome]:
                 pointer="/request/path",
                 expected="no further poll",
                 received=f"{len(polls) - terminal - 1} more",
+                fold="after the end",
             )
         elif terminal is not None:
             yield PASS
@@ -370,6 +376,7 @@ def secret_job_is_polled_to_its_end(recording: Recording) -> Iterator[Outcome]:
                 pointer="/request/path",
                 expected=f"a pause of {TIGHT_POLL_S} s or more between polls",
                 received=f"{len(polls)} polls",
+                fold="tight loop",
             )
         else:
             yield undecided(job, message="no poll saw the job's end: its id may have been handed to the caller")

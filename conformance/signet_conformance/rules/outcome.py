@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Literal
 
 from signet_conformance.facts import Call, Recording
@@ -26,6 +26,7 @@ def _finding(
     expected: str,
     received: Any,
     fold: str,
+    elements: Iterable[str] = (),
 ) -> Finding:
     return Finding(
         verdict=verdict,
@@ -34,22 +35,38 @@ def _finding(
         pointer=pointer,
         expected=expected,
         received=received,
-        fold=fold or message,
+        fold=fold,
+        elements=tuple(elements),
     )
 
 
 def fail(
-    *calls: Call, message: str, pointer: str = "", expected: str = "", received: Any = None, fold: str = ""
+    *calls: Call,
+    message: str,
+    pointer: str = "",
+    expected: str = "",
+    received: Any = None,
+    fold: str = "",
+    elements: Iterable[str] = (),
 ) -> Finding:
-    """A breach of a MUST; the first call is the breaching one."""
-    return _finding(Verdict.FAIL, calls, message, pointer, expected, received, fold)
+    """A breach of a MUST; the first call is the breaching one.
+
+    A rule that knows several kinds of breach at one pointer names each by `fold`: a code that is the same in every run.
+    """
+    return _finding(Verdict.FAIL, calls, message, pointer, expected, received, fold, elements)
 
 
 def warn(
-    *calls: Call, message: str, pointer: str = "", expected: str = "", received: Any = None, fold: str = ""
+    *calls: Call,
+    message: str,
+    pointer: str = "",
+    expected: str = "",
+    received: Any = None,
+    fold: str = "",
+    elements: Iterable[str] = (),
 ) -> Finding:
-    """A breach of a SHOULD, or of the part of a MUST that the catalogue marks so."""
-    return _finding(Verdict.WARN, calls, message, pointer, expected, received, fold)
+    """A breach of a SHOULD, or of the part of a MUST that the catalogue marks so; otherwise as :func:`fail`."""
+    return _finding(Verdict.WARN, calls, message, pointer, expected, received, fold, elements)
 
 
 def undecided(*calls: Call, message: str) -> Finding:
@@ -60,6 +77,11 @@ def undecided(*calls: Call, message: str) -> Finding:
 def no_subject(why: str) -> Finding:
     """Nothing can be subject to the requirement, for a reason that the reader shall know."""
     return _finding(Verdict.NOT_APPLICABLE, (), why, "", "", None, "")
+
+
+def route_of(call: Call) -> str:
+    """The route of a call as a kind of breach names it: method and operation, outside the contract the path."""
+    return f"{call.method} {call.operation or call.path}"
 
 
 def in_body(*names: str | int) -> str:

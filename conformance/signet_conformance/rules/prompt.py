@@ -206,6 +206,7 @@ def prompt_uses_a_started_key(recording: Recording) -> Iterator[Outcome]:
                     pointer=in_body("sessionKey"),
                     expected="the key of a session-start",
                     received=call.key,
+                    fold="unstarted key",
                 )
 
 
@@ -234,6 +235,7 @@ def _keyless(recording: Recording, call: Call, any_started: bool, first_keyless:
             pointer=in_body("sessionKey"),
             expected="the key of the started session",
             received=call.body.get("sessionKey"),
+            fold="no key",
         )
 
 

@@ -50,6 +50,7 @@ def start_comes_first(recording: Recording) -> Iterator[Outcome]:
                 pointer="/request/path",
                 expected="session-start first",
                 received=first.operation,
+                fold="another hook first",
             )
         else:
             following = hooks[1] if len(hooks) > 1 else None
@@ -73,6 +74,7 @@ def _prompt_first(first: Call, following: Call | None, *, excused: bool) -> Outc
         pointer="/request/path",
         expected="session-start first, or as the very next hook of the key",
         received=None if following is None else following.operation,
+        fold="prompt first",
     )
 
 
@@ -256,6 +258,7 @@ def claim_only_is_recovery(recording: Recording) -> Iterator[Outcome]:
                 pointer=in_body("claimOnly"),
                 expected="a runtime path",
                 received=None,
+                fold="no runtime path",
             )
         elif not started:
             yield fail(
@@ -264,6 +267,7 @@ def claim_only_is_recovery(recording: Recording) -> Iterator[Outcome]:
                 pointer=in_body("claimOnly"),
                 expected="an earlier start of the key",
                 received=call.key,
+                fold="unstarted key",
             )
         else:
             yield PASS

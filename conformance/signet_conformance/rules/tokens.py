@@ -9,7 +9,7 @@ from typing import NamedTuple
 from urllib.parse import unquote
 
 from signet_conformance.facts import Call, Recording
-from signet_conformance.rules.outcome import PASS, Outcome, fail, undecided
+from signet_conformance.rules.outcome import PASS, Outcome, fail, route_of, undecided
 from signet_conformance.trace.marks import StepMark
 
 _TOKEN = re.compile(r"sig_sk_[A-Za-z0-9_-]{8,}|Bearer [A-Za-z0-9._~+/=-]{16,}|<redacted:\d+>")
@@ -241,7 +241,7 @@ def token_is_sent(recording: Recording) -> Iterator[Outcome]:
                 pointer="/request/headers",
                 expected="Authorization: Bearer <token>",
                 received=None,
-                fold=f"{call.method} {call.operation or call.path}",
+                fold=route_of(call),
             )
 
 

@@ -31,7 +31,7 @@ from signet_conformance.facts import (
 )
 from signet_conformance.rules.disturbed import is_disturbed
 from signet_conformance.rules.lost import closed_between, stopped_between
-from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undecided, warn
+from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, route_of, undecided, warn
 from signet_conformance.rules.steps import of_another_step, step_before, step_end, tool_of
 from signet_conformance.trace.marks import ObservedMark, StepName
 
@@ -56,7 +56,7 @@ def body_is_object(recording: Recording) -> Iterator[Outcome]:
                 pointer="/request/headers",
                 expected="a JSON object, not encoded",
                 received=coding,
-                fold=f"{call.method} {call.path} encoded",
+                fold=f"{route_of(call)} encoded",
             )
         elif call.cut:
             yield PASS if call.accepted else undecided(call, message="the body was recorded in part only")
@@ -70,7 +70,7 @@ def body_is_object(recording: Recording) -> Iterator[Outcome]:
                 pointer="/request/body",
                 expected="a JSON object",
                 received=received,
-                fold=f"{call.method} {call.path}",
+                fold=route_of(call),
             )
 
 
@@ -89,6 +89,7 @@ def content_type_is_json(recording: Recording) -> Iterator[Outcome]:
                 pointer="/request/headers",
                 expected="content-type: application/json",
                 received=sent,
+                fold="none" if sent is None else "another",
             )
 
 
@@ -106,6 +107,7 @@ def route_is_served(recording: Recording) -> Iterator[Outcome]:
                 pointer="/request/path",
                 expected="a served method and path",
                 received=f"{call.method} {call.path}",
+                fold=route_of(call),
             )
 
 
@@ -264,6 +266,7 @@ def refused_request_is_not_repeated(recording: Recording) -> Iterator[Outcome]:
                 message=f"the request that was answered {earlier.status} is sent again unchanged",
                 expected="a changed request, or none",
                 received=f"{call.method} {call.path}",
+                fold=f"{earlier.status}",
             )
         if call.seq in subjects:
             standing[identity] = call

@@ -7,7 +7,7 @@ from email.utils import parsedate_to_datetime
 
 from signet_conformance.facts import Call, Recording
 from signet_conformance.finding import Finding, Verdict
-from signet_conformance.rules.outcome import PASS, Outcome, fail, undecided, warn
+from signet_conformance.rules.outcome import PASS, Outcome, fail, route_of, undecided, warn
 from signet_conformance.rules.prompt import submitted_twice
 from signet_conformance.rules.steps import of_another_step
 
@@ -62,7 +62,7 @@ def _repeated(call: Call, before: Call, gap: float, gap_before: float | None) ->
             message="repeated before the time that Retry-After names",
             expected=f"not before {asked:g} s after the 503, or not at all",
             received=f"{gap:.3f} s after it",
-            fold=f"{call.method} {call.path}",
+            fold=route_of(call),
         )
     if gap < TIGHT_LOOP_S or (gap_before is not None and gap <= gap_before):
         return fail(
@@ -71,7 +71,7 @@ def _repeated(call: Call, before: Call, gap: float, gap_before: float | None) ->
             message="repeated too soon after a 503",
             expected=f"later than {max(TIGHT_LOOP_S, gap_before or 0.0):.3f} s after it, or not at all",
             received=f"{gap:.3f} s after it",
-            fold=f"{call.method} {call.path}",
+            fold=route_of(call),
         )
     if gap_before is None and gap < SURELY_A_PAUSE_S:
         return undecided(
@@ -134,7 +134,7 @@ def waits_after_429(recording: Recording) -> Iterator[Outcome]:
                     message="repeated after a 429 before the time that Retry-After names",
                     expected=f"not before {asked:g} s after the 429, or not at all",
                     received=f"{gap:.3f} s after it",
-                    fold=f"{call.method} {call.path}",
+                    fold=route_of(call),
                 )
         if call.seq in refused:
             rows[identity] = call

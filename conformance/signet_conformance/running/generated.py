@@ -17,9 +17,9 @@ from signet_conformance import engine
 from signet_conformance.contract import daemon_requirements
 from signet_conformance.drivers.process import NotLoadedError
 from signet_conformance.errors import SignetConformanceError
-from signet_conformance.finding import Verdict
+from signet_conformance.finding import BREACHES, Verdict
 from signet_conformance.outcome.broken_off import BrokenOff
-from signet_conformance.outcome.generated_summary import BREACHES, Summary
+from signet_conformance.outcome.generated_summary import Summary
 from signet_conformance.outcome.time_spent import Part
 from signet_conformance.rules import rules
 from signet_conformance.running.asking import Performs, performed_steps, skipped_steps

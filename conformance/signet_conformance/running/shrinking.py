@@ -16,9 +16,9 @@ from pathlib import Path
 
 from signet_conformance.contract import daemon_requirements, requirements
 from signet_conformance.drivers.watched import Watched
-from signet_conformance.finding import Judgement, Verdict
+from signet_conformance.finding import BREACHES, Judgement, Verdict
 from signet_conformance.outcome.broken_off import BrokenOff
-from signet_conformance.outcome.generated_summary import BREACHES, Breach, DaemonBreach, Failure
+from signet_conformance.outcome.generated_summary import Breach, DaemonBreach, Failure
 from signet_conformance.running.chunk import Chunk
 from signet_conformance.running.connector import Connector
 from signet_conformance.running.patience import Patience

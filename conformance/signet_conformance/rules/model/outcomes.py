@@ -29,7 +29,7 @@ def breach(
         expected=expected,
         received=received,
         side=Side.HARNESS,
-        fold=fold or message,
+        fold=fold,
         model=tuple(dict.fromkeys(request.seq for request in asked)),
     )
 

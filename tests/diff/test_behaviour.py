@@ -1,0 +1,234 @@
+"""Facts about what `compare` takes for the same breach: behaviour decides, not wording, ids or numbers."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+from uuid import UUID, uuid5
+
+import pytest
+from msgspec.structs import replace
+
+from signet_conformance.diff.reports import Became, Compared, compared
+from signet_conformance.engine import Judged, judge
+from signet_conformance.finding import BREACHES, Verdict
+from signet_conformance.outcome.generated_summary import Summary
+from signet_conformance.reports.ending import Ending
+from signet_conformance.reports.json_document import JsonReport
+from signet_conformance.reports.report_document import Report
+from signet_conformance.trace import read
+from tests.support.evidence import TRACES
+from tests.support.trace_files import HEADER, Line, end, health, post, recall, start, write
+
+AGENT = "SIG-AGENT-002"
+_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+
+
+def driven(folder: Path, scenario: str, lines: Sequence[Line], *, header: Line = HEADER) -> Judged:
+    """The judged recording of a scenario that was performed to its end."""
+    folder.mkdir(exist_ok=True)
+    begin = {"kind": "mark", "t": 0.5, "name": "scenario", "data": {"name": scenario}}
+    over = {"kind": "mark", "t": 99.0, "name": "scenario_end", "data": {"name": scenario, "error": None}}
+    return judge(read(write(folder / f"{scenario}.jsonl", [begin, *lines, over], header)))
+
+
+def document(*judged: Judged, seed: int | None = None) -> Any:
+    """The report of a run as it is written; with a `seed` it had generated sessions."""
+    stream = io.StringIO()
+    writer = JsonReport(stream)
+    for each in judged:
+        writer.add(each, {})
+    writer.close(Ending(judged, 0, generated=None if seed is None else Summary(seed, performed=60)))
+    return json.loads(stream.getvalue())
+
+
+def report(*judged: Judged, seed: int | None = None) -> Report:
+    """The same, read back."""
+    return Report.model_validate(document(*judged, seed=seed))
+
+
+def became(outcome: Compared, requirement: str) -> dict[Became, list[str]]:
+    """What became of the breaches of a requirement, with the scenarios."""
+    told = [change for change in outcome.changes if change.now.requirement == requirement]
+    return {change.became: list(change.scenarios) for change in told}
+
+
+def counts(outcome: Compared) -> tuple[int, int]:
+    """How many breaches are new, and how many mended."""
+    return len(outcome.of(Became.FRESH)), len(outcome.of(Became.MENDED))
+
+
+GOOD = [health(), start(), recall(agentId="atlas-agent"), end()]
+BAD = [health(), start(), recall(), end()]
+
+
+# -- what is the same
+
+
+@pytest.mark.parametrize("file", sorted(TRACES.glob("*.jsonl"), key=lambda file: file.stat().st_size)[:25], ids=str)
+def test_other_ids_are_no_other_behaviour(file: Path, tmp_path: Path) -> None:
+    """The recording of a real connector, and the same with other random ids, differ in nothing."""
+    text = file.read_text(encoding="utf-8")
+    again = tmp_path / file.name
+    again.write_text(_UUID.sub(lambda found: str(uuid5(UUID(found[0]), "again")), text), encoding="utf-8")
+    outcome = compared(report(judge(read(file))), report(judge(read(again))))
+    assert counts(outcome) == (0, 0)
+    assert not outcome.of(Became.FIRST)
+
+
+def test_one_key_for_two_sessions_is_one_breach_whatever_their_ids(tmp_path: Path) -> None:
+    """The ids stand in the message alone."""
+    runs = []
+    for name, ids in (("a", ("61bd0ce7-1", "6312aa5f-2")), ("b", ("be2811a4-3", "cc008139-4"))):
+        lines = [health(), *(line for id_ in ids for line in (start(sessionId=id_), end(sessionId=id_)))]
+        runs.append(report(driven(tmp_path / name, "switch", lines)))
+    outcome = compared(*runs)
+    assert became(outcome, "SIG-SESS-001") == {Became.STILL: ["switch"]}
+    assert counts(outcome) == (0, 0)
+
+
+def test_other_words_are_no_other_breach(tmp_path: Path) -> None:
+    """A kit that says the same otherwise finds nothing new."""
+    new = document(driven(tmp_path, "plain", BAD))
+    old = Report.model_validate(new)
+    for row in new["traces"][0]["verdicts"].values():
+        for finding in row["findings"]:
+            finding.update(message=f"In other words: {finding['message']}", fold=f"other {finding['fold']}")
+    assert counts(compared(old, Report.model_validate(new))) == (0, 0)
+
+
+def test_every_breach_names_its_kind(tmp_path: Path) -> None:
+    """In the report of a run each finding has a kind, and the operation of its call."""
+    row = report(driven(tmp_path, "plain", BAD)).traces[0].verdicts[AGENT]
+    assert [(finding.kind, finding.operation) for finding in row.findings] == [
+        ("memory-recall as default", "memory-recall")
+    ]
+
+
+# -- what is new
+
+
+def test_the_same_breach_in_a_scenario_that_conformed_is_new(tmp_path: Path) -> None:
+    """What is known of one scenario excuses nothing in another."""
+    old = report(driven(tmp_path, "plain", BAD), driven(tmp_path, "tools", GOOD))
+    new = report(driven(tmp_path, "plain", BAD), driven(tmp_path, "tools", BAD))
+    outcome = compared(old, new)
+    assert became(outcome, AGENT) == {Became.STILL: ["plain"], Became.FRESH: ["tools"]}
+    assert outcome.fails
+
+
+def test_the_same_breach_of_another_operation_is_new(tmp_path: Path) -> None:
+    """The start runs as another agent, beside the recall that did so before."""
+    old = report(driven(tmp_path, "plain", BAD))
+    new = report(driven(tmp_path, "plain", [health(), start(agentId="x"), recall(), end()]))
+    assert "session-start" in {change.now.key.operation for change in compared(old, new).of(Became.FRESH)}
+
+
+def test_a_list_is_compared_by_its_elements(tmp_path: Path) -> None:
+    """Of the declared operations that are never called only the further one is new, and only it is mended."""
+    header = {**HEADER, "declared": {**HEADER["declared"], "capabilities": ["session-start", "session-end", "health"]}}
+
+    def run(folder: str, *lines: Line) -> Report:
+        scenarios = ("plain", "tools")
+        return report(*(driven(tmp_path / folder, name, [health(), *lines], header=header) for name in scenarios))
+
+    one, two = run("a", start()), run("b", recall(agentId="atlas-agent"))
+    outcome = compared(one, two)
+    fresh = [change.now.key for change in outcome.of(Became.FRESH) if change.now.requirement == "SIG-COV-001"]
+    assert [key.element for key in fresh] == ["session-start"]
+    mended = [change.now.key for change in compared(two, one).of(Became.MENDED)]
+    assert [key.element for key in mended if key.requirement == "SIG-COV-001"] == ["session-start"]
+    assert "session-end" in {change.now.key.element for change in outcome.of(Became.STILL)}
+
+
+# -- what is judged for the first time
+
+
+def test_a_call_that_was_never_made_before_breaks_nothing_new(tmp_path: Path) -> None:
+    """A connector that begins to recall was never judged in it: that is said, and fails nothing."""
+    outcome = compared(
+        report(driven(tmp_path, "plain", [health(), start(), end()])), report(driven(tmp_path, "plain", BAD))
+    )
+    assert became(outcome, AGENT) == {Became.FIRST: ["plain"]}
+    assert not outcome.fails
+
+
+def test_a_scenario_that_was_not_performed_before_breaks_nothing_new(tmp_path: Path) -> None:
+    """Such as one that broke off, or one that an earlier kit did not have."""
+    old = report(driven(tmp_path, "plain", GOOD))
+    outcome = compared(old, report(driven(tmp_path, "plain", GOOD), driven(tmp_path, "tools", BAD)))
+    assert became(outcome, AGENT) == {Became.FIRST: ["tools"]}
+    back = compared(report(driven(tmp_path, "plain", GOOD), driven(tmp_path, "tools", BAD)), old)
+    assert became(back, AGENT) == {Became.UNSEEN: ["tools"]}
+
+
+def test_a_warning_behind_a_failure_is_not_new_when_the_failure_is_mended(tmp_path: Path) -> None:
+    """Of one requirement in one recording a report lists what failed, so that a WARN beside it shows later."""
+    name = "SIG-START-003"
+    judged = driven(tmp_path, "plain", [health(), start(project=None), end()])
+    row = judged.judgements[name]
+    assert row.verdict is Verdict.WARN
+    failed = replace(row, verdict=Verdict.FAIL, findings=(replace(row.findings[0], fold="x", verdict=Verdict.FAIL),))
+    old = report(replace(judged, judgements={**judged.judgements, name: failed}))
+    assert set(became(compared(old, report(judged)), name)) == {Became.MENDED, Became.FIRST}
+
+
+# -- generated sessions
+
+
+@pytest.mark.parametrize(
+    ("seeds", "there", "back"),
+    [((1, 2), Became.GENERATED, Became.GENERATED), ((1, 1), Became.FRESH, Became.MENDED)],
+    ids=["other sessions", "the same sessions"],
+)
+def test_a_breach_of_a_generated_session_is_new_only_of_the_same_sessions(
+    seeds: tuple[int, int], there: Became, back: Became, tmp_path: Path
+) -> None:
+    """Another seed draws other sessions: what one of them shows is said, and fails nothing."""
+    plain = driven(tmp_path, "plain", GOOD)
+    old, new = report(plain, seed=seeds[0]), report(plain, driven(tmp_path, AGENT, BAD), seed=seeds[1])
+    assert list(became(compared(old, new), AGENT)) == [there]
+    assert compared(old, new).fails is (there is Became.FRESH)
+    assert list(became(compared(new, old), AGENT)) == [back]
+
+
+def test_a_generated_session_adds_nothing_to_what_a_scenario_shows(tmp_path: Path) -> None:
+    """The scripted scenario tells of the breach; which generated one does too is chance."""
+    plain = driven(tmp_path, "plain", BAD)
+    old, new = report(plain, seed=1), report(plain, driven(tmp_path, AGENT, BAD), seed=2)
+    assert became(compared(old, new), AGENT) == {Became.STILL: ["plain"]}
+
+
+# -- a rule that crashes
+
+
+def test_a_rule_that_crashes_is_new(tmp_path: Path) -> None:
+    """An error of the kit has no finding, and is told all the same."""
+    judged = driven(tmp_path, "plain", GOOD)
+    crashed = replace(judged.judgements[AGENT], verdict=Verdict.ERROR, findings=(), message="the kit's rule raised")
+    new = report(replace(judged, judgements={**judged.judgements, AGENT: crashed}))
+    outcome = compared(report(judged), new)
+    assert became(outcome, AGENT) == {Became.FRESH: ["plain"]}
+    assert outcome.fails
+
+
+def test_together_holds_each_kind_of_breach_the_worst_first(tmp_path: Path) -> None:
+    """Of every recording, whichever of them leads to the verdict."""
+    lines = [health(), start(agentId="x"), recall(), end(), post("/api/memory/remember", {"content": "c"})]
+    run = report(driven(tmp_path, "plain", lines), driven(tmp_path, "tools", BAD))
+    kinds = {finding.kind for finding in run.together[AGENT].findings}
+    assert {"memory-recall as default", "session-start as x", "memory-remember as default"} <= kinds
+    for row in run.together.values():
+        ranks = [BREACHES.index(finding.verdict or row.verdict) for finding in row.findings if row.verdict in BREACHES]
+        assert ranks == sorted(ranks)
+
+
+def test_document_names_the_scenario(tmp_path: Path) -> None:
+    """By its mark; a recording made by hand has none."""
+    by_hand: Any = report(judge(read(write(tmp_path / "a.jsonl", GOOD))))
+    assert report(driven(tmp_path, "plain", GOOD)).traces[0].scenario == "plain"
+    assert by_hand.traces[0].scenario is None
