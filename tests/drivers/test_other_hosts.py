@@ -158,6 +158,25 @@ def test_conforming_hooks_are_not_remarked_on(made: Made, broken: Broken, tmp_pa
     assert notes(tmp_path / "traces") == []
 
 
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('{"sessionStart": [{"hooks": [{"command": ["signet", "hook"]}]}]}', "unknown field `sessionStart`"),
+        ('{"hooks": ', "is not JSON"),
+    ],
+)
+def test_a_file_that_codex_cannot_parse_is_a_finding(
+    text: str, words: str, made: Made, recorded: Recorded, tmp_path: Path
+) -> None:
+    """No hook runs, the scenario is performed to its end, and SIG-LOAD-002 tells why."""
+    (tmp_path / "hooks.json").write_text(text)
+    target = made("codex", config=str(tmp_path / "hooks.json"), capabilities=["session-start"])
+    (plain,) = map(trace.read, recorded(target, ["plain"]))
+    judged = engine.judge(plain).judgements["SIG-LOAD-002"]
+    assert judged.verdict is Verdict.FAIL
+    assert words in str(judged.findings[0].message)
+
+
 def plain_list(folder: Path) -> str:
     """A Kimi configuration whose hooks run the fixture: a plain list of them, in TOML."""
     program = shlex.join([sys.executable, str(FIXTURES / "hook.py")])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import gzip
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -16,6 +17,7 @@ from signet_conformance.targets.face_document import FaceDocument
 from signet_conformance.trace import Trace
 from tests.support.case_traces import build
 from tests.support.command_line import Invoke, invoke
+from tests.support.evidence import EVIDENCE
 
 __all__ = ["invoke"]
 Item = dict[str, Any]
@@ -97,6 +99,39 @@ def without(event: str, *names: str) -> list[str]:
 def test_a_difference_is_told(other: Mapping[str, Item], words: str, tmp_path: Path) -> None:
     """Each kind of difference names what the face says and what the program did."""
     assert any(words in line for line in told(tmp_path, day(**other))), told(tmp_path, day(**other))
+
+
+CODEX = EVIDENCE / "faces" / "codex-0.169.0-compaction.jsonl.gz"
+"""Two turns, a compaction, a turn with tools, a compaction, a turn and an end."""
+
+
+@pytest.mark.parametrize(
+    ("told", "instead", "words"),
+    [
+        (
+            '"occasion":"compact"',
+            '"occasion":"startup"',
+            "the face says SessionStart compact;",
+        ),
+        (
+            '"event":"SessionEnd"',
+            '"event":"Stop"',
+            "the face says nothing; the program did Stop other",
+        ),
+        ('"step":"compact"', '"step":"resume"', "the program did PreCompact manual, PostCompact manual"),
+    ],
+)
+def test_what_codex_fires_later_is_compared_with_its_occasion(
+    told: str, instead: str, words: str, invoke: Invoke, tmp_path: Path
+) -> None:
+    """A start that comes with the next turn, an end that comes with the program's, and what a step never did."""
+    lines = gzip.decompress(CODEX.read_bytes()).decode()
+    (tmp_path / "run.jsonl").write_text(lines)
+    assert invoke("face", "check", "codex", "run.jsonl").exit_code == 0
+    (tmp_path / "run.jsonl").write_text(lines.replace(told, instead))
+    drifted = invoke("face", "check", "codex", "run.jsonl")
+    assert drifted.exit_code == 1
+    assert words in " ".join(drifted.stdout.split())
 
 
 def test_members_of_some_ways_of_running_are_no_drift(tmp_path: Path) -> None:

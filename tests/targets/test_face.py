@@ -161,7 +161,10 @@ def test_face_that_cannot_be_played_is_refused(name: str, choice: str, said: str
     ("name", "said"),
     [
         ("openclaw", "openclaw 2026.6.1; newer: 2026.9.6 (--face openclaw-2026.9.6)"),
-        ("codex", "codex 0.169.0"),
+        (
+            "codex",
+            "codex 0.169.0; newer: 0.171.0 (fires the same hooks, in the same order, with the same members)",
+        ),
         ("oh-my-pi", "oh-my-pi 13.19.0; newer: 18.3.4 (nothing is known of its host: it could not be installed)"),
     ],
 )

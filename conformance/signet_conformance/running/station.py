@@ -326,6 +326,7 @@ def _rows(given: object) -> list[Any]:
 
 def _observed(row: Mapping[str, Any]) -> ObservedMark:
     return ObservedMark(
-        event=row.get("event"), args=tuple(row["args"]), members=tuple(row.get("members", ())), env=tuple(row["env"]),
+        event=row.get("event"), occasion=row.get("occasion"), args=tuple(row["args"]),
+        members=tuple(row.get("members", ())), env=tuple(row["env"]),
         cwd=row["cwd"], ms=row.get("ms"), status=row.get("status"),
     )  # fmt: skip

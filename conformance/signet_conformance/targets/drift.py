@@ -5,19 +5,20 @@ What the program did stands in recordings of the real lane, as marks of the conn
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from signet_conformance.targets.face_document import Action, FaceDocument, Fire, FireNextTurn, Quit, Renew
 from signet_conformance.trace import Trace
 from signet_conformance.trace.marks import LoadedMark, ObservedMark, SkippedMark, StepMark, StepName, marks_of
 
-if TYPE_CHECKING:
-    from signet_conformance.targets.face_document import FaceDocument
-
 _ANY_PROCESS = frozenset({"PWD", "OLDPWD", "SHLVL", "_", "PATH", "HOME"})
 """Variables that a shell sets by itself, or that the kit sets for its observation."""
+_OCCASIONS = ("source", "trigger", "reason")
+"""Members of an event's JSON whose value tells one kind of it from another."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,29 +67,98 @@ def drifts(face: FaceDocument, traces: Sequence[Trace]) -> Iterator[Drift]:
 def _events_of(face: FaceDocument) -> set[str]:
     """The events that the face fires in steps of the user."""
     actions = [action for actions in face.steps.values() for action in actions] + [*face.turn_end]
-    return {action.event for action in actions if hasattr(action, "event")}
+    return {event for action in actions if (event := _event_of(action)) is not None}
+
+
+def _event_of(action: Action) -> str | None:
+    match action:
+        case Fire(event=event) | FireNextTurn(next_turn=event) | Quit(quit=event):
+            return event
+    return None
+
+
+def _label(event: str, occasion: object) -> str:
+    """An event with the kind of it, where the two sides tell one."""
+    return event if occasion is None else f"{event} {occasion}"
+
+
+def _label_of(action: Action) -> str:
+    more = action.model_extra or {}
+    return _label(str(_event_of(action)), next((more[name] for name in _OCCASIONS if name in more), None))
 
 
 def _order(face: FaceDocument, trace: Trace, seen: set[str]) -> Iterator[Drift]:
     """The events of one recording, in their order, beside those that the face fires in its steps."""
-    expected = [event for event in _played(face, trace) if event in seen]
-    done = [str(mark.event) for mark in marks_of(trace, ObservedMark) if mark.event is not None]
+    runs = [mark for mark in marks_of(trace, ObservedMark) if mark.event is not None]
+    # A recording of an earlier kit tells no occasions.
+    tells = any(mark.occasion is not None for mark in runs)
+    done = [_label(str(mark.event), mark.occasion) for mark in runs]
+    played = [label for label in _Play(face).labels(trace) if label.partition(" ")[0] in seen]
+    calls = [_label_of(action) for action in face.steps.get("tool", ()) if _event_of(action) in seen]
+    expected = _without_repeats(played if tells else [label.partition(" ")[0] for label in played], calls)
+    done = _without_repeats(done, calls)
     for how, low, high, first, last in SequenceMatcher(None, expected, done, autojunk=False).get_opcodes():
         if how != "equal":
             before = f" after {expected[low - 1]}" if low else " first"
             yield Drift(f"events{before}", listed(expected[low:high]), listed(done[first:last]))
 
 
-def _played(face: FaceDocument, trace: Trace) -> Iterator[str]:
-    """The events that the face fires in the steps of a recording, in their order."""
-    skipped = {mark.index for mark in marks_of(trace, SkippedMark)}
-    for step in marks_of(trace, StepMark):
-        if step.index in skipped:
-            continue
-        actions: Sequence[Any] = face.steps.get(str(step.step), ())  # type: ignore[call-overload]  # any word of a mark
-        yield from (action.event for action in actions if hasattr(action, "event"))
-        if step.step in (StepName.PROMPT, StepName.TOOL) and not step.other.get("more"):
-            yield from (action.event for action in face.turn_end if hasattr(action, "event"))
+def _without_repeats(labels: Sequence[str], calls: Sequence[str]) -> list[str]:
+    """The labels with the events of several tool calls in a row told once: a step may be more than one call."""
+    kept: list[str] = []
+    at = 0
+    while at < len(labels):
+        if calls and labels[at : at + len(calls)] == calls == kept[-len(calls) :]:
+            at += len(calls)
+        else:
+            kept.append(labels[at])
+            at += 1
+    return kept
+
+
+class _Play:
+    """What a face fires in the steps of a recording; hooks block nothing, and every session has its own program."""
+
+    def __init__(self, face: FaceDocument) -> None:
+        self._face = face
+        self._due: dict[str | None, str] = {}
+        self._threads: Counter[str | None] = Counter()
+        self._in_turn: set[str | None] = set()
+
+    def labels(self, trace: Trace) -> Iterator[str]:
+        """The events in their order, with their occasions."""
+        skipped = {mark.index for mark in marks_of(trace, SkippedMark)}
+        for step in marks_of(trace, StepMark):
+            session, more = step.session, bool(step.other.get("more"))
+            if step.index not in skipped:
+                yield from self._step(step)
+            elif step.step != StepName.TOOL or session not in self._in_turn:
+                continue
+            if step.step in (StepName.PROMPT, StepName.TOOL) and not more:
+                self._in_turn.discard(session)
+                yield from (_label_of(action) for action in self._face.turn_end)
+
+    def _step(self, step: StepMark) -> Iterator[str]:
+        session = step.session
+        if step.step == StepName.START:
+            self._due.pop(session, None)
+            self._threads[session] = 1
+        if step.step == StepName.PROMPT:
+            self._in_turn.add(session)
+            if (due := self._due.pop(session, None)) is not None:
+                yield due
+        for action in self._face.steps.get(str(step.step), ()):  # type: ignore[call-overload]  # any word of a mark
+            match action:
+                case Renew():
+                    self._due.pop(session, None)
+                    self._threads[session] += 1
+                case FireNextTurn():
+                    self._due[session] = _label_of(action)
+                case Quit():
+                    yield from [_label_of(action)] * self._threads[session]
+                    self._threads[session] = 1
+                case Fire():
+                    yield _label_of(action)
 
 
 def folders(trace: Trace, but: Collection[str] = ()) -> Iterator[Drift]:

@@ -20,11 +20,14 @@ _WITH_SETTINGS = (
     "turn_end",
 )
 """What a face of hooks that run as commands needs beside its settings."""
-_ACTION = "one of {event}, {say}, {model}, {renew}; what stands beside event is a member of its JSON"
-_ACTIONS = ("event", "say", "model", "renew")
+_ACTIONS = ("event", "next_turn", "quit", "say", "model", "call", "renew")
+_ACTION = (
+    "one of {event}, {next_turn}, {quit}, {say}, {model}, {call}, {renew}; what stands beside event, next_turn and "
+    "quit is a member of its JSON"
+)
 
 Texts = Annotated[Items[str], Field(description="a list of texts")]
-Step = Literal["start", "prompt", "compact", "pre_compaction", "compaction_complete", "clear", "resume", "end"]
+Step = Literal["start", "prompt", "tool", "compact", "pre_compaction", "compaction_complete", "clear", "resume", "end"]
 Blocking = Literal["status", "decision", "continue", "permission"]
 
 
@@ -34,6 +37,22 @@ class Fire(Part):
     model_config = ConfigDict(extra="allow")
 
     event: Text
+
+
+class FireNextTurn(Part):
+    """The harness fires an event when the next turn begins, before the turn's own; a later one replaces it."""
+
+    model_config = ConfigDict(extra="allow")
+
+    next_turn: Text
+
+
+class Quit(Part):
+    """The harness ends and fires an event: for the session, and for each one that a clear left behind."""
+
+    model_config = ConfigDict(extra="allow")
+
+    quit: Text
 
 
 class Say(Part):
@@ -46,6 +65,12 @@ class AskModel(Part):
     """The harness calls its model."""
 
     model: Literal[True]
+
+
+class CallTool(Part):
+    """The harness calls the tool of the step."""
+
+    call: Literal[True]
 
 
 class Renew(Part):
@@ -61,8 +86,11 @@ def _kind(action: Any) -> str | None:
 
 Action = Annotated[
     Annotated[Fire, Tag("event")]
+    | Annotated[FireNextTurn, Tag("next_turn")]
+    | Annotated[Quit, Tag("quit")]
     | Annotated[Say, Tag("say")]
     | Annotated[AskModel, Tag("model")]
+    | Annotated[CallTool, Tag("call")]
     | Annotated[Renew, Tag("renew")],
     Discriminator(
         _kind,
@@ -197,11 +225,15 @@ class FaceDocument(Document):
         Maybe[Texts],
         Field(description="The only variables that a hook inherits, where the harness clears the others."),
     ] = None
-    hook_file_members: Annotated[
-        Maybe[dict[Literal["file", "group", "hook"], Texts]],
+    server_environment: Annotated[
+        Maybe[Texts],
+        Field(description="The only variables that a memory server inherits, where the harness clears the others."),
+    ] = None
+    hook_file: Annotated[
+        Maybe[dict[str, Any]],
         Field(
-            description="The members that the harness knows in its file of hooks, at each level; it refuses a file "
-            "that holds another one, and runs no hook of it. Left out where it minds none."
+            description="A JSON Schema of the files of hooks that the harness takes: it refuses any other one, and "
+            "runs no hook of it. Left out where nothing is known of its parser."
         ),
     ] = None
     bracketed_output_is_json: Annotated[
@@ -225,6 +257,9 @@ class FaceDocument(Document):
     constants: Annotated[dict[str, Any], Field(description="Members with the same value in every hook's JSON.")] = (
         Field(default_factory=dict)
     )
+    tool_prefix: Annotated[
+        str, Field(description="What stands before the name of a memory server's tool in the JSON of a hook.")
+    ] = ""
     matchers: Annotated[
         dict[str, str], Field(description="Event to the member that a hook's matcher is held against.")
     ] = Field(default_factory=dict)

@@ -221,12 +221,14 @@ class ObservedMark(KitMark, frozen=True, kw_only=True):
 
     `event` is the program's own name of the occasion, `members` those of the JSON on standard input, or of the event,
     `env` the names of the environment; `ms` and `status` where a run has ended. `args` of a plugin's event are members
-    whose value tells one kind of it from another, as `reason=quit`.
+    whose value tells one kind of it from another, as `reason=quit`; `occasion` is that value of a hook's input, as
+    `compact` of a SessionStart.
     """
 
     NAME = "observed"
 
     event: str | None = None
+    occasion: str | None = None
     args: tuple[str, ...] = ()
     members: tuple[str, ...] = ()
     env: tuple[str, ...] = ()

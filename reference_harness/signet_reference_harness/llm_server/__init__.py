@@ -82,7 +82,7 @@ class ScriptedModelApp:
                 ruled = self._playback.ruled(kept.asked)
                 kept.turn = None if ruled is None else ruled.place
                 await self._requests.announce()
-                played = ruled or await sender.or_gone(asyncio.ensure_future(self._playback.next()))
+                played = ruled or await sender.or_gone(asyncio.ensure_future(self._playback.next(kept.number)))
                 kept.turn = played.place
                 fault = played.turn.fault
                 stops = fault is None or fault.kind != "end"

@@ -58,7 +58,8 @@ class Control:
 
     async def add_turns(self, request: Request, body: bytes) -> Any:
         """Add turns to the script."""
-        await self._playback.add(parse_document(Turns, body, "POST /turns").turns)
+        added = parse_document(Turns, body, "POST /turns")
+        await self._playback.add(added.turns, added.request)
         return await self.tell_script(request, body)
 
 

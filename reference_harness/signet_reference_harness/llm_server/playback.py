@@ -31,6 +31,7 @@ class Playback:
         self.script = script
         self._left = deque(_placed(script.turns, 0))
         self._added = len(script.turns)
+        self._addressed: dict[int, deque[Played]] = {}
         self._last: Played | None = None
         self._rule_uses = [0] * len(script.rules)
 
@@ -39,10 +40,11 @@ class Playback:
         """How many turns are still to come."""
         return len(self._left)
 
-    async def add(self, turns: tuple[Turn, ...]) -> None:
-        """Append turns to the script, and wake a request that waits for one."""
+    async def add(self, turns: tuple[Turn, ...], request: int | None = None) -> None:
+        """Append turns to the script and wake a request that waits for one; with `request`, they answer that one."""
         async with self._changed:
-            self._left.extend(_placed(turns, self._added))
+            waiting = self._left if request is None else self._addressed.setdefault(request, deque())
+            waiting.extend(_placed(turns, self._added))
             self._added += len(turns)
             self._changed.notify_all()
 
@@ -54,10 +56,12 @@ class Playback:
                 return Played(rule.turn, rule.turn.name or f"rules/{number}")
         return None
 
-    async def next(self) -> Played:
-        """The turn that answers a request which meets no rule: the next in order."""
-        if not self._left and self.script.when_out == "wait":
-            await self._wait()
+    async def next(self, request: int) -> Played:
+        """The turn that answers a request which meets no rule: one that was added for it, else the next in order."""
+        if not self._has_turn(request) and self.script.when_out == "wait":
+            await self._wait(request)
+        if addressed := self._addressed.get(request):
+            return addressed.popleft()
         if self._left:
             self._last = self._left.popleft()
             return self._last
@@ -65,11 +69,14 @@ class Playback:
             return self._last
         return Played(Turn(error=Failure(status=500, type="script_ended", message=self._ended())), "ended")
 
-    async def _wait(self) -> None:
+    def _has_turn(self, request: int) -> bool:
+        return bool(self._left or self._addressed.get(request))
+
+    async def _wait(self, request: int) -> None:
         async with self._changed:
             try:
                 async with asyncio.timeout(self.script.wait_ms / 1000):
-                    await self._changed.wait_for(lambda: bool(self._left))
+                    await self._changed.wait_for(lambda: self._has_turn(request))
             except TimeoutError:
                 return
 

@@ -230,6 +230,9 @@ class Turns(Part):
     """Turns that are added to a script while it plays."""
 
     turns: Annotated[tuple[Turn, ...], Field(strict=False, min_length=1)]
+    request: Annotated[
+        int | None, Field(ge=1, description="the number of the request that they answer; default: the next ones")
+    ] = None
 
 
 class Script(Document):

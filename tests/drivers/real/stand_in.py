@@ -144,13 +144,19 @@ def claude() -> None:
 
 def codex() -> None:
     """Codex: `app-server`."""
-    threads = 0
+    threads, trusted = 0, set()
     for asked in heard():
         method, result = asked["method"], {}
         if method == "hooks/list":
             errors = [{"path": "/x/hooks.json", "message": WORDS}] if MODE == "refuses" else []
-            result = {"data": [{"errors": errors, "warnings": []}]}
+            hook = {"key": "/x/hooks.json:stop:0:0", "currentHash": "sha256:1", "trustStatus": "untrusted"}
+            warnings = ["clamping SessionEnd hook timeout to 3s in /x/hooks.json"]
+            result = {"data": [{"errors": errors, "warnings": warnings, "hooks": [hook]}]}
+        if method == "config/batchWrite":
+            trusted |= set(asked["params"]["edits"][0]["value"])
         if method in ("thread/start", "thread/resume"):
+            if method == "thread/start" and "/x/hooks.json:stop:0:0" not in trusted:
+                os._exit(9)
             threads += method == "thread/start"
             result = {"thread": {"id": f"t{threads}"}}
         if "id" in asked:

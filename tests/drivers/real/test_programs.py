@@ -289,6 +289,14 @@ def _asked(exchange: Exchange) -> Any:
     return body["messages"][0]["content"]
 
 
+def test_hooks_of_codex_are_trusted_and_a_timeout_that_it_cuts_is_no_refusal(tmp_path: Path) -> None:
+    """The stand-in begins no thread before its hook is trusted, and warns that it cuts a timeout."""
+    session = _session("codex", tmp_path)
+    session.open()
+    assert session.refused == []
+    session.end()
+
+
 def _session(name: str, home: Path, mode: str = "") -> Conversation:
     """A session with the stand-in for a program, which is not open yet."""
     command = [sys.executable, "-S", "-E", str(STAND_IN), PROGRAMS[name][0]]

@@ -18,33 +18,48 @@ from pathlib import Path
 from typing import Any
 
 from signet_conformance.drivers.hosts.hook_process import HookRun, blocks, run_hook
-from signet_conformance.drivers.hosts.hook_settings import lacking, read_hooks, refusal, remarks
-from signet_conformance.drivers.hosts.installed import install, mcp_command
+from signet_conformance.drivers.hosts.hook_settings import lacking, read_hook_file, remarks
+from signet_conformance.drivers.hosts.installed import install, mcp_command, refused_servers
 from signet_conformance.drivers.hosts.mcp_server import McpServer
 from signet_conformance.drivers.hosts.places import Projects, with_programs
 from signet_conformance.drivers.hosts.protocol import Peer, Skipped, StepError
 from signet_conformance.drivers.hosts.tools import keep_back, use_tool
 from signet_conformance.drivers.hosts.transcript import Transcript
 
+_NOT_SENT = ("event", "next_turn", "quit")
+"""Members of an action that say when it is performed, and are none of the event's JSON."""
+
+
+class Thread:
+    """One native session: its id, its transcript, and the event that its next turn begins with."""
+
+    def __init__(self, face: Mapping[str, Any], cwd: Path) -> None:
+        self.id = str(uuid.uuid4())
+        # Not every harness lets a hook read what was said.
+        self.transcript = Transcript(face["transcript"], self.id, cwd) if "transcript" in face else None
+        self.due: Mapping[str, Any] | None = None
+
 
 class Session:
-    """One session of the harness: its id, its transcript, what the turn under way still has to say."""
+    """One session of a scenario: its native session, those that a clear left, and what its turn still has to say."""
 
     def __init__(self, face: Mapping[str, Any], cwd: Path, agent: object) -> None:
         self.cwd = cwd
         self.agent = agent if isinstance(agent, str) else None
-        self.renew(face)
+        self.thread = Thread(face, cwd)
+        self.left: list[Thread] = []
+        self.turn_id = str(uuid.uuid4())
+        self.reply: str | None = None
         self.server: McpServer | None = None
         self.said = False
         self.blocked = False
 
     def renew(self, face: Mapping[str, Any]) -> None:
-        """A new native session in the same folder."""
-        self.id = str(uuid.uuid4())
-        # Not every harness lets a hook read what was said.
-        self.transcript = Transcript(face["transcript"], self.id, self.cwd) if "transcript" in face else None
+        """Begin a new native session in the same folder."""
+        self.left.append(self.thread)
+        self.thread = Thread(face, self.cwd)
         self.turn_id = str(uuid.uuid4())
-        self.reply: str | None = None
+        self.reply = None
 
 
 class CommandHooks:
@@ -62,8 +77,11 @@ class CommandHooks:
         if "config" not in options and not settings.exists():
             # Where hooks inherit nothing, what they need has to be written down.
             install(options["install"], module, self._env, remote="environment" in face)
-        self._hooks = read_hooks(settings, face)
+        if "config" in options and not settings.is_file():
+            raise StepError(f"{settings}: no hooks are installed there: mend the setting config")
         self._settings = settings
+        self._file = read_hook_file(settings, face)
+        self._hooks = self._file.hooks
         self._runs: list[HookRun] = []
 
     @property
@@ -71,11 +89,8 @@ class CommandHooks:
         return f"{self._face['harness']}-{self._face['version']}"
 
     def about(self) -> Mapping[str, Any]:
-        """The hooks that are installed, whether the harness takes their file, and what is remarkable about it.
-
-        A file that the harness refuses is read all the same, so that the run shows what else is wrong.
-        """
-        words = refusal(self._settings, self._face)
+        """The hooks that are installed, whether the harness takes their file, and what is remarkable about it."""
+        words = self._file.refusal
         said = (
             []
             if words is None
@@ -90,7 +105,7 @@ class CommandHooks:
             "harness": self._face["harness"],
             "face": self._name,
             "events": sorted(self._hooks),
-            "installed": [installed],
+            "installed": [installed, *refused_servers(Path.home(), self._face)],
             "unheard": [*said, *lacking(self._hooks, self._options.get("capabilities", ()))],
             "remarks": remarks(self._hooks, self._face),
         }
@@ -112,7 +127,7 @@ class CommandHooks:
             if kind == "tool":
                 result = dict(self._tool(session, step))
             else:
-                session.blocked = not self._events(session, step, self._face["steps"][kind])
+                session.blocked = not self._perform_actions(session, step, self._face["steps"][kind])
             if kind == "prompt":
                 result["turn"] = not session.blocked
             said = kind == "prompt" and not session.blocked
@@ -124,7 +139,7 @@ class CommandHooks:
         injected = "\n".join(run.context for run in runs if run.context)
         return {
             "session": step.get("session"),
-            "key": session.id,
+            "key": session.thread.id,
             **result,
             "injected": injected,
             "hooks": [r.to_json() for r in runs],
@@ -138,16 +153,28 @@ class CommandHooks:
             raise StepError(f"session {name!r} is not known: start it first")
         return self._sessions[name]
 
-    def _events(self, session: Session, step: Mapping[str, Any], events: Sequence[Mapping[str, Any]]) -> bool:
-        """Go through what a step comes to, up to a hook that blocks it; whether none did."""
-        for event in events:
-            if event.get("model"):
+    def _perform_actions(self, session: Session, step: Mapping[str, Any], actions: Sequence[Mapping[str, Any]]) -> bool:
+        """Perform a step's actions until a hook blocks one. Return True if none did."""
+        thread = session.thread
+        if step["step"] == "prompt":
+            due, thread.due = thread.due, None
+            if due is not None and not self._fire(session, thread, step, due):
+                return False
+        for action in actions:
+            if action.get("model"):
                 self._peer.model_turn(step.get("session"))
-            elif event.get("say") and session.transcript is not None:
-                session.transcript.say(event["say"], str(step.get("text") or step.get("summary") or ""))
-            elif event.get("renew"):
+            elif action.get("say") and thread.transcript is not None:
+                thread.transcript.say(action["say"], str(step.get("text") or step.get("summary") or ""))
+            elif action.get("renew"):
                 session.renew(self._face)
-            elif event.get("event") and not self._fire(session, step, event):
+                thread = session.thread
+            elif action.get("next_turn"):
+                thread.due = {**action, "event": action["next_turn"]}
+            elif action.get("quit"):
+                left, session.left = session.left, []
+                for each in (thread, *left):
+                    self._fire(session, each, step, {**action, "event": action["quit"]})
+            elif action.get("event") and not self._fire(session, thread, step, action):
                 return False
         if step["step"] == "prompt":
             session.reply = str(step.get("reply") or "Understood.")
@@ -156,26 +183,29 @@ class CommandHooks:
     def _end_turn(self, session: Session, step: Mapping[str, Any]) -> None:
         if session.reply is None:
             return
-        if session.transcript is not None:
-            session.transcript.say("assistant", session.reply)
-        for hook in self._face["turn_end"]:
-            self._fire(session, {**step, "reply": session.reply}, hook)
+        if session.thread.transcript is not None:
+            session.thread.transcript.say("assistant", session.reply)
+        for action in self._face["turn_end"]:
+            self._fire(session, session.thread, {**step, "reply": session.reply}, action)
         session.reply = None
         session.turn_id = str(uuid.uuid4())
 
-    def _fire(self, session: Session, step: Mapping[str, Any], told: Mapping[str, Any]) -> bool:
-        """Run the hooks of an event; whether the harness goes on after them."""
-        event = str(told["event"])
+    def _fire(
+        self, session: Session, thread: Thread, step: Mapping[str, Any], action: Mapping[str, Any], **more: Any
+    ) -> bool:
+        """Run the hooks of an event. Return True if the harness goes on after them; `more` are members of its JSON."""
+        event = str(action["event"])
         bag = {
-            "session_id": session.id,
-            "transcript_path": None if session.transcript is None else str(session.transcript.path),
+            "session_id": thread.id,
+            "transcript_path": None if thread.transcript is None else str(thread.transcript.path),
             "cwd": str(session.cwd),
             "hook_event_name": event,
             "prompt": step.get("text"),
             "turn_id": session.turn_id,
             "last_assistant_message": step.get("reply"),
             **self._face["constants"],
-            **{name: value for name, value in told.items() if name != "event"},
+            **{name: value for name, value in action.items() if name not in _NOT_SENT},
+            **more,
         }
         constants = self._face["constants"]
         members = (name for name in self._face["events"][event] if bag.get(name) is not None or name in constants)
@@ -193,19 +223,41 @@ class CommandHooks:
                 goes_on = goes_on and not blocked
         return goes_on
 
-    def _env_of(self, session: Session) -> Mapping[str, str]:
-        """What the harness of a session hands on of its own environment, in which its user has set the agent."""
+    def _env_of(self, session: Session, list_name: str = "environment") -> Mapping[str, str]:
+        """The part of the harness's environment that it passes on, where the face has a list; all of it otherwise."""
         own = self._env if session.agent is None else {**self._env, "SIGNET_AGENT_ID": session.agent}
-        kept = self._face.get("environment")
+        kept = self._face.get(list_name)
         return own if kept is None else {name: own[name] for name in kept if name in own}
+
+    def _server_env(self, session: Session, installed: Mapping[str, str]) -> Mapping[str, str]:
+        """The environment of a memory server. It is told the daemon's address even where the harness does not."""
+        env = {**self._env_of(session, "server_environment"), **installed}
+        # Without it, what the server sends would reach the daemon's default port, and be neither recorded nor judged.
+        return {"SIGNET_DAEMON_URL": self._env["SIGNET_DAEMON_URL"], **env} if "SIGNET_DAEMON_URL" in self._env else env
 
     def _tool(self, session: Session, step: Mapping[str, Any]) -> Mapping[str, Any]:
         if session.server is None:
             command, env = mcp_command(Path.home(), self._face)
-            session.server = McpServer(
-                command, {**self._env_of(session), **env}, str(session.cwd), self._face["harness"]
-            )
-        return use_tool(step, session.server.tools, self._options.get("tools", {}), session.server.call)
+            session.server = McpServer(command, self._server_env(session, env), str(session.cwd), self._face["harness"])
+        server = session.server
+        actions = self._face["steps"].get("tool", ({"call": True},))
+
+        def run(name: str, arguments: Mapping[str, Any]) -> tuple[str, bool]:
+            answer: tuple[str, bool] = "", True
+            about = {
+                "tool_name": f"{self._face.get('tool_prefix', '')}{name}",
+                "tool_input": dict(arguments),
+                "tool_use_id": f"call_{uuid.uuid4().hex}",
+            }
+            for action in actions:
+                if action.get("call"):
+                    answer = server.call(name, arguments)
+                    about["tool_response"] = {"content": [{"type": "text", "text": answer[0]}], "isError": answer[1]}
+                elif not self._fire(session, session.thread, step, action, **about):
+                    return "a hook of the harness refuses the call", True
+            return answer
+
+        return use_tool(step, server.tools, self._options.get("tools", {}), run)
 
     def flush(self) -> None:
         """Nothing is left: every hook has ended before its step is answered."""

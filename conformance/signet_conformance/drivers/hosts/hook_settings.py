@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from signet_conformance.drivers.hosts.protocol import StepError
-
 _SECRET = re.compile(r"sig_sk_\w+|sk-[A-Za-z0-9]{16,}|(?:TOKEN|API_KEY|SECRET|PASSWORD)=['\"]?[^\s'\"$]{8,}")
 LONGEST_SENSIBLE_S = 600.0
 _CALLED_BY: Mapping[str, Sequence[str]] = {
@@ -35,75 +33,102 @@ class Hook:
         """Whether the harness runs it on an occasion, such as the source of a start."""
         if self.matcher in (None, "", "*") or occasion is None:
             return True
-        return re.fullmatch(str(self.matcher), str(occasion)) is not None
+        return self.pattern is not None and self.pattern.fullmatch(str(occasion)) is not None
+
+    @property
+    def pattern(self) -> re.Pattern[str] | None:
+        """The matcher as a regular expression; None where it is none."""
+        try:
+            return re.compile(self.matcher or "")
+        except re.error:
+            return None
 
 
-def read_hooks(path: Path, face: Mapping[str, Any]) -> Mapping[str, Sequence[Hook]]:
-    """The hooks of a settings file by event. Raises StepError when the file is not what the harness reads."""
-    data = _read(path)
-    given = data.get("hooks") if isinstance(data, dict) else None
-    unit = float(face["timeout_unit_s"])
-    default = float(face["default_timeout_s"])
+@dataclass(frozen=True, slots=True)
+class HookFile:
+    """A file of hooks as the harness reads it.
+
+    `refusal` are the words with which the harness refuses it, and then runs none of its hooks; None when it takes it.
+    `hooks` are read from a refused file too, as far as they can be, so that a run shows what else is wrong.
+    """
+
+    hooks: Mapping[str, Sequence[Hook]]
+    refusal: str | None = None
+
+
+def read_hook_file(path: Path, face: Mapping[str, Any]) -> HookFile:
+    """Read the hooks of a settings file by event."""
+    kind = path.suffix[1:].upper() or "JSON"
+    # A parser that minds the form of the file minds a member that stands in it twice.
+    minded = _once_each if "hook_file" in face else None
+    try:
+        text = path.read_bytes().decode()
+        data = tomllib.loads(text) if kind == "TOML" else json.loads(text, object_pairs_hook=minded)
+    except OSError as failure:
+        return HookFile({}, f"cannot be read: {failure.strerror}")
+    except (ValueError, RecursionError) as failure:
+        return HookFile({}, f"is not {kind}: {failure}")
     hooks: dict[str, list[Hook]] = {}
-    for event, matcher, hook in _configured(given, path):
+    for event, matcher, hook in _configured(data):
         if isinstance(hook.get("command"), str):
-            timeout = hook.get("timeout")
-            timeout_s = float(timeout) * unit if isinstance(timeout, int | float) else default
-            hooks.setdefault(event, []).append(Hook(hook["command"], timeout_s, matcher))
-    return hooks
+            hooks.setdefault(event, []).append(Hook(hook["command"], _timeout_s(hook.get("timeout"), face), matcher))
+    return HookFile(hooks, _refusal(data, kind, face))
 
 
-def refusal(path: Path, face: Mapping[str, Any]) -> str | None:
-    """The words with which the harness refuses a file of hooks; None when it takes it, as most do whatever it holds."""
-    known = face.get("hook_file_members")
-    data = _read(path) if known is not None else None
-    if known is None or not isinstance(data, dict):
-        return None
-    groups = data.get("hooks")
-    rows = (
-        [row for given in groups.values() if isinstance(given, list) for row in given]
-        if isinstance(groups, dict)
-        else []
-    )
-    hooks = [
-        hook for row in rows if isinstance(row, dict) for hook in row.get("hooks", ()) if isinstance(row["hooks"], list)
-    ]
-    for level, parts in (("file", [data]), ("group", rows), ("hook", hooks)):
-        for part in parts:
-            unknown = (
-                next((name for name in part if name not in known[level]), None) if isinstance(part, dict) else None
-            )
-            if unknown is not None:
-                return f"unknown field `{unknown}`"
+def _once_each(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    """The members of an object. Raises ValueError for one that stands there twice."""
+    names = [name for name, _ in pairs]
+    if twins := [name for name in names if names.count(name) > 1]:
+        raise ValueError(f"duplicate field `{twins[0]}`")
+    return dict(pairs)
+
+
+def _timeout_s(given: object, face: Mapping[str, Any]) -> float:
+    known = isinstance(given, int | float) and not isinstance(given, bool)
+    return float(given) * float(face["timeout_unit_s"]) if known else float(face["default_timeout_s"])  # type: ignore[arg-type]
+
+
+def _refusal(data: Any, kind: str, face: Mapping[str, Any]) -> str | None:
+    """What the harness says of a file of another form than its own."""
+    if "hook_file" in face:
+        # Imported here: few harnesses are known to mind, and every hook's host would wait for it.
+        import jsonschema_rs
+
+        error = next(iter(jsonschema_rs.validator_for(face["hook_file"]).iter_errors(data)), None)
+        if error is None:
+            return None
+        unknown = getattr(error.kind, "unexpected", None)
+        return (
+            f"unknown field `{unknown[0]}`"
+            if unknown
+            else f"/{'/'.join(map(str, error.instance_path))}: {error.message}"
+        )
+    if not isinstance(data, dict):
+        return f"is not {'a table' if kind == 'TOML' else 'an object'}"
+    form = list if kind == "TOML" else dict
+    if not isinstance(data.get("hooks", form()), form):
+        return f"its member hooks is not {'a list of tables' if form is list else 'an object'}"
     return None
 
 
-def _read(path: Path) -> Any:
-    try:
-        raw = path.read_bytes()
-        return tomllib.loads(raw.decode()) if path.suffix == ".toml" else json.loads(raw)
-    except OSError as failure:
-        raise StepError(f"{path}: no hooks are installed there: {failure.strerror}") from None
-    except ValueError as failure:
-        raise StepError(f"{path}: is not {path.suffix[1:].upper() or 'JSON'}: {failure}") from None
-
-
-def _configured(given: Any, path: Path) -> Iterator[tuple[str, str | None, Mapping[str, Any]]]:
-    """Event, matcher and hook of each entry: a plain list of hooks in TOML, groups of them by event in JSON."""
-    if path.suffix == ".toml":
-        if not isinstance(given, list):
-            raise StepError(f"{path}: holds no list 'hooks'")
+def _configured(data: Any) -> Iterator[tuple[str, str | None, Mapping[str, Any]]]:
+    """Event, matcher and hook of each entry: groups of hooks by event, or a plain list of hooks."""
+    given = data.get("hooks") if isinstance(data, dict) else None
+    if isinstance(given, list):
         for entry in given:
             if isinstance(entry, dict) and isinstance(entry.get("event"), str):
-                yield entry["event"], entry.get("matcher"), entry
-        return
-    if not isinstance(given, dict):
-        raise StepError(f"{path}: holds no object 'hooks'")
-    for event, rows in given.items():
+                yield entry["event"], _matcher(entry), entry
+    for event, rows in given.items() if isinstance(given, dict) else ():
         for row in rows if isinstance(rows, list) else ():
-            for hook in row.get("hooks", ()) if isinstance(row, dict) else ():
+            hooks = row.get("hooks") if isinstance(row, dict) else None
+            for hook in hooks if isinstance(hooks, list) else ():
                 if isinstance(hook, dict) and hook.get("type") == "command":
-                    yield event, row.get("matcher"), hook
+                    yield event, _matcher(row), hook
+
+
+def _matcher(row: Mapping[str, Any]) -> str | None:
+    matcher = row.get("matcher")
+    return matcher if isinstance(matcher, str) else None
 
 
 def lacking(hooks: Mapping[str, Sequence[Hook]], capabilities: Collection[str]) -> Sequence[str]:
@@ -125,6 +150,8 @@ def remarks(hooks: Mapping[str, Sequence[Hook]], face: Mapping[str, Any]) -> Seq
             if hook.timeout_s > LONGEST_SENSIBLE_S:
                 unit = "seconds" if face["timeout_unit_s"] == 1 else f"units of {face['timeout_unit_s']} s"
                 said.append(f"{event}: a timeout of {hook.timeout_s:g} s, since {face['harness']} counts in {unit}")
+            if hook.matcher != "*" and hook.pattern is None:
+                said.append(f"{event}: the matcher {hook.matcher!r} is no regular expression, and matches nothing")
             if _SECRET.search(hook.command):
                 said.append(f"{event}: the command holds what looks like a secret")
     return said

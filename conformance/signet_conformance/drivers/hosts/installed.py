@@ -59,15 +59,32 @@ def mcp_command(home: Path, face: Mapping[str, Any]) -> tuple[Sequence[str], Map
     Raises Skipped when none is installed, or when it is not a program.
     """
     where = face["mcp"]
-    path = home / where["file"]
     try:
-        data: Any = tomllib.loads(path.read_text("utf-8")) if path.suffix == ".toml" else json.loads(path.read_bytes())
-    except (OSError, ValueError) as failure:
+        data = _read(home / where["file"])
+    except (OSError, ValueError, RecursionError) as failure:
         raise Skipped(f"no memory server is installed: {failure}") from None
     for name in where["members"]:
         data = data.get(name) if isinstance(data, dict) else None
     if not isinstance(data, dict) or "command" not in data:
         raise Skipped("no memory server is installed that the harness starts")
-    command = data["command"]
+    command, more, env = data["command"], data.get("args", []), data.get("env", {})
+    if not isinstance(command, str | list) or not isinstance(more, list) or not isinstance(env, dict):
+        raise Skipped(f"the memory server in {Path(where['file']).name} is not a command, a list args and a table env")
     words = command if isinstance(command, list) else [command]
-    return [*map(str, words), *map(str, data.get("args", ()))], {k: str(v) for k, v in data.get("env", {}).items()}
+    return [*map(str, words), *map(str, more)], {name: str(value) for name, value in env.items()}
+
+
+def refused_servers(home: Path, face: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    """The file of memory servers, as a row for `installed`, where the harness cannot parse it."""
+    path = home / face["mcp"]["file"]
+    try:
+        _read(path)
+    except FileNotFoundError:
+        return ()
+    except (OSError, ValueError, RecursionError) as failure:
+        return ({"file": path.name, "accepted": False, "words": f"{failure}"},)
+    return ()
+
+
+def _read(path: Path) -> Any:
+    return tomllib.loads(path.read_text("utf-8")) if path.suffix == ".toml" else json.loads(path.read_bytes())

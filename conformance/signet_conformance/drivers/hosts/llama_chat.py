@@ -135,7 +135,7 @@ class LlamaChat:
         answer: Mapping[str, Any] = {}
         try:
             for name, arguments in tool_calls(step, self._asked.tools, {}):
-                self._model.call(name, arguments)
+                self._model.call(self._asked, name, arguments)
                 self._asked = self._next(program)
                 answer = self._asked.tool_result()
         finally:
@@ -154,7 +154,7 @@ class LlamaChat:
 
     def _end_turn(self, program: Program) -> None:
         if self._asked is not None:
-            self._model.say(self._reply)
+            self._model.say(self._asked, self._reply)
             self._asked = None
             program.await_user()
 
@@ -166,7 +166,7 @@ class LlamaChat:
         program, self._program = self._program, None
         if program is not None:
             if self._asked is not None:
-                self._model.say(self._reply)
+                self._model.say(self._asked, self._reply)
                 self._asked = None
             program.quit(QUIT_S)
 

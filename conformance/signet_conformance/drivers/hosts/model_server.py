@@ -17,7 +17,8 @@ _PATIENCE_S = 30.0
 class Asked:
     """One request to the model, as the server read it."""
 
-    def __init__(self, asked: Mapping[str, Any]) -> None:
+    def __init__(self, number: int, asked: Mapping[str, Any]) -> None:
+        self.number = number
         self._messages: Sequence[Mapping[str, Any]] = asked["messages"]
         self.tools: Sequence[str] = asked["tools"]
 
@@ -62,19 +63,20 @@ class Model:
         for kept in self._http.get("/requests", params=asked).raise_for_status().json()["requests"]:
             self._seen = kept["number"]
             if kept["asked"] is not None and not str(kept["turn"]).startswith("rules/"):
-                return Asked(kept["asked"])
+                return Asked(self._seen, kept["asked"])
         return None
 
-    def say(self, text: str) -> None:
-        """Answer the request that waits with words."""
-        self._answer({"type": "text", "text": text})
+    def say(self, asked: Asked, text: str) -> None:
+        """Answer a request that waits with words."""
+        self._answer(asked, {"type": "text", "text": text})
 
-    def call(self, tool: str, arguments: Mapping[str, Any]) -> None:
-        """Answer the request that waits with the call of a tool."""
-        self._answer({"type": "tool_call", "name": tool, "arguments": arguments})
+    def call(self, asked: Asked, tool: str, arguments: Mapping[str, Any]) -> None:
+        """Answer a request that waits with the call of a tool."""
+        self._answer(asked, {"type": "tool_call", "name": tool, "arguments": arguments})
 
-    def _answer(self, part: Mapping[str, Any]) -> None:
-        self._http.post("/turns", json={"turns": [{"content": [part]}]}).raise_for_status()
+    def _answer(self, asked: Asked, part: Mapping[str, Any]) -> None:
+        # Several sessions may have a turn under way: an answer in order would go to the one that asked first.
+        self._http.post("/turns", json={"turns": [{"content": [part]}], "request": asked.number}).raise_for_status()
 
     def close(self) -> None:
         """Leave the server."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -14,6 +15,9 @@ from signet_conformance.drivers.hosts.real.refused import Refusal
 
 QUIT_S = 40.0
 _FIRST_S, _SERVERS_S = 2.0, 30.0
+_REFUSES = re.compile(r"\b(fail|invalid|skip|ignor|unknown|unsupported|not supported)", re.IGNORECASE)
+"""Of the warnings about hooks, those that say that something is not taken; a timeout that is cut, say, is."""
+_ASKED_ABOUT = ("untrusted", "modified")
 _FREE = {"approvalPolicy": "never", "sandbox": "danger-full-access"}
 
 
@@ -47,10 +51,7 @@ class CodexAppServer:
     def open(self) -> None:
         """Start it with a new thread."""
         rpc = self._start()
-        listed = rpc.ask("hooks/list", {"cwds": [str(self._launch.cwd)]}).get("data")
-        for row in listed if isinstance(listed, list) else []:
-            self._refused += [Refusal(str(error["path"]), str(error["message"])) for error in row["errors"]]
-            self._refused += [Refusal("hooks.json", str(words)) for words in row["warnings"]]
+        self._trust_hooks(rpc)
         self._thread = _thread(rpc.ask("thread/start", {"cwd": str(self._launch.cwd), **_FREE}))
         self._await_servers(rpc)
 
@@ -79,7 +80,8 @@ class CodexAppServer:
         self._running.ask("thread/compact/start", {"threadId": self._thread})
 
     def clear(self) -> None:
-        """Begin a new thread in the same process."""
+        """Begin a new thread in the same process, and leave the one before as its own screen does."""
+        self._running.ask("thread/unsubscribe", {"threadId": self._thread})
         params = {"cwd": str(self._launch.cwd), "sessionStartSource": "clear", **_FREE}
         self._thread = _thread(self._running.ask("thread/start", params))
 
@@ -106,6 +108,22 @@ class CodexAppServer:
         rpc.ask("initialize", {"clientInfo": {"name": "signet-conformance", "version": "1"}})
         rpc.tell("initialized")
         return rpc
+
+    def _trust_hooks(self, rpc: JsonRpc) -> None:
+        """Note what Codex says of its hooks, and trust those that it asks its user about."""
+        listed = rpc.ask("hooks/list", {"cwds": [str(self._launch.cwd)]}).get("data")
+        asked_about: dict[str, Mapping[str, str]] = {}
+        for row in listed if isinstance(listed, list) else []:
+            self._refused += [Refusal(str(error["path"]), str(error["message"])) for error in row["errors"]]
+            self._refused += [Refusal("hooks.json", str(each)) for each in row["warnings"] if _REFUSES.search(each)]
+            asked_about |= {
+                hook["key"]: {"trusted_hash": hook["currentHash"]}
+                for hook in row["hooks"]
+                if hook.get("trustStatus") in _ASKED_ABOUT
+            }
+        if asked_about:
+            edit = {"keyPath": "hooks.state", "value": asked_about, "mergeStrategy": "upsert"}
+            rpc.ask("config/batchWrite", {"edits": [edit], "reloadUserConfig": True})
 
     def _await_servers(self, rpc: JsonRpc) -> None:
         """Wait until its memory servers run, as they do when a user has read the screen and typed."""

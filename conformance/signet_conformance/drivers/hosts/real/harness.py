@@ -200,9 +200,8 @@ class RealHarness:
         if thrown is None or conversation is None:
             raise ended
         self._ended.add(name)
-        if self._asked.pop(name, None) is not None:
-            # What it asked of its model waits for an answer, and would take that of the next turn.
-            self._model.say(self._replies[name])
+        if (asked := self._asked.pop(name, None)) is not None:
+            self._model.say(asked, self._replies[name])
         with contextlib.suppress(StepError):
             conversation.end()
         return {"ended": True, "calls": [{"event": STRAY, "thrown": thrown, "lost": True}]}
@@ -236,7 +235,7 @@ class RealHarness:
         answer: Mapping[str, Any] = {}
         try:
             for tool, arguments in tool_calls(step, asked.tools, self._tools(asked)):
-                self._model.call(tool, arguments)
+                self._model.call(asked, tool, arguments)
                 again = self._next(conversation)
                 if again is None:
                     del self._asked[name]
@@ -260,13 +259,15 @@ class RealHarness:
         conversation.compact()
         # A program may answer before it asks, as OpenClaw 2026.6.1 did once in ten runs: taken for a compaction of
         # nothing, its question would be the next turn's.
-        asked, may_be_late = False, True
-        while (in_time := self._next(conversation) is not None) or (
-            may_be_late and self._model.asked(LATE_S) is not None
-        ):
-            asked, may_be_late = True, not in_time
-            self._model.say(summary)
-        if not asked:
+        answered, may_be_late = False, True
+        while True:
+            in_time = self._next(conversation)
+            asked = self._model.asked(LATE_S) if in_time is None and may_be_late else in_time
+            if asked is None:
+                break
+            self._model.say(asked, summary)
+            answered, may_be_late = True, in_time is None
+        if not answered:
             raise Skipped(f"{self._options['program']} asked its model for no summary: it compacted nothing")
         return {"compacted": True}
 
@@ -282,12 +283,11 @@ class RealHarness:
         return asked
 
     def _end_turn(self, name: str, conversation: Conversation) -> None:
-        if self._asked.pop(name, None) is None:
-            return
-        self._model.say(self._replies[name])
-        # What it asks once more in the turn, such as after an answer that it did not understand, gets the same.
-        while self._next(conversation) is not None:
-            self._model.say(self._replies[name])
+        asked = self._asked.pop(name, None)
+        while asked is not None:
+            # What it asks once more in the turn, such as after an answer that it did not understand, gets the same.
+            self._model.say(asked, self._replies[name])
+            asked = self._next(conversation)
 
     def _key(self, conversation: Conversation) -> Mapping[str, Any]:
         return {} if conversation.key is None else {"key": conversation.key}

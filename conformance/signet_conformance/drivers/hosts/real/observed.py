@@ -41,6 +41,8 @@ A program may start a server without the variables of its user, Codex for one. I
 same, once it is written down that it was not: else what it says would reach the daemon's default port, or nobody.
 """
 
+_OCCASIONS = ("source", "trigger", "reason")
+"""Members of a hook's input whose value tells one kind of an event from another."""
 _OURS = {RUN, "TMPDIR"}
 """What the kit itself adds to the environment of every program."""
 
@@ -111,6 +113,8 @@ def _run(path: Path) -> Mapping[str, Any]:
         given = None
     if isinstance(given, dict):
         run |= {"members": sorted(given), "event": given.get("hook_event_name")}
+        occasion = next((given[name] for name in _OCCASIONS if isinstance(given.get(name), str)), None)
+        run |= {} if occasion is None else {"occasion": occasion}
     begun, ended = _text(path / "begun").strip(), _text(path / "ended").strip()
     if begun and ended:
         run["ms"] = round((float(ended) - float(begun)) * 1000, 1)
