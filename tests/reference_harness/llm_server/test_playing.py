@@ -60,6 +60,22 @@ def test_a_request_waits_for_a_turn_when_asked_to(serve: Serve) -> None:
         assert text(answer.result()) == "at last"
 
 
+def test_a_turn_that_names_a_request_answers_that_one(serve: Serve) -> None:
+    """Of two requests that wait, the second one is answered first."""
+    served = serve(turns=[], when_out="wait")
+    with ThreadPoolExecutor(2) as others:
+        answers, numbers = [], []
+        for said in ("first", "second"):
+            after = served.last
+            answers.append(others.submit(say, served, said))
+            (seen,) = served.http.get("/requests", params={"after": after, "wait_s": 60}).json()["requests"]
+            numbers.append(seen["number"])
+        for number, words in reversed(list(zip(numbers, ("to the first", "to the second"), strict=True))):
+            answer = {"turns": [{"content": words}], "request": number}
+            served.http.post("/turns", json=answer).raise_for_status()
+        assert [text(answer.result()) for answer in answers] == ["to the first", "to the second"]
+
+
 def test_a_wait_that_is_too_long_ends_as_an_error(serve: Serve) -> None:
     """After wait_ms the answer is 500 and names POST /turns."""
     answer = say(serve(turns=[], when_out="wait", wait_ms=1), "hi")
