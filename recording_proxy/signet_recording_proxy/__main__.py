@@ -35,7 +35,8 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
@@ -44,16 +45,14 @@ from signet_conformance.errors import KitError, SignetConformanceError, UsageErr
 from signet_conformance.trace import Declared, Header
 from signet_conformance.trace.fault_kinds import fault_page
 from signet_conformance.trace.sides import MODEL
-from signet_recording_proxy.engines import AUTO, ENGINES, chosen
-from signet_recording_proxy.health import ask
-from signet_recording_proxy.redaction.redactor import Redactor
+from signet_recording_proxy.body import DEFAULT_LIMIT
+from signet_recording_proxy.redaction.redactor import Redactor, canaries_in
 from signet_recording_proxy.trace_file import TraceFile, demand_creatable
-from signet_recording_proxy.upstream import Upstream
+from signet_recording_proxy.upstream import Upstream, ask
 
 __doc__ = f"{__doc__}\n{fault_page()}\n"
 
 _OBJECTS_BEFORE_SEARCH = 20_000
-DEFAULT_BODY_LIMIT = 8 * 1024 * 1024
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -63,9 +62,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     logging.disable(logging.CRITICAL)
     try:
         upstream = Upstream(options.upstream)
-        engine_name = chosen(options.engine, upstream)
-        with asyncio.Runner(loop_factory=_loop_factory(engine_name)) as runner:
-            return runner.run(_record(options, upstream, engine_name))
+        with asyncio.Runner(loop_factory=None if find_spec("uvloop") is None else _faster_loop) as runner:
+            return runner.run(_record(options, upstream))
     except SignetConformanceError as failure:
         print(f"error: {failure}", file=sys.stderr)
         return failure.exit_status
@@ -73,13 +71,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
 
 
-def _loop_factory(engine: str) -> Callable[[], asyncio.AbstractEventLoop] | None:
-    """Of uvloop where it is installed, which carries more; mitmproxy keeps to the loop that it is tried with."""
-    if engine == "mitmproxy" or find_spec("uvloop") is None:
-        return None
+def _faster_loop() -> asyncio.AbstractEventLoop:
     import uvloop
 
-    return uvloop.new_event_loop
+    return uvloop.new_event_loop()
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -109,16 +104,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--side", choices=(MODEL,), help="what stands upstream, where that is not a daemon")
     add("--token-declared", action="store_true", help="the connector was given a token")
     add("--canary-env", action="append", default=[], metavar="NAME", help="redact the value of this variable anywhere")
-    add(
-        "--engine",
-        choices=(AUTO, *ENGINES),
-        default=AUTO,
-        help="what carries the bytes: lean (plain HTTP/1.1) or mitmproxy (TLS to the daemon too; an extra);"
-        " default: %(default)s, lean unless the daemon is spoken to over TLS",
-    )
-    add(
-        "--body-limit", type=int, default=DEFAULT_BODY_LIMIT, metavar="BYTES", help="cut larger bodies (default: 8 MiB)"
-    )
+    add("--body-limit", type=int, default=DEFAULT_LIMIT, metavar="BYTES", help="cut larger bodies (default: 8 MiB)")
     return parser
 
 
@@ -146,18 +132,6 @@ def _declared(options: argparse.Namespace) -> Declared:
     )
 
 
-def _canaries(names: Sequence[str]) -> dict[str, str]:
-    values = {name: os.environ.get(name, "") for name in names}
-    for name, value in values.items():
-        if len(value) < Redactor.MIN_CANARY:
-            raise UsageError(
-                f"{printable(name, 60)} is unset or shorter than {Redactor.MIN_CANARY} characters",
-                where="--canary-env",
-                remedy="set it to a value that cannot occur by chance",
-            )
-    return values
-
-
 def _check_host(options: argparse.Namespace) -> None:
     try:
         loopback = options.host == "localhost" or ipaddress.ip_address(options.host).is_loopback
@@ -175,15 +149,16 @@ def _check_host(options: argparse.Namespace) -> None:
         raise UsageError("a size cannot be negative", where="--body-limit", remedy="give a number of bytes")
 
 
-async def _record(options: argparse.Namespace, upstream: Upstream, engine_name: str) -> int:
+async def _record(options: argparse.Namespace, upstream: Upstream) -> int:
     _check_host(options)
-    redactor = Redactor(_canaries(options.canary_env))
+    redactor = Redactor(canaries_in(os.environ, options.canary_env))
     declared = _declared(options)
     demand_creatable(options.out)
     probe = asyncio.create_task(ask(upstream))
     await asyncio.sleep(0)  # lets the question out before the heavy imports, so that both go on at once
     from signet_recording_proxy.control import Control, write_line
-    from signet_recording_proxy.engines import engine
+    from signet_recording_proxy.engine.client_connection import ClientConnection
+    from signet_recording_proxy.engine.room import Room, raise_limit
     from signet_recording_proxy.listener import Listener, reserve
     from signet_recording_proxy.recorder import Recorder
 
@@ -213,7 +188,8 @@ async def _record(options: argparse.Namespace, upstream: Upstream, engine_name: 
     reserved = reserve(options.host, options.port)
     recorder = Recorder(TraceFile(options.out, redactor.header(header)), redactor, options.body_limit)
     listener = Listener(upstream, recorder, reserved, rewrite_any_host=options.allow_non_loopback)
-    await listener.serve(engine(engine_name, listener))
+    raise_limit()
+    await listener.serve(partial(ClientConnection, listener, Room()))
     ended = _signalled()
     _spare_the_collector()
     write_line({"url": listener.url, "out": options.out})

@@ -15,6 +15,8 @@ import msgspec
 
 from signet_recording_proxy.content_coding import not_installed, undo
 
+DEFAULT_LIMIT = 8 * 1024 * 1024
+"""How many bytes of a body are kept, unless the user says otherwise."""
 MAX_JSON_DEPTH = 100
 MAX_ENCODED = 24 * 1024 * 1024
 """How many bytes of a trace line one body may take. A line holds two, and whoever reads it has bounds."""

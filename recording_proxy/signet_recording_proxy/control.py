@@ -19,10 +19,9 @@ from msgspec.structs import replace
 from signet_conformance.errors import KitError, SignetConformanceError, UsageError, printable
 from signet_conformance.trace import RELEASES, Declared, Header
 from signet_recording_proxy.body import parse_json
-from signet_recording_proxy.health import ask
 from signet_recording_proxy.listener import Listener
 from signet_recording_proxy.recorder import Recorder
-from signet_recording_proxy.upstream import Upstream
+from signet_recording_proxy.upstream import Upstream, ask
 
 MAX_COMMAND_BYTES = 16 * 1024 * 1024
 Answer = dict[str, Any]
@@ -128,7 +127,6 @@ class Control:
     async def _upstream(self, command: Answer) -> Answer:
         url = command.get("url")
         upstream = Upstream(url if isinstance(url, str) else "")
-        self._listener.demand(upstream)
         version = (await ask(upstream)).version
         self._listener.upstream = upstream
         self._header = replace(self._header, upstream=upstream.url, daemon_version=version)

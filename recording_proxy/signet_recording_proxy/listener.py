@@ -1,10 +1,11 @@
-"""The port that clients connect to: listens, stops when a fault says so, and hands every client to an engine."""
+"""The port that clients connect to: listens, stops when a fault says so, and hands every client on."""
 
 from __future__ import annotations
 
 import asyncio
 import socket
 import sys
+from collections.abc import Callable
 from typing import Any, Protocol
 from urllib.parse import urlsplit
 
@@ -23,7 +24,7 @@ _TURNS_TO_CLOSE = 10
 
 
 class Connection(Protocol):
-    """One client, as an engine carries it."""
+    """One client."""
 
     def cut_off(self, fault: Fault) -> None:
         """Reset the client because `fault` takes the whole daemon away."""
@@ -32,14 +33,8 @@ class Connection(Protocol):
         """Send the client a reset in place of whatever it waits for."""
 
 
-class Engine(Protocol):
-    """What carries bytes: made once, asked for a protocol for each client."""
-
-    def client(self, number: int) -> asyncio.Protocol:
-        """What serves the client with this number, counted from 1. It says `arrived` and `gone` to the listener."""
-
-    def demand(self, upstream: Upstream) -> None:
-        """Raise UsageError when this engine cannot speak with such a daemon."""
+Serve = Callable[[int], asyncio.Protocol]
+"""Makes what serves the client with this number, counted from 1. That says `arrived` and `gone` to the listener."""
 
 
 class Listener:
@@ -60,7 +55,7 @@ class Listener:
         self._refused_origins: set[str] = set()
         self._connections: set[Connection] = set()
         self._count = 0
-        self._engine: Engine | None = None
+        self._serve: Serve | None = None
 
     @property
     def url(self) -> str:
@@ -68,10 +63,9 @@ class Listener:
         host = self._address[0]
         return f"http://[{host}]:{self.port}" if ":" in host else f"http://{host}:{self.port}"
 
-    async def serve(self, engine: Engine) -> None:
-        """Listen, and give every client to `engine`; raise UsageError when it cannot speak with the daemon."""
-        engine.demand(self.upstream)
-        self._engine = engine
+    async def serve(self, serve: Serve) -> None:
+        """Listen, and have every client served."""
+        self._serve = serve
         await self.accept()
 
     async def accept(self) -> None:
@@ -82,14 +76,9 @@ class Listener:
             self._server = await loop.create_server(self._client, sock=reserved, backlog=512)
 
     def _client(self) -> asyncio.Protocol:
-        assert self._engine is not None, "clients come only after serve"  # noqa: S101
+        assert self._serve is not None, "clients come only after serve"  # noqa: S101
         self._count += 1
-        return self._engine.client(self._count)
-
-    def demand(self, upstream: Upstream) -> None:
-        """Raise UsageError when the engine cannot speak with such a daemon."""
-        if self._engine is not None:
-            self._engine.demand(upstream)
+        return self._serve(self._count)
 
     def arrived(self, connection: Connection) -> None:
         """A client is there."""
@@ -104,8 +93,11 @@ class Listener:
 
         A name that is not ours goes on as it is: a page that rebinds its name must meet the daemon's own refusal.
         """
-        ours = host and (self._rewrite_any_host or host.lower() in self._own_names)
-        return self.upstream.authority if ours else host
+        return self.upstream.authority if host and self.is_ours(host) else host
+
+    def is_ours(self, host: str) -> bool:
+        """Whether host and port name this recorder."""
+        return self._rewrite_any_host or host.lower() in self._own_names
 
     def origin_for(self, origin: str) -> str:
         """The Origin header that the daemon is sent for the client's: what was meant for us is meant for the daemon."""

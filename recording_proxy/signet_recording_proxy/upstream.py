@@ -1,8 +1,13 @@
-"""Where the daemon listens."""
+"""The daemon: where it listens, whether it is there, and which version it is."""
 
 from __future__ import annotations
 
+import asyncio
+import http.client
+import json
 import re
+import ssl
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from signet_conformance.errors import UsageError, printable
@@ -41,6 +46,8 @@ class Upstream:
         name = f"[{host}]" if is_v6 else host
         self.authority = name if given is None else f"{name}:{given}"
         self.url = f"{self.scheme}://{self.authority}"
+        self.tls = ssl.create_default_context() if self.scheme == "https" else None
+        """None for plain HTTP. A certificate is verified by the authorities in SSL_CERT_FILE, where that is set."""
 
 
 def _no_origin(url: str) -> UsageError:
@@ -49,3 +56,47 @@ def _no_origin(url: str) -> UsageError:
         where="--upstream",
         remedy="give scheme, host and port of the daemon, without a path",
     )
+
+
+TIMEOUT_S = 3.0
+
+
+class Health(NamedTuple):
+    """What GET /health told: whether anybody answered, the version if it was said, and what no daemon says.
+
+    `odd` is empty for a daemon's.
+    """
+
+    answered: bool
+    version: str | None
+    odd: str = ""
+
+
+async def ask(upstream: Upstream) -> Health:
+    """As `health`, while the event loop goes on."""
+    return await asyncio.to_thread(health, upstream)
+
+
+def health(upstream: Upstream) -> Health:
+    """Ask the daemon for its health, past the recording; takes three seconds at most."""
+    connection: http.client.HTTPConnection
+    if upstream.tls is not None:
+        connection = http.client.HTTPSConnection(upstream.host, upstream.port, timeout=TIMEOUT_S, context=upstream.tls)
+    else:
+        connection = http.client.HTTPConnection(upstream.host, upstream.port, timeout=TIMEOUT_S)
+    try:
+        connection.request("GET", "/health", headers={"Accept": "application/json"})
+        response = connection.getresponse()
+        answer = response.read(1 << 20)
+    except (OSError, http.client.HTTPException):
+        return Health(False, None)
+    finally:
+        connection.close()
+    try:
+        body = json.loads(answer)
+    except (ValueError, RecursionError):
+        body = None
+    version = body.get("version") if isinstance(body, dict) else None
+    # A daemon that is starting or ill may answer 503, and says so as JSON.
+    odd = "" if isinstance(body, dict) else f"with status {response.status} and no JSON object"
+    return Health(True, version if isinstance(version, str) else None, odd)

@@ -15,7 +15,6 @@ from signet_conformance.trace import Header
 from signet_conformance.trace.reading import MAX_LINE_BYTES
 from signet_recording_proxy import recorder as recording
 from signet_recording_proxy.body import MAX_ENCODED, KeptBody, describe
-from signet_recording_proxy.engines import ENGINES
 from signet_recording_proxy.redaction.redactor import Redactor
 from signet_recording_proxy.trace_file import TraceFile
 from tests.support.recorder import RecorderProcess, Upstream, read_until_closed
@@ -35,11 +34,11 @@ def upstream() -> Iterator[Upstream]:
     daemon.close()
 
 
-@pytest.fixture(params=ENGINES)
-def recorder(request: pytest.FixtureRequest, upstream: Upstream, tmp_path: Path) -> Iterator[RecorderProcess]:
+@pytest.fixture
+def recorder(upstream: Upstream, tmp_path: Path) -> Iterator[RecorderProcess]:
     """A recorder in front of it, with the bounds that it has by itself."""
     out = tmp_path / "trace.jsonl"
-    process = RecorderProcess("--upstream", upstream.url, "--control", out=out, engine=request.param)
+    process = RecorderProcess("--upstream", upstream.url, "--control", out=out)
     yield process
     process.close()
 
@@ -109,13 +108,12 @@ def peak_mib(process: int) -> int:
     return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) // 1024
 
 
-@pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("framing", ["length", "chunked", "length, and a fault answers"])
-def test_a_large_request_is_not_held(upstream: Upstream, tmp_path: Path, engine: str, framing: str) -> None:
+def test_a_large_request_is_not_held(upstream: Upstream, tmp_path: Path, framing: str) -> None:
     """48 MiB pass through a recorder that keeps 1 MiB; its memory grows by less, however many pass."""
     size, piece = 48 * MIB, b"x" * MIB
     options = ("--upstream", upstream.url, "--control", "--body-limit", str(MIB))
-    with closing(RecorderProcess(*options, out=tmp_path / "trace.jsonl", engine=engine)) as recorder:
+    with closing(RecorderProcess(*options, out=tmp_path / "trace.jsonl")) as recorder:
         recorder.request("GET", "/before")
         before = peak_mib(recorder.process.pid)
         if "fault" in framing:

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from signet_recording_proxy.engines import ENGINES
 from tests.support.recorder import CANARY, PATIENCE_S, RecorderProcess, Upstream
 
 
@@ -19,24 +18,14 @@ def upstream() -> Iterator[Upstream]:
     server.close()
 
 
-@pytest.fixture(scope="session", params=ENGINES)
-def engine(request: pytest.FixtureRequest) -> str:
-    """Each engine: what these tests say holds whichever carries the bytes."""
-    name: str = request.param
-    return name
-
-
 @pytest.fixture(scope="session")
-def shared_recorder(
-    engine: str, upstream: Upstream, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[RecorderProcess]:
+def shared_recorder(upstream: Upstream, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RecorderProcess]:
     """The recorder that most tests share; its canary is in SIGNET_TEST_CANARY."""
     recorder = RecorderProcess(
         *("--upstream", upstream.url, "--control", "--target", "shared", "--body-limit", "20000"),
         *("--canary-env", "SIGNET_TEST_CANARY", "--agent", "atlas-agent", "--bound", "start=15"),
         out=tmp_path_factory.mktemp("recorder") / "first.jsonl",
         environment={"SIGNET_TEST_CANARY": CANARY},
-        engine=engine,
     )
     yield recorder
     recorder.close()

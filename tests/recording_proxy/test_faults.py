@@ -40,7 +40,7 @@ def test_every_kind_does_something(recorder: RecorderProcess, kind: str) -> None
         seen_head, _, seen_body = read_until_closed(client).partition(b"\r\n\r\n")
         seen = seen_head.partition(b"\r\n")[0], seen_body
     plain = head.partition(b"\r\n")[0], body
-    assert seen != plain, f"say what {kind} does: in _ANSWERS of {faults.__file__}, or in each engine"
+    assert seen != plain, f"say what {kind} does: in _ANSWERS of {faults.__file__}, or in the engine"
 
 
 def test_reset(recorder: RecorderProcess, upstream: Upstream) -> None:

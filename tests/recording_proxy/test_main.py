@@ -68,11 +68,11 @@ def test_the_header_holds_what_was_declared(upstream: Upstream, tmp_path: Path) 
 
 
 @pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_ends_it_cleanly(engine: str, upstream: Upstream, tmp_path: Path, ending: signal.Signals) -> None:
+def test_a_signal_ends_it_cleanly(upstream: Upstream, tmp_path: Path, ending: signal.Signals) -> None:
     """SIGTERM and SIGINT: exit status 0, nothing on stderr, an exchange in flight written as cut off."""
     asked: list[Call] = []
     upstream.handlers["/slow"] = lambda call: (asked.append(call), call.wait_until_left())[1]
-    recorder = RecorderProcess("--upstream", upstream.url, out=tmp_path / "t.jsonl", engine=engine)
+    recorder = RecorderProcess("--upstream", upstream.url, out=tmp_path / "t.jsonl")
     with recorder.connect() as client:
         client.sendall(b"GET /slow HTTP/1.1\r\nhost: x\r\n\r\n")
         while not asked:
@@ -101,7 +101,7 @@ def test_control_ends_it(upstream: Upstream, tmp_path: Path, how: str) -> None:
 
 
 @pytest.mark.parametrize("form", ["length", "chunks", "close", "nothing"])
-def test_what_was_answered_is_on_disk(engine: str, upstream: Upstream, tmp_path: Path, form: str) -> None:
+def test_what_was_answered_is_on_disk(upstream: Upstream, tmp_path: Path, form: str) -> None:
     """Killed as soon as a client has its whole answer, the trace holds it, however its end was told."""
     answers = {
         "length": b"content-length: 2\r\n\r\n{}",
@@ -115,7 +115,7 @@ def test_what_was_answered_is_on_disk(engine: str, upstream: Upstream, tmp_path:
         call.connection.shutdown(socket.SHUT_WR)
 
     upstream.handlers["/x"] = answer
-    recorder = RecorderProcess("--upstream", upstream.url, out=tmp_path / "t.jsonl", engine=engine)
+    recorder = RecorderProcess("--upstream", upstream.url, out=tmp_path / "t.jsonl")
     connection = http.client.HTTPConnection("127.0.0.1", recorder.port, timeout=PATIENCE_S)
     connection.request("GET", "/x")
     connection.getresponse().read()
@@ -128,9 +128,9 @@ def test_what_was_answered_is_on_disk(engine: str, upstream: Upstream, tmp_path:
     upstream.handlers.clear()
 
 
-def test_a_kill_at_any_moment_leaves_whole_lines(engine: str, upstream: Upstream, tmp_path: Path) -> None:
+def test_a_kill_at_any_moment_leaves_whole_lines(upstream: Upstream, tmp_path: Path) -> None:
     """Killed under load, the trace holds at least all that was answered, and no torn line."""
-    recorder = RecorderProcess("--upstream", upstream.url, out=tmp_path / "t.jsonl", engine=engine)
+    recorder = RecorderProcess("--upstream", upstream.url, out=tmp_path / "t.jsonl")
     answered = 0
     connection = http.client.HTTPConnection("127.0.0.1", recorder.port, timeout=PATIENCE_S)
     for number in range(60):
@@ -223,11 +223,9 @@ def test_a_daemon_that_is_down_is_a_warning(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="needs prlimit, to stop a file of another process growing")
-def test_a_trace_that_cannot_grow_ends_it_with_4(engine: str, upstream: Upstream, tmp_path: Path) -> None:
+def test_a_trace_that_cannot_grow_ends_it_with_4(upstream: Upstream, tmp_path: Path) -> None:
     """When the trace cannot be written any more, it says so and ends with 4; what was written stays readable."""
-    recorder = RecorderProcess(
-        "--upstream", upstream.url, out=tmp_path / "t.jsonl", environment=NOTHING_COMPILED, engine=engine
-    )
+    recorder = RecorderProcess("--upstream", upstream.url, out=tmp_path / "t.jsonl", environment=NOTHING_COMPILED)
     recorder.request("GET", "/a")
     size = (tmp_path / "t.jsonl").stat().st_size
     resource.prlimit(recorder.process.pid, resource.RLIMIT_FSIZE, (size, size))

@@ -119,13 +119,10 @@ def _answer_by_default(call: Call) -> None:
 class RecorderProcess:
     """`python -m signet_recording_proxy`, its control channel, and the trace it writes at the moment."""
 
-    def __init__(
-        self, *arguments: str, out: Path, environment: dict[str, str] | None = None, engine: str | None = None
-    ) -> None:
+    def __init__(self, *arguments: str, out: Path, environment: dict[str, str] | None = None) -> None:
         self.out = out
-        chosen = () if engine is None else ("--engine", engine)
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "signet_recording_proxy", "--out", str(out), *chosen, *arguments],
+            [sys.executable, "-m", "signet_recording_proxy", "--out", str(out), *arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

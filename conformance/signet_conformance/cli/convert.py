@@ -107,12 +107,10 @@ def _from_trace(trace: Trace, target_format: str, target: str) -> None:
 
 def _flows(path: str) -> ModuleType:
     if find_spec("mitmproxy") is None:
-        from signet_recording_proxy.engines import MITMPROXY_REMEDY
-
         raise UsageError(
             "mitmproxy's flow files need mitmproxy, which is not installed",
             where=printable(path, 400),
-            remedy=MITMPROXY_REMEDY,
+            remedy='pip install "signet-conformance[mitmproxy]"',
         )
     from signet_recording_proxy.captures import flows
 

@@ -8,6 +8,7 @@ import signal
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,8 @@ Examples:
   signet-conformance record --upstream http://127.0.0.1:3850 --out run.jsonl
   signet-conformance record --upstream http://127.0.0.1:3850 --out run.jsonl \\
       --agent atlas --harness openclaw --bound start=15
+  mitmdump -s "$(signet-conformance record --addon)" --set signet_out=run.jsonl \\
+      --mode reverse:http://127.0.0.1:3850
 
 \b
 COMMAND is run with SIGNET_DAEMON_URL set to the recorder (and SIGNET_PATH, where
@@ -55,6 +58,16 @@ SIGNET_TOKEN or SIGNET_API_KEY holds one.
 Without COMMAND the connector is pointed at the recorder by hand, and Ctrl-C ends
 the recording. Secrets are redacted before anything is written.
 """
+
+
+def _print_addon(context: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
+    if wanted:
+        # Not imported: it runs in mitmproxy, and the recorder is a process of its own.
+        spec = find_spec("signet_recording_proxy")
+        assert spec is not None  # noqa: S101 - it comes with the kit
+        assert spec.origin is not None  # noqa: S101 - a package with a file
+        click.echo(Path(spec.origin).with_name("addon.py"))
+        context.exit()
 
 
 @click.command(
@@ -83,12 +96,6 @@ the recording. Secrets are redacted before anything is written.
     metavar="NAME",
     help="Redact the value of this environment variable wherever it occurs; repeatable.",
 )
-@click.option(
-    "--engine",
-    type=click.Choice(["auto", "lean", "mitmproxy"]),
-    help="What carries the bytes: lean (plain HTTP/1.1), or mitmproxy (an extra), which speaks TLS to the daemon too"
-    " (default: auto, lean unless the daemon needs TLS).",
-)
 @click.option("--body-limit", type=click.IntRange(0), metavar="BYTES", help="Cut larger bodies (default: 8 MiB).")
 @click.option(
     "--target",
@@ -98,6 +105,14 @@ the recording. Secrets are redacted before anything is written.
 @click.option("--connector-release", metavar="RELEASE", help="Release of the connector, for the header.")
 @click.option("--host-program", metavar="NAME", help="The program that the connector runs in, for the header.")
 @click.option("--host-release", metavar="RELEASE", help="Release of that program, for the header.")
+@click.option(
+    "--addon",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_print_addon,
+    help="Print where the addon for mitmproxy is, which writes the same recordings, and do nothing else.",
+)
 @click.option("--watch", is_flag=True, help="Show what is recorded as a page in a browser, while it grows.")
 @declared_options
 def command(
@@ -112,7 +127,6 @@ def command(
     allow_non_loopback: bool,
     upstream_may_be_down: bool,
     canaries: tuple[str, ...],
-    engine: str | None,
     body_limit: int | None,
     target: str | None,
     connector_release: str | None,
@@ -127,7 +141,6 @@ def command(
     options += ["--allow-non-loopback"] * allow_non_loopback
     options += [] if upstream_may_be_down else ["--require-upstream"]
     options += [f"--canary-env={name}" for name in canaries]
-    options += [] if engine is None else [f"--engine={engine}"]
     options += [] if body_limit is None else [f"--body-limit={body_limit}"]
     options += [] if target is None else [f"--target={target}"]
     options += [] if connector_release is None else [f"--connector-release={connector_release}"]

@@ -11,6 +11,7 @@ from mitmproxy import connection, exceptions, flow, http
 from mitmproxy.io import FlowReader, FlowWriter
 
 from signet_conformance.errors import UsageError, printable
+from signet_conformance.trace.model import NOT_CARRIED
 from signet_recording_proxy.captures.common import Captured, Headers, Said, as_sent, instant
 
 _LOOPBACK = ("127.0.0.1", 0)
@@ -55,7 +56,7 @@ def _captured(captured: http.HTTPFlow) -> Captured:
         None if response is None else _said(response),
         begun,
         ended,
-        None if response is not None else _error(captured.error),
+        None if response is not None else error_kind(captured.error),
     )
 
 
@@ -64,13 +65,19 @@ def _said(message: http.Message) -> Said:
     return Said(headers, message.raw_content or b"", message.headers.get("content-encoding"))
 
 
-def _error(error: flow.Error | None) -> str:
+def error_kind(error: flow.Error | None) -> str:
+    """The kind of a trace for the words in which mitmproxy says why an exchange failed."""
     text = "" if error is None else error.msg.lower()
-    if "refused" in text or "connect" in text:
-        return "upstream_refused"
-    if "timeout" in text or "timed out" in text:
-        return "upstream_timeout"
-    return "client_closed" if "client" in text else "upstream_reset"
+    return next((kind for kind, words in _KINDS if any(word in text for word in words)), "upstream_reset")
+
+
+_KINDS = (
+    ("client_closed", ("client",)),
+    (NOT_CARRIED, ("not carried",)),
+    ("upstream_timeout", ("timeout", "timed out")),
+    ("upstream_refused", ("refused", "connect call failed", "could not connect", "certificate", "tls")),
+)
+"""What mitmproxy's words, or those of `write`, hold of each kind."""
 
 
 def write(captured: Iterable[Captured]) -> bytes:

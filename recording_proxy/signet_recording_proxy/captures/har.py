@@ -13,10 +13,11 @@ from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 from signet_conformance.errors import UsageError, printable
+from signet_conformance.trace.model import NOT_CARRIED
 from signet_recording_proxy.captures.common import Captured, Headers, Said, instant
 
 MAX_BYTES = 512 * 1024 * 1024
-ERRORS = frozenset({"upstream_refused", "upstream_reset", "upstream_timeout", "client_closed", "fault"})
+ERRORS = frozenset({"upstream_refused", "upstream_reset", "upstream_timeout", "client_closed", NOT_CARRIED, "fault"})
 _REMEDY = "export it again, as HAR 1.2 with content"
 
 

@@ -13,13 +13,14 @@ import binascii
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 from urllib.parse import quote, unquote
 
 import msgspec
 from msgspec.structs import replace
 
+from signet_conformance.errors import UsageError, printable
 from signet_conformance.trace import RELEASES, Header, encode
 from signet_recording_proxy.body import undecoded
 from signet_recording_proxy.content_coding import all_installed
@@ -47,6 +48,7 @@ _LEARNED_SHORTEST = 8
 _LEARNED_ANYHOW = 16
 
 
+MIN_CANARY = 8
 _MOST_PLAIN, _LONGEST_PLAIN = 4096, 256
 
 
@@ -57,10 +59,21 @@ class Ready(NamedTuple):
     known: int
 
 
+def canaries_in(environment: Mapping[str, str], names: Sequence[str]) -> dict[str, str]:
+    """The values of these variables; raise UsageError for one that is unset or shorter than MIN_CANARY."""
+    values = {name: environment.get(name, "") for name in names}
+    for name, value in values.items():
+        if len(value) < MIN_CANARY:
+            raise UsageError(
+                f"{printable(name, 60)} is unset or shorter than {MIN_CANARY} characters",
+                where="--canary-env",
+                remedy="set it to a value that cannot occur by chance",
+            )
+    return values
+
+
 class Redactor:
     """Gives out the tokens of one recorder process."""
-
-    MIN_CANARY = 8
 
     def __init__(self, canaries: Mapping[str, str]) -> None:
         """`canaries` maps names to the secret values that are watched for, each of 8 characters or more."""

@@ -14,12 +14,11 @@ from typing import Any, cast
 
 from signet_conformance.errors import KitError
 from signet_conformance.trace.model import NOT_CARRIED
-from signet_recording_proxy.client import Client
-from signet_recording_proxy.engines.lean.daemon_connection import DaemonConnection
-from signet_recording_proxy.engines.lean.messages import RequestReader
-from signet_recording_proxy.engines.lean.room import Room
-from signet_recording_proxy.engines.lean.turn import Turn
-from signet_recording_proxy.engines.lean.valve import Valve, Why
+from signet_recording_proxy.engine.answer_way import Presence
+from signet_recording_proxy.engine.daemon_connection import DaemonConnection, Valve, Why
+from signet_recording_proxy.engine.messages import RequestReader
+from signet_recording_proxy.engine.room import Room
+from signet_recording_proxy.engine.turn import Turn
 from signet_recording_proxy.faults import Fault
 from signet_recording_proxy.listener import Listener
 from signet_recording_proxy.upstream import Upstream
@@ -40,8 +39,8 @@ class ClientConnection(asyncio.Protocol):
         self.room = room
         self.recorder = listener.recorder
         self.number = number
-        self.presence = Client(listener.recorder)
-        self._requests = RequestReader()
+        self.presence = Presence(listener.recorder)
+        self._requests = RequestReader(listener.is_ours)
         self._turn: Turn | None = None
         self._advancing = False
         self._crowded_out = False
@@ -136,7 +135,7 @@ class ClientConnection(asyncio.Protocol):
 
     def crashed(self, bug: Exception) -> None:
         """A bug: say so, without what was carried, and give this connection up."""
-        self.listener.report(KitError(f"an exchange could not be carried: {type(bug).__name__} in the lean engine"))
+        self.listener.report(KitError(f"an exchange could not be carried: {type(bug).__name__}"))
         if self._turn is not None:
             self._turn.give_up(NOT_CARRIED, "the recorder failed")
         self.reset()

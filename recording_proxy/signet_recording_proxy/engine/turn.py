@@ -8,18 +8,17 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import ssl
 from collections import deque
 from collections.abc import Coroutine
 from typing import Any, Protocol
 
 from signet_conformance.trace.model import NOT_CARRIED
-from signet_recording_proxy.client import Client
-from signet_recording_proxy.engines.lean import wire
-from signet_recording_proxy.engines.lean.answer_way import AnswerWay
-from signet_recording_proxy.engines.lean.daemon_connection import DaemonConnection
-from signet_recording_proxy.engines.lean.messages import Complaint, Incoming
-from signet_recording_proxy.engines.lean.room import Room
-from signet_recording_proxy.engines.lean.valve import Valve, Why
+from signet_recording_proxy.engine import wire
+from signet_recording_proxy.engine.answer_way import AnswerWay, Presence
+from signet_recording_proxy.engine.daemon_connection import DaemonConnection, Valve, Why
+from signet_recording_proxy.engine.messages import Complaint, Incoming
+from signet_recording_proxy.engine.room import Room
 from signet_recording_proxy.faults import Answer, Fault
 from signet_recording_proxy.listener import PAGE_REFUSED, Listener
 from signet_recording_proxy.recorder import Ongoing
@@ -36,7 +35,7 @@ class ClientSide(Protocol):
 
     listener: Listener
     number: int
-    presence: Client
+    presence: Presence
     room: Room
     valve: Valve
 
@@ -161,7 +160,7 @@ class Turn:
             return
         try:
             _, daemon = await loop.create_connection(
-                lambda: DaemonConnection(upstream, room), upstream.host, upstream.port
+                lambda: DaemonConnection(upstream, room), upstream.host, upstream.port, ssl=upstream.tls
             )
         except OSError as failure:
             room.give_back()
@@ -170,7 +169,8 @@ class Turn:
             if failure.errno in (errno.EMFILE, errno.ENFILE):
                 self._refuse(room.complaint())
             else:
-                self.give_up("upstream_timeout" if failure.errno == errno.ETIMEDOUT else "upstream_refused")
+                note = f"TLS: {failure}" if isinstance(failure, ssl.SSLError) else ""
+                self.give_up("upstream_timeout" if failure.errno == errno.ETIMEDOUT else "upstream_refused", note)
                 self.client.reset()
             return
         if self.over:
@@ -314,7 +314,7 @@ class Turn:
         (self.client.valve.shut if full else self.client.valve.open)(Why.OTHER_SIDE)
 
     @property
-    def presence(self) -> Client:
+    def presence(self) -> Presence:
         """Whether the client is there."""
         return self.client.presence
 

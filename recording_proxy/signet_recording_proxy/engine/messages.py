@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import httptools
 
-from signet_recording_proxy.engines.lean import wire
-from signet_recording_proxy.engines.lean.wire import Fields
+from signet_recording_proxy.engine import wire
+from signet_recording_proxy.engine.wire import Fields
 from signet_recording_proxy.recorder import Headers
 
 MAX_HEAD = 256 * 1024
@@ -214,7 +214,11 @@ _TLS_HANDSHAKE = b"\x16\x03"
 """What a client says first that was told https:// (RFC 8446, 5.1)."""
 _OFFERED = "h2c"
 """What clients such as Java's offer with each request; a server that does not speak it answers as if they had not."""
-_BY_MITMPROXY = "which --engine mitmproxy carries"
+_PREFACE = "PRI"
+"""The method with which a client of HTTP/2 begins (RFC 9113, 3.4)."""
+_ABSOLUTE = re.compile(rb"http://([^/?#]+)(?=[/?])", re.IGNORECASE)
+"""The beginning of a target that names its server too (RFC 9112, 3.2.2)."""
+_ADDON = "which the addon for mitmproxy records (signet-conformance record --addon)"
 _TELLING = frozenset({"connection", "content-length", "host", "transfer-encoding"})
 
 
@@ -255,12 +259,16 @@ def _end_of(messages: Sequence[Incoming], data: bytes, seen: _Seen | None) -> in
 
 
 class RequestReader(_Reader):
-    """Reads the requests of one client. They are complete in the order in which they came."""
+    """Reads the requests of one client. They are complete in the order in which they came.
+
+    `is_ours` says whether host and port name the recorder: a target may begin with them.
+    """
 
     _parser: httptools.HttpRequestParser
 
-    def __init__(self) -> None:
+    def __init__(self, is_ours: Callable[[str], bool] = lambda _: False) -> None:
         super().__init__()
+        self._is_ours = is_ours
         self._parser = httptools.HttpRequestParser(self)
         self._goes_on = False
         self._again = b""
@@ -280,6 +288,8 @@ class RequestReader(_Reader):
         # Told as far as it was understood: llhttp keeps a target to itself that it does not like.
         if last.target:
             last.method = self._parser.get_method().decode()
+            if last.method == _PREFACE:
+                last.method, last.complaint = "", Complaint(f"HTTP/2 is spoken unasked, {_ADDON}")
         elif last is not before:
             self._name_what_broke(last, before, data, seen)
 
@@ -318,13 +328,15 @@ class RequestReader(_Reader):
         last.method = self._parser.get_method().decode()
         self._framing(last)
         if last.method == "CONNECT":
-            raise ComplaintError(Complaint(f"a tunnel, {_BY_MITMPROXY}", NOT_CARRIED))
+            raise ComplaintError(Complaint(f"a tunnel, {_ADDON}", NOT_CARRIED))
         if self._parser.should_upgrade():
             wanted = [word.strip() for name, value in last.headers if name == "upgrade" for word in value.split(",")]
             if {word.lower() for word in wanted} != {_OFFERED}:
-                raise ComplaintError(Complaint(f"an upgrade to {', '.join(wanted)}, {_BY_MITMPROXY}", NOT_CARRIED))
+                raise ComplaintError(Complaint(f"an upgrade to {', '.join(wanted)}, {_ADDON}", NOT_CARRIED))
+        if (absolute := _ABSOLUTE.match(last.target)) and self._is_ours(absolute[1].decode("utf-8", "surrogateescape")):
+            last.target = last.target[absolute.end() :]
         if not last.target.startswith(b"/") and (last.target, last.method) != (b"*", "OPTIONS"):
-            raise ComplaintError(Complaint("a target that is not a path"))
+            raise ComplaintError(Complaint("a target on another server" if absolute else "a target that is not a path"))
         if last.hosts > 1:
             raise ComplaintError(Complaint("more than one Host"))
 
@@ -371,7 +383,7 @@ class AnswerReader(_Reader):
             # llhttp takes it; here everything below 200 says that the answer is still to come.
             raise ComplaintError(Complaint("a status below 100"))
         if last.status == 101:
-            raise ComplaintError(Complaint("another protocol, which --engine mitmproxy carries"))
+            raise ComplaintError(Complaint(f"another protocol, {_ADDON}"))
         if last.status < 200:
             return
         bare = self.head_only or last.status in (204, 304)

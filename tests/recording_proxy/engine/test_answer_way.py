@@ -1,15 +1,12 @@
-"""How the lean engine passes an answer on."""
+"""How an answer is passed on."""
 
 from __future__ import annotations
 
 import time
 
-import pytest
-
 from tests.support.recorder import Call, RecorderProcess, Upstream
 
 
-@pytest.mark.parametrize("engine", ["lean"], scope="session")
 def test_a_client_that_needs_the_head_alone_has_heard_a_small_answer(
     recorder: RecorderProcess, upstream: Upstream
 ) -> None:

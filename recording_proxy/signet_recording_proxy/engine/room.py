@@ -7,7 +7,7 @@ import resource
 import sys
 from typing import Final, Protocol
 
-from signet_recording_proxy.engines.lean.messages import UNAVAILABLE, Complaint
+from signet_recording_proxy.engine.messages import UNAVAILABLE, Complaint
 
 KEPT_FREE: Final = 64
 """Descriptors for what is no connection, and for the sockets of clients that are told that there is no room."""

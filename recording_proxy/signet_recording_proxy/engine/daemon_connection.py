@@ -1,15 +1,49 @@
-"""A connection to the daemon. It serves one exchange after the other, of one client."""
+"""A connection to the daemon, which serves the exchanges of one client in turn; the back pressure of both sides."""
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
+from enum import Enum
 from typing import Protocol, cast
 
-from signet_recording_proxy.engines.lean.messages import AnswerReader, Incoming
-from signet_recording_proxy.engines.lean.room import Room
-from signet_recording_proxy.engines.lean.valve import Valve
+from signet_recording_proxy.engine.messages import AnswerReader, Incoming
+from signet_recording_proxy.engine.room import Room
 from signet_recording_proxy.upstream import Upstream
+
+
+class Why(Enum):
+    """What a side waits for."""
+
+    OTHER_SIDE = 1
+    """The other side has not taken what was written to it."""
+    EARLIER_REQUEST = 2
+    """The request before is not answered."""
+    NO_DAEMON = 3
+    """The daemon is not connected yet."""
+    KEPT_BACK = 4
+    """A fault keeps the answer back."""
+
+
+class Valve:
+    """Reading from a transport: on, unless there is a reason to wait."""
+
+    def __init__(self, transport: asyncio.Transport) -> None:
+        self._transport = transport
+        self._reasons: set[Why] = set()
+
+    def shut(self, why: Why) -> None:
+        """Wait with reading, until `open` is said for the same reason."""
+        if not self._reasons and not self._transport.is_closing():
+            self._transport.pause_reading()
+        self._reasons.add(why)
+
+    def open(self, *reasons: Why) -> None:
+        """These reasons hold no longer."""
+        if self._reasons:
+            self._reasons.difference_update(reasons)
+            if not self._reasons and not self._transport.is_closing():
+                self._transport.resume_reading()
 
 
 class Asker(Protocol):

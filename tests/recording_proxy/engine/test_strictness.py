@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from signet_conformance.trace.marks import NoRequestMark, marks_of
-from signet_recording_proxy.engines.lean.messages import MAX_HEAD, AnswerReader, Complaint, RequestReader
+from signet_recording_proxy.engine.messages import MAX_HEAD, AnswerReader, Complaint, RequestReader
 from tests.support.recorder import RecorderProcess, Upstream, is_reset, read_until_closed
 
 POST = b"POST /x HTTP/1.1\r\nhost: x\r\n"
@@ -122,8 +122,8 @@ def test_a_status_is_a_number_of_three_digits_from_100_on(status: str) -> None:
 
 @pytest.fixture
 def recorder(upstream: Upstream, tmp_path: Path) -> Iterator[RecorderProcess]:
-    """A recorder with this engine."""
-    process = RecorderProcess("--upstream", upstream.url, "--control", out=tmp_path / "t.jsonl", engine="lean")
+    """A recorder."""
+    process = RecorderProcess("--upstream", upstream.url, "--control", out=tmp_path / "t.jsonl")
     upstream.calls.clear()
     yield process
     process.close()
@@ -165,6 +165,20 @@ def test_what_is_not_http_is_no_exchange(
     (mark,) = marks_of(trace, NoRequestMark)
     assert mark.words == f"211 bytes that came are not a request: {why}"
     assert upstream.calls == []
+
+
+@pytest.mark.parametrize("step", [1, 7, 1000])
+def test_http_2_is_named(recorder: RecorderProcess, upstream: Upstream, step: int) -> None:
+    """What a client of it says first is no exchange."""
+    preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0" * 30
+    with recorder.connect() as client:
+        for at in range(0, len(preface), step):
+            client.sendall(preface[at : at + step])
+        assert read_until_closed(client).startswith(b"HTTP/1.1 400")
+    trace = recorder.trace()
+    assert (trace.exchanges, upstream.calls) == ((), [])
+    (mark,) = marks_of(trace, NoRequestMark)
+    assert str(mark.words).startswith("HTTP/2 is spoken unasked, which the addon for mitmproxy records")
 
 
 DELETE = b"DELETE /one HTTP/1.1\r\nhost: x\r\n\r\n"
@@ -250,15 +264,42 @@ def test_a_body_without_a_length_is_no_second_exchange(recorder: RecorderProcess
 def test_an_upgrade_is_refused_by_name(
     recorder: RecorderProcess, upstream: Upstream, fields: bytes, named: bytes
 ) -> None:
-    """501 with the protocol that was asked for and the engine that carries it."""
+    """501 with the protocol that was asked for and what records it."""
     with recorder.connect() as client:
         client.sendall(b"GET /up HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\n" + fields + b"\r\n")
         heard = read_until_closed(client)
     assert heard.startswith(b"HTTP/1.1 501")
-    assert b"an upgrade to " + named + b", which --engine mitmproxy carries" in heard
+    assert b"an upgrade to " + named + b", which the addon for mitmproxy records" in heard
     (exchange,) = recorder.trace().exchanges
     assert (exchange.response, exchange.error) == (None, "not_carried")
     assert upstream.calls == []
+
+
+@pytest.mark.parametrize("pieces", [1, 7, 1000], ids="in pieces of {}".format)
+def test_a_target_may_name_the_recorder_too(recorder: RecorderProcess, upstream: Upstream, pieces: int) -> None:
+    """As clients send it that take the address for a proxy's: the daemon is asked for the path."""
+    offer = b"connection: close, upgrade\r\nupgrade: h2c\r\n"
+    head = b"POST HTTP://LocalHost:%d/one?x=1 HTTP/1.1\r\nhost: x\r\ncontent-length: 2\r\n" % recorder.port
+    sent = head + offer + b"\r\n{}"
+    with recorder.connect() as client:
+        for at in range(0, len(sent), pieces):
+            client.sendall(sent[at : at + pieces])
+        assert read_until_closed(client).startswith(b"HTTP/1.1 200 OK")
+    assert [(call.target, call.body) for call in upstream.calls] == [("/one?x=1", b"{}")]
+    (exchange,) = recorder.trace().exchanges
+    assert (exchange.request.path, exchange.request.query, exchange.error) == ("/one", (("x", "1"),), None)
+
+
+@pytest.mark.parametrize(
+    "target", ["http://127.0.0.1:1/x", "http://other/x", "http://localhost:{}@other/x", "other:{}"]
+)
+def test_a_target_on_another_server_is_not_carried(recorder: RecorderProcess, upstream: Upstream, target: str) -> None:
+    """The recorder is no proxy for other servers."""
+    with recorder.connect() as client:
+        client.sendall(f"GET {target.format(recorder.port)} HTTP/1.1\r\nhost: x\r\n\r\n".encode())
+        assert read_until_closed(client).startswith(b"HTTP/1.1 400")
+    assert upstream.calls == []
+    assert {exchange.error for exchange in recorder.trace().exchanges} <= {"not_carried"}
 
 
 @pytest.mark.parametrize("pieces", [1, 7, 1000], ids="in pieces of {}".format)

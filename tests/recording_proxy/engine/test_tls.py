@@ -13,7 +13,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from tests.support.recorder import RecorderProcess, Upstream, is_reset
+from tests.support.recorder import Call, RecorderProcess, Upstream, is_reset
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +62,6 @@ def test_an_https_daemon_that_is_trusted(certificate: Path, tmp_path: Path) -> N
     daemon = TlsUpstream(certificate)
     recorder = RecorderProcess(
         *("--upstream", daemon.url, "--require-upstream", "--control"),
-        engine="mitmproxy",
         out=tmp_path / "t.jsonl",
         environment={"SSL_CERT_FILE": str(certificate)},
     )
@@ -77,7 +76,7 @@ def test_an_https_daemon_that_is_trusted(certificate: Path, tmp_path: Path) -> N
 def test_an_https_daemon_that_is_not_trusted(certificate: Path, tmp_path: Path) -> None:
     """A certificate that nobody vouches for: nothing is sent, the client is cut off, upstream_refused."""
     daemon = TlsUpstream(certificate)
-    recorder = RecorderProcess("--upstream", daemon.url, "--control", out=tmp_path / "t.jsonl", engine="mitmproxy")
+    recorder = RecorderProcess("--upstream", daemon.url, "--control", out=tmp_path / "t.jsonl")
     with recorder.connect() as client:
         client.sendall(b"GET /a HTTP/1.1\r\nhost: x\r\n\r\n")
         assert is_reset(client)
@@ -85,4 +84,26 @@ def test_an_https_daemon_that_is_not_trusted(certificate: Path, tmp_path: Path) 
     recorder.close()
     daemon.close()
     assert exchange.error == "upstream_refused"
+    assert b"certificate verify failed" in exchange.raw
     assert daemon.calls == []
+
+
+def test_an_answer_of_unknown_length_over_tls(certificate: Path, tmp_path: Path) -> None:
+    """It ends with the connection, as many servers end it: without saying goodbye in TLS."""
+    daemon = TlsUpstream(certificate)
+
+    def until_closed(call: Call) -> None:
+        call.send(b"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\n\r\nall of it")
+        call.connection.shutdown(socket.SHUT_RDWR)
+
+    daemon.handlers["/whole"] = until_closed
+    recorder = RecorderProcess(
+        *("--upstream", daemon.url, "--control"),
+        out=tmp_path / "t.jsonl",
+        environment={"SSL_CERT_FILE": str(certificate)},
+    )
+    assert recorder.request("GET", "/whole") == (200, b"all of it")
+    (exchange,) = recorder.trace().exchanges
+    recorder.close()
+    daemon.close()
+    assert exchange.error is None

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from signet_recording_proxy.engines.lean import room
-from signet_recording_proxy.engines.lean.room import KEPT_FREE, Room
+from signet_recording_proxy.engine import room
+from signet_recording_proxy.engine.room import KEPT_FREE, Room
 from tests.support.recorder import PATIENCE_S, RecorderProcess, Upstream
 
 pytestmark = pytest.mark.skipif(
@@ -24,7 +24,7 @@ REFUSED = b"no room for another connection: this process may have"
 @pytest.fixture
 def crowded(upstream: Upstream, tmp_path: Path) -> Iterator[RecorderProcess]:
     """A recorder that may have PLACES connections."""
-    recorder = RecorderProcess("--upstream", upstream.url, "--control", out=tmp_path / "t.jsonl", engine="lean")
+    recorder = RecorderProcess("--upstream", upstream.url, "--control", out=tmp_path / "t.jsonl")
     most = KEPT_FREE + PLACES
     resource.prlimit(recorder.process.pid, resource.RLIMIT_NOFILE, (most, most))
     yield recorder

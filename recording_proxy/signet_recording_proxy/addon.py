@@ -1,0 +1,182 @@
+"""An addon for mitmproxy that writes the kit's recordings: with interception, transparent mode, HTTP/2 and upgrades.
+
+    mitmdump -s "$(signet-conformance record --addon)" --mode reverse:http://127.0.0.1:3850 --set signet_out=run.jsonl
+
+Bodies pass while they come, and nothing is changed. mitmproxy itself answers 502 where the daemon refuses; the
+recording holds no answer then.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+from mitmproxy import ctx
+from mitmproxy.addonmanager import Loader
+from mitmproxy.connection import Client
+from mitmproxy.exceptions import OptionsError
+from mitmproxy.http import HTTPFlow, Message
+from mitmproxy.proxy.mode_specs import ProxyMode, ReverseMode
+
+from signet_conformance import __version__
+from signet_conformance.errors import SignetConformanceError
+from signet_conformance.trace import Declared, Header
+from signet_recording_proxy.body import DEFAULT_LIMIT
+from signet_recording_proxy.captures.common import DEFAULT_ORIGIN
+from signet_recording_proxy.captures.flows import error_kind
+from signet_recording_proxy.recorder import Headers, Ongoing, Recorder, Sent
+from signet_recording_proxy.redaction.redactor import Redactor, canaries_in
+from signet_recording_proxy.trace_file import TraceFile
+from signet_recording_proxy.upstream import Upstream, health
+
+_EXCHANGE = "signet_exchange"
+_OPTIONS: Sequence[tuple[str, Any, Any, str]] = (
+    ("signet_out", str, "signet-trace.jsonl", "The trace to write; it must not exist."),
+    ("signet_upstream", str, "", f"The daemon's origin (default: that of reverse mode, or {DEFAULT_ORIGIN})."),
+    ("signet_target", str, "", "Name of the connector, for the header."),
+    ("signet_harness", str, "", "The harness that the connector names."),
+    ("signet_agents", Sequence[str], [], "Agent ids that the connector acts as."),
+    ("signet_canary_env", Sequence[str], [], "Variables whose values are redacted wherever they occur."),
+)
+
+
+class Recording:
+    """Writes the exchanges with one daemon; other traffic passes unrecorded."""
+
+    def __init__(self) -> None:
+        self._upstream = Upstream(DEFAULT_ORIGIN)
+        self._redactor = Redactor({})
+        self._recorder: Recorder | None = None
+        self._numbers: dict[str, int] = {}
+        self._clients = 0
+        self._failed = False
+
+    # ---- the life of mitmproxy
+
+    def load(self, loader: Loader) -> None:
+        """Declare the options."""
+        for name, kind, default, words in _OPTIONS:
+            loader.add_option(name, kind, default, words)
+
+    def configure(self, updated: set[str]) -> None:
+        """Take the options; raise OptionsError for one that cannot be used, which ends mitmproxy."""
+        if self._recorder is not None or not updated:
+            return
+        if ctx.options.connection_strategy != "lazy":
+            # With the other one no hook is called where the daemon refuses.
+            ctx.options.update(connection_strategy="lazy")
+        try:
+            self._upstream = Upstream(ctx.options.signet_upstream or _reversed_origin(ctx.options.mode))
+            self._redactor = Redactor(canaries_in(os.environ, ctx.options.signet_canary_env))
+        except SignetConformanceError as refusal:
+            raise OptionsError(str(refusal)) from None
+
+    def running(self) -> None:
+        """Begin the recording, so that what keeps it from beginning is known at once."""
+        self._begin()
+
+    def _begin(self) -> Recorder | None:
+        """The recorder, begun where it is not yet: mitmproxy may hear a request before it says that it runs."""
+        if self._recorder is not None or self._failed:
+            return self._recorder
+        options = ctx.options
+        header = Header(
+            target=options.signet_target or None,
+            upstream=self._upstream.url,
+            daemon_version=health(self._upstream).version,
+            declared=Declared(agents=tuple(options.signet_agents), harness=options.signet_harness or None),
+            recorder=os.urandom(8).hex(),
+            kit=__version__,
+        )
+        try:
+            file = TraceFile(options.signet_out, self._redactor.header(header))
+        except SignetConformanceError as failure:
+            self._give_up(failure)
+            return None
+        self._recorder = Recorder(file, self._redactor, DEFAULT_LIMIT)
+        self._recorder.failure.add_done_callback(lambda failed: self._give_up(failed.result()))
+        return self._recorder
+
+    def _give_up(self, failure: SignetConformanceError) -> None:
+        """End mitmproxy: what passes would not be recorded."""
+        self._failed = True
+        logging.getLogger(__name__).error("%s", failure)
+        ctx.master.shutdown()
+
+    def done(self) -> None:
+        """Write what is in flight."""
+        if self._recorder is not None:
+            self._recorder.abandon("mitmproxy ended")
+
+    def client_disconnected(self, client: Client) -> None:
+        """Forget the number of a client."""
+        self._numbers.pop(client.id, None)
+
+    # ---- exchanges
+
+    def requestheaders(self, flow: HTTPFlow) -> None:
+        """A request begins."""
+        request = flow.request
+        named = {(host, request.port) for host in (request.host, request.pretty_host)}
+        if (self._upstream.host, self._upstream.port) not in named:
+            return
+        if (recorder := self._begin()) is None:
+            flow.kill()
+            return
+        exchange = recorder.begin(self._number(flow.client_conn), request.method, request.path, _headers(request))
+        flow.metadata[_EXCHANGE] = exchange
+        request.stream = partial(_pass, exchange.request)
+
+    def responseheaders(self, flow: HTTPFlow) -> None:
+        """An answer begins."""
+        exchange: Ongoing | None = flow.metadata.get(_EXCHANGE)
+        if exchange is not None and flow.response is not None:
+            sent = exchange.answered(flow.response.status_code, _headers(flow.response))
+            flow.response.stream = partial(_pass, sent)
+
+    def response(self, flow: HTTPFlow) -> None:
+        """An exchange is over."""
+        self._finish(flow, None)
+
+    def error(self, flow: HTTPFlow) -> None:
+        """An exchange ends without its answer, or in the middle of it."""
+        self._finish(flow, error_kind(flow.error))
+
+    def _finish(self, flow: HTTPFlow, error: str | None) -> None:
+        exchange: Ongoing | None = flow.metadata.pop(_EXCHANGE, None)
+        if exchange is not None and self._recorder is not None:
+            exchange.incomplete = error == "client_closed" and flow.request.timestamp_end is None
+            self._recorder.finish(exchange, error, note="" if flow.error is None else flow.error.msg)
+
+    def _number(self, client: Client) -> int:
+        if client.id not in self._numbers:
+            self._clients += 1
+            self._numbers[client.id] = self._clients
+        return self._numbers[client.id]
+
+
+def _reversed_origin(modes: Sequence[str]) -> str:
+    """The origin of the daemon that mitmproxy stands in front of; the usual one in other modes."""
+    reverse = next((mode for each in modes if isinstance(mode := ProxyMode.parse(each), ReverseMode)), None)
+    if reverse is None:
+        return DEFAULT_ORIGIN
+    host, port = reverse.address
+    return f"{reverse.scheme}://{f'[{host}]' if ':' in host else host}:{port}"
+
+
+def _pass(sent: Sent, data: bytes) -> bytes:
+    sent.body.feed(data)
+    return data
+
+
+def _headers(message: Message) -> Headers:
+    return [
+        (name.decode("utf-8", "surrogateescape").lower(), value.decode("utf-8", "surrogateescape"))
+        for name, value in message.headers.fields
+    ]
+
+
+addons = [Recording()]
