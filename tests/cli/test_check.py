@@ -107,6 +107,16 @@ def test_a_summary_is_one_line_a_requirement(invoke: Invoke, tmp_path: Path, opt
     assert "memory-recall runs as 'default', 2 times" in done.stdout
 
 
+@pytest.mark.parametrize("option", ["--summary", "-q"])
+def test_a_summary_tells_of_a_torn_recording(invoke: Invoke, tmp_path: Path, option: str) -> None:
+    """What is missing from the verdicts stands above them, however short they are."""
+    recording = write(tmp_path / "a.jsonl", CONFORMING)
+    recording.write_text(recording.read_text() + '{"kind": "exchan')
+    done = invoke("check", recording, option)
+    assert done.stdout.splitlines()[0].startswith("note: ")
+    assert "the last line is torn and was left out" in done.stdout.splitlines()[0]
+
+
 def test_what_only_the_run_breaches_is_replayed_over_its_traces(invoke: Invoke, tmp_path: Path) -> None:
     """The command that replays a breach of the whole run names what was judged, and shows it again."""
     ended = {"kind": "mark", "t": 9.0, "name": "scenario_end", "data": {}}

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from signet_conformance.contract import requirements
 from signet_conformance.engine import Judged, fold_run, judge
 from signet_conformance.finding import Finding, Judgement, Reason, Verdict
-from signet_conformance.reports.cause_text import CauseText, Detail
+from signet_conformance.reports.cause_text import MAX_KINDS, CauseText, Detail
 from signet_conformance.reports.cause_text import summary_lines as quiet_lines
 from signet_conformance.reports.causes import Cause, Causes
 from signet_conformance.reports.headings import Headings
@@ -171,6 +172,41 @@ def test_quiet_line_names_the_operations_that_its_count_is_of(tmp_path: Path) ->
     alone = {AGENT: judged.judgements[AGENT]}
     (line,) = quiet_lines(causes(Judged(judged.trace, judged.daemon_version, alone)), alone, (), None)
     assert line.endswith(", 3 times (memory-recall 2, session-end 1)")
+
+
+def failed(event: str, index: int, text: str) -> dict[str, Any]:
+    """The mark of a handler that failed, where the host went on."""
+    told = {"index": index, "event": event, "outcome": "failed", "status": 1, "text": text, "lost": False}
+    return {"kind": "mark", "t": index + 0.5, "name": "handler", "data": told}
+
+
+def step(name: str, index: int) -> dict[str, Any]:
+    """The mark of a step of the only session."""
+    told = {"index": index, "step": name, "session": "s1", "text": "Which one?", "reply": "This one."}
+    return {"kind": "mark", "t": index + 0.1, "name": "step", "data": told}
+
+
+def test_a_summary_shows_each_kind_of_breach_the_worst_first(tmp_path: Path) -> None:
+    """The hook that fails at every prompt stands above the one that fails once at the end, with its exception."""
+    prompts = [mark for n in (1, 2) for mark in (step("prompt", n), failed("UserPromptSubmit", n, "TypeError: a"))]
+    lines = [health(), start(), step("end", 0), failed("SessionEnd", 0, "RangeError: b"), *prompts, end()]
+    judged = judge(read(write(tmp_path / "a.jsonl", lines)))
+    alone = {"SIG-LOAD-001": judged.judgements["SIG-LOAD-001"]}
+    told = quiet_lines(causes(Judged(judged.trace, judged.daemon_version, alone)), alone, (), None)
+    assert told == [
+        'WARN SIG-LOAD-001 UserPromptSubmit failed: the host caught it and went on ("TypeError: a"), 2 times',
+        'WARN SIG-LOAD-001 SessionEnd failed: the host caught it and went on ("RangeError: b")',
+    ]
+
+
+def test_a_summary_counts_the_kinds_that_it_leaves_out(tmp_path: Path) -> None:
+    """Of very many kinds of one requirement the worst have a line each, and the rest one."""
+    prompts = [mark for n in range(12) for mark in (step("prompt", n), failed(f"Hook{n}", n, "TypeError: a"))]
+    judged = judge(read(write(tmp_path / "a.jsonl", [health(), start(), *prompts, end()])))
+    alone = {"SIG-LOAD-001": judged.judgements["SIG-LOAD-001"]}
+    told = quiet_lines(causes(Judged(judged.trace, judged.daemon_version, alone)), alone, (), None)
+    assert len(told) == MAX_KINDS + 1
+    assert told[-1] == f"WARN SIG-LOAD-001 {12 - MAX_KINDS} other kinds, which --json lists"
 
 
 def test_colours_come_only_on_request(judged: Judged) -> None:

@@ -64,7 +64,7 @@ the recorder could not carry a request or decode a body.
     "-q",
     "summary",
     is_flag=True,
-    help="Show one line for each requirement that is breached or undecided, and the closing line.",
+    help="Show a line for each kind of breach and each undecided requirement, and the closing line.",
 )
 @report_options
 @click.option("--force", is_flag=True, help="Let a report replace a file.")

@@ -17,6 +17,7 @@ from signet_conformance.reports.causes import Causes
 from signet_conformance.reports.ending import Ending
 from signet_conformance.reports.headings import Headings
 from signet_conformance.reports.known import known_lines
+from signet_conformance.reports.remarks import warning_lines
 from signet_conformance.reports.terminal import table_width, terminal_width, wants_colour
 from signet_conformance.reports.undecided import Undecided
 
@@ -33,6 +34,7 @@ class Shown(Struct):
     _causes: Causes = field(default_factory=Causes)
     _undecided: Undecided = field(default_factory=Undecided)
     _headings: Headings = field(default_factory=Headings)
+    _warnings: dict[str, None] = field(default_factory=dict)
 
     @property
     def _colour(self) -> bool:
@@ -41,6 +43,7 @@ class Shown(Struct):
     def trace(self, judged: Judged, known: Mapping[str, str]) -> None:
         """Take one trace; nothing can be said before the last one, for one cause may show in all of them."""
         self._headings.add(judged)
+        self._warnings.update(dict.fromkeys(warning_lines([judged.trace])))
         if broke_off(judged.trace) is None:
             self._causes.add(judged, known)
             self._undecided.add(judged)
@@ -49,6 +52,7 @@ class Shown(Struct):
         """The run, ending with the closing line."""
         self._causes.end(Ending.of(conclusion))
         if self.summary:
+            self._print(list(self._warnings), end="")
             width = table_width(self.stream)
             known = conclusion.known_reasons
             causes = self._causes.connector()

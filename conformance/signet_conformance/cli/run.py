@@ -127,7 +127,7 @@ def _target_names(ctx: click.Context, param: click.Parameter, incomplete: str) -
 @click.option(
     "--summary",
     is_flag=True,
-    help="Show one line for each requirement that is breached or undecided, and the closing line.",
+    help="Show a line for each kind of breach and each undecided requirement, and the closing line.",
 )
 @click.option("--quiet", "-q", is_flag=True, help="Show no progress, and of the verdicts what --summary shows.")
 @known_options
@@ -257,7 +257,7 @@ class _Run:
 def run_lines(
     performance: Performance, baseline: str | None = None, *, summary: bool = False, coverage: bool = False
 ) -> Iterator[str]:
-    """A run that was performed, as text: with `summary` one line a requirement that is breached or undecided.
+    """A run that was performed, as text: with `summary` one line a kind of breach.
 
     `baseline` says which baseline was written; with `coverage` what was not exercised is listed.
     """
@@ -265,6 +265,7 @@ def run_lines(
     from signet_conformance.reports import run_text
     from signet_conformance.reports.cause_text import summary_lines
     from signet_conformance.reports.causes import Causes
+    from signet_conformance.reports.remarks import warning_lines
     from signet_conformance.reports.terminal import table_width, terminal_width, wants_colour
     from signet_conformance.reports.text import coverage_lines
 
@@ -272,6 +273,7 @@ def run_lines(
     ending = run_text.Ending(conclusion, conclusion.status, terminal_width(), wants_colour(sys.stdout), baseline)
     causes = Causes.of(conclusion)
     if summary:
+        yield from warning_lines(performance.recordings.read)
         told, width = conclusion.known_reasons, table_width(sys.stdout)
         yield from summary_lines(causes.connector(), conclusion.judgements, told, width, ending.colour)
         yield from summary_lines(causes.harness(), conclusion.at_model, (), width, ending.colour)

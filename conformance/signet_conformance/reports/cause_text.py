@@ -29,6 +29,8 @@ from signet_conformance.reports.terminal import (
     verdict_text,
 )
 
+MAX_KINDS = 8
+"""Kinds of breach of one requirement that a summary shows; of more, only the number."""
 MAX_ALSO = 2
 """Other requirements of one cause that are shown with what to change; of more, only the names."""
 MOST_LINES = 340
@@ -211,19 +213,34 @@ def summary_lines(
     width: int | None,
     colour: bool = False,
 ) -> list[str]:
-    """One line for each requirement that is breached or undecided, cut to `width` columns unless that is None."""
-    shares = {name: (share, cause) for cause in causes for name, share in cause.share_of.items()}
+    """One line for each kind of breach of a requirement, the worst first, and one for each undecided requirement.
+
+    A line is cut to `width` columns unless that is None.
+    """
+    kinds: dict[str, list[tuple[Share, str]]] = {}
+    for cause in causes:
+        for problem in cause.problems:
+            for name, share in problem.shares.items():
+                kinds.setdefault(name, []).append((share, seen_of(cause, share, problem.calls)))
     lines = []
     for verdict in (*BREACHES, Verdict.INCONCLUSIVE):
         for name, judgement in judgements.items():
             if judgement.verdict is verdict:
-                told = [printable(judgement.message, 300)]
-                if name in shares:
-                    share, cause = shares[name]
-                    told = [share.example.what, *filter(None, [seen_of(cause, share)])]
                 aside = ", known" if name in known else ""
-                line = Text.assemble(verdict_text(verdict), " ", (name, STRONG), f"{aside} {', '.join(told)}")
-                if width is not None:
-                    line.truncate(width, overflow="ellipsis")
-                lines.append(one_line(line))
+                shown = sorted(kinds.get(name, ()), key=lambda kind: kind[0].rank)
+                texts = [(share.verdict, _kind_line(share, where)) for share, where in shown[:MAX_KINDS]]
+                if more := shown[MAX_KINDS:]:
+                    texts.append((more[0][0].verdict, f"{counted(len(more), 'other kind')}, which --json lists"))
+                for of_kind, text in texts or [(verdict, printable(judgement.message, 300))]:
+                    line = Text.assemble(verdict_text(of_kind), " ", (name, STRONG), f"{aside} {text}")
+                    if width is not None:
+                        line.truncate(width, overflow="ellipsis")
+                    lines.append(one_line(line))
     return drawn(lines, width or MAX_WIDTH, colour)
+
+
+def _kind_line(share: Share, where: str) -> str:
+    shown = share.example
+    # What no member of a request shows, such as a handler's exception, stands in the finding alone.
+    what = f"{shown.what} ({shown.received})" if shown.received and not shown.pointer else shown.what
+    return f"{what}, {where}" if where else what

@@ -53,14 +53,14 @@ def explain_words(cause: Cause) -> Sequence[str]:
     return ["signet-conformance", "explain", *names[:MAX_PAGES]] if names else ()
 
 
-def seen_of(cause: Cause, share: Share) -> str:
-    """How widely one of its requirements is breached by it, in a few words; empty where that is once.
+def seen_of(cause: Cause, share: Share, calls: Counter[str]) -> str:
+    """How widely one of its requirements is breached by a problem with these calls; empty where that is once.
 
     Operations stand beside the count where there are several: what is shown of the example names one of them.
     """
     parts = [f"in {len(share.traces):,} of {counted(cause.of, _noun(cause))}"] if cause.of > 1 and share.traces else []
-    several = len(cause.calls) > 1 and cause.calls.total() == share.times
-    parts += [f"{share.times:,} times{_operations(cause.calls) if several else ''}"] if share.times > 1 else []
+    several = len(calls) > 1 and calls.total() == share.times
+    parts += [f"{share.times:,} times{_operations(calls) if several else ''}"] if share.times > 1 else []
     return ", ".join(parts)
 
 

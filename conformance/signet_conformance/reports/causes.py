@@ -44,15 +44,15 @@ class Cause(Struct, frozen=True, dict=True):
 
     @cached_property
     def shares(self) -> Sequence[Share]:
-        """The leading requirement's shares: the worst first, then the one with the smallest example."""
+        """The leading requirement's shares: the worst first, of those the most widespread."""
         mine = [problem.shares[self.requirement] for problem in self.problems]
-        return sorted(mine, key=lambda share: (BREACHES.index(share.verdict), share.size))
+        return sorted(mine, key=lambda share: share.rank)
 
     @cached_property
     def share_of(self) -> Mapping[str, Share]:
         """The share of each requirement that it breaches, the worst where there are several."""
         every = [(name, share) for problem in self.problems for name, share in problem.shares.items()]
-        every.sort(key=lambda item: (BREACHES.index(item[1].verdict), item[1].size), reverse=True)
+        every.sort(key=lambda item: item[1].rank, reverse=True)
         return dict(every)
 
     @property

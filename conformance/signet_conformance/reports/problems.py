@@ -54,6 +54,11 @@ class Share(Struct):
         return printable(self.path, 400)
 
     @property
+    def rank(self) -> tuple[int, int, int, Size]:
+        """The order in which shares are shown: the worst, then the most widespread, then the plainest example."""
+        return BREACHES.index(self.verdict), -len(self.traces), -self.times, self.size
+
+    @property
     def is_known(self) -> bool:
         """Whether it is known wherever it shows."""
         return bool(self.reason) and self.known == self.traces

@@ -89,6 +89,11 @@ def _reason_of(gap: Gap) -> str:
     return f"not judged: {body} {coding}; record with signet-conformance[codings] installed to read it"
 
 
+def warning_lines(traces: Iterable[Trace]) -> list[str]:
+    """What was passed over of some recordings, such as a torn last line: said in the shortest summary too."""
+    return [f"note: {printable(text, 600)}" for text in dict.fromkeys(w for trace in traces for w in trace.warnings)]
+
+
 def no_requests(traces: Iterable[Trace]) -> list[str]:
     """What came to the recorder and could not be read as a request: it was answered 400, and is no exchange."""
     told = dict.fromkeys(mark.words for trace in traces for mark in marks_of(trace, NoRequestMark) if mark.words)

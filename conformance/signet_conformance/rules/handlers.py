@@ -7,10 +7,10 @@ from fnmatch import fnmatchcase
 
 from msgspec import Struct
 
-from signet_conformance.facts import LIFECYCLE, Call, Recording
+from signet_conformance.facts import LIFECYCLE, START, Call, Recording
 from signet_conformance.finding import Finding
 from signet_conformance.rules.outcome import PASS, Outcome, fail, no_subject, undecided, warn
-from signet_conformance.rules.steps import OPENING
+from signet_conformance.rules.steps import OPENING, skipped_steps
 from signet_conformance.trace import fault_kinds
 from signet_conformance.trace.marks import (
     FAILED,
@@ -30,6 +30,10 @@ from signet_conformance.trace.marks import (
 
 _HOOK_PATHS = ("/api/hooks/user-prompt-submit", "/api/hooks/session-start")
 OUTAGE = "outage"
+_AFTER_THE_START = frozenset(
+    {StepName.PROMPT, StepName.COMPACT, StepName.PRE_COMPACTION, StepName.COMPACTION_COMPLETE, StepName.END}
+)
+"""Steps for which a connector has a hook beside that of a session's start."""
 
 
 class LostTurn(Struct, frozen=True):
@@ -126,12 +130,14 @@ def connector_loads(recording: Recording) -> Iterator[Outcome]:
             received=loaded.words,
             fold="not loaded",
         )
+    if (dead := _dead_hooks(recording)) is not None:
+        yield dead
     for step, handler, faults in _handlers(recording):
         if handler.lost_the_turn:
             # What a fault brings about is judged where the fault is (SIG-FAIL-001, SIG-FAIL-003).
             if not faults:
                 yield _lost(recording, step, handler)
-        elif handler.lost is False and (handler.outcome == THROWN or (handler.outcome == FAILED and not faults)):
+        elif _is_caught(handler, faults):
             yield warn(
                 *_calls_of(recording, step, handler),
                 message=f"{handler.event} {'threw' if handler.outcome == THROWN else 'failed'}:"
@@ -140,6 +146,34 @@ def connector_loads(recording: Recording) -> Iterator[Outcome]:
                 received=handler.text,
                 fold=f"caught {handler.event}",
             )
+
+
+def _is_caught(handler: HandlerMark, faults: frozenset[str]) -> bool:
+    return handler.lost is False and (handler.outcome == THROWN or (handler.outcome == FAILED and not faults))
+
+
+def _dead_hooks(recording: Recording) -> Finding | None:
+    """A breach where the hooks of every prompt, compaction and end failed undisturbed, and the daemon heard of none."""
+    given = {
+        mark.index: mark.step
+        for mark in recording.marks(StepMark)
+        if mark.step in _AFTER_THE_START and mark.index not in skipped_steps(recording)
+    }
+    if not {StepName.PROMPT, StepName.END} <= {*given.values()} or recording.of(*LIFECYCLE - {START}, cut=True):
+        return None
+    dead: dict[int | None, HandlerMark] = {}
+    for step, handler, faults in _handlers(recording):
+        if step is not None and not faults and _is_caught(handler, faults):
+            dead.setdefault(step.index, handler)
+    if not given.keys() <= dead.keys():
+        return None
+    events = list(dict.fromkeys(str(dead[index].event) for index in given))
+    return fail(
+        message=f"{', '.join(events)} failed whenever they ran: the daemon hears of no prompt and of no end",
+        expected="a handler that lets its own errors go no further",
+        received=next((dead[index].text for index in given if dead[index].text), None),
+        fold="dead hooks",
+    )
 
 
 def _lost(recording: Recording, step: StepMark | None, handler: HandlerMark) -> Finding:
