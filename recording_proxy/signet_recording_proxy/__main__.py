@@ -15,7 +15,8 @@ stdout, in order. `{"ok": false, "error": …, "remedy": …}` refuses a command
         begins a new file, with numbers from 1 and time zero; exchanges in flight end in the old one
     {"op": "fault", "fault": {"kind": …, …}, "match": {"method": …, "path": PATTERN}, "count": n}
         -> {"ok": true, "id": k}; match and count may lack; also marked in the trace
-    {"op": "fault_off", "id": k}                       -> {"ok": true, "off": [k, …]}; null: all
+    {"op": "fault_off", "id": k}                       -> {"ok": true, "off": [k, …], "unmet": [k, …]}; null: all;
+                                                          unmet are those of them that no request met
     {"op": "idle", "timeout_s": 5}                     -> when no exchange is in flight, or ok false
     {"op": "upstream", "url": URL}                     -> {"ok": true, "daemon_version": …}
     {"op": "counts"}                                   -> {"ok": true, "written": n, "in_flight": n, …}

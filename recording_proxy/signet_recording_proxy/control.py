@@ -108,7 +108,7 @@ class Control:
             raise UsageError(
                 f"no fault {printable(number, 40)} is on", remedy="use the id that fault answered, or null"
             )
-        return {"ok": True, "off": [fault.id for fault in off]}
+        return {"ok": True, "off": [fault.id for fault in off], "unmet": [fault.id for fault in off if not fault.met]}
 
     async def _idle(self, command: Answer) -> Answer:
         timeout_s = command.get("timeout_s", 5)

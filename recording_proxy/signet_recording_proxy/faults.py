@@ -61,8 +61,8 @@ class Answer:
 class Fault:
     """One fault that was switched on.
 
-    `left` counts the exchanges it still serves (None: no end); `off` is set when it is switched off,
-    which ends the waiting of exchanges that it holds.
+    `left` counts the exchanges it still serves (None: no end), `met` those that it has served; `off` is set when it
+    is switched off, which ends the waiting of exchanges that it holds.
     """
 
     id: int
@@ -70,6 +70,7 @@ class Fault:
     method: str | None = None
     path: str | None = None
     left: int | None = None
+    met: int = 0
     match: Mapping[str, Any] = field(default_factory=dict)
     off: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -186,4 +187,4 @@ def _targeted(number: int, fault: dict[str, Any], match: object, count: object) 
             "refuse closes the listener, so it can have neither match nor count",
             remedy="leave both out, or use the fault reset for single operations",
         )
-    return Fault(number, fault, method.upper() if method else None, path, count, match)
+    return Fault(number, fault, method.upper() if method else None, path, count, match=match)

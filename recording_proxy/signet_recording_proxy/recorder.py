@@ -264,6 +264,7 @@ class Recorder:
     def _pick(self, method: str, path: str) -> Fault | None:
         for fault in self._faults.values():
             if fault.kind != "refuse" and fault.matches(method, path):
+                fault.met += 1
                 if fault.left is not None:
                     fault.left -= 1
                     if not fault.left:

@@ -245,7 +245,7 @@ def test_refuse(recorder: RecorderProcess) -> None:
     idle.close()
     with pytest.raises(ConnectionRefusedError):
         recorder.connect()
-    assert recorder.command("fault_off", id=number) == {"ok": True, "off": [number]}
+    assert recorder.command("fault_off", id=number) == {"ok": True, "off": [number], "unmet": [number]}
     assert recorder.request("GET", "/after")[0] == 200
     trace = recorder.trace()
     assert [e.request.path for e in trace.exchanges] == ["/before", "/after"]

@@ -82,6 +82,56 @@ def test_answer_is_held_back_beyond_the_bound_of_the_hook_that_it_is_to(drive: D
     assert [mark.data["delay_s"] for mark in marks if mark.name == "fault" and mark.data.get("on")] == [3.0]
 
 
+LAZY = """[targets.lazy]
+command = ["{python}", "-m", "signet_reference_harness", "--start-at-prompt"]
+agents = ["atlas-agent"]
+harness = "reference"
+bounds_s = {start = 1.0, prompt = 1.0}
+"""
+CLAIMED = {"step": "fault", "fault": {"kind": "status", "status": 409}, "match": {"path": "/api/hooks/session-start"}}
+EMPTY = {"step": "fault", "fault": {"kind": "empty"}, "match": {"path": "/health"}}
+OFF = {"step": "fault_off"}
+CLEAR = {"step": "clear", "session": "s1"}
+
+
+def say(text: str) -> dict[str, str]:
+    """A turn."""
+    return {"step": "prompt", "session": "s1", "text": text, "reply": "Yes."}
+
+
+@pytest.mark.parametrize(
+    ("target", "steps", "around"),
+    [
+        ("reference", [CLAIMED, START, OFF, say("One?"), say("Two?"), END], ["start"]),
+        ("lazy", [CLAIMED, START, OFF, say("One?"), say("Two?"), END], ["start", "prompt"]),
+        ("lazy", [CLAIMED, START, OFF, END], ["start"]),
+        ("reference", [START, say("One?"), EMPTY, CLEAR, OFF, say("Two?"), say("Three?"), END], ["clear", "prompt"]),
+    ],
+    ids=["met-at-the-start", "met-in-the-first-turn", "no-turn", "met-by-no-request"],
+)
+def test_fault_of_a_start_waits_for_a_request_until_the_turn_is_over(
+    drive: Drive, target: str, steps: list[dict[str, object]], around: list[str]
+) -> None:
+    """What a connector sends with its first prompt meets it there; afterwards it is off, met or not."""
+    (drive.folder / "signet-conformance.toml").write_text(LAZY)
+    scenario = {"name": "fault", "title": "A fault of a start", "steps": steps}
+    done = drive.perform("--signet-report=report", "--target", target, scenario=scenario)
+    # After a refused start nothing may be sent that a daemon accepts.
+    assert done.status in (0, 3), done.everything
+    recorded = trace.read(drive.folder / "report" / "fault.jsonl")
+    is_on, met = False, []
+    for mark in recorded.marks:
+        if mark.name == "fault":
+            is_on = bool(mark.data["on"])
+        elif mark.name == "step" and is_on:
+            met.append(mark.data["step"])
+    assert met == around
+    assert not is_on
+    assert [each.request.path for each in recorded.exchanges if each.fault] == (
+        [CLAIMED["match"]["path"]] if CLAIMED in steps and len(steps) > 4 else []
+    )
+
+
 def test_traces_that_a_failure_names_stay(drive: Drive) -> None:
     """Without --signet-report the traces of a run that fails are kept, so that the replay it names is possible."""
     (drive.folder / "conftest.py").write_text(BREACHED_RULE)

@@ -70,11 +70,15 @@ def test_what_is_left_can_be_performed_and_shows_it(scenario: Scenario, kind: st
         ((START, END, RESUME, said("a"), END), lambda s: "prompt" in kinds(s), ["start", "prompt", "end"]),
         ((START, said("a"), END, RESUME, END), lambda s: "prompt" in kinds(s), ["start", "prompt", "end"]),
         ((START, PRE, DONE, END), lambda s: "start" in kinds(s), ["start", "end"]),
-        ((START, STORE, GET, END), lambda s: kinds(s).count("tool") > 0, ["start", "tool", "end"]),
         (
-            (START, STORE, GET, END),
+            (START, said("a"), STORE, GET, END),
+            lambda s: kinds(s).count("tool") > 0,
+            ["start", "prompt", "tool", "end"],
+        ),
+        (
+            (START, said("a"), STORE, GET, END),
             lambda s: s.steps[-2:-1] == scenario_of(GET).steps,
-            ["start", "tool", "tool", "end"],
+            ["start", "prompt", "tool", "tool", "end"],
         ),
     ],
     ids=["fault", "resumed", "resumed-part", "halves", "tool", "what-is-referred-to"],
@@ -82,7 +86,10 @@ def test_what_is_left_can_be_performed_and_shows_it(scenario: Scenario, kind: st
 def test_each_part_goes_when_it_is_not_needed(
     whole: tuple[Mapping[str, Any], ...], shows: Callable[[Scenario], bool], left: list[str]
 ) -> None:
-    """A fault, a resumption, both halves of a compaction and a tool go; what a later step refers to stays."""
+    """A fault, a resumption, both halves of a compaction and a tool go; what a later step refers to stays.
+
+    So does the prompt before a tool: no model calls one unasked.
+    """
     assert kinds(reduced(scenario_of(*whole), shows)) == left
 
 

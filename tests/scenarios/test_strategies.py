@@ -17,6 +17,7 @@ from signet_conformance.scenarios.script import Scenario
 from signet_conformance.scenarios.strategies import faults, sessions
 from signet_conformance.scenarios.texts import LARGEST_PROMPT_BYTES, prompts
 from signet_conformance.scenarios.writing import PROJECTS
+from signet_conformance.selftest.trials import scenarios as every_scenario
 from signet_conformance.trace import Declared
 from signet_conformance.trace.marks import StepName
 
@@ -105,6 +106,31 @@ def _check_sessions(steps: Steps, features: Features) -> None:
     assert not any(is_open.values()), "every session is ended"
     assert not faulty
     assert 1 <= len(is_open) - children <= 3
+
+
+@given(sessions())
+def test_no_tool_is_called_before_the_user_has_said_something(scenario: Scenario) -> None:
+    """No model acts unasked: after a start, a resume and a clear a prompt of the session comes first."""
+    assert not unasked_tools(scenario)
+
+
+def test_no_scripted_scenario_calls_a_tool_unasked() -> None:
+    """Nor do those that only mutants or variants need."""
+    assert [name for name, scenario in every_scenario().items() if unasked_tools(scenario)] == []
+
+
+def unasked_tools(scenario: Scenario) -> Sequence[int]:
+    """The places of tool steps of sessions in which nothing was said since they were opened or cleared."""
+    asked: set[str] = set()
+    unasked = []
+    for place, step in enumerate(steps_of(scenario)):
+        if step["step"] == "prompt":
+            asked.add(step["session"])
+        elif step["step"] in ("start", "resume", "clear"):
+            asked.discard(step["session"])
+        elif step["step"] == "tool" and step["session"] not in asked:
+            unasked.append(place)
+    return unasked
 
 
 @given(sessions())
@@ -233,16 +259,16 @@ def test_status_is_met_where_it_can_be_answered_for(lives_on: bool, at_starts: s
         (lambda steps: any(len(step.get("text", "").encode()) > 90_000 for step in steps), 3),
         (lambda steps: any(ord(c) > 0xFFFF for step in steps for c in step.get("text", "")), 3),
         (lambda steps: any("count" in step for step in steps), 6),
-        (lambda steps: any(step.get("tool") == "memory_forget" for step in steps), 4),
+        (lambda steps: any(step.get("tool") == "memory_forget" for step in steps), 5),
         (resumed_after_a_refused_end, 6),
         (lambda steps: any("parent" in step for step in steps), 5),
         (lambda steps: any("feedback" in step for step in steps), 3),
         (lambda steps: any(step.get("text") == "/status" for step in steps), 3),
-        (lambda steps: any("aggregate" in step.get("arguments", {}) for step in steps), 3),
-        (lambda steps: any(len(step.get("arguments", {}).get("ids", ())) > 25 for step in steps), 30),
+        (lambda steps: any("aggregate" in step.get("arguments", {}) for step in steps), 4),
+        (lambda steps: any(len(step.get("arguments", {}).get("ids", ())) > 25 for step in steps), 31),
         (lambda steps: kinds(steps).count("prompt") > 20, 23),
-        (lambda steps: any(step.get("tool") == "memory_feedback" for step in steps), 3),
-        (lambda steps: any(step.get("tool") == "secret_exec" for step in steps), 3),
+        (lambda steps: any(step.get("tool") == "memory_feedback" for step in steps), 4),
+        (lambda steps: any(step.get("tool") == "secret_exec" for step in steps), 4),
         (lambda steps: ("status", 401) in faults_at(steps, "end"), 6),
         (lambda steps: ("status", 401) in faults_at(steps, "start", "resume", "clear"), 8),
         (lambda steps: {"refuse", "status"} <= {step["fault"]["kind"] for step in steps if "fault" in step}, 8),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -98,6 +99,19 @@ def test_the_closing_line_counts() -> None:
         line == "red: 1 of 2 mutants killed, 0 of 0 variants not blamed, the reference passes 1 of 1 scenarios, 1.2 s"
     )
     assert closing_line(EVERY, 1.0).startswith(f"green: {len(mutants().mutants)} of {len(mutants().mutants)} mutants")
+
+
+def test_base_is_named_where_a_mutant_is_tried_in_it() -> None:
+    """Its trials are counted apart, and each says in what it was performed."""
+    base = mutants().bases["at-prompt"]
+    again = Grade(replace(KILLED.trial, name="at-prompt-ends-another-session", base=base), KILLED.breached)
+    survivor = Grade(replace(SURVIVED.trial, base=base), {}, ["survived"])
+    both = Selftest([PASSES, KILLED, again, survivor])
+    assert "1 of 1 mutants killed, 1 of 2 again in another base, " in closing_line(both, 1.0)
+    (complaint,) = complaint_lines(both, 200)
+    assert complaint.startswith("RED never-ends, which does not end its sessions, in the base at-prompt: survived")
+    rows = as_json(both, {}, 1.0)["mutants"]
+    assert [row["base"] for row in rows] == ["reference", "at-prompt", "at-prompt"]
 
 
 def test_json_holds_the_whole_matrix() -> None:

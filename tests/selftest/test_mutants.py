@@ -109,9 +109,25 @@ def test_every_mutant_has_its_scenario() -> None:
 def test_the_reference_performs_what_its_mutants_perform() -> None:
     """Each scenario of a mutant is performed by the reference too, at the same contract version."""
     asked = trials(list(mutants().mutants.values()))
-    controls = {(trial.contract, trial.scenario.name) for trial in asked if trial.mutant is None}
+    controls = {(trial.contract, trial.scenario.name) for trial in asked if trial.mutant is None and trial.base is None}
     assert {(known_mutant.contract, known_mutant.scenario) for known_mutant in mutants().mutants.values()} <= controls
     assert {("0.145", known_mutant.name) for known_mutant in scripted()} <= controls
+
+
+def test_a_base_is_tried_with_what_passes_by_when_sessions_start() -> None:
+    """Faults of a start, and refusals, are tried in the connector that starts late; how one member is written is not.
+
+    What a base leaves out would be tried otherwise.
+    """
+    base = mutants().bases["at-prompt"]
+    for name in ("goes-on-after-a-conflict", "waits-for-ever", "hammers-with-a-start", "gives-up-when-refused"):
+        assert base.is_tried_with(mutant(name))
+    assert not base.is_tried_with(mutant("sends-text-plain"))
+    assert not any(base.is_tried_with(each) for each in mutants().mutants.values() if each.side != "connector")
+    willing = replace(base, leaves={})
+    assert all(willing.is_tried_with(mutant(name)) for name in base.leaves)
+    tried = [trial for trial in trials([mutant("goes-on-after-a-conflict")]) if trial.base is not None]
+    assert [trial.name for trial in tried] == ["at-prompt-0-145-start-conflict", "at-prompt-goes-on-after-a-conflict"]
 
 
 def test_an_unknown_mutant_is_refused() -> None:

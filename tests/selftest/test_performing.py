@@ -19,16 +19,22 @@ PATIENCE_S = 180.0
 
 
 def test_mutants_are_killed_by_what_they_break(tmp_path: Path) -> None:
-    """A connector at two contract versions and a daemon are broken, noticed, and nothing else is blamed."""
-    wanted = [mutant("never-starts"), mutant("captures-without-zone"), mutant("forgets-a-session")]
+    """Two connectors at two contract versions and a daemon are broken, noticed, and nothing else is blamed."""
+    wanted = [mutant(name) for name in ("never-starts", "captures-without-zone", "forgets-a-session", "waits-for-ever")]
     grades = [grade(performed, {}) for performed in perform(trials(wanted), tmp_path, workers=2)]
     assert {performed.trial.name: (list(performed.breached), list(performed.complaints)) for performed in grades} == {
+        "reference-0-145-daemon-slow": ([], []),
         "reference-0-145-plain": ([], []),
         "reference-0-145-several-prompts": ([], []),
         "reference-0-205-plain": ([], []),
         "never-starts": (["SIG-START-004"], []),
         "captures-without-zone": (["SIG-END-011"], []),
         "forgets-a-session": (["SIG-DAEMON-011"], []),
+        "waits-for-ever": (["SIG-FAIL-002"], []),
+        "at-prompt-0-145-daemon-slow": ([], []),
+        "at-prompt-0-145-plain": ([], []),
+        "at-prompt-never-starts": (["SIG-START-004"], []),
+        "at-prompt-waits-for-ever": (["SIG-FAIL-002"], []),
     }
 
 
@@ -37,7 +43,7 @@ def test_what_a_host_sees_and_where_a_connector_calls_is_broken_too(tmp_path: Pa
     """A connector that does not load, throws, installs what is refused or calls another port is found out by its id."""
     names = ["cannot-be-loaded", "throws-what-its-host-catches", "installs-what-its-host-refuses"]
     names.append("calls-the-default-port")
-    wanted = [trial for trial in trials([mutant(name) for name in names]) if trial.mutant is not None]
+    wanted = [trial for trial in trials([mutant(name) for name in names]) if trial.mutant and not trial.base]
     grades = {performed.trial.name: grade(performed, {}) for performed in perform(wanted, tmp_path, workers=1)}
     assert {name: (list(performed.breached), list(performed.complaints)) for name, performed in grades.items()} == {
         "cannot-be-loaded": (["SIG-LOAD-001"], []),

@@ -18,7 +18,6 @@ from signet_conformance.errors import UsageError, printable
 from signet_conformance.reports.progress import steps
 from signet_conformance.reports.terminal import terminal_width, wants_colour
 from signet_conformance.rules import run_rules
-from signet_conformance.scenarios.script import scripted
 from signet_conformance.selftest import matrix
 from signet_conformance.selftest.grading import (
     Grade,
@@ -32,10 +31,11 @@ from signet_conformance.selftest.grading import (
 )
 from signet_conformance.selftest.mutants import Mutant, mutants
 from signet_conformance.selftest.performing import Performed, perform
-from signet_conformance.selftest.trials import Trial, of_variants, trials
+from signet_conformance.selftest.trials import Trial, of_variants, reference_scenarios, trials
 from signet_conformance.selftest.variants import Variant, variants
 
 RED = 1
+REFERENCE = "the reference"
 _PROVIDERS = ("ollama", "openai")
 """The packages of the providers that trials with a model use: the extra `harness` has them."""
 _CODINGS = ("brotli", "zstandard")
@@ -49,7 +49,8 @@ Examples:
 
 \b
 Each mutant is the reference adapter, or the embedded daemon, with one change
-(schemas/mutants.json). Each variant is one that is odd and conforms
+(schemas/mutants.json); those that make sense in another conforming connector,
+which starts a session at its first prompt, are tried in it too. Each variant is one that is odd and conforms
 (schemas/variants.json). Exit status: 0 when every mutant is killed by the
 requirement it breaks and by no unrelated MUST, no variant is blamed, and the
 reference passes; 1 when not; 4 when a part of the kit itself failed.
@@ -118,20 +119,20 @@ def _performed(
 ) -> Selftest:
     asked = trials(wanted, odd)
     _demand_packages(asked)
-    controls: dict[str, Judged] = {}
+    controls: dict[str, dict[str, Judged]] = {name: {} for name in (REFERENCE, *mutants().bases)}
     later: list[Performed] = []
     grades: list[Grade] = []
-    scripts = {scenario.name for scenario in scripted()}
+    scripts = {scenario.name for scenario in reference_scenarios()}
     with steps(len(asked), "trials", sys.stderr) as told:
 
         def take(performed: Performed) -> None:
-            grades.append(grade(performed, controls))
+            grades.append(grade(performed, controls[_base_of(performed)]))
             told(matrix.progress_line(grades[-1]), bool(grades[-1].complaints))
 
         for performed in perform(asked, folder, workers):
             trial = performed.trial
             if is_control(performed) and performed.judged is not None and trial.scenario.name in scripts:
-                controls[trial.scenario.name] = performed.judged
+                controls[_base_of(performed)][trial.scenario.name] = performed.judged
             if trial.mutant is not None and trial.mutant.breaks in run_rules():
                 # Its verdict needs the whole run of the reference.
                 later.append(performed)
@@ -146,8 +147,13 @@ def _performed(
         return Selftest(grades)
     known = mutants()
     left = unreached(grades)
-    complaints = [*completeness(known), *whole_run_of(controls), *reasons_missing(left, known.unreached)]
+    runs = [complaint for who, traces in controls.items() for complaint in whole_run_of(traces, who)]
+    complaints = [*completeness(known), *runs, *reasons_missing(left, known.unreached)]
     return Selftest(grades, complaints, {name: known.unreached.get(name, "no reason is given") for name in left})
+
+
+def _base_of(performed: Performed) -> str:
+    return REFERENCE if performed.trial.base is None else performed.trial.base.id
 
 
 def _demand_packages(asked: Sequence[Trial]) -> None:

@@ -31,7 +31,7 @@ from signet_conformance.running.shrinking import FollowUp
 from signet_conformance.running.station import Station
 from signet_conformance.running.workers import Job, Workers
 from signet_conformance.scenarios.features import CHUNK, Features, possible_steps
-from signet_conformance.scenarios.outages import OUTAGES, held_outages, obstacle, usable
+from signet_conformance.scenarios.outages import OUTAGES, obstacle, recorded_outages, usable
 
 MOST_FAILURES = 5
 """Scenarios that could not be performed which are tried again and kept."""
@@ -126,7 +126,7 @@ class GeneratedSessions:
                     out.unlink(missing_ok=True)
                     continue
                 chunk.tally.add(judged)
-                chunk.outages += held_outages([scenario])
+                chunk.outages += recorded_outages(judged.trace)
                 chunk.skipped += skipped_steps(judged.trace)
                 self._note(chunk, place, judged, out)
         return chunk
@@ -205,8 +205,11 @@ class GeneratedSessions:
             if why is None or held[outage.name]:
                 summary.outages[outage.name] = held[outage.name]
             if not held[outage.name]:
-                advice = f"{enough} sessions or more hold every outage" if why is None else why
-                summary.lost.append(f"no generated session holds the outage {outage.name!r}: {advice}")
+                if why is None and summary.performed < enough:
+                    why = f"{enough} sessions or more hold every outage"
+                elif why is None:
+                    why = f"no request of the connector met it; see what scenario {outage.scripted} shows"
+                summary.lost.append(f"no generated session holds the outage {outage.name!r}: {why}")
 
     def give_up(self, chunks: Iterable[Chunk]) -> None:
         """Follow nothing up: keep what could not be performed, and drop what the sessions showed."""

@@ -17,12 +17,14 @@ from signet_conformance.running.stopwatch import Stopwatch
 from signet_conformance.scenarios.features import said_steps
 from signet_conformance.scenarios.steps import (
     UNKNOWN_MEMORY,
+    Clear,
     ConnectorStep,
     End,
     Prompt,
     RestartDaemon,
     Resume,
     SessionlessPrompt,
+    Start,
     Step,
     SwitchFaultOn,
     SwitchFaultsOff,
@@ -52,6 +54,74 @@ def is_resumed(steps: Sequence[Step], index: int) -> bool:
     )
 
 
+class Faults:
+    """The faults of one scenario, at the recorder.
+
+    A fault that is meant for a start, and that no request has met when its step switches it off, is switched on again
+    for the next turn of each session that opened meanwhile: a connector that starts a session at its first prompt meets
+    it there. It goes off for good once a request has met it, or when that turn is over.
+    """
+
+    def __init__(self, recorder: Recorder, specify: Callable[[SwitchFaultOn], Mapping[str, Any]]) -> None:
+        self._recorder = recorder
+        self._specify = specify
+        self._fault: SwitchFaultOn | None = None
+        self._is_on = False
+        self._opened: set[str] = set()
+        """The sessions that opened under the fault and have had no turn since."""
+        self._turn_of: str | None = None
+        """The session for whose turn it is on again."""
+
+    def switch_on(self, step: SwitchFaultOn) -> None:
+        """Begin a fault. One that still waits for a turn is forgotten."""
+        self._end_turn()
+        self._fault, self._is_on, self._opened = step, True, set()
+        self._ask_for(step, step.count)
+
+    def switch_off(self) -> None:
+        """End the fault, or let it wait for the turns of the sessions that opened under it."""
+        self._end_turn()
+        unmet = self._ask_off()
+        self._is_on = False
+        if self._fault is not None and not (self._fault.is_for_start and unmet):
+            self._fault = None
+
+    def begin(self, step: ConnectorStep) -> None:
+        """Prepare for a step of the connector."""
+        if self._turn_of not in (None, step.session):
+            self._end_turn()
+        if self._fault is None:
+            return
+        if self._is_on and isinstance(step, Start | Resume | Clear):
+            self._opened.add(step.session)
+        elif not self._is_on and isinstance(step, End):
+            self._opened.discard(step.session)
+        elif not self._is_on and isinstance(step, Prompt) and step.session in self._opened:
+            self._opened.discard(step.session)
+            self._turn_of = step.session
+            self._ask_for(self._fault, 1)
+
+    def end(self, *, turn_goes_on: bool) -> None:
+        """Take in that a step of the connector is over."""
+        if not turn_goes_on:
+            self._end_turn()
+
+    def _end_turn(self) -> None:
+        if self._turn_of is None:
+            return
+        self._turn_of = None
+        if not self._ask_off():
+            self._fault = None
+
+    def _ask_for(self, step: SwitchFaultOn, count: int | None) -> None:
+        self._recorder.ask({"op": "fault", "fault": self._specify(step), "match": step.match, "count": count})
+
+    def _ask_off(self) -> bool:
+        """Switch off what is on. Return True if no request had met it."""
+        (answer,) = self._recorder.ask({"op": "fault_off", "id": None})
+        return bool(answer["unmet"])
+
+
 class StepPerformer:
     """One scenario under way: what steps before left behind for those after."""
 
@@ -73,6 +143,7 @@ class StepPerformer:
         self._daemon = daemon
         self._target = target
         self._driver = driver
+        self._faults = Faults(recorder, self._fault)
         self._apart = "" if apart is None else f"-{apart}"
         self._results: dict[str, Mapping[str, Any]] = {}
         self._keys: dict[str, str] = {}
@@ -85,12 +156,13 @@ class StepPerformer:
         Of what follows it is hinted `more`, that the turn goes on, and `resumed`, that the session which ends will be.
         """
         if isinstance(step, ConnectorStep):
+            self._faults.begin(step)
             self._connector_step(index, step, hints)
+            self._faults.end(turn_goes_on=hints.get("more", False))
         elif isinstance(step, SwitchFaultOn):
-            where = {"match": step.match, "count": step.count}
-            self._recorder.ask({"op": "fault", "fault": self._fault(step), **where})
+            self._faults.switch_on(step)
         elif isinstance(step, SwitchFaultsOff):
-            self._recorder.ask({"op": "fault_off", "id": None})
+            self._faults.switch_off()
         elif isinstance(step, RestartDaemon):
             self._recorder.mark(FaultMark(kind=RESTART, on=True))
             with self._stopwatch.on(Part.DAEMON_RESTART):

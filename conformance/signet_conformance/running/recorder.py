@@ -50,15 +50,16 @@ class Recorder:
 
     def ask(
         self, *commands: Mapping[str, Any], timeout_s: float = CONTROL_TIMEOUT_S, part: Part = Part.RECORDER
-    ) -> None:
+    ) -> Sequence[Mapping[str, Any]]:
         """Send commands at once and wait for all answers; raise KitError when the recorder refuses one.
 
         The time of it is told as `part` of the run.
         """
         with self._stopwatch.on(part):
-            _ask(self._process, commands, timeout_s)
+            answers = _ask(self._process, commands, timeout_s)
             if self._model is not None:
                 self._model.follow(commands, timeout_s)
+        return answers
 
     def demand_reachable(self) -> None:
         """Raise NothingTestedError where nobody can reach it: every call of a connector would be lost."""
@@ -107,19 +108,18 @@ def _beside(command: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**command, "out": model_side(command["out"])} if command["op"] == "trace" else command
 
 
-def _ask(process: LineProcess, commands: Sequence[Mapping[str, Any]], timeout_s: float) -> None:
+def _ask(process: LineProcess, commands: Sequence[Mapping[str, Any]], timeout_s: float) -> Sequence[Mapping[str, Any]]:
     for command in commands:
         process.send(command)
-    refused: KitError | None = None
-    for command in commands:
-        answer = process.receive(timeout_s)
-        if answer.get("ok") is not True and refused is None:
-            refused = KitError(
+    # Every answer is taken before one is looked at: the next command would be given those that are left.
+    answers = [process.receive(timeout_s) for _ in commands]
+    for command, answer in zip(commands, answers, strict=True):
+        if answer.get("ok") is not True:
+            raise KitError(
                 f"{process.name} refused {command['op']}: {printable(answer.get('error'), 300)}",
                 remedy=answer.get("remedy"),
             )
-    if refused is not None:
-        raise refused
+    return answers
 
 
 def mark(says: KitMark) -> dict[str, Any]:

@@ -1,13 +1,13 @@
-"""Outages that users really have: what each looks like in a session, and which sessions of a run hold it.
+"""Outages that users really have: how a session is drawn that has one, and which recordings show that it took place.
 
 They have a fixed share, by the number of a session and not by chance: of twice as many sessions as there are
-outages, the first holds none, the next ones hold an outage each, and the others none.
+outages, the first is drawn without one, the next ones with an outage each, and the others without.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
@@ -15,7 +15,9 @@ from typing import Any
 from signet_conformance.scenarios.features import HALVES, Features
 from signet_conformance.scenarios.script import Scenario
 from signet_conformance.scenarios.steps import ConnectorStep, Step, SwitchFaultOn, SwitchFaultsOff
+from signet_conformance.trace import Exchange, Mark, Trace
 from signet_conformance.trace.fault_kinds import SLOW
+from signet_conformance.trace.marks import FaultMark, StepMark, read_mark
 
 REFUSED, SLOWED = "refuse", "slow"
 _HOOKS = {
@@ -24,6 +26,7 @@ _HOOKS = {
     "prompt": "/api/hooks/user-prompt-submit",
     "end": "/api/hooks/session-end",
 }
+_KIND_OF = {path: kind for kind, path in _HOOKS.items() if kind != "resume"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +48,13 @@ OUTAGES = (
     Outage(
         "away at a start and back later",
         "daemon-away-at-start",
-        "refuse start prompt? off prompt prompt?",
-        (("start", REFUSED), ("prompt", None)),
+        "refuse start prompt off prompt prompt?",
+        (("start", REFUSED), ("prompt", REFUSED), ("prompt", None)),
     ),
     Outage(
         "away at an end and back for the next session",
         "daemon-away-at-end",
-        "start prompt? refuse end off next prompt?",
+        "start prompt refuse end off next prompt?",
         (("end", REFUSED), ("next", None)),
     ),
     Outage(
@@ -69,7 +72,7 @@ OUTAGES = (
     Outage(
         "409 on a start",
         "daemon-409-at-start",
-        "409:start start off prompt prompt?",
+        "409:start start off prompt prompt",
         (("start", "409"), ("prompt", None)),
     ),
     Outage(
@@ -115,27 +118,74 @@ def outage_of(features: Features, number: int) -> Outage | None:
     return outages[place - 1] if 1 <= place <= len(outages) else None
 
 
-def held_outages(scenarios: Sequence[Scenario]) -> Counter[str]:
-    """How many of some scenarios hold each outage, by name, whether they were to or not."""
-    return Counter(outage.name for scenario in scenarios for outage in OUTAGES if holds(scenario, outage))
+def recorded_outages(recorded: Trace) -> Counter[str]:
+    """The outages that took place in a recording, by name: an exchange carries the fault, or nothing listened."""
+    events = list(_recorded_events(recorded))
+    sessions = dict.fromkeys(session for session, _, _ in events)
+    return Counter(
+        outage.name
+        for outage in OUTAGES
+        if any(_contains(_of_session(events, session), outage) for session in sessions)
+    )
+
+
+def _recorded_events(recorded: Trace) -> Iterator[tuple[str, str, str | None]]:
+    """Session, kind and what was met, of each step and, where requests in it met a fault, of each such hook."""
+    refusing: set[str] = set()
+    step: StepMark | None = None
+    is_refused = False
+    met: list[tuple[str, str]] = []
+
+    def step_events() -> Iterator[tuple[str, str, str | None]]:
+        if step is not None and step.step is not None and step.session is not None:
+            session = step.session
+            own: str | None = REFUSED if is_refused else None
+            yield from ((session, kind, what) for kind, what in met)
+            if is_refused or not met:
+                yield session, "compact" if step.step in HALVES else step.step, own
+
+    lines: list[Mark | Exchange] = [*recorded.marks, *recorded.exchanges]
+    for line in sorted(lines, key=lambda line: line.seq):
+        if isinstance(line, Exchange):
+            kind = _KIND_OF.get(line.request.path)
+            if kind is not None and line.fault is not None:
+                met.append((kind, _word_of(line.fault)))
+            continue
+        said = read_mark(line)
+        if isinstance(said, FaultMark) and said.kind == REFUSED:
+            refusing = refusing | {said.identity} if said.is_on else refusing - {said.identity}
+        elif isinstance(said, StepMark):
+            yield from step_events()
+            step, is_refused, met = said, bool(refusing), []
+    yield from step_events()
 
 
 def holds(scenario: Scenario, outage: Outage) -> bool:
-    """Whether the steps of a scenario show an outage."""
-    return any(_shown(list(_events(scenario, session)), outage) for session in _sessions(scenario))
+    """Whether a connector that performs the steps of a scenario may meet an outage."""
+    events = list(_planned_events(scenario))
+    return any(_contains(_of_session(events, session), outage) for session in _sessions(scenario))
 
 
 def _sessions(scenario: Scenario) -> Sequence[str]:
     return list(dict.fromkeys(step.session for step in scenario.steps if isinstance(step, ConnectorStep)))
 
 
-def _shown(events: Sequence[tuple[str, str | None]], outage: Outage) -> bool:
+def _contains(events: Iterable[tuple[str, str | None]], outage: Outage) -> bool:
     rest = iter(events)
     return all(wanted in rest for wanted in outage.shows)
 
 
-def _events(scenario: Scenario, session: str) -> Iterator[tuple[str, str | None]]:
-    """The steps of a session with what is on meanwhile; a session that begins after it is a `next` one."""
+def _of_session(events: Iterable[tuple[str, str, str | None]], session: str) -> Iterator[tuple[str, str | None]]:
+    """The events of a session; the start of another one is `next`."""
+    for other, kind, met in events:
+        if other == session:
+            yield kind, met
+        elif kind == "start":
+            yield "next", met
+
+
+def _planned_events(scenario: Scenario) -> Iterator[tuple[str, str, str | None]]:
+    """Session, kind and what is on meanwhile, of each step."""
     fault: SwitchFaultOn | None = None
     for step in scenario.steps:
         if isinstance(step, SwitchFaultOn):
@@ -143,11 +193,7 @@ def _events(scenario: Scenario, session: str) -> Iterator[tuple[str, str | None]
         elif isinstance(step, SwitchFaultsOff):
             fault = None
         elif isinstance(step, ConnectorStep):
-            kind = "compact" if step.step in HALVES else step.step
-            if step.session == session:
-                yield kind, _meets(fault, step)
-            elif kind == "start":
-                yield "next", _meets(fault, step)
+            yield step.session, "compact" if step.step in HALVES else step.step, _meets(fault, step)
 
 
 def _meets(fault: SwitchFaultOn | None, step: Step) -> str | None:
@@ -156,8 +202,12 @@ def _meets(fault: SwitchFaultOn | None, step: Step) -> str | None:
     pattern = (fault.match or {}).get("path", "*")
     if not fnmatchcase(_HOOKS[step.step], pattern):
         return None
-    kind = str(fault.fault["kind"])
-    return str(fault.fault["status"]) if kind == "status" else SLOWED if kind in SLOW else kind
+    return _word_of(fault.fault)
+
+
+def _word_of(fault: Mapping[str, Any]) -> str:
+    kind = str(fault["kind"])
+    return str(fault["status"]) if kind == "status" else SLOWED if kind in SLOW else kind
 
 
 def fault_of(word: str) -> Mapping[str, Any] | None:

@@ -47,7 +47,7 @@ def _smaller(scenario: Scenario) -> Iterator[Scenario]:
     seen: set[frozenset[int]] = set()
     for part in _parts(scenario.steps):
         left = [step for place, step in enumerate(scenario.steps) if place not in part]
-        if part not in seen and any(isinstance(step, Start) for step in left):
+        if part not in seen and any(isinstance(step, Start) for step in left) and not _calls_tools_unasked(left):
             seen.add(part)
             yield replace(scenario, steps=tuple(_without_idle_faults(left)))
 
@@ -74,6 +74,19 @@ def _parts(steps: Sequence[Step]) -> Iterator[frozenset[int]]:
     for place, step in enumerate(steps):
         if isinstance(step, _ALONE) and step.as_ not in referred:
             yield frozenset({place})
+
+
+def _calls_tools_unasked(steps: Sequence[Step]) -> bool:
+    """Whether a tool is called in a session in which the user has said nothing since it was opened: no model does."""
+    asked: set[str] = set()
+    for step in steps:
+        if isinstance(step, Prompt):
+            asked.add(step.session)
+        elif isinstance(step, Start | Resume | Clear):
+            asked.discard(step.session)
+        elif isinstance(step, ToolCall) and step.session not in asked:
+            return True
+    return False
 
 
 def _places(steps: Sequence[Step], session: str) -> Sequence[int]:

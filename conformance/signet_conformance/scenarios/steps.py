@@ -163,11 +163,20 @@ class End(ConnectorStep):
     step: Literal["end"] = "end"
 
 
+_STARTING = ("/api/hooks/session-start", "/health")
+"""The paths of the requests with which a connector begins a session."""
+
+
 class SwitchFaultOn(KitStep):
     """The recorder switches a fault on."""
 
     step: Literal["fault"] = "fault"
     fault: Annotated[dict[str, Any], Field(description='an object such as {"kind": "reset"}')]
+
+    @property
+    def is_for_start(self) -> bool:
+        """Whether only requests that begin a session meet it."""
+        return (self.match or {}).get("path") in _STARTING
 
 
 class SwitchFaultsOff(KitStep):

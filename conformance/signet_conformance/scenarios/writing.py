@@ -46,6 +46,8 @@ class _Session:
     """new, open or closed."""
     summary: str | None = None
     """The summary of a compaction that has begun and not been completed."""
+    asked: bool = False
+    """Whether the user has said something since it was opened, resumed or cleared: no model calls a tool before."""
     compactions: int = 0
     said: list[str] = field(default_factory=list)
     stored: list[str] = field(default_factory=list)
@@ -165,7 +167,9 @@ class Writer:
             self._switch_on(details)
             self._listen_where_it_matters()
             self._add(Clear(session=session.name))
+            session.asked = False
         elif what == "tool":
+            self._ask_for_tools(session)
             self._tool(session, *details)
         else:
             summary, halves, fault = details
@@ -182,7 +186,12 @@ class Writer:
                 self._switch_on(fault)
                 self._complete(session)
 
+    def _ask_for_tools(self, session: _Session) -> None:
+        if not session.asked:
+            self._say(session, "Look into the notes, please.", REPLIES[0])
+
     def _say(self, session: _Session, text: str, reply: str, rating: float | None = None) -> None:
+        session.asked = True
         session.said.append(text)
         if (times := session.said.count(text)) > 1:
             # A user who says the same again would look like a connector that submits one turn twice.
@@ -196,6 +205,7 @@ class Writer:
             for number in range(_MANY_TURNS):
                 self._say(session, f"Item {number + 1} of the list: what is it about?", REPLIES[0])
             return
+        self._ask_for_tools(session)
         first = len(session.stored)
         for number in range(_MANY_ROWS):
             self._store(session, f"Rack plan: unit {number + 1:02} holds a node of its own.")
@@ -259,7 +269,8 @@ class Writer:
             if not self._can_resume:
                 return False
             self._add(Resume(session=session.name))
-        session.state = "open"
+        if session.state != "open":
+            session.state, session.asked = "open", False
         self._complete(session)
         return True
 

@@ -115,7 +115,7 @@ def completeness(known: Mutants) -> Iterator[str]:
 
 
 def grade(performed: Performed, controls: Mapping[str, Judged]) -> Grade:
-    """How a trial ended. `controls` are the reference's own traces at the usual contract, by scenario."""
+    """How a trial ended. `controls` are its base's own traces at the usual contract, by scenario."""
     if performed.judged is None or performed.error is not None:
         return Grade(performed.trial, {}, [f"could not be performed: {performed.error}"])
     breached = dict(_breached(performed.judged))
@@ -134,17 +134,17 @@ def grade(performed: Performed, controls: Mapping[str, Judged]) -> Grade:
     return Grade(performed.trial, breached, list(_complaints(mutant, breached, performed.judged.daemon_version)))
 
 
-def whole_run_of(controls: Mapping[str, Judged]) -> Iterator[str]:
-    """What is wrong with the reference's scripted scenarios taken together as one run."""
+def whole_run_of(controls: Mapping[str, Judged], who: str) -> Iterator[str]:
+    """What is wrong with the scripted scenarios of the reference or a base, taken together as one run."""
     judgements = run_judgements(list(controls.values()))
     for name in run_rules():
         judgement = judgements.get(name)
         if judgement is None or judgement.verdict is not Verdict.PASS:
-            yield f"the reference's whole run breaks {name}: {'undecided' if judgement is None else judgement.message}"
+            yield f"the whole run of {who} breaks {name}: {'undecided' if judgement is None else judgement.message}"
 
 
 def is_control(performed: Performed) -> bool:
-    """Whether it is a trial of the reference at the usual contract."""
+    """Whether it is a trial of the reference, or of a base, at the usual contract."""
     return performed.trial.is_control and performed.trial.contract == CONTRACT and performed.judged is not None
 
 

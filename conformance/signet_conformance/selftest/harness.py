@@ -40,6 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m signet_conformance.selftest.harness")
     parser.add_argument("--mutant", metavar="ID", help="a mutant of schemas/mutants.json (default: none)")
     parser.add_argument("--variant", metavar="ID", action="append", default=[], help="a variant; repeatable")
+    parser.add_argument("--start-at-prompt", action="store_true", help="as for the harness itself")
     given = parser.parse_args(arguments)
     try:
         change = NOTHING if given.mutant is None else mutant(given.mutant).of_connector
@@ -58,16 +59,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     secret = os.environ.get(PLANTED_VARIABLE)
     if change.get("do") == "host":
         with seen_by_host(change):
-            return driver.main(MutatingTransport(), models)
+            return driver.main(MutatingTransport(), models, starts_at_prompt=given.start_at_prompt)
     hosts = [(name, change) for name, change in changes if change["do"] == "host"]
     if not given.variant:
         port = int(os.environ.get(DEFAULT_PORT_VARIABLE, "0"))
-        return driver.main(MutatingTransport(change, secret=secret, default_port=port), models)
+        transport = MutatingTransport(change, secret=secret, default_port=port)
+        return driver.main(transport, models, starts_at_prompt=given.start_at_prompt)
     chain = Chain([named for named in changes if named not in hosts], secret=secret)
     with contextlib.ExitStack() as seen:
         for _, shown in hosts:
             seen.enter_context(seen_by_host(shown))
-        status = driver.main(chain.transport, models)
+        status = driver.main(chain.transport, models, starts_at_prompt=given.start_at_prompt)
     if (out := os.environ.get(APPLIED_VARIABLE)) is not None:
         applied = {name for name, _ in changes} - chain.idle
         applied |= models.applied if isinstance(models, ChangedModels) else set()

@@ -48,6 +48,10 @@ def _by_requirement(grades: Sequence[Grade]) -> Mapping[str, Sequence[Grade]]:
     return rows
 
 
+def _base_name(grade: Grade) -> str:
+    return "reference" if grade.trial.base is None else grade.trial.base.id
+
+
 def _cell(grade: Grade) -> Text:
     return Text(grade.trial.name) if grade.killed else Text.assemble((f"!{grade.trial.name}", _RED))
 
@@ -57,7 +61,10 @@ def complaint_lines(selftest: Selftest, width: int = 80, colour: bool = False) -
     complaints = [printable(complaint, 600) for complaint in selftest.complaints]
     for grade in selftest.grades:
         mutant = grade.trial.mutant
-        what = f"reference, {grade.trial.scenario.name}" if mutant is None else f"{mutant.id}, which {mutant.title}"
+        base = grade.trial.base
+        what = f"{_base_name(grade)}, {grade.trial.scenario.name}"
+        if mutant is not None:
+            what = f"{mutant.id}, which {mutant.title}" + ("" if base is None else f", in the base {base.id}")
         if grade.trial.variants:
             what = "; ".join(f"{variant.id}, which {variant.title}" for variant in grade.trial.variants)
         complaints += [f"{what}: {printable(complaint, 600)}" for complaint in grade.complaints]
@@ -82,23 +89,27 @@ def progress_line(grade: Grade) -> str:
         what = ", ".join(variant.id for variant in grade.trial.variants)
     elif mutant is None:
         outcome = "; ".join(grade.complaints) or "passes"
-        what = f"reference at {grade.trial.contract}, {grade.trial.scenario.name}"
+        what = f"{_base_name(grade)} at {grade.trial.contract}, {grade.trial.scenario.name}"
     else:
         outcome = "; ".join(grade.complaints) or f"killed by {mutant.breaks} {mutant.verdict}"
-        what = mutant.id
+        what = grade.trial.name
     return f"{what}: {printable(outcome, 300)}"
 
 
 def closing_line(selftest: Selftest, seconds: float, colour: bool = False) -> str:
     """The outcome in one line."""
+    again = [grade for grade in selftest.mutants if grade.trial.base is not None]
+    who = "the bases pass" if again else "the reference passes"
+    killed_again = sum(grade.killed for grade in again)
     passing = sum(not grade.complaints for grade in selftest.controls)
     odd = sum(len(grade.trial.variants) for grade in selftest.variants)
     conforming = sum(len(grade.trial.variants) for grade in selftest.variants if not grade.complaints)
     word = Text.assemble(("green", VERDICT_STYLES[Verdict.PASS]) if selftest.green else ("red", _RED))
     counts = (
-        f": {len(selftest.killed)} of {len(selftest.mutants)} mutants killed, "
-        f"{conforming} of {odd} variants not blamed, "
-        f"the reference passes {passing} of {len(selftest.controls)} scenarios, {seconds:.1f} s"
+        f": {len(selftest.killed) - killed_again} of {len(selftest.mutants) - len(again)} mutants killed, "
+        + (f"{killed_again} of {len(again)} again in another base, " if again else "")
+        + f"{conforming} of {odd} variants not blamed, "
+        f"{who} {passing} of {len(selftest.controls)} scenarios, {seconds:.1f} s"
     )
     (line,) = drawn([one_line(Text.assemble(word, counts))], MAX_WIDTH, colour)
     return line
@@ -116,6 +127,7 @@ def as_json(selftest: Selftest, exempt: Mapping[str, str], seconds: float) -> di
         "reference": [
             {
                 "scenario": grade.trial.scenario.name,
+                "base": _base_name(grade),
                 "contract": grade.trial.contract,
                 "breached": dict(grade.breached),
                 "complaints": list(grade.complaints),
@@ -125,6 +137,7 @@ def as_json(selftest: Selftest, exempt: Mapping[str, str], seconds: float) -> di
         "mutants": [
             {
                 "id": grade.trial.name,
+                "base": _base_name(grade),
                 "side": mutant.side,
                 "breaks": mutant.breaks,
                 "verdict": mutant.verdict,

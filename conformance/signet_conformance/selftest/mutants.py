@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from functools import cache
 from types import MappingProxyType
 from typing import Any
@@ -46,6 +47,40 @@ class Mutant:
 
 
 @dataclass(frozen=True, slots=True)
+class Base:
+    """A conforming connector beside the reference: the reference harness, launched with other `arguments`.
+
+    It performs every scripted scenario. Tried in it are the mutants of connectors that break a requirement of `tries`,
+    perform a scenario of it or change an operation of it, each an id or a glob; `because` says why those. `leaves` is
+    mutant id to the reason why that one makes no sense in it.
+    """
+
+    id: str
+    title: str
+    arguments: tuple[str, ...]
+    because: str
+    tries: Mapping[str, tuple[str, ...]]
+    leaves: Mapping[str, str] = field(default_factory=dict)
+
+    def is_tried_with(self, mutant: Mutant) -> bool:
+        """Whether a mutant makes sense in it."""
+        if mutant.side != CONNECTOR or mutant.id in self.leaves:
+            return False
+        given = {"requirements": [mutant.breaks], "scenarios": [mutant.scenario], "operations": _operations(mutant)}
+        return any(
+            fnmatchcase(name, pattern)
+            for kind, names in given.items()
+            for name in names
+            for pattern in self.tries.get(kind, ())
+        )
+
+
+def _operations(mutant: Mutant) -> Sequence[str]:
+    on = mutant.change.get("on", ())
+    return [on] if isinstance(on, str) else on
+
+
+@dataclass(frozen=True, slots=True)
 class Mutants:
     """The whole of schemas/mutants.json, with the reasons why some requirements have no mutant.
 
@@ -55,6 +90,7 @@ class Mutants:
     """
 
     mutants: Mapping[str, Mutant]
+    bases: Mapping[str, Base]
     scenarios: tuple[Mapping[str, Any], ...]
     exempt: Mapping[str, str]
     tolerated: Mapping[str, Mapping[str, str]]
@@ -67,6 +103,7 @@ def mutants() -> Mutants:
     data = document("mutants.json")
     return Mutants(
         {row["id"]: Mutant(**row) for row in data["mutants"]},
+        {row["id"]: Base(**{**row, "arguments": tuple(row["arguments"])}) for row in data["bases"]},
         tuple(data["scenarios"]),
         {name: entry.no_mutant for name, entry in catalogue().items() if entry.no_mutant is not None},
         data["tolerated"],

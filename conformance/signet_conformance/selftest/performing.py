@@ -147,7 +147,7 @@ class _Bench:
             self._stack.callback(self._station.close)
             self._station.start()
             self._port = _free_port()
-            self._stack.enter_context(DefaultPort(self._heard_elsewhere, self._port))
+            self._stack.enter_context(DefaultPort(self._port))
         except BaseException:
             self._stack.close()
             raise
@@ -155,10 +155,6 @@ class _Bench:
 
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, tb: TracebackType | None) -> None:
         self._stack.close()
-
-    def _heard_elsewhere(self, home: str, method: str, path: str, address: str) -> None:
-        if home == self._station.home:
-            self._station.heard_elsewhere(method, path, address)
 
     def _daemon_at(self, home: Path) -> str:
         """Which daemon the station shall use: its own embedded one, or one launched here that can be broken."""
@@ -173,6 +169,7 @@ class _Bench:
     def launch(self, trial: Trial) -> Driver:
         """The connector of a trial."""
         command = [sys.executable, "-P", "-m", "signet_conformance.selftest.harness"]
+        command += [] if trial.base is None else trial.base.arguments
         command += [] if trial.mutant is None else ["--mutant", trial.mutant.id]
         command += [word for variant in trial.variants if variant.side != DAEMON for word in ("--variant", variant.id)]
         self._station.target = replace(self._station.target, command=tuple(command))

@@ -6,11 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
+from signet_conformance import targets
 from signet_conformance.errors import ContractError
 from signet_conformance.rules import run_rules
-from signet_conformance.scenarios.script import Scenario, scripted
+from signet_conformance.scenarios.script import Scenario, scripted, with_each_bypass
 from signet_conformance.scenarios.steps import Compact
-from signet_conformance.selftest.mutants import CONNECTOR, DAEMON, HARNESS, Mutant, mutants
+from signet_conformance.selftest.mutants import CONNECTOR, DAEMON, HARNESS, Base, Mutant, mutants
 from signet_conformance.selftest.variants import FILE, Variant, grouped, variants
 
 CONTRACT = "0.145"
@@ -19,7 +20,10 @@ CONTRACT = "0.145"
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One scenario to perform: by a mutant, by what a few variants make of the reference, or by the reference."""
+    """One scenario to perform: by a mutant, by what a few variants make of the reference, or by the reference.
+
+    `base` is the conforming connector that stands in the reference's place, None for the reference itself.
+    """
 
     name: str
     scenario: Scenario
@@ -27,6 +31,7 @@ class Trial:
     mutant: Mutant | None = None
     variants: tuple[Variant, ...] = ()
     side: str = CONNECTOR
+    base: Base | None = None
 
     @property
     def needs_broken_daemon(self) -> bool:
@@ -41,8 +46,14 @@ class Trial:
 
     @property
     def is_control(self) -> bool:
-        """Whether the reference performs it as it is."""
+        """Whether the reference, or a base, performs it as it is."""
         return self.mutant is None and not self.variants
+
+
+@cache
+def reference_scenarios() -> Sequence[Scenario]:
+    """The scripted scenarios as a run of the reference performs them."""
+    return with_each_bypass(scripted(), targets.load("reference").profile.bypass_env)
 
 
 @cache
@@ -50,7 +61,7 @@ def scenarios() -> Mapping[str, Scenario]:
     """The scripted scenarios and those that only mutants or variants need, by name."""
     own = [Scenario.from_json(row, "schemas/mutants.json") for row in mutants().scenarios]
     odd = [Scenario.from_json(row, FILE) for row in variants().scenarios]
-    return {scenario.name: scenario for scenario in (*scripted(), *own, *odd)}
+    return {scenario.name: scenario for scenario in (*reference_scenarios(), *own, *odd)}
 
 
 def told_apart(scenario: Scenario, name: str) -> Scenario:
@@ -83,7 +94,20 @@ def trials(wanted: Sequence[Mutant], odd: Sequence[Variant] = ()) -> Sequence[Tr
         *_controls(wanted),
         *(Trial(mutant.id, scenario_of(mutant), mutant.contract, mutant, side=mutant.side) for mutant in wanted),
         *(of_variants(group) for group in grouped(odd)),
+        *(trial for base in mutants().bases.values() for trial in _of_base(base, wanted)),
     ]
+
+
+def _of_base(base: Base, wanted: Sequence[Mutant]) -> Iterator[Trial]:
+    """The trials of mutants that make sense in a base, after those of the base itself."""
+    tried = [mutant for mutant in wanted if base.is_tried_with(mutant)]
+    needed = {(mutant.contract, mutant.scenario) for mutant in tried}
+    if len(wanted) == len(mutants().mutants) or any(mutant.breaks in run_rules() for mutant in tried):
+        needed |= {(CONTRACT, scenario.name) for scenario in reference_scenarios()}
+    for contract, name in sorted(needed):
+        yield Trial(f"{base.id}-{contract.replace('.', '-')}-{name}", scenarios()[name], contract, base=base)
+    for mutant in tried:
+        yield Trial(f"{base.id}-{mutant.id}", scenario_of(mutant), mutant.contract, mutant, base=base)
 
 
 def of_variants(group: tuple[Variant, ...]) -> Trial:
@@ -98,7 +122,7 @@ def _controls(wanted: Sequence[Mutant]) -> Iterator[Trial]:
     whole = len(wanted) == len(mutants().mutants)
     needed = {(mutant.contract, mutant.scenario, mutant.side == HARNESS) for mutant in wanted}
     if whole or any(mutant.breaks in run_rules() for mutant in wanted):
-        needed |= {(CONTRACT, scenario.name, False) for scenario in scripted()}
+        needed |= {(CONTRACT, scenario.name, False) for scenario in reference_scenarios()}
     for contract, name, with_model in sorted(needed):
         trial = f"reference-{contract.replace('.', '-')}-{name}{'-model' if with_model else ''}"
         yield Trial(trial, scenarios()[name], contract, side=HARNESS if with_model else CONNECTOR)

@@ -71,10 +71,17 @@ class Driver:
         transport: httpx.AsyncBaseTransport | None = None,
         routing: RoutingTable | None = None,
         models: Models = ScriptedProvider,
+        *,
+        starts_at_prompt: bool = False,
     ) -> None:
         self._config = config
         self._host = SessionHost(
-            config, routing=routing, model_turn=self._model_turn, models=models, transport=transport
+            config,
+            routing=routing,
+            model_turn=self._model_turn,
+            models=models,
+            transport=transport,
+            starts_at_prompt=starts_at_prompt,
         )
         self._tells_model_turns = False
         self._awaiting_go: deque[asyncio.Event] = deque()
@@ -182,10 +189,16 @@ class Driver:
 OPS: Final = ("hello", "step", "flush", "go", "exit")
 
 
-def main(transport: httpx.AsyncBaseTransport | None = None, models: Models = ScriptedProvider) -> int:
+def main(
+    transport: httpx.AsyncBaseTransport | None = None,
+    models: Models = ScriptedProvider,
+    *,
+    starts_at_prompt: bool = False,
+) -> int:
     """Serve standard input until it ends; returns the exit status.
 
-    `transport` replaces httpx's own to the daemon, `models` the models that steps script.
+    `transport` replaces httpx's own to the daemon, `models` the models that steps script; `starts_at_prompt` is that
+    of SessionHost.
     """
     try:
         config = HarnessConfig.from_environment(os.environ)
@@ -194,16 +207,12 @@ def main(transport: httpx.AsyncBaseTransport | None = None, models: Models = Scr
         print(f"signet_reference_harness: {error}", file=sys.stderr)
         return 2
     with contextlib.suppress(KeyboardInterrupt):
-        asyncio.run(_serve_input(config, transport, routing, models))
+        driver = Driver(config, transport, routing, models, starts_at_prompt=starts_at_prompt)
+        asyncio.run(_serve_input(driver))
     return 0
 
 
-async def _serve_input(
-    config: HarnessConfig,
-    transport: httpx.AsyncBaseTransport | None,
-    routing: RoutingTable | None,
-    models: Models,
-) -> None:
+async def _serve_input(driver: Driver) -> None:
     loop = asyncio.get_running_loop()
     lines: asyncio.Queue[bytes | None] = asyncio.Queue()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -223,7 +232,7 @@ async def _serve_input(
             loop.call_soon_threadsafe(lines.put_nowait, None)
 
     threading.Thread(target=read, daemon=True).start()
-    await Driver(config, transport, routing, models).serve(lines)
+    await driver.serve(lines)
 
 
 async def _done(tasks: Collection[asyncio.Task[None]]) -> None:

@@ -48,6 +48,7 @@ class SessionHost:
         model_turn: Callable[[str], Awaitable[None]] | None = None,
         models: Models = ScriptedProvider,
         transport: httpx.AsyncBaseTransport | None = None,
+        starts_at_prompt: bool = False,
     ) -> None:
         """`research` names tools that run on each prompt before the model does, with the prompt as their `query`.
 
@@ -55,12 +56,14 @@ class SessionHost:
         `workspace` is the folder of the agent's own files; a context of over `context_budget` tokens is compacted.
         With a `routing` table each session speaks to the daemon of its agent, and to no other.
         `model_turn` is awaited with a session's name before its model is asked; `models` makes the model of a step
-        from the answers that it is to give. `transport` is httpx's.
+        from the answers that it is to give. `transport` is httpx's. With `starts_at_prompt` the daemon hears of a
+        session at its first prompt, as OpenClaw's connector does it, and not when the session opens.
         """
         self.client = AdapterClient(config, transport)
         self._clients = {(config.origin, config.token): self.client}
         self._routing = routing
         self._transport = transport
+        self._starts_at_prompt = starts_at_prompt
         self.model_turn = model_turn
         self.models = models
         self._workspace = workspace
@@ -103,6 +106,7 @@ class SessionHost:
             identity,
             self._client_of(identity.agent),
             lambda: next(self._hooks),
+            starts_at_prompt=self._starts_at_prompt,
             tools=self._tools,
             workspace=self._workspace,
             context_budget=self._context_budget,

@@ -85,6 +85,8 @@ class Lifecycle:
     """The key of the session that a sub-agent works for in this one."""
     subagent: str | None = None
     """The harness's own id of that sub-agent."""
+    starts_at_prompt: bool = False
+    """The daemon hears of an opened session with its first prompt, or with what needs the session before that."""
     conversation: Conversation = field(default_factory=Conversation)
     replies: list[Reply] = field(default_factory=list)
     """What became of the calls since :meth:`take_replies`."""
@@ -99,7 +101,8 @@ class Lifecycle:
         if self.is_open:
             return False
         self._open(source)
-        await self._announce()
+        if not self.starts_at_prompt:
+            await self._announce()
         return True
 
     async def pre_compaction(self) -> PreCompactionResult:
@@ -126,7 +129,8 @@ class Lifecycle:
         self.conversation.clear()
         self._contexts.clear()
         self._open(CLEAR)
-        await self._announce()
+        if not self.starts_at_prompt:
+            await self._announce()
 
     async def end(self, reason: str = SHUTDOWN) -> Reply:
         """Close the session. A `reason` that names no boundary is sent as a shutdown."""
