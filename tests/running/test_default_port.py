@@ -19,8 +19,10 @@ from signet_conformance import engine, targets, trace
 from signet_conformance.errors import UsageError
 from signet_conformance.finding import Verdict
 from signet_conformance.running import workers
-from signet_conformance.running.default_port import DefaultPort, demand_free
+from signet_conformance.running.default_port import DefaultPort, Strays, demand_free
 from signet_conformance.scenarios.script import scripted
+from signet_conformance.trace.marks import StrayMark
+from tests.support.processes import wait_until
 
 CALL = """
 import sys, urllib.error, urllib.request
@@ -48,18 +50,26 @@ def call(port: int, **env: str) -> str:
     return subprocess.run(command, env={**kept, **env}, capture_output=True, text=True, check=True).stdout.strip()
 
 
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """The HOME of a run's connectors."""
+    (tmp_path / "home").mkdir()
+    return tmp_path / "home"
+
+
 @needs_proc
-def test_request_of_a_connector_is_told_with_its_home(port: int) -> None:
-    """Home, method, path without query, and where it arrived; it is answered 503."""
-    heard: list[tuple[str, ...]] = []
-    with DefaultPort(lambda *told: heard.append(told), port):
-        assert call(port, HOME="/home/of/station", SIGNET_DAEMON_URL="http://127.0.0.1:1") == "503"
-    assert heard == [("/home/of/station", "POST", "/api/hooks/session-start", f"127.0.0.1:{port}")]
+def test_request_of_a_connector_is_told_with_its_home(port: int, home: Path) -> None:
+    """Method, path without query, and where it arrived, once; it is answered 503."""
+    strays = Strays(home)
+    with DefaultPort(port):
+        assert call(port, HOME=str(home), SIGNET_DAEMON_URL="http://127.0.0.1:1") == "503"
+    told = [StrayMark(method="POST", path="/api/hooks/session-start", address=f"127.0.0.1:{port}")]
+    assert [*strays.take(), *strays.take()] == told
 
 
 def test_nothing_is_printed_of_a_client_that_goes_away(port: int, capfd: pytest.CaptureFixture[str]) -> None:
     """A connection that is reset, as a look for a free port may do, leaves no traceback on the terminal."""
-    with DefaultPort(lambda *_: None, port):
+    with DefaultPort(port):
         with socket.create_connection(("127.0.0.1", port)) as client:
             client.send(b"GET / HT")
             client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
@@ -68,47 +78,70 @@ def test_nothing_is_printed_of_a_client_that_goes_away(port: int, capfd: pytest.
     assert capfd.readouterr().err == ""
 
 
-def test_request_of_anybody_else_is_answered_and_forgotten(port: int) -> None:
-    """A program that was not started for a run is nobody's breach."""
-    heard: list[tuple[str, ...]] = []
-    with DefaultPort(lambda *told: heard.append(told), port):
-        assert call(port) == "503"
-    assert heard == []
+def test_request_of_another_program_is_answered_and_forgotten(port: int, home: Path) -> None:
+    """A program that was not started for a run is nobody's breach; no file is made or followed for it."""
+    strays = Strays(home)
+    elsewhere = home / "below"
+    elsewhere.mkdir()
+    (home / "default-port.jsonl").symlink_to(home / "aim")
+    (home / "aim").touch()
+    with DefaultPort(port):
+        assert call(port, HOME=str(home)) == "503"
+        assert call(port, HOME=str(elsewhere), SIGNET_DAEMON_URL="http://127.0.0.1:1") == "503"
+    assert strays.take() == ()
+    assert (home / "aim").read_bytes() == b""
 
 
-def test_second_run_goes_on_with_a_note(port: int) -> None:
-    """What holds the port says that it is the kit, and a second holder holds nothing."""
-    assert demand_free(allowed=False, option="--allow-default-port", port=port) is None
-    with DefaultPort(lambda *_: None, port) as first, DefaultPort(lambda *_: None, port) as second:
-        assert (first.is_held, second.is_held) == (True, False)
-        assert first.unheard is None
-        assert second.unheard == f"another run of the kit (process {os.getpid()}) holds 127.0.0.1:{port}"
+def test_second_run_hears_what_the_first_passes_on_and_takes_the_port_after_it(port: int) -> None:
+    """Neither is deaf: the counts of both runs can be compared."""
+    with DefaultPort(port) as first:
+        second = DefaultPort(port)
+        with second:
+            assert (first.is_held, second.is_held) == (True, False)
+            assert (first.unheard, second.unheard) == (None, None)
+            assert demand_free(allowed=False, option="--allow-default-port", port=port) is None
+            first.__exit__()
+            wait_until(lambda: second.is_held, "the port was not taken")
+
+
+def test_run_of_another_release_that_passes_nothing_on_is_noted(port: int) -> None:
+    """What it hears is lost to this run, which says so."""
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(503)
+            self.send_header("x-signet-conformance-holds", "17")
+            self.end_headers()
+
+    with http.server.HTTPServer(("127.0.0.1", port), Handler) as server:
+        threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+        with DefaultPort(port) as second:
+            assert second.unheard == f"another run of the kit (process 17) holds 127.0.0.1:{port}"
         note = demand_free(allowed=False, option="--allow-default-port", port=port)
+        server.shutdown()
     assert note is not None
-    assert f"another run of the kit (process {os.getpid()}) holds 127.0.0.1:{port}" in note
+    assert f"another run of the kit (process 17) holds 127.0.0.1:{port}" in note
     assert "SIG-LOAD-003" in note
 
 
 @needs_proc
-def test_two_runs_side_by_side_do_not_take_each_other_at_their_word(
+def test_two_runs_side_by_side_are_each_told_of_their_own_connector(
     port: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What the second's connector sends to the port is nobody's breach; the first passes, the second is not decided."""
+    """The first holds the port and passes; the second, whose connector calls it, fails all the same."""
     monkeypatch.setattr(workers, "DefaultPort", functools.partial(DefaultPort, port=port))
     target, (scenario, *_) = targets.load("reference"), scripted()
     with (
         workers.Workers(target, tmp_path / "first", count=1) as first,
         workers.Workers(target, tmp_path / "second", count=1) as second,
     ):
+        drivers = {run: run.stations[0].launch({}) for run in (first, second)}
+        assert call(port, HOME=second.stations[0].home, SIGNET_DAEMON_URL="http://127.0.0.1:1") == "503"
         judgements = []
-        for run in (first, second):
-            (station,) = run.stations
-            driver = station.launch({})
-            assert call(port, HOME=second.stations[0].home, SIGNET_DAEMON_URL="http://127.0.0.1:1") == "503"
-            assert station.perform(scenario, driver, run.folder / "run.jsonl") is None
+        for run, driver in drivers.items():
+            assert run.stations[0].perform(scenario, driver, run.folder / "run.jsonl") is None
             judgements.append(engine.judge(trace.read(run.folder / "run.jsonl")).judgements["SIG-LOAD-003"])
-    assert [judgement.verdict for judgement in judgements] == [Verdict.PASS, Verdict.NOT_APPLICABLE]
-    assert f"process {os.getpid()}" in str(judgements[1].message)
+    assert [judgement.verdict for judgement in judgements] == [Verdict.PASS, Verdict.FAIL]
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from signet_conformance.errors import UsageError
-from signet_conformance.scenarios.script import Scenario, read_scenarios, remembered, scripted
+from signet_conformance.scenarios.script import Scenario, read_scenarios, remembered, scripted, with_each_bypass
 from signet_conformance.scenarios.steps import Prompt, SwitchFaultOn
 
 START = {"step": "start", "session": "s1", "agent": 0, "project": "/workspace/src/acme-api"}
@@ -27,6 +27,19 @@ def test_scripted_scenarios_have_names_of_their_own() -> None:
     assert len({scenario.name for scenario in every}) == len(every)
     for scenario in every:
         assert Scenario.from_json(json.loads(json.dumps(scenario.to_json())), "here") == scenario
+
+
+def test_each_documented_variable_that_switches_hooks_off_is_tried() -> None:
+    """The scenario of the bypass is performed once for each, under a name of its own; the others stay as they are."""
+    every = with_each_bypass(scripted(), {"SIGNET_BYPASS": "1", "SIGNET_ENABLED": "false"})
+    tried = {scenario.name: (scenario.bypass, dict(scenario.env)) for scenario in every if scenario.bypass}
+    assert tried == {
+        "bypass": ("SIGNET_BYPASS", {"SIGNET_BYPASS": "1"}),
+        "bypass-signet-enabled": ("SIGNET_ENABLED", {"SIGNET_ENABLED": "false"}),
+    }
+    assert len(every) == len(scripted()) + 1
+    again = [Scenario.from_json(json.loads(json.dumps(scenario.to_json())), "here") for scenario in every]
+    assert again == list(every)
 
 
 @pytest.mark.parametrize(

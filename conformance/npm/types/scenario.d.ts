@@ -19,6 +19,10 @@ export interface Scenario {
     [k: string]: string;
   };
   /**
+   * a text such as SIGNET_NO_HOOKS: the variable of env with which the user switches hooks off
+   */
+  bypass?: string;
+  /**
    * such as ["secrets-exec"]: operations that a connector must declare for it to make sense
    */
   needs?: string[];

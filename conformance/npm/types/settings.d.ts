@@ -98,6 +98,12 @@ export interface OwnTarget {
     [k: string]: string;
   };
   /**
+   * such as {SIGNET_BYPASS = "1", SIGNET_ENABLED = "false"}: each documented variable that switches the connector's hooks off, with the value that does; without it SIGNET_BYPASS
+   */
+  bypass_env?: {
+    [k: string]: string;
+  };
+  /**
    * such as ["bun", "node"]: what runs the connector's module: the first that is found
    *
    * @minItems 1

@@ -1,66 +1,120 @@
 """The port where Signet's daemon listens unless it is told otherwise, held by the kit while it drives.
 
 A connector that ignores the address it is given calls whatever listens there: the user's own daemon, in the worst
-case. Held by the kit, the port answers 503 and keeps what arrived. A request belongs to a run only when the process
-that sent it was started for it; anybody else's is answered and forgotten.
+case. Held by the kit, the port answers 503. A request belongs to a run only when the process that sent it was started
+for it: it is then written into a file beside that process's HOME, where the station that started it looks. So the run
+that holds the port hears for all runs of this machine. Requests of other processes are answered and forgotten.
 """
 
 from __future__ import annotations
 
 import contextlib
 import errno
+import json
 import os
 import socket
+import stat
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, Self
 
 from signet_conformance.errors import UsageError, printable
 from signet_conformance.running.daemon import ask_directly
+from signet_conformance.trace.marks import StrayMark
 
 PORT = 3850
 _MARK = "x-signet-conformance-holds"
 """The header of an answer of the kit's: the process that holds the port."""
+_PASSES_ON = "x-signet-conformance-passes-on"
+"""The header that says that requests of other runs' connectors are passed on to them: the name of the file."""
+_FILE = "default-port.jsonl"
 _KIT = "another run of the kit"
 _HOSTS = (("127.0.0.1", socket.AF_INET), ("::1", socket.AF_INET6))
 _PROC = Path("/proc")
 _TABLE = _PROC / "net" / "tcp"
 _DEEPEST = 32
+_TRY_AGAIN_S = 0.2
+_MOST_WAITING = 20
+"""Requests of one connector that are kept until its station looks."""
 
-Heard = Callable[[str, str, str, str], None]
-"""Told of a request: the home folder of the process that sent it, method, path, and the address where it arrived."""
+
+class Strays:
+    """The requests that the connectors of one HOME sent to the default port, as whoever holds it writes them down."""
+
+    def __init__(self, home: Path) -> None:
+        self._path = _file_beside(home)
+        self._path.touch(mode=0o600)
+        self._read = 0
+
+    def take(self) -> Sequence[StrayMark]:
+        """The newest requests since the last call, 20 at most."""
+        if self._path.stat().st_size == self._read:
+            return ()
+        with self._path.open("rb") as file:
+            file.seek(self._read)
+            lines = file.read().splitlines(keepends=True)
+        whole = [line for line in lines if line.endswith(b"\n")]
+        self._read += sum(map(len, whole))
+        return [StrayMark(**json.loads(line)) for line in whole[-_MOST_WAITING:]]
+
+
+def _file_beside(home: Path) -> Path:
+    return home.parent / _FILE
+
+
+def _note(home: str, method: str, path: str, address: str) -> None:
+    """Append a request to the file beside a HOME. Does nothing where no run has put one there."""
+    line = json.dumps({"method": method, "path": path, "address": address}).encode() + b"\n"
+    with contextlib.suppress(OSError):
+        file = os.open(_file_beside(Path(home)), os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW)
+        try:
+            about = os.fstat(file)
+            if stat.S_ISREG(about.st_mode) and about.st_uid == os.getuid():
+                os.write(file, line)
+        finally:
+            os.close(file)
 
 
 class DefaultPort:
-    """Holds the port on both loopback addresses, as far as they are free. A context manager."""
+    """Holds the port on both loopback addresses, as far as they are free. A context manager.
 
-    def __init__(self, heard: Heard, port: int = PORT) -> None:
-        self._heard = heard
+    Where another run holds it and passes on what it hears, the port is taken as soon as that run has ended.
+    """
+
+    def __init__(self, port: int = PORT) -> None:
         self._port = port
         self._servers: list[ThreadingHTTPServer] = []
+        self._ended = threading.Event()
+        self._waiting: list[threading.Thread] = []
         self.unheard: str | None = None
         """Why not all that connectors send there is heard, once it was tried; None where it is."""
 
     def __enter__(self) -> Self:
         for host, family in _HOSTS:
             try:
-                server = _server(host, family, self._port, self._heard)
+                self._serve(host, family)
             except OSError as failure:
                 # A machine without that address has no connector that could call it there.
-                if failure.errno == errno.EADDRINUSE and self.unheard is None:
-                    self.unheard = holder(self._port, host) or f"another program holds port {self._port}"
-            else:
-                threading.Thread(
-                    target=server.serve_forever, args=(0.1,), name="signet default port", daemon=True
-                ).start()
-                self._servers.append(server)
+                if failure.errno != errno.EADDRINUSE:
+                    continue
+                holder = find_holder(self._port, host)
+                if holder is not None and holder.passes_on:
+                    waiting = threading.Thread(target=self._serve_later, args=(host, family), daemon=True)
+                    waiting.start()
+                    self._waiting.append(waiting)
+                elif self.unheard is None:
+                    self.unheard = holder.words if holder else f"another program holds port {self._port}"
         if self.unheard is None and not _TABLE.exists():
             self.unheard = "this system does not tell whose a connection is"
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        for waiting in self._waiting:
+            waiting.join()
         for server in self._servers:
             server.shutdown()
             server.server_close()
@@ -70,17 +124,38 @@ class DefaultPort:
         """Whether this run holds it."""
         return bool(self._servers)
 
+    def _serve(self, host: str, family: socket.AddressFamily) -> None:
+        server = _server(host, family, self._port)
+        threading.Thread(target=server.serve_forever, args=(0.1,), name="signet default port", daemon=True).start()
+        self._servers.append(server)
+
+    def _serve_later(self, host: str, family: socket.AddressFamily) -> None:
+        while not self._ended.wait(_TRY_AGAIN_S):
+            with contextlib.suppress(OSError):
+                self._serve(host, family)
+                return
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """Who answers at the port, in `words`: another run of the kit, or a daemon."""
+
+    words: str
+    is_kit: bool = False
+    passes_on: bool = False
+    """Whether it tells other runs what their connectors send there."""
+
 
 def demand_free(*, allowed: bool, option: str, port: int = PORT) -> str | None:
     """What is to be noted of the port before a run: another run holds it, or a daemon that may be called.
 
     Raises UsageError where a daemon listens there and `option` does not allow to drive all the same.
     """
-    held = holder(port)
-    if held is None:
+    held = find_holder(port)
+    if held is None or held.passes_on:
         return None
-    if held.startswith(_KIT):
-        return f"{held}: what this one's connector sends there is not seen, and SIG-LOAD-003 is not decided"
+    if held.is_kit:
+        return f"{held.words}: what this one's connector sends there is not seen, and SIG-LOAD-003 is not decided"
     if not allowed:
         raise UsageError(
             f"a daemon listens at 127.0.0.1:{port}, Signet's default port: a connector that ignores the address it is "
@@ -88,26 +163,29 @@ def demand_free(*, allowed: bool, option: str, port: int = PORT) -> str | None:
             where="the default port",
             remedy=f"stop that daemon while the kit drives, or allow it: {option}",
         )
-    return f"{held}: what a connector sends there instead of here is not seen, and SIG-LOAD-003 is not decided"
+    return f"{held.words}: what a connector sends there instead of here is not seen, and SIG-LOAD-003 is not decided"
 
 
-def holder(port: int = PORT, host: str = "127.0.0.1") -> str | None:
-    """Who answers at the port, in words: another run of the kit, or a daemon; None where neither does."""
+def find_holder(port: int = PORT, host: str = "127.0.0.1") -> Holder | None:
+    """Find out who answers at the port; None where neither a run of the kit nor a daemon does."""
     place = _place(host, port)
     try:
         with ask_directly(f"http://{place}/health", timeout_s=2) as answer:
-            return f"a daemon listens at {place}" if int(answer.status) == 200 else None
+            return Holder(f"a daemon listens at {place}") if int(answer.status) == 200 else None
     except OSError as failure:
-        headers = getattr(failure, "headers", None)
-        process = None if headers is None else headers.get(_MARK)
-        return None if process is None else f"{_KIT} (process {printable(process, 20)}) holds {place}"
+        headers = getattr(failure, "headers", None) or {}
+        process = headers.get(_MARK)
+        if process is None:
+            return None
+        words = f"{_KIT} (process {printable(process, 20)}) holds {place}"
+        return Holder(words, is_kit=True, passes_on=headers.get(_PASSES_ON) == _FILE)
 
 
 def _place(host: str, port: int) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
-def _server(host: str, family: socket.AddressFamily, port: int, heard: Heard) -> ThreadingHTTPServer:
+def _server(host: str, family: socket.AddressFamily, port: int) -> ThreadingHTTPServer:
     class Server(ThreadingHTTPServer):
         address_family = family
         daemon_threads = True
@@ -120,10 +198,11 @@ def _server(host: str, family: socket.AddressFamily, port: int, heard: Heard) ->
         def _answer(self) -> None:
             home = _home_of_peer(self.client_address[1], port)
             if home is not None:
-                heard(home, self.command, self.path.partition("?")[0][:500], _place(host, port))
+                _note(home, self.command, self.path.partition("?")[0][:500], _place(host, port))
             body = b'{"error": "no daemon: the address of the daemon under test is in SIGNET_DAEMON_URL"}'
             self.send_response(503)
             self.send_header(_MARK, str(os.getpid()))
+            self.send_header(_PASSES_ON, _FILE)
             self.send_header("retry-after", "60")
             self.send_header("content-type", "application/json")
             self.send_header("content-length", str(len(body)))

@@ -28,7 +28,7 @@ from signet_conformance.running.plan import Plan
 from signet_conformance.running.station import Station
 from signet_conformance.running.workers import Job, Workers
 from signet_conformance.scenarios.deciding import deciding
-from signet_conformance.scenarios.script import Scenario, real, remembered, scripted
+from signet_conformance.scenarios.script import BYPASS, Scenario, real, remembered, scripted, with_each_bypass
 from signet_conformance.scenarios.steps import SwitchFaultOn, SwitchFaultsOff
 from signet_conformance.targets import Target
 from signet_conformance.trace.fault_kinds import SLOW
@@ -132,9 +132,10 @@ class _Performed:
 
 
 def _usual(target: Target) -> Sequence[Scenario]:
+    every = with_each_bypass(scripted(), target.profile.bypass_env or {BYPASS: "1"})
     if target.real is None:
-        return scripted()
-    return (*real(), *remembered(), *(scripted() if target.every_scenario else ()))
+        return every
+    return (*real(), *remembered(), *(every if target.every_scenario else ()))
 
 
 def _job(scenario: Scenario, folder: Path, patience: Patience, *, part: bool) -> Job[_Performed | Chunk | None]:

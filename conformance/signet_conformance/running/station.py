@@ -6,12 +6,12 @@ and model turn.
 
 from __future__ import annotations
 
-import collections
 import contextlib
 import json
 import urllib.request
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from signet_conformance.drivers.process import NotLoadedError
 from signet_conformance.errors import KitError, NothingTestedError, SignetConformanceError
 from signet_conformance.outcome.time_spent import Part
 from signet_conformance.running.daemon import DaemonUnderTest, ask_directly
+from signet_conformance.running.default_port import Strays
 from signet_conformance.running.performer import StepPerformer, is_resumed, turn_goes_on
 from signet_conformance.running.recorder import CANARY_VARIABLE, ModelRecorder, Recorder, mark
 from signet_conformance.running.stopwatch import Stopwatch
@@ -40,12 +41,9 @@ from signet_conformance.trace.marks import (
     RemarkMark,
     ScenarioEndMark,
     ScenarioMark,
-    StrayMark,
     UnheardPortMark,
 )
 
-MOST_STRAYS = 20
-"""Marks of requests at the default port between two steps."""
 IDLE_TIMEOUT_S = 20.0
 STEP_MARGIN_S = 60.0
 """What a step may take beyond the target's own bounds before the connector counts as hung."""
@@ -92,7 +90,6 @@ class Station:
         self._between = 0
         self.unheard_port: str | None = None
         """Why it is not heard what connectors send to the daemon's default port; None where it is."""
-        self._strays: collections.deque[StrayMark] = collections.deque(maxlen=MOST_STRAYS)
 
     def start(self) -> None:
         """Launch daemon and recorder, unless they run."""
@@ -100,6 +97,7 @@ class Station:
             return
         for folder in (self._home / "agents", self._home / "home", self._home / "recorder"):
             folder.mkdir(parents=True, exist_ok=True)
+        self._strays = Strays(self._home / "home")
         self._stack.callback(self.daemon.close)
         with self.stopwatch.on(Part.DAEMON_START):
             self.daemon.start()
@@ -132,13 +130,9 @@ class Station:
         """The HOME of connectors at this station."""
         return str(self._home / "home")
 
-    def heard_elsewhere(self, method: str, path: str, address: str) -> None:
-        """Take in, from any thread, that a connector of this station called the daemon's default port instead."""
-        self._strays.append(StrayMark(method=method, path=path, address=address))
-
     def _mark_strays(self) -> None:
-        while self._strays:
-            self._recorder.mark(self._strays.popleft())
+        for stray in self._strays.take():
+            self._recorder.mark(stray)
 
     def close(self) -> None:
         """End what was launched."""
@@ -189,7 +183,11 @@ class Station:
         if self.target.real is not None:
             timeout_s = REAL_STEP_S
         home = self._home / "home"
-        return launch(self.target, clean_environment(home, **extra), str(home), timeout_s, self._starting)
+        # What a scenario sets is what it tests: the target's own settings stand back.
+        own = {name: value for name, value in self.target.env.items() if name not in env}
+        return launch(
+            replace(self.target, env=own), clean_environment(home, **extra), str(home), timeout_s, self._starting
+        )
 
     @property
     def _cache_variables(self) -> Mapping[str, str]:
@@ -231,7 +229,7 @@ class Station:
             {"op": "trace", "out": str(out), "header": header},
             mark(ScenarioMark(name=scenario.name, title=scenario.title)),
             *([] if self.unheard_port is None else [mark(UnheardPortMark(words=self.unheard_port))]),
-            *([mark(BypassMark(on=True))] if scenario.env.get("SIGNET_BYPASS") == "1" else []),
+            *([] if scenario.bypass is None else [mark(BypassMark(on=True, variable=scenario.bypass))]),
         )
         error: str | None = None
         performance: StepPerformer | None = None

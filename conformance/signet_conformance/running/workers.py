@@ -76,7 +76,7 @@ class Workers:
             self.folder.mkdir(parents=True, exist_ok=True)
             self._stack.enter_context(forks.held())
             self._stack.callback(self._close_stations)
-            default_port = self._stack.enter_context(DefaultPort(self._heard_elsewhere))
+            default_port = self._stack.enter_context(DefaultPort())
             for station in self.stations:
                 station.unheard_port = default_port.unheard
         except BaseException:
@@ -86,11 +86,6 @@ class Workers:
 
     def __exit__(self, *_: object) -> None:
         self._stack.close()
-
-    def _heard_elsewhere(self, home: str, method: str, path: str, address: str) -> None:
-        for station in self.stations:
-            if station.home == home:
-                station.heard_elsewhere(method, path, address)
 
     def _close_stations(self) -> None:
         """Close all side by side: each waits for its children to end."""

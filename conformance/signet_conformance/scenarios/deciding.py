@@ -30,7 +30,7 @@ def _has_step(*kinds: type[Step]) -> Callable[[Scenario], bool]:
 
 
 def _has_bypass(scenario: Scenario) -> bool:
-    return "SIGNET_BYPASS" in scenario.env
+    return scenario.bypass is not None
 
 
 def _compacts(scenario: Scenario) -> bool:

@@ -38,6 +38,10 @@ class ScenarioDocument(Document):
         dict[str, str],
         Field(description='such as {"SIGNET_BYPASS": "1"}: what is added to the environment of the connector'),
     ] = Field(default_factory=dict)
+    bypass: Annotated[
+        Maybe[str],
+        Field(description="a text such as SIGNET_NO_HOOKS: the variable of env with which the user switches hooks off"),
+    ] = None
     needs: Annotated[
         Items[str],
         Field(description='such as ["secrets-exec"]: operations that a connector must declare for it to make sense'),

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -19,16 +19,23 @@ from signet_conformance.files.json_file import read_json
 from signet_conformance.scenarios.scenario_document import ScenarioDocument, ScenarioList
 from signet_conformance.scenarios.steps import Step
 
+BYPASS = "SIGNET_BYPASS"
+"""The variable with which every connector's hooks are switched off, by the value 1."""
+
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """An ordered list of steps. `needs` names the operations a connector must declare for it to make sense."""
+    """An ordered list of steps. `needs` names the operations a connector must declare for it to make sense.
+
+    `bypass` is the variable of `env` with which the user switches hooks off, None where hooks are on.
+    """
 
     name: str
     title: str
     steps: tuple[Step, ...]
     env: Mapping[str, str] = field(default_factory=dict)
     needs: tuple[str, ...] = ()
+    bypass: str | None = None
 
     def __repr__(self) -> str:
         """Name and steps, each cut: a prompt may have 150 kB."""
@@ -49,6 +56,7 @@ class Scenario:
             "name": self.name,
             "title": self.title,
             **({"env": dict(self.env)} if self.env else {}),
+            **({"bypass": self.bypass} if self.bypass not in (None, BYPASS) else {}),
             **({"needs": list(self.needs)} if self.needs else {}),
             "steps": [step.to_json() for step in self.steps],
         }
@@ -61,6 +69,7 @@ def _scenario(document: ScenarioDocument) -> Scenario:
         steps=document.steps,
         env=document.env,
         needs=document.needs,
+        bypass=document.bypass or (BYPASS if document.env.get(BYPASS) == "1" else None),
     )
 
 
@@ -81,6 +90,23 @@ def read_scenarios(path: Path) -> Sequence[Scenario]:
 def scripted() -> Sequence[Scenario]:
     """The scripted scenarios, in the order they are run."""
     return read_scenarios(Path(__file__).with_name("scripted.json"))
+
+
+def with_each_bypass(scenarios: Sequence[Scenario], variables: Mapping[str, str]) -> Sequence[Scenario]:
+    """The scenarios, with that of the bypass once for each of the variables, which have the value that is given."""
+    return [
+        replace(
+            scenario,
+            name=scenario.name + ("" if name == BYPASS else f"-{name.lower().replace('_', '-')}"),
+            title=scenario.title if name == BYPASS else f"{scenario.title}: {name}={value}",
+            env={name: value},
+            bypass=name,
+        )
+        if name is not None
+        else scenario
+        for scenario in scenarios
+        for name, value in (variables.items() if scenario.bypass == BYPASS else [(None, "")])
+    ]
 
 
 @cache

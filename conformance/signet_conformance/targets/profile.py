@@ -140,6 +140,13 @@ class Settable(Part):
         dict[Annotated[str, Field(pattern="^[A-Za-z_][A-Za-z0-9_]*$")], str],
         Field(description='such as {SIGNET_ENABLED = "true"}: a table of texts, added to the connector\'s environment'),
     ] = Field(default_factory=dict)
+    bypass_env: Annotated[
+        dict[Annotated[str, Field(pattern="^[A-Za-z_][A-Za-z0-9_]*$")], str],
+        Field(
+            description='such as {SIGNET_BYPASS = "1", SIGNET_ENABLED = "false"}: each documented variable that '
+            "switches the connector's hooks off, with the value that does; without it SIGNET_BYPASS"
+        ),
+    ] = Field(default_factory=dict)
     runtime: Annotated[
         Runtime,
         Field(description='such as ["bun", "node"]: what runs the connector\'s module: the first that is found'),

@@ -307,9 +307,11 @@ class Switch(KitMark, frozen=True, kw_only=True):
 
 
 class BypassMark(Switch, frozen=True, kw_only=True):
-    """The user has set the connector's bypass."""
+    """The user has set the connector's bypass, by the environment's `variable`."""
 
     NAME = "bypass"
+
+    variable: str | None = None
 
 
 class OutageMark(Switch, frozen=True, kw_only=True):
