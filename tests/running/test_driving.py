@@ -99,15 +99,20 @@ def say(text: str) -> dict[str, str]:
     return {"step": "prompt", "session": "s1", "text": text, "reply": "Yes."}
 
 
+LATE = {**say("One?"), "for_late_start": True}
+
+
 @pytest.mark.parametrize(
     ("target", "steps", "around"),
     [
         ("reference", [CLAIMED, START, OFF, say("One?"), say("Two?"), END], ["start"]),
         ("lazy", [CLAIMED, START, OFF, say("One?"), say("Two?"), END], ["start", "prompt"]),
         ("lazy", [CLAIMED, START, OFF, END], ["start"]),
+        ("reference", [CLAIMED, START, OFF, LATE, END], ["start"]),
+        ("lazy", [CLAIMED, START, OFF, LATE, END], ["start", "prompt"]),
         ("reference", [START, say("One?"), EMPTY, CLEAR, OFF, say("Two?"), say("Three?"), END], ["clear", "prompt"]),
     ],
-    ids=["met-at-the-start", "met-in-the-first-turn", "no-turn", "met-by-no-request"],
+    ids=["met-at-the-start", "met-in-the-first-turn", "no-turn", "turn-left-out", "turn-for-it", "met-by-no-request"],
 )
 def test_fault_of_a_start_waits_for_a_request_until_the_turn_is_over(
     drive: Drive, target: str, steps: list[dict[str, object]], around: list[str]
@@ -127,6 +132,8 @@ def test_fault_of_a_start_waits_for_a_request_until_the_turn_is_over(
             met.append(mark.data["step"])
     assert met == around
     assert not is_on
+    said = [mark.data["text"] for mark in recorded.marks if mark.name == "step" and mark.data["step"] == "prompt"]
+    assert ("One?" in said) is ((target, LATE in steps) != ("reference", True) and len(steps) > 4)
     assert [each.request.path for each in recorded.exchanges if each.fault] == (
         [CLAIMED["match"]["path"]] if CLAIMED in steps and len(steps) > 4 else []
     )

@@ -198,6 +198,10 @@ export interface Prompt {
    */
   repeat?: number;
   /**
+   * true: said only where a fault of the session's start has met no request of the connector
+   */
+  for_late_start?: boolean;
+  /**
    * an object: what memories were worth, by their ids, from -1 to 1
    */
   feedback?: {

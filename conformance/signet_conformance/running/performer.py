@@ -33,6 +33,8 @@ from signet_conformance.scenarios.steps import (
 from signet_conformance.targets import Target
 from signet_conformance.trace.marks import RESTART, FaultMark, KitMark, ModelMark, SessionKeyMark, SkippedMark, StepMark
 
+_NOT_SENT = ("as", "repeat", "for_late_start")
+"""Members of steps that concern the kit alone."""
 _BOUND_OF: Mapping[object, str] = {"/api/hooks/session-start": "start", "/api/hooks/user-prompt-submit": "prompt"}
 """The path of a hook that a connector gives up, to the name of the bound that it declares for it."""
 
@@ -86,6 +88,10 @@ class Faults:
         if self._fault is not None and not (self._fault.is_for_start and unmet):
             self._fault = None
 
+    def waits_for(self, session: str) -> bool:
+        """Whether a fault waits for the next turn of a session."""
+        return self._fault is not None and not self._is_on and session in self._opened
+
     def begin(self, step: ConnectorStep) -> None:
         """Prepare for a step of the connector."""
         if self._turn_of not in (None, step.session):
@@ -96,7 +102,7 @@ class Faults:
             self._opened.add(step.session)
         elif not self._is_on and isinstance(step, End):
             self._opened.discard(step.session)
-        elif not self._is_on and isinstance(step, Prompt) and step.session in self._opened:
+        elif isinstance(step, Prompt) and self.waits_for(step.session):
             self._opened.discard(step.session)
             self._turn_of = step.session
             self._ask_for(self._fault, 1)
@@ -155,6 +161,8 @@ class StepPerformer:
 
         Of what follows it is hinted `more`, that the turn goes on, and `resumed`, that the session which ends will be.
         """
+        if isinstance(step, Prompt) and step.for_late_start and not self._faults.waits_for(step.session):
+            return
         if isinstance(step, ConnectorStep):
             self._faults.begin(step)
             self._connector_step(index, step, hints)
@@ -219,7 +227,7 @@ class StepPerformer:
 
     def _filled(self, step: ConnectorStep) -> dict[str, Any]:
         """The message for a step: an agent for its number, names of its own, earlier results instead of references."""
-        given = {name: value for name, value in step.to_json().items() if name not in ("as", "repeat")}
+        given = {name: value for name, value in step.to_json().items() if name not in _NOT_SENT}
         if isinstance(step, Prompt):
             given["text"] = step.whole_text
         if isinstance(given.get("agent"), int):

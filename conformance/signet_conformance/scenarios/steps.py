@@ -96,6 +96,10 @@ class Prompt(ConnectorStep):
         Field(description="a whole number: how often the text is said, each time with its number before it"),
     ] = None
 
+    for_late_start: Annotated[
+        bool,
+        Field(description="true: said only where a fault of the session's start has met no request of the connector"),
+    ] = False
     feedback: Annotated[
         Maybe[dict[str, float]],
         Field(description="an object: what memories were worth, by their ids, from -1 to 1"),
