@@ -64,13 +64,12 @@ def test_a_turn_that_names_a_request_answers_that_one(serve: Serve) -> None:
     """Of two requests that wait, the second one is answered first."""
     served = serve(turns=[], when_out="wait")
     with ThreadPoolExecutor(2) as others:
-        answers, numbers = [], []
+        answers, numbers = [], [served.last]
         for said in ("first", "second"):
-            after = served.last
             answers.append(others.submit(say, served, said))
-            (seen,) = served.http.get("/requests", params={"after": after, "wait_s": 60}).json()["requests"]
+            (seen,) = served.http.get("/requests", params={"after": numbers[-1], "wait_s": 60}).json()["requests"]
             numbers.append(seen["number"])
-        for number, words in reversed(list(zip(numbers, ("to the first", "to the second"), strict=True))):
+        for number, words in reversed(list(zip(numbers[1:], ("to the first", "to the second"), strict=True))):
             answer = {"turns": [{"content": words}], "request": number}
             served.http.post("/turns", json=answer).raise_for_status()
         assert [text(answer.result()) for answer in answers] == ["to the first", "to the second"]
