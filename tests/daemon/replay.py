@@ -14,7 +14,7 @@ from typing import Any
 import httpx
 
 from signet_conformance.daemon.http.app import create_app
-from signet_conformance.daemon.settings import DaemonSettings
+from signet_conformance.daemon.state.daemon import DaemonSettings
 from signet_conformance.daemon.state.daemon import Daemon
 from tests.support.evidence import SEED, json_lines, truth_table
 

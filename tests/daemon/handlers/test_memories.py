@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from signet_conformance.daemon.state.content import CHUNK_TARGET, chunks_of, infer_type, normalise, read_marks
+from signet_conformance.daemon.state.texts import CHUNK_TARGET, chunks_of, infer_type, normalise, read_marks
 
 if TYPE_CHECKING:
     from collections.abc import Callable

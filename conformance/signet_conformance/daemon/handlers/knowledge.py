@@ -1,11 +1,11 @@
-"""What is known of entities, and the agents that were seen."""
+"""What is known of the entities that memories name."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from signet_conformance.daemon.values import leading_integer, text_or_none
-from signet_conformance.daemon.wire import Answer, Call, refusal
+from signet_conformance.daemon.wire import Answer, Call
 
 if TYPE_CHECKING:
     import sqlite3
@@ -34,25 +34,12 @@ def _entity_item(daemon: Daemon, row: sqlite3.Row, agent: str) -> dict[str, Any]
     }
 
 
-def get_agent(daemon: Daemon, call: Call) -> Answer:
-    """GET agents/:name."""
-    agent = next((row for row in daemon.agents.rows() if call.params["name"] in (row["id"], row["name"])), None)
-    return Answer(agent) if agent else refusal(404, "Agent not found")
-
-
-def list_agents(daemon: Daemon, _call: Call) -> Answer:
-    """GET agents: those seen so far."""
-    return Answer({"agents": daemon.agents.rows()})
-
-
 def knowledge(daemon: Daemon, call: Call) -> Answer:
-    """GET knowledge/stats, /communities, /hygiene, /entities and /navigation/:what."""
+    """GET knowledge/stats, /hygiene, /entities and /navigation/entities."""
     agent = text_or_none(call.query.get("agent_id")) or "default"
     last = call.path.rsplit("/", 1)[-1]
     if last == "stats":
         return Answer(_knowledge_counts(daemon, agent))
-    if last == "communities":
-        return Answer({"items": [], "count": 0})
     if last == "hygiene":
         summary = {"missingGroupKey": 0, "missingClaimKey": 0, "missingSourceMemory": 0}
         return Answer(

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 import uvicorn
 
 from signet_conformance.daemon.http.app import DaemonApp, create_app
-from signet_conformance.daemon.settings import DaemonSettings
+from signet_conformance.daemon.state.daemon import DaemonSettings
 from signet_conformance.errors import UsageError
 
 if TYPE_CHECKING:

@@ -1,14 +1,16 @@
-"""Which agent a request runs as, and what that agent may see."""
+"""Which agent a request runs as, what that agent may see, and the identity files of the workspace."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import re
+from typing import TYPE_CHECKING, Any, Final
 
 from signet_conformance.daemon.timestamps import iso
 from signet_conformance.daemon.values import BLANKS, ScriptError, text_or_none, trimmed, truthy
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from signet_conformance.daemon.behaviour import Behaviour
     from signet_conformance.daemon.state.store import Store
@@ -79,3 +81,48 @@ class Agents:
     def rows(self) -> list[dict[str, Any]]:
         """Every known agent."""
         return [dict(row) for row in self._store.rows("SELECT * FROM agents ORDER BY created_at")]
+
+
+_MOST_MEMORY: Final = 10_000
+_MOST_RULES: Final = 12_000
+_SEEDS: Final = {
+    "agent.yaml": "version: 1\nagent:\n  name: Kit Agent\n  description: Agent of an embedded daemon for tests\n",
+    "AGENTS.md": "# Agent Instructions\n\nAnswer briefly and cite the files you changed.\n",
+    "MEMORY.md": "# Memory\n\nNothing of note so far.\n",
+}
+
+
+def seed(workspace: Path) -> None:
+    """Write the files that a session-start reads, where they are missing."""
+    for name, text in _SEEDS.items():
+        path = workspace / name
+        if not path.exists():
+            path.write_text(text, "utf-8")
+
+
+def identity_of(workspace: Path) -> dict[str, Any]:
+    """The agent's name and description from ``agent.yaml``; the name ``Agent`` alone when it says nothing."""
+    text = _read(workspace / "agent.yaml", _MOST_MEMORY)
+    fields = {}
+    for name in ("name", "description"):
+        match = re.search(rf"^\s+{name}:\s*(.+?)\s*$", text, re.MULTILINE)
+        if match:
+            fields[name] = match[1].strip("'\"")
+    return fields if "name" in fields else {"name": "Agent"}
+
+
+def working_memory(workspace: Path) -> str | None:
+    """The text of ``MEMORY.md``, None when it has none."""
+    return _read(workspace / "MEMORY.md", _MOST_MEMORY) or None
+
+
+def instructions(workspace: Path) -> str:
+    """The text of ``AGENTS.md``."""
+    return _read(workspace / "AGENTS.md", _MOST_RULES)
+
+
+def _read(path: Path, most: int) -> str:
+    try:
+        return path.read_text("utf-8", "replace").strip()[:most]
+    except OSError:
+        return ""

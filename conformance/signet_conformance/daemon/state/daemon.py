@@ -4,28 +4,25 @@ from __future__ import annotations
 
 import tempfile
 from collections import deque
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from signet_conformance.daemon.behaviour import behaviour_of
-from signet_conformance.daemon.state import identity
-from signet_conformance.daemon.state.agents import Agents
+from signet_conformance.daemon.state.agents import Agents, seed
 from signet_conformance.daemon.state.auth import MODES, Auth
-from signet_conformance.daemon.state.captures import Captures
-from signet_conformance.daemon.state.epochs import Epochs
 from signet_conformance.daemon.state.graph import Graph
 from signet_conformance.daemon.state.presence import Presence
 from signet_conformance.daemon.state.secrets import Secrets
-from signet_conformance.daemon.state.sessions import Sessions, StartedSessions
+from signet_conformance.daemon.state.sessions import Epochs, Sessions, StartedSessions
 from signet_conformance.daemon.state.store import Store
-from signet_conformance.daemon.state.transcripts import Transcripts
+from signet_conformance.daemon.state.transcripts import Captures, Transcripts
 from signet_conformance.daemon.timestamps import Clock, iso
 from signet_conformance.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from signet_conformance.daemon.settings import DaemonSettings
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
 
 
 class Daemon:
@@ -49,7 +46,7 @@ class Daemon:
         try:
             self.workspace.mkdir(parents=True, exist_ok=True)
             self.store = Store.open(self.workspace)
-            identity.seed(self.workspace)
+            seed(self.workspace)
         except OSError as problem:
             raise UsageError(
                 f"the workspace cannot be written to: {problem.strerror or problem}",
@@ -88,3 +85,31 @@ class Daemon:
         self.store.close()
         if self._temporary:
             self._temporary.cleanup()
+
+
+@dataclass(frozen=True)
+class DaemonSettings:
+    """What a daemon is started with; the defaults make one on a free loopback port with a temporary workspace."""
+
+    host: str = "127.0.0.1"
+    port: int = 0
+    workspace: Path | None = None
+    """A folder of its own for this daemon, kept at the end; None = a temporary one, removed at the end."""
+    version: str = "0.145"
+    """The contract version to answer as: 0.58, 0.145 or 0.205."""
+    auth: str = "local"
+    """The mode of authentication: local, team or hybrid."""
+    allow_remote: bool = False
+    """Whether `host` may be reachable from other machines."""
+    parent: int | None = None
+    """A process without which the daemon ends too."""
+    until_stdin_closes: bool = False
+    """End when standard input is closed, so that a dead parent leaves no daemon behind."""
+    frozen: bool = False
+    """Changes of memories are answered 503, as with the kill switch of a real daemon."""
+    shutting_down: bool = False
+    """Everything but /health is answered 503, as while a real daemon stops."""
+    clock_stands_at: float | None = None
+    """Epoch seconds at which the clock stands still, so that what depends on age is the same in each run."""
+    rate_limits: Mapping[str, int] = field(default_factory=dict)
+    """Other limits a minute than the daemon's own, by operation (forget, modify, batchForget, ...)."""

@@ -6,8 +6,7 @@ import re
 import uuid
 from typing import TYPE_CHECKING, Any, Final
 
-from signet_conformance.daemon.state.content import decides
-from signet_conformance.daemon.state.terms import graph_words, names_in
+from signet_conformance.daemon.state.texts import decides, graph_words, names_in
 from signet_conformance.daemon.values import BLANKS, ScriptError, text_or_none
 
 if TYPE_CHECKING:

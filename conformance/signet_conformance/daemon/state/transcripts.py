@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from signet_conformance.daemon.state.terms import index_query, index_words
+from signet_conformance.daemon.state.texts import index_query, index_words
 from signet_conformance.daemon.values import BLANKS, ScriptError, trimmed
 
 if TYPE_CHECKING:
@@ -216,3 +217,21 @@ def _excerpt(content: str, words: list[str]) -> str:
     begin = max(0, min(starts, default=0) - _EXCERPT // 3)
     passage = " ".join(content[begin : begin + _EXCERPT].split())
     return f"{'... ' if begin else ''}{passage}{' ...' if begin + _EXCERPT < len(content) else ''}"
+
+
+class Captures:
+    """The captures of one daemon. They are done at once: a stand-in has nothing to wait for."""
+
+    def __init__(self) -> None:
+        self._jobs: dict[str, dict[str, Any]] = {}
+
+    def add(self, transcript: str, agent: str) -> str:
+        """Capture `transcript`; the job's id."""
+        job = str(uuid.uuid4())
+        self._jobs[job] = {"agent": agent, "size": len(transcript)}
+        return job
+
+    def status(self, job: str, agent: str) -> dict[str, Any] | None:
+        """The job of `agent`, else None."""
+        job_entry = self._jobs.get(job)
+        return {"id": job, "status": "completed", "error": None} if job_entry and job_entry["agent"] == agent else None

@@ -7,15 +7,18 @@ import uuid
 from collections import deque
 from typing import TYPE_CHECKING, Any, Final
 
-from signet_conformance.daemon.handlers.early.finding import any_of, found
 from signet_conformance.daemon.handlers.early.gate import AGENT, Gate, Visit, has
-from signet_conformance.daemon.handlers.hooks.claims import is_internal, same_marks
+from signet_conformance.daemon.handlers.early.memories import any_of, found
+from signet_conformance.daemon.handlers.hooks.claims import (
+    is_internal,
+    same_marks,
+)
 from signet_conformance.daemon.handlers.hooks.compaction import summary_request
 from signet_conformance.daemon.handlers.hooks.starting import START_FIELDS, context_of, dated, memories_for, stub_of
-from signet_conformance.daemon.state.identity import identity_of, working_memory
-from signet_conformance.daemon.state.terms import subject_words, without_envelope
+from signet_conformance.daemon.state.agents import identity_of, working_memory
+from signet_conformance.daemon.state.texts import subject_words, without_envelope
 from signet_conformance.daemon.state.transcripts import flat_lines, read_file
-from signet_conformance.daemon.timestamps import spoken
+from signet_conformance.daemon.timestamps import iso, spoken
 from signet_conformance.daemon.values import ScriptError, fields_of, text_or_none, trimmed, truthy
 from signet_conformance.daemon.wire import Answer, Call, present, refusal
 
@@ -182,3 +185,41 @@ def compaction_complete(daemon: Daemon, call: Call) -> Answer:
     if visit.key is not None:
         daemon.prompted.pop(daemon.sessions.normal(visit.key), None)
     return Answer({"success": True, "memoryId": row["id"]})
+
+
+_UNKNOWN = "Session not found"
+
+
+def _live(daemon: Daemon) -> list[dict[str, Any]]:
+    return [
+        {
+            "key": claim.key, "runtimePath": claim.path, "claimedAt": iso(claim.since),
+            "bypassed": daemon.sessions.bypassed(claim.key),
+        }
+        for claim in daemon.sessions.active()
+    ]  # fmt: skip
+
+
+def list_sessions(daemon: Daemon, _call: Call) -> Answer:
+    """GET sessions."""
+    sessions = _live(daemon)
+    return Answer({"sessions": sessions, "count": len(sessions)})
+
+
+def get_session(daemon: Daemon, call: Call) -> Answer:
+    """GET sessions/:key, which hides sessions/summaries."""
+    session = next((session for session in _live(daemon) if session["key"] == call.params["key"]), None)
+    return Answer(session) if session else refusal(404, _UNKNOWN)
+
+
+def bypass_session(daemon: Daemon, call: Call) -> Answer:
+    """POST sessions/:key/bypass: hooks of the session answer with nothing, or again as usual."""
+    key = call.params["key"]
+    if not any(session["key"] == key for session in _live(daemon)):
+        return refusal(404, _UNKNOWN)
+    body = call.optional_record()
+    enabled = body.get("enabled") if body else None
+    if not isinstance(enabled, bool):
+        return refusal(400, "enabled (boolean) is required")
+    daemon.sessions.bypass(key, on=enabled)
+    return Answer({"key": key, "bypassed": enabled})

@@ -1,4 +1,4 @@
-"""The end of a session: its release, and the transcript that is queued."""
+"""The end of a session: its release, the transcript that is queued, and how far its capture is."""
 
 from __future__ import annotations
 
@@ -110,3 +110,9 @@ def _end(daemon: Daemon, fields: Mapping[str, Any], key: Any) -> Answer:
         return Answer(present(memoriesSaved=0, queued=said, jobId=job))
     captured = daemon.captures.add(transcript, agent) if transcript.strip(BLANKS) else None
     return Answer(present(memoriesSaved=0, queued=queued, transcriptCaptureJobId=captured))
+
+
+def capture_status(daemon: Daemon, call: Call) -> Answer:
+    """GET hooks/transcript-capture/:jobId."""
+    status = daemon.captures.status(call.params["jobId"], call.query.get("agentId") or "default")
+    return Answer(status) if status else refusal(404, "transcript capture job not found")

@@ -14,8 +14,8 @@ from signet_conformance.daemon.handlers.hooks.claims import (
     is_internal,
     runtime_path,
 )
+from signet_conformance.daemon.handlers.memories.reading import recall_problem, recalled, saving_problem
 from signet_conformance.daemon.handlers.memories.recall import Request
-from signet_conformance.daemon.handlers.memories.recalling import recall_problem, recalled, saving_problem
 from signet_conformance.daemon.handlers.memories.saving import remember
 from signet_conformance.daemon.state.agents import plain_agent, resolve_agent
 from signet_conformance.daemon.values import (

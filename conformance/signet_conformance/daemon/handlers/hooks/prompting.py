@@ -1,8 +1,10 @@
-"""A prompt of a session: what is known about the entities that it names."""
+"""A prompt of a session: its claim, and what is known of the entities that it names."""
 
 from __future__ import annotations
 
 import hashlib
+import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from signet_conformance.daemon.handlers.hooks.claims import (
@@ -11,18 +13,19 @@ from signet_conformance.daemon.handlers.hooks.claims import (
     is_internal,
     runtime_path,
 )
-from signet_conformance.daemon.handlers.hooks.prompt_context import context_for
 from signet_conformance.daemon.state.agents import plain_agent, resolve_agent
-from signet_conformance.daemon.state.terms import subject_words, without_envelope
+from signet_conformance.daemon.state.texts import phrase, says_little, subject_words, without_envelope
 from signet_conformance.daemon.state.transcripts import plain_lines, read_file
 from signet_conformance.daemon.timestamps import spoken
 from signet_conformance.daemon.values import fields_of, text_or_none, trimmed, truthy
 from signet_conformance.daemon.wire import Answer, Call, present, refusal
 
 if TYPE_CHECKING:
+    import sqlite3
     from collections.abc import Mapping
 
     from signet_conformance.daemon.state.daemon import Daemon
+    from signet_conformance.daemon.state.store import Store
 
 CONTEXT_VERSION: Final = 1
 
@@ -104,3 +107,135 @@ def sent_transcript(fields: Mapping[str, Any]) -> str:
     if raw is not None:
         return plain_lines(fields.get("harness"), raw)
     return plain_lines(fields.get("harness"), fields["transcript"]) if truthy(fields.get("transcript")) else ""
+
+
+_TYPES: Final = ("person", "project")
+_MOST_ENTITIES: Final = 2
+_MOST_ASPECTS: Final = 3
+_MOST_LINES: Final = 8
+_BUDGET: Final = 4000
+_LEAST_NAME: Final = 12
+_LEAST_FACT: Final = 0.8
+_GENERIC: Final = frozenset(
+    (
+        "agent", "artifact", "concept", "connector", "document", "event", "memory", "policy", "preference", "product",
+        "project", "skill", "source", "system", "task", "tool", "workflow",
+    )
+)  # fmt: skip
+_ROLES: Final = frozenset(("assistant", "human", "user"))
+
+
+@dataclass(frozen=True)
+class Context:
+    """The lines to inject, and the name of what decided: entity-context, low-signal, no-entity or no-aspect-hit."""
+
+    lines: tuple[str, ...]
+    engine: str
+
+
+@dataclass(frozen=True)
+class _Match:
+    entity: sqlite3.Row
+    start: int
+    end: int
+    score: float
+
+
+def context_for(store: Store, prompt: str, agent: str) -> Context:
+    """What `agent` knows about the entities that `prompt` names and asks about."""
+    if says_little(prompt):
+        return Context((), "low-signal")
+    matches = _matches(store, prompt, agent)
+    if not matches:
+        return Context((), "no-entity")
+    names = {
+        word for match in matches for word in subject_words(f"{match.entity['name']} {match.entity['canonical_name']}")
+    }
+    asked = [word for word in subject_words(prompt) if not any(_same(word, name) for name in names)]
+    asked = subject_words(" ".join(asked))
+    lines: list[str] = []
+    for match in matches:
+        lines += _facts(store, match.entity, agent, asked)
+    kept: list[str] = []
+    for line in lines:
+        if sum(map(len, kept)) + len(line) <= _BUDGET and len(kept) < _MOST_LINES:
+            kept.append(line)
+    return Context(tuple(kept), "entity-context" if kept else "no-aspect-hit")
+
+
+def _same(word: str, name: str) -> bool:
+    return word == name or (len(name) >= 4 and name not in _GENERIC and word == f"{name}s")
+
+
+def _matches(store: Store, prompt: str, agent: str) -> list[_Match]:
+    named = store.rows("SELECT * FROM entities WHERE agent_id = ? AND entity_type IN (?, ?)", agent, *_TYPES)
+    words = phrase(prompt).split() if named else []
+    matches = [match for row in named if (match := _match(row, words))]
+    best = max((match.score for match in matches), default=0.0)
+    matches = [match for match in matches if match.score >= max(_LEAST_NAME, best * 0.45)]
+    matches.sort(
+        key=lambda match: (-match.score, match.start - match.end, -match.entity["mentions"], match.entity["name"])
+    )
+    kept: list[_Match] = []
+    for match in matches:
+        if all(match.end <= other.start or other.end <= match.start for other in kept):
+            kept.append(match)
+    return kept[:_MOST_ENTITIES]
+
+
+def _match(row: sqlite3.Row, words: list[str]) -> _Match | None:
+    name = phrase(row["canonical_name"] or row["name"])
+    parts = name.split()
+    if len(name) < 3 or (
+        len(parts) == 1 and (name in _ROLES or name in _GENERIC or name.removesuffix("s") in _GENERIC)
+    ):
+        return None
+    for start in range(len(words) - len(parts) + 1):
+        if all(_same(words[start + index], part) for index, part in enumerate(parts)):
+            score = len(parts) * 8 + len(name) * 0.35 + math.log1p(max(0, row["mentions"])) + 8 * min(1, row["pinned"])
+            return _Match(row, start, start + len(parts), score)
+    return None
+
+
+def _facts(store: Store, entity: sqlite3.Row, agent: str, asked: list[str]) -> list[str]:
+    """The lines about `entity` that share a word with what was asked, constraints first."""
+    rows = store.rows(
+        """SELECT s.id AS aspect, s.name, a.* FROM entity_aspects s JOIN entity_attributes a ON a.aspect_id = s.id
+           WHERE s.entity_id = ? AND s.agent_id = ? AND a.agent_id = ? AND a.status = 'active'
+           ORDER BY a.importance DESC, a.updated_at DESC LIMIT 192""",
+        entity["id"], agent, agent,
+    )  # fmt: skip
+    scored = [(_fact_score(row, asked), row) for row in rows if row["group_key"] or row["claim_key"]]
+    scored = sorted(
+        (pair for pair in scored if pair[0] >= _LEAST_FACT), key=lambda pair: (-pair[0], -pair[1]["importance"])
+    )
+    aspects: set[str] = set()
+    chosen: list[sqlite3.Row] = []
+    for _, row in scored:
+        chosen.append(row)
+        aspects.add(row["aspect"])
+        if len(aspects) >= _MOST_ASPECTS:
+            break
+    chosen.sort(key=lambda row: (row["kind"] != "constraint", -row["importance"]))
+    return [_line(entity["name"], row) for row in chosen[:_MOST_LINES]]
+
+
+def _fact_score(row: sqlite3.Row, asked: list[str]) -> float:
+    if not asked:
+        return 0.0
+
+    def shared(text: str) -> int:
+        words = set(subject_words(text))
+        return sum(word in words for word in asked)
+
+    in_content, in_claim = shared(row["content"]), shared(phrase(row["claim_key"] or ""))
+    if not in_content and not in_claim:
+        return 0.0
+    strength = 0.18 * min(1, row["importance"]) + 0.1 * min(1, row["confidence"])
+    return min(1.0, (0.8 if in_claim else 0.72) + float(strength))
+
+
+def _line(name: str, row: Any) -> str:
+    where = " / ".join((name, row["name"], row["group_key"] or "general", row["claim_key"] or "uncategorized"))
+    source = f"memory:{row['memory_id']}" if row["memory_id"] else "v1"
+    return f"- [{row['kind']}] {where}: {row['content']} ({source})"

@@ -16,8 +16,14 @@ from signet_conformance.daemon.handlers.hooks.claims import (
     start_marks,
 )
 from signet_conformance.daemon.handlers.hooks.prompting import CONTEXT_VERSION
-from signet_conformance.daemon.state.agents import named_agent, plain_agent, resolve_agent
-from signet_conformance.daemon.state.identity import identity_of, instructions, working_memory
+from signet_conformance.daemon.state.agents import (
+    identity_of,
+    instructions,
+    named_agent,
+    plain_agent,
+    resolve_agent,
+    working_memory,
+)
 from signet_conformance.daemon.timestamps import read_moment, spoken
 from signet_conformance.daemon.values import ScriptError, fields_of, text_or_none, trimmed, truthy
 from signet_conformance.daemon.wire import Answer, Call, present, refusal

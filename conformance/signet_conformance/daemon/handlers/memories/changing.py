@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from signet_conformance.daemon.handlers.memories.saving import FROZEN
-from signet_conformance.daemon.state.content import NO_TAGS, normalise, read_tags
+from signet_conformance.daemon.state.texts import NO_TAGS, normalise, read_tags
 from signet_conformance.daemon.timestamps import read_moment
 from signet_conformance.daemon.values import (
     BLANKS,

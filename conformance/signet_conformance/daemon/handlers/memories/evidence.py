@@ -6,7 +6,7 @@ import sqlite3
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from signet_conformance.daemon.state.terms import graph_words, index_query
+from signet_conformance.daemon.state.texts import graph_words, index_query
 
 if TYPE_CHECKING:
     from signet_conformance.daemon.state.daemon import Daemon

@@ -1,18 +1,30 @@
-"""Memories by id, as a list, and by the words of a query string."""
+"""Memories asked for over HTTP: by id, as a list, by recall; and what was said of them."""
 
 from __future__ import annotations
 
+import re
 import sqlite3
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from signet_conformance.daemon.state.agents import resolve_agent
+from signet_conformance.daemon.handlers.memories.recall import Request, aggregated, budget_problem, plain, recall
+from signet_conformance.daemon.handlers.memories.temporal import time_problem
+from signet_conformance.daemon.state.agents import named_agent, plain_agent, resolve_agent
 from signet_conformance.daemon.values import (
     BLANKS,
+    ScriptError,
+    UnreadableJsonError,
+    fields_of,
+    is_number,
     leading_integer,
+    text_or_none,
+    trimmed,
+    truthy,
 )
 from signet_conformance.daemon.wire import Answer, Call, refusal
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from signet_conformance.daemon.state.daemon import Daemon
 
 _ROW: Final = (
@@ -103,3 +115,126 @@ def search_rows(daemon: Daemon, call: Call) -> Answer:
         return Answer({"results": [dict(row) for row in daemon.store.rows(sql, *values, limit)]})
     except sqlite3.Error:
         return Answer({"results": []})
+
+
+def recall_problem(fields: Mapping[str, Any]) -> str | None:
+    """What is wrong with the budget or the time of a recall, else None."""
+    return budget_problem(fields) or (time_problem(fields["time"]) if "time" in fields else None)
+
+
+def saving_problem(daemon: Daemon, call: Call, fields: Mapping[str, Any], agent: str) -> Answer | None:
+    """The refusal of an aggregate recall that would be saved by somebody who may not save."""
+    saves = (
+        fields.get("aggregate") is True
+        and fields.get("saveAggregate") is not False
+        and fields.get("save_aggregate") is not False
+    )
+    if not saves:
+        return None
+    denied = daemon.auth.permission_problem(call, "remember")
+    if denied:
+        return denied
+    problem = daemon.auth.write_problem(call.claims, agent, fields.get("project"))
+    return refusal(403, problem) if problem else None
+
+
+def recalled(daemon: Daemon, request: Request) -> dict[str, Any]:
+    """The answer to a recall, aggregated where it asks for that."""
+    if daemon.behaviour.recall_is_plain:
+        return plain(daemon, request)
+    return aggregated(daemon, request) if request.fields.get("aggregate") is True else recall(daemon, request)
+
+
+def read_query(call: Call) -> tuple[str, Mapping[str, Any]] | Answer:
+    """The query and the fields of a recall, or the refusal of a body without a query."""
+    try:
+        fields = fields_of(call.json())
+    except UnreadableJsonError:
+        return refusal(400, "Invalid JSON body")
+    query = trimmed(fields.get("query"))
+    return (query, fields) if query else refusal(400, "query is required")
+
+
+def memory_recall(daemon: Daemon, call: Call) -> Answer:
+    """POST memory/recall: the memories that a query finds for an agent."""
+    asked = read_query(call)
+    if isinstance(asked, Answer):
+        return asked
+    query, fields = asked
+    if daemon.behaviour.recall_is_plain:
+        return _plainly(daemon, call, query, fields)
+    problem = recall_problem(fields)
+    if problem:
+        return refusal(400, problem)
+    given = fields.get("sessionKey")
+    key = call.header("x-signet-session-key") if given is None else given
+    named = fields.get("agentId")
+    try:
+        agent = resolve_agent(named, key)
+        denied = saving_problem(daemon, call, fields, agent)
+        if denied:
+            return denied
+        owned = call.claims.scope.get("project") if call.claims else None
+        request = Request(query, agent, {**fields, **({"project": owned} if owned else {})}, key)
+        trimmed(request.fields.get("project"))
+        return Answer(recalled(daemon, request))
+    except (ScriptError, sqlite3.Error):
+        return refusal(500, "Recall failed", results=[])
+
+
+def _plainly(daemon: Daemon, call: Call, query: str, fields: Mapping[str, Any]) -> Answer:
+    """The recall of releases that take any agent and read the session key from its header only."""
+    named = fields.get("agentId")
+    agent = named_agent(named, call.header("x-signet-session-key"), any_value=True)
+    owned = call.claims.scope.get("project") if call.claims else None
+    try:
+        return Answer(plain(daemon, Request(query, agent, {**fields, **({"project": owned} if owned else {})})))
+    except (ScriptError, sqlite3.Error):
+        return refusal(500, "Recall failed", results=[])
+
+
+def feedback(daemon: Daemon, call: Call) -> Answer:
+    """POST memory/feedback: ratings of memories; those shown to the session at its start are accepted."""
+    body = call.json_record()
+    if body is None:
+        return refusal(400, "Invalid JSON body")
+    key, given = text_or_none(body.get("sessionKey")), body.get("feedback")
+    if not key or not truthy(given):
+        return refusal(400, "sessionKey and feedback required")
+    ratings = (
+        {name: value for name, value in given.items() if name and is_number(value)} if isinstance(given, dict) else {}
+    )
+    if not ratings:
+        return refusal(400, "Invalid feedback format — expected map of ID to number (-1 to 1)")
+    shown = daemon.store.rows(
+        "SELECT memory_id FROM shown_memories WHERE session_key = ? AND agent_id = ?", key, plain_agent(body)
+    )
+    accepted = len({row["memory_id"] for row in shown} & set(ratings))
+    return Answer(
+        {
+            "ok": True, "recorded": len(ratings), "accepted": accepted, "rejected": len(ratings) - accepted,
+            "propagated": 0, "cooccurrenceUpdated": 0, "dependenciesUpdated": 0,
+            "acceptanceRule": "accepted means the memory id was recorded for this session and agent",
+        }
+    )  # fmt: skip
+
+
+def codex_note(daemon: Daemon, call: Call) -> Answer:
+    """POST memory/codex-native-note: a note, written into the workspace and never into a user's home."""
+    try:
+        body = fields_of(call.json())
+    except UnreadableJsonError:
+        body = {}
+    content = text_or_none(body.get("content"))
+    if not content:
+        return refusal(400, "content is required")
+    if len(content) > 8000:
+        return refusal(400, "content must be at most 8000 characters")
+    if daemon.settings.frozen:
+        return refusal(503, "Mutations are frozen (kill switch active)")
+    folder = daemon.workspace / "codex-notes"
+    folder.mkdir(exist_ok=True)
+    slug = re.sub(r"[^a-z0-9]+", "-", (text_or_none(body.get("title")) or content[:80]).lower()).strip("-")[:48]
+    path = folder / f"{re.sub('[:.]', '-', daemon.now())}-{slug or 'note'}.md"
+    path.write_text(f"{content}\n", "utf-8")
+    return Answer({"ok": True, "path": str(path)})

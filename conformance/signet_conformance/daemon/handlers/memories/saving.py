@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from signet_conformance.daemon.state.agents import named_agent
-from signet_conformance.daemon.state.content import (
+from signet_conformance.daemon.state.graph import hints_in
+from signet_conformance.daemon.state.texts import (
     MAX_CONTENT,
     NO_TAGS,
     Content,
@@ -19,7 +20,6 @@ from signet_conformance.daemon.state.content import (
     read_marks,
     read_tags,
 )
-from signet_conformance.daemon.state.graph import hints_in
 from signet_conformance.daemon.timestamps import iso, read_moment
 from signet_conformance.daemon.values import (
     ScriptError,

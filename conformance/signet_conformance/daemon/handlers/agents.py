@@ -1,4 +1,4 @@
-"""The agents at work and the messages they leave each other, as requests."""
+"""The agents that were seen, those at work, and the messages they leave each other, as requests."""
 
 from __future__ import annotations
 
@@ -101,3 +101,14 @@ def post_message(daemon: Daemon, call: Call) -> Answer:
         deliveryStatus="delivered",
     )
     return Answer({"message": daemon.presence.post(message)})
+
+
+def get_agent(daemon: Daemon, call: Call) -> Answer:
+    """GET agents/:name."""
+    agent = next((row for row in daemon.agents.rows() if call.params["name"] in (row["id"], row["name"])), None)
+    return Answer(agent) if agent else refusal(404, "Agent not found")
+
+
+def list_agents(daemon: Daemon, _call: Call) -> Answer:
+    """GET agents: those seen so far."""
+    return Answer({"agents": daemon.agents.rows()})

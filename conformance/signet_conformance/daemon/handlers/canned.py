@@ -1,0 +1,186 @@
+"""Answers that need no memory of earlier requests: most as data, with what a route demands of the body."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from signet_conformance.daemon.handlers.hooks.claims import held_by_other, is_internal, runtime_path
+from signet_conformance.daemon.state.agents import plain_agent, resolve_agent
+from signet_conformance.daemon.timestamps import iso
+from signet_conformance.daemon.values import UnreadableJsonError, fields_of, text_or_none, truthy
+from signet_conformance.daemon.wire import Answer, Call, refusal
+
+if TYPE_CHECKING:
+    from signet_conformance.daemon.state.daemon import Daemon
+
+Demand: TypeAlias = "tuple[Callable[[Any], bool], str]"
+"""A test of the body's JSON value, and the error of the 400 where it fails."""
+
+
+@dataclass(frozen=True)
+class Canned:
+    """A handler that says the same to every request. Its 400s come in the order of `demands`.
+
+    With `unreadable` a body that is no JSON is refused with this text; without it the route crashes over one.
+    """
+
+    body: Any
+    status: int = 200
+    demands: tuple[Demand, ...] = ()
+    unreadable: str | None = None
+    internal: Mapping[str, Any] | None = None
+    """The answer to a request from inside a hook, where the route asks for that."""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    text: str | None = None
+
+    def __call__(self, _daemon: Daemon, call: Call) -> Answer:
+        """The answer to a request."""
+        if self.internal is not None and is_internal(call):
+            return Answer(self.internal)
+        if self.demands:
+            try:
+                body = call.json()
+            except UnreadableJsonError:
+                if self.unreadable is None:
+                    raise
+                return refusal(400, self.unreadable)
+            for meets, error in self.demands:
+                if not meets(body):
+                    return refusal(400, error)
+        return Answer(self.body, self.status, self.headers, self.text)
+
+
+def _gives(*names: str) -> Callable[[Any], bool]:
+    """A test for members that are all given. It raises for null, as the daemon does."""
+    return lambda body: all(truthy(fields_of(body).get(name)) for name in names)
+
+
+def _names_an_agent(body: Any) -> bool:
+    """Whether an agent is named, if only by default. It raises for an agent that is no string, as the daemon does."""
+    return bool(resolve_agent(body.get("agentId"), body.get("sessionKey")))
+
+
+_POLICY: Final = {
+    "mode": "hybrid",
+    "maxExpandedTools": 12,
+    "maxSearchResults": 8,
+    "updatedAt": "1970-01-01T00:00:00.000Z",
+}
+
+HOME: Final = Canned(
+    None,
+    headers={"content-type": "text/html; charset=UTF-8"},
+    text="<!DOCTYPE html><title>Embedded Signet daemon</title>",
+)
+READY: Final = Canned({"status": "ok"})
+
+# No server is registered here.
+MARKETPLACE: Final = Canned({"servers": [], "count": 0, "scoped": False, "context": {}})
+MARKETPLACE_POLICY: Final = Canned({"policy": _POLICY})
+MARKETPLACE_TOOLS: Final = Canned({"tools": [], "servers": [], "count": 0, "context": {}, "policy": _POLICY})
+MARKETPLACE_SERVER: Final = Canned({"error": "Server not found"}, 404)
+MARKETPLACE_CALL: Final = Canned(
+    {"error": "Server not found, disabled, or out of scope"},
+    404,
+    demands=((_gives("serverId", "toolName"), "serverId and toolName are required"),),
+    unreadable="Invalid JSON body",
+)
+
+HEARTBEAT: Final = Canned(
+    {"ok": True},
+    demands=(
+        (lambda body: isinstance(body, dict | list), "Body must be an object"),
+        (
+            lambda body: isinstance(body, dict) and isinstance(body.get("pluginVersion"), str),
+            "pluginVersion (string) is required",
+        ),
+    ),
+    unreadable="Invalid JSON",
+)
+
+# No synthesis worker runs here.
+SYNTHESIS_CONFIG: Final = Canned(
+    {
+        "enabled": True,
+        "provider": "none",
+        "model": "none",
+        "timeout": 120_000,
+        "maxTokens": 8000,
+        "idleGapMinutes": 15,
+    }
+)
+SYNTHESIS_COMPLETE: Final = Canned(
+    {"error": "Synthesis worker not running"}, 503, demands=((_gives("content"), "content is required"),)
+)
+NOTIFICATIONS: Final = Canned(
+    {"inject": "", "notifications": []},
+    demands=((_gives("harness", "hook"), "harness and hook are required"), (_names_an_agent, "")),
+    internal={"inject": ""},
+)
+
+COMMUNITIES: Final = Canned({"items": [], "count": 0})
+
+
+def search_marketplace(_daemon: Daemon, call: Call) -> Answer:
+    """GET marketplace/mcp/search: nothing is found."""
+    query = call.query.get("q", "").strip()
+    nothing = {"query": query, "count": 0, "results": []}
+    if len(query) < 2:
+        return Answer({**nothing, "error": "query must be at least 2 characters"}, 400)
+    return Answer({**nothing, "context": {}})
+
+
+def skill_invocation(daemon: Daemon, call: Call) -> Answer:
+    """POST hooks/skill-invocation: noted."""
+    if is_internal(call):
+        return Answer({"recorded": False})
+    body = call.json()
+    fields = body if isinstance(body, dict) else {}
+    if not text_or_none(fields.get("harness")):
+        return refusal(400, "harness is required")
+    skill = fields.get("skillName")
+    if not text_or_none(fields.get("skill") if skill is None else skill):
+        return refusal(400, "skillName is required")
+    if daemon.behaviour.skill_conflict_is_409:
+        refused = held_by_other(
+            daemon, text_or_none(fields.get("sessionKey")), runtime_path(call, fields), plain_agent(fields)
+        )
+        if refused:
+            return refused
+    return Answer({"recorded": True})
+
+
+def health(daemon: Daemon, _call: Call) -> Answer:
+    """GET /health: whether the daemon is well; what stands beside it depends on the version."""
+    stopping = daemon.settings.shutting_down
+    body: dict[str, Any] = {
+        "status": "shutting_down" if stopping else "healthy",
+        "uptime": daemon.clock() - daemon.started_at, "pid": os.getpid(),
+        "version": daemon.behaviour.reported, "port": daemon.port, "agentsDir": str(daemon.workspace), "db": True,
+    }  # fmt: skip
+    kind = daemon.behaviour.health
+    if kind == "small":
+        return Answer({**body, "updateAvailable": False, "pendingRestart": False})
+    body |= {"shuttingDown": stopping, "updateAvailable": False, "pendingRestart": False}
+    if kind == "pipeline":
+        body["pipeline"] = {
+            "extractionRunning": False, "extractionStalled": False, "extractionPending": 0, "extractionBackoffMs": 0,
+        }  # fmt: skip
+    else:
+        body |= {name: {"status": "healthy"} for name in ("dbWriter", "dbReader", "dbRuntime")}
+    counts = dict.fromkeys(("total", "memoryMd", "sockets", "inotify", "pipes", "db", "other", "rss", "heapUsed"), 0)
+    return Answer({**body, "resources": counts})
+
+
+def status(daemon: Daemon, _call: Call) -> Answer:
+    """GET status: what runs where."""
+    body = {
+        "status": "running", "version": daemon.behaviour.reported, "pid": os.getpid(),
+        "uptime": daemon.clock() - daemon.started_at,
+        "startedAt": iso(daemon.started_at), "port": daemon.port, "host": "127.0.0.1", "bindHost": "127.0.0.1",
+        "networkMode": "localhost", "agentId": "default", "agentsDir": str(daemon.workspace), "memoryDb": True,
+    }  # fmt: skip
+    return Answer(body)

@@ -1,0 +1,279 @@
+"""Memories in 0.58: saved once for all agents, and found by words alone, forgotten rows too."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+import uuid
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+from signet_conformance.daemon.handlers.early.gate import AGENT, Gate, Visit, has
+from signet_conformance.daemon.handlers.memories.reading import read_query
+from signet_conformance.daemon.handlers.memories.recall import shown_row
+from signet_conformance.daemon.handlers.memories.saving import (
+    FROZEN,
+    Draft,
+    Place,
+    chunk_answer,
+    fresh_chunks,
+    insert,
+    read_body,
+    save_one,
+)
+from signet_conformance.daemon.state.texts import CRITICAL, chunks_of, infer_type, normalise, read_marks
+from signet_conformance.daemon.values import (
+    BLANKS,
+    ScriptError,
+    UnreadableJsonError,
+    fields_of,
+    is_number,
+    slice_end,
+    trimmed,
+    truthy,
+)
+from signet_conformance.daemon.wire import Answer, Call, refusal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from signet_conformance.daemon.state.daemon import Daemon
+
+_LONGEST: Final = 500
+_CHUNK: Final = 300
+_NOTHING: Final = {"success": True, "memories": []}
+_HOOK: Final = Gate(has("harness", "content"), "harness and content are required", _NOTHING, _NOTHING)
+
+
+def hook_remember(daemon: Daemon, call: Call) -> Answer:
+    """POST hooks/remember: a new row but for a known idempotency key; what cannot be stored is said with 200."""
+    visit = _HOOK.admit(daemon, call)
+    if isinstance(visit, Answer):
+        return visit
+    text = trimmed(visit.fields["content"]) or ""
+    try:
+        return Answer({"saved": True, "id": _hook_row(daemon, visit, text)})
+    except sqlite3.Error:
+        return Answer({"saved": False, "id": ""})
+
+
+def _hook_row(daemon: Daemon, visit: Visit, text: str) -> str:
+    pinned = text.lower().startswith(CRITICAL)
+    tags, text = _heading(text[len(CRITICAL) :].strip(BLANKS) if pinned else text)
+    given = {
+        name: visit.fields[name] for name in ("idempotencyKey", "who", "project") if truthy(visit.fields.get(name))
+    }
+    key = given.get("idempotencyKey")
+    known = daemon.store.row("SELECT id FROM memories WHERE idempotency_key = ?", key) if key is not None else None
+    if known:
+        return str(known["id"])
+    draft = _draft(
+        daemon,
+        text,
+        who=given.get("who", visit.fields["harness"]),
+        project=given.get("project"),
+        importance=1 if pinned else 0.8,
+        pinned=pinned,
+        tags=tags,
+        source_type="explicit",
+        runtime_path=visit.path or visit.fields.get("runtimePath"),
+        key=key,
+    )
+    # Without a hash: no later save counts as a duplicate of this row.
+    unhashed = {"normalized_content": None, "content_hash": None, "extraction_status": "none", "why": None}
+    return insert(daemon, draft, replace(normalise(text), stored=text), infer_type(text), **unhashed)
+
+
+def _heading(text: str) -> tuple[str | None, str]:
+    """The tags in ``[…]:`` at the beginning of `text`, as they stand there, and what follows."""
+    tags, closed, rest = text[1:].partition("]:")
+    return (tags, rest.lstrip(BLANKS)) if text[:1] == "[" and closed and tags and "]" not in tags else (None, text)
+
+
+def remember_alias(daemon: Daemon, call: Call) -> Answer:
+    """POST memory/save and hook/remember: memory/remember, asked over HTTP without the caller's token."""
+    if daemon.auth.mode == "team":
+        return Answer({"error": "authentication required"}, 401, {"www-authenticate": "Bearer"})
+    try:
+        return _save(daemon, fields_of(call.json()))
+    except UnreadableJsonError:
+        return _save(daemon, {})
+
+
+def remember(daemon: Daemon, call: Call) -> Answer:
+    """POST memory/remember."""
+    fields = read_body(call)
+    return fields if isinstance(fields, Answer) else _save(daemon, fields)
+
+
+def _save(daemon: Daemon, fields: Mapping[str, Any]) -> Answer:
+    raw = trimmed(fields.get("content"))
+    if not raw:
+        return refusal(400, "content is required")
+    if daemon.settings.frozen:
+        return refusal(503, FROZEN)
+    marks = read_marks(raw)
+    said = {"who": "daemon", "importance": marks.importance, "pinned": marks.pinned, "tags": marks.tags}
+    said |= {name: fields[name] for name in said if fields.get(name) is not None}
+    draft = _draft(
+        daemon,
+        raw,
+        **{**said, "pinned": truthy(said["pinned"])},
+        project=fields.get("project"),
+        source_type=trimmed(fields.get("sourceType")) or "manual",
+        source_id=trimmed(fields.get("sourceId")) or None,
+    )
+    if len(raw) > _LONGEST:
+        return _chunked(daemon, draft)
+    return save_one(daemon, replace(draft, raw=_flat(raw)), {}, links=False)
+
+
+def _flat(text: str) -> str:
+    """`text` as memory/remember stores it: each run of blanks is one."""
+    return re.sub(rf"[{BLANKS}]+", " ", text)
+
+
+def _draft(daemon: Daemon, raw: str, *, project: Any, **said: Any) -> Draft:
+    now = daemon.now()
+    return Draft(raw=raw, place=Place(AGENT, "global", project, None), created=now, now=now, **said)
+
+
+def _chunked(daemon: Daemon, draft: Draft) -> Answer:
+    """Each piece that is new, under a group of its own; a piece that cannot be stored is left out."""
+    group, ids = str(uuid.uuid4()), []
+    for piece in fresh_chunks(daemon, draft, list(map(_flat, chunks_of(draft.raw, _CHUNK, plain=True)))):
+        try:
+            ids.append(insert(daemon, draft, piece, infer_type(piece.stored), source_type="chunk", source_id=group))
+        except sqlite3.Error:
+            continue
+    return chunk_answer(ids, group)
+
+
+_MOST: Final = 20
+#: A row whose words speak less than a tenth as loud as the best one's is not shown.
+_LEAST_SHARE: Final = 0.1
+_OPERATORS: Final = frozenset(("AND", "OR", "NOT"))
+_SYNTAX: Final = re.compile(r'[":()^*]')
+
+#: Filters that hold one value each, as sent: a value that cannot be compared finds nothing.
+_COMPARED: Final = {
+    "type": "m.type = ?",
+    "who": "m.who = ?",
+    "since": "m.created_at >= ?",
+    "until": "m.created_at <= ?",
+}
+
+
+def all_of(text: str) -> str:
+    """`text` for the index: each word must occur, capital AND, OR and NOT are operators. A repeat changes nothing."""
+    words = dict.fromkeys(text.split()) if not _OPERATORS & set(text.split()) else text.split()
+    quoted = (word if word in _OPERATORS else _quoted(word) for word in words)
+    return " ".join(filter(None, quoted))
+
+
+def any_of(words: Iterable[str]) -> str:
+    """`words` for the index: one of them must occur."""
+    return " OR ".join(filter(None, map(_quoted, words)))
+
+
+def _quoted(word: str) -> str:
+    bare = _SYNTAX.sub("", word)
+    return f'"{bare}"' if bare else ""
+
+
+def found(daemon: Daemon, expression: str, filters: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The rows that match, best first, each with its ``score`` in 0..1. Raises `ScriptError` for tags of no text."""
+    conditions, values = _conditions(filters)
+    sql = f"""WITH hit AS MATERIALIZED (
+                  SELECT rowid AS place, -bm25(memories_fts) AS loudness FROM memories_fts WHERE memories_fts MATCH ?)
+              SELECT m.*, hit.loudness FROM hit JOIN memories m ON m.rowid = hit.place WHERE {" AND ".join(conditions)}
+              ORDER BY hit.loudness * CAST(m.importance AS REAL) DESC, m.created_at LIMIT {_MOST}"""
+    try:
+        rows = daemon.store.rows(sql, expression, *values) if expression else []
+    except sqlite3.Error:
+        return []
+    least = _LEAST_SHARE * max((row["loudness"] for row in rows), default=0.0)
+    heard = [row for row in rows if row["loudness"] >= least]
+    return [{**dict(row), "score": 1 - place / len(heard)} for place, row in enumerate(heard)]
+
+
+def _conditions(filters: Mapping[str, Any]) -> tuple[list[str], list[Any]]:
+    asked = [(clause, filters[name]) for name, clause in _COMPARED.items() if truthy(filters.get(name))]
+    tags = filters.get("tags")
+    if truthy(tags):
+        if not isinstance(tags, str):
+            raise ScriptError("tags are no text")
+        asked += [("m.tags LIKE ?", f"%{tag}%") for part in tags.split(",") if (tag := part.strip(BLANKS))]
+    if is_number(filters.get("importance_min")):
+        asked.append(("m.importance >= ?", filters["importance_min"]))
+    fixed = ["m.pinned"] if truthy(filters.get("pinned")) else []
+    return ["1", *fixed, *(clause for clause, _ in asked)], [value for _, value in asked]
+
+
+_DEFAULT_LIMIT: Final = 10
+_MOST_WORDS: Final = 10
+_LATER: Final = ("source_id", "session_id", "visibility", "scope")
+_HOOK_COLUMNS: Final = "m.id, m.content, m.type, m.importance, m.tags, m.created_at"
+_RECALL_HOOK: Final = Gate(
+    has("harness", "query"),
+    "harness and query are required",
+    {"memories": [], "count": 0},
+    {"memories": [], "count": 0},
+)
+
+
+def memory_recall(daemon: Daemon, call: Call) -> Answer:
+    """POST memory/recall: results, query and method, nothing else."""
+    asked = read_query(call)
+    if isinstance(asked, Answer):
+        return asked
+    query, fields = asked
+    try:
+        words = trimmed(fields.get("keywordQuery"))
+        rows = found(daemon, all_of(query if words is None else words), fields)
+    except ScriptError:
+        return refusal(500, "Recall failed", results=[])
+    rows = rows[: slice_end(fields.get("limit"), _DEFAULT_LIMIT)]
+    daemon.count_reads([row["id"] for row in rows])
+    results = [
+        {name: value for name, value in shown_row(row, row["score"], "keyword").items() if name not in _LATER}
+        for row in rows
+    ]
+    return Answer({"results": results, "query": query, "method": "keyword" if rows else "hybrid"})
+
+
+def hook_recall(daemon: Daemon, call: Call) -> Answer:
+    """POST hooks/recall: rows with one of the query's words, else those whose text contains the query."""
+    visit = _RECALL_HOOK.admit(daemon, call)
+    if isinstance(visit, Answer):
+        return visit
+    try:
+        rows = _hook_rows(daemon, visit.fields)
+    except sqlite3.Error:
+        rows = []
+    daemon.count_reads([row["id"] for row in rows])
+    return Answer({"results": rows, "count": len(rows)})
+
+
+def _hook_rows(daemon: Daemon, fields: Mapping[str, Any]) -> list[dict[str, Any]]:
+    text = _as_text(fields["query"])
+    words = [word for word in re.split(r"\W+", text.lower(), flags=re.ASCII) if len(word) >= 3]
+    ways = [("m.content LIKE ?", f"%{text}%", "m.importance DESC")]
+    if words and isinstance(fields["query"], str):
+        by_words = "m.rowid IN (SELECT rowid FROM memories_fts WHERE memories_fts MATCH ?)"
+        ways.insert(0, (by_words, any_of(words[:_MOST_WORDS]), "m.rowid"))
+    of_project, project = ("m.project = ?", [fields["project"]]) if truthy(fields.get("project")) else ("1", [])
+    limit = fields["limit"] if truthy(fields.get("limit")) else _DEFAULT_LIMIT
+    for condition, value, order in ways:
+        sql = f"""SELECT {_HOOK_COLUMNS} FROM memories m
+                  WHERE m.is_deleted = 0 AND {of_project} AND {condition} ORDER BY {order} LIMIT ?"""
+        rows = daemon.store.rows(sql, *project, value, limit)
+        if rows:
+            return [dict(row) for row in rows]
+    return []
+
+
+def _as_text(value: Any) -> str:
+    if isinstance(value, dict):
+        return "[object Object]"
+    return ",".join(map(_as_text, value)) if isinstance(value, list) else str(value)
