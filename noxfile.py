@@ -1,7 +1,7 @@
 """Every job of this repository by one name: `nox -s lint types tests wheel bench`.
 
-Sessions make an environment of their own. `nox --no-venv` runs them in the one at hand, which needs the
-`dev` extra.
+Sessions make an environment of their own. `nox --no-venv` runs `lint` and `types` in the one at hand, which needs
+the `dev` extra, as `.ci/run` and pre-commit do.
 """
 
 from __future__ import annotations
@@ -15,7 +15,16 @@ import nox
 nox.options.sessions = ["lint", "types", "tests"]
 nox.options.default_venv_backend = "venv"
 
-CODE = ("conformance", "recording_proxy", "reference_harness", "tests", "ci", "noxfile.py")
+CHECKS = {
+    "style": (("ruff", "check", "."), ("ruff", "format", "--check", ".")),
+    "spelling": (("codespell",),),
+    "prose": (("python", "ci/tools/plain_english.py", "--check"),),
+    "workflows": (("actionlint", *map(str, sorted(Path(".github/workflows").glob("*.yml")))),),
+    "fragments": (("towncrier", "build", "--draft", "--version", "next"),),
+    "borders": (("lint-imports",),),
+    "schemas": (("python", "ci/tools/freeze_schemas.py", "--check"),),
+}
+"""What CI checks by reading the sources: `.ci/run` and pre-commit name the session, and list nothing themselves."""
 HARNESS_TESTS = "tests/reference_harness"
 MODEL_TESTS = f"{HARNESS_TESTS}/llm_server"
 VENDORS = {
@@ -31,23 +40,27 @@ AIMOCK = "@copilotkit/aimock@^1.43"
 
 @nox.session
 def lint(session: nox.Session) -> None:
-    """Style, spelling, workflows, change fragments, import borders and the frozen schemas."""
-    session.install("-e", ".[dev]")
-    session.run("ruff", "check", *CODE)
-    session.run("ruff", "format", "--check", *CODE)
-    session.run("codespell")
-    session.run("python", "ci/tools/plain_english.py", "--check")
-    session.run("actionlint", *(str(path) for path in Path(".github/workflows").glob("*.yml")))
-    session.run("towncrier", "build", "--draft", "--version", "next", silent=True)
-    session.run("lint-imports")
-    session.run("python", "ci/tools/freeze_schemas.py", "--check")
+    """What reads the sources alone, but for types: all of it, or the checks that are named, as `-- style spelling`."""
+    install(session)
+    unknown = set(session.posargs) - set(CHECKS)
+    if unknown:
+        session.error(f"there is no check {', '.join(sorted(unknown))}; there are {', '.join(CHECKS)}")
+    for name in session.posargs or CHECKS:
+        for command in CHECKS[name]:
+            session.run(*command, silent=command[0] == "towncrier")
 
 
 @nox.session
 def types(session: nox.Session) -> None:
     """Types, strictly."""
-    session.install("-e", ".[dev]")
+    install(session)
     session.run("mypy")
+
+
+def install(session: nox.Session) -> None:
+    """Install the kit for its developers, unless the session runs in the environment at hand."""
+    if session.virtualenv.venv_backend != "none":
+        session.install("-e", ".[dev]")
 
 
 @nox.session(python=["3.11", "3.12", "3.13"])

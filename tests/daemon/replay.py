@@ -14,8 +14,7 @@ from typing import Any
 import httpx
 
 from signet_conformance.daemon.http.app import create_app
-from signet_conformance.daemon.state.daemon import DaemonSettings
-from signet_conformance.daemon.state.daemon import Daemon
+from signet_conformance.daemon.state.daemon import Daemon, DaemonSettings
 from tests.support.evidence import SEED, json_lines, truth_table
 
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
