@@ -16,22 +16,25 @@ from signet_conformance.targets.real import HarnessChoice, with_harness
 PATIENCE_S = 180.0
 
 
-def test_a_program_that_settles_first_is_waited_for_in_all_scenarios_at_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("processors", "at_once"), [(1, 1), (2, 2), (3, 3), (16, 4)])
+def test_no_more_gateways_than_processors_are_started_at_once(
+    processors: int, at_once: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Four jobs are under way at the same time, on whatever number of processors."""
+    """Each takes one for itself while it starts, also in a scenario that mostly waits; four are always enough."""
     monkeypatch.setenv(PLACE_VARIABLE, str(tmp_path))
+    monkeypatch.setattr("os.cpu_count", lambda: processors)
     (tmp_path / "openclaw" / "2026.6.1").mkdir(parents=True)
     (tmp_path / "openclaw" / "2026.6.1" / INSTALLED).touch()
     target = with_harness(load("openclaw"), HarnessChoice("real"), "--harness")
-    meeting = threading.Barrier(4)
+    meeting = threading.Barrier(at_once)
 
     def waits(_station: Station) -> bool:
         meeting.wait(PATIENCE_S)
         return True
 
     with Workers(target, tmp_path / "traces") as workers:
-        assert list(workers.work([waits] * 4)) == [True] * 4
+        assert len(workers.stations) == at_once
+        assert list(workers.work([waits] * at_once, [lambda _: True])) == [True] * (at_once + 1)
 
 
 def test_jobs_that_wait_are_done_beside_the_others(tmp_path: Path) -> None:

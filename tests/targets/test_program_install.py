@@ -6,16 +6,19 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from signet_conformance.children.watchdog import VARIABLE
-from signet_conformance.targets.program import PLACE_VARIABLE, find_program_profile
+from signet_conformance.targets.program import PLACE_VARIABLE, Program, find_program_profile
 from signet_conformance.targets.program_install import install
 from tests.support.processes import PATIENCE_S, Watched, descendants, wait_until
 
 CLIENT = """#!/bin/sh
+if [ "$1" = view ]; then echo '{{"version": "9.9.10", "engines": {{"node": ">=99"}}}}'; exit; fi
+case " $* " in *" {refused} "*) echo "no such release" >&2; exit 1 ;; esac
 echo "$@" > "{folder}/asked"
 while [ "$1" != --prefix ]; do shift; done
 mkdir -p "$2/node_modules/{package}"
@@ -34,31 +37,68 @@ while :; do sleep 1; done
 """
 
 
+@pytest.fixture
+def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Program]:
+    """Puts a client of the registry before others; the program of the name that it installs."""
+
+    def make(name: str, release: str | None, refused: str = "nothing") -> Program:
+        profile = find_program_profile(name).profile
+        client = tmp_path / "npm"
+        text = CLIENT.format(folder=tmp_path, package=profile.package, release=release or "9.9.9", refused=refused)
+        client.write_text(text)
+        client.chmod(0o755)
+        monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+        monkeypatch.setenv(PLACE_VARIABLE, str(tmp_path / "programs"))
+        for variable in ("HOME", "TMPDIR"):
+            (tmp_path / variable).mkdir()
+            monkeypatch.setenv(variable, str(tmp_path / variable))
+        return find_program_profile(name, release)
+
+    return make
+
+
 @pytest.mark.parametrize(
     ("name", "release", "asked"),
-    [("openclaw", None, "openclaw@latest"), ("openclaw", "2026.6.1", "openclaw@2026.6.1"), ("pi", None, None)],
+    [
+        ("openclaw", None, "openclaw@latest"),
+        ("openclaw", "2026.6.1", "openclaw@2026.6.1"),
+        ("claude-code", None, "@anthropic-ai/claude-code@latest"),
+        ("pi", None, "@mariozechner/pi-coding-agent"),
+    ],
 )
-def test_a_program_with_a_node_of_its_own_is_not_chosen_by_that_of_this_machine(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, release: str | None, asked: str | None
+def test_only_a_program_that_our_node_runs_is_chosen_by_it(
+    tmp_path: Path, client: Callable[..., Program], name: str, release: str | None, asked: str
 ) -> None:
-    """Its newest release is asked for by name; where this machine's node runs it, npm picks one that it can run."""
-    profile = find_program_profile(name).profile
-    client = tmp_path / "npm"
-    client.write_text(CLIENT.format(folder=tmp_path, package=profile.package, release=release or "9.9.9"))
-    client.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
-    monkeypatch.setenv(PLACE_VARIABLE, str(tmp_path / "programs"))
-    for variable in ("HOME", "TMPDIR"):
-        (tmp_path / variable).mkdir()
-        monkeypatch.setenv(variable, str(tmp_path / variable))
-    made = install(find_program_profile(name, release))
+    """Of others the newest release is asked for by name; npm would take an old one that its own node could run."""
+    made = install(client(name, release))
     assert made.release == (release or "9.9.9")
-    assert (asked or profile.package) in (tmp_path / "asked").read_text().split()
+    assert asked in (tmp_path / "asked").read_text().split()
     # What its package would do at the first start is done: several starts at once would be in each other's way.
-    assert (tmp_path / "finished").exists() is (name == "openclaw")
+    assert (tmp_path / "finished").exists() is (name in ("openclaw", "claude-code"))
     # Whatever it writes down for its user meanwhile, it does not write into a home that is somebody's.
     assert [*(tmp_path / "HOME").iterdir(), *(tmp_path / "TMPDIR").iterdir()] == []
     assert not [*made.folder.glob(".home-*")]
+
+
+def test_a_release_that_npm_chose_for_its_node_is_told(client: Callable[..., Program]) -> None:
+    """A newer one may be what people run: the run says that there is one, and what it asks for."""
+    note = install(client("pi", None)).note
+    assert note == (
+        "npm chose @mariozechner/pi-coding-agent 9.9.9 for the node of this machine;"
+        " its newest is 9.9.10, which asks for node >=99"
+    )
+
+
+def test_a_release_that_was_asked_for_needs_no_word(client: Callable[..., Program]) -> None:
+    """The user chose it."""
+    assert install(client("pi", "9.9.9")).note == ""
+
+
+def test_a_release_in_place_of_one_that_cannot_be_installed_is_told(client: Callable[..., Program]) -> None:
+    """The reason stands beside the release that is driven."""
+    package = "@anthropic-ai/claude-code"
+    note = install(client("claude-code", None, refused=f"{package}@latest")).note
+    assert note.startswith(f"{package} 9.9.9 is driven, for others were refused: the newest: npm ended with 1: no such")
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])

@@ -59,7 +59,7 @@ class Workers:
         home = self._stack.enter_context(temporary_folder("signet-conformance-"))
         token = f"sig_sk_{secrets.token_hex(20)}"
         canary = f"canary-{secrets.token_hex(12)}"
-        beside = MOST_WAITING if count is None and is_embedded(daemon) else 0
+        beside = MOST_WAITING if count is None and is_embedded(daemon) and not _serves(target) else 0
         if count is None:
             count = _usual_count(target) if is_embedded(daemon) else 1
         self._count = count
@@ -179,10 +179,14 @@ class Workers:
 def _usual_count(target: Target) -> int:
     """One more than processors, as far as there are several: a step is a chain of programs that wait for each other.
 
-    Many more would make the timeouts of connectors run out. Where a program is let settle before its first session
-    there are as many as there may be: that takes no processor, and each scenario waits for it.
+    Many more would make the timeouts of connectors run out. A program that serves takes a processor for itself while
+    it starts: with more of them its plugins' own timeouts run out.
     """
-    if target.real is not None and target.real.program.profile.settles is not None:
-        return MOST_WORKERS
     processors = os.cpu_count() or 1
+    if _serves(target):
+        return min(MOST_WORKERS, processors)
     return min(MOST_WORKERS, processors + 1) if processors > 1 else 1
+
+
+def _serves(target: Target) -> bool:
+    return target.real is not None and target.real.program.profile.settles is not None

@@ -63,11 +63,12 @@ class Program:
 
 @dataclass(frozen=True, slots=True)
 class Installation:
-    """An installed release of a program, in a folder of its own."""
+    """An installed release of a program, in a folder of its own. `note` says why it is not the newest, if it is not."""
 
     program: Program
     release: str
     folder: Path
+    note: str = ""
 
     @property
     def packages(self) -> Path:

@@ -35,6 +35,10 @@ class Connector(Part):
     told_daemon: Annotated[
         bool, Field(description="Whether its installer is told the daemon's address: one that calls it must be.")
     ] = False
+    names_agent: Annotated[
+        bool,
+        Field(description="Whether what its installer leaves names one agent: another agent needs it run again."),
+    ] = False
     place: Annotated[
         Maybe[Text], Field(description="a path in the home: where the program loads a connector's file from")
     ] = None
@@ -42,6 +46,15 @@ class Connector(Part):
         dict[str, dict[str, Any]],
         Field(description="JSON files below the home, and what is merged into each when the installer has run."),
     ] = Field(default_factory=dict)
+
+
+class Search(Part):
+    """How the model asks the program for a tool that it names and does not offer yet."""
+
+    tool: Text
+    arguments: Annotated[
+        dict[str, Any], Field(description="What it is called with; `{tool}` stands for the name of the wanted tool.")
+    ]
 
 
 class Observer(Part):
@@ -146,6 +159,10 @@ class ProgramDocument(Document):
         Field(description="Hosts that it asks for at a proxy whatever it is told, and why: it is refused there."),
     ] = Field(default_factory=dict)
     tool_prefix: Annotated[str, Field(description="what it puts before the name of a tool of a memory server")] = ""
+    search: Annotated[
+        Maybe[Search],
+        Field(description="the tool by which its model gets those that are only named to it at first"),
+    ] = None
     cannot: Annotated[
         dict[StepName, Text],
         Field(description="Steps that it cannot be brought to without a user before it, and why."),

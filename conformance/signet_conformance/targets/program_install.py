@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import platform
@@ -15,6 +16,7 @@ from signet_conformance.children import watchdog
 from signet_conformance.children.temporary import OWNER, temporary_folder
 from signet_conformance.errors import NothingTestedError, printable
 from signet_conformance.targets.program import INSTALLED, Installation, Program, filled, programs_folder
+from signet_conformance.targets.releases import numbers
 
 _TIMEOUT_S = 900.0
 _LAST = 600
@@ -35,14 +37,37 @@ def install(program: Program) -> Installation:
     refusals = []
     for release in wanted:
         try:
-            return _installed(program, release)
+            made = _installed(program, release)
         except _RefusedError as refused:
             refusals.append(f"{release or 'the newest'}: {refused}")
+            continue
+        if program.release is None:
+            made = dataclasses.replace(made, note=_why_not_newest(made, refusals))
+        return made
     raise NothingTestedError(
         f"NOT-APPLICABLE: {program.name} cannot be installed: {printable('; '.join(refusals), _LAST)}",
         where="--install-harness",
         remedy=f"install a release that this machine can run, with --harness-version; tried: {program.profile.package}",
     )
+
+
+def _why_not_newest(made: Installation, refusals: Sequence[str]) -> str:
+    """Why an older release than the newest was installed; empty where none was, or the registry does not tell."""
+    package = made.program.profile.package
+    if refusals:
+        told = printable("; ".join(refusals), _LAST)
+        return f"{package} {made.release} is driven, for others were refused: {told}"
+    if made.program.profile.registry != "npm":
+        return ""
+    try:
+        told = json.loads(_run(["npm", "view", f"{package}@latest", "version", "engines", "--json"], made.folder))
+        newest, needs = str(told["version"]), str((told.get("engines") or {}).get("node", ""))
+    except (_RefusedError, ValueError, LookupError, TypeError, AttributeError):
+        return ""
+    if numbers(newest) <= numbers(made.release):
+        return ""
+    wanted = f", which asks for node {needs}" if needs else ""
+    return f"npm chose {package} {made.release} for the node of this machine; its newest is {newest}{wanted}"
 
 
 class _RefusedError(Exception):
@@ -74,8 +99,9 @@ def _installed(program: Program, release: str | None) -> Installation:
 
 def _install_npm(made: Installation) -> None:
     profile = made.program.profile
-    # npm prefers releases that its own node can run, and takes any old one for want of those; the program has its own.
-    release = made.release or (None if profile.node is None else "latest")
+    # npm prefers releases that its own node can run, which matters where that node is to run the program.
+    runs_in_ours = "{node}" in profile.command and profile.node is None
+    release = made.release or (None if runs_in_ours else "latest")
     package = profile.package + (f"@{release}" if release else "")
     options = ["--ignore-scripts", "--no-audit", "--no-fund", "--prefix", str(made.folder)]
     node = () if profile.node is None else (f"{_node_package()}@{profile.node}",)

@@ -32,6 +32,8 @@ SETTINGS = {
 }
 PLUGINS = {"pi": ".pi/agent/extensions/signet-pi.js", "opencode": ".config/opencode/plugins/signet.js"}
 MODE = os.environ.get("STAND_IN", "")
+DEFERRED = {"defers": ["mcp__signet__memory_search"], "defers-nothing": []}
+"""What the model finds when it looks for a tool that is not offered to it at first."""
 WORDS = "this file has an unknown member: statusLine"
 TITLE = "Generate a short, descriptive title (3-7 words) for a conversation."
 APART = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)\nprint(flush=True)\nwhile True: signal.pause()"
@@ -84,9 +86,24 @@ def turn(text: str, system: str = "") -> None:
         proxy.request("GET", "http://telemetry.example.org/")
         proxy.getresponse().read()
     asked = {"model": "scripted", "max_tokens": 100, "system": system, "messages": [{"role": "user", "content": text}]}
-    connection = http.client.HTTPConnection(model(), timeout=60)
-    connection.request("POST", "/v1/messages", json.dumps(asked), {"content-type": "application/json"})
-    assert connection.getresponse().status == 200
+    tools = ["ToolSearch"] if MODE in DEFERRED else []
+    while True:
+        asked["tools"] = [{"name": name, "input_schema": {"type": "object"}} for name in tools]
+        connection = http.client.HTTPConnection(model(), timeout=60)
+        connection.request("POST", "/v1/messages", json.dumps(asked), {"content-type": "application/json"})
+        response = connection.getresponse()
+        assert response.status == 200
+        content = json.loads(response.read())["content"]
+        uses = [block for block in content if block["type"] == "tool_use"]
+        if not uses:
+            return
+        assert uses[0]["name"] in tools
+        found = uses[0]["input"].get("query", "").removeprefix("select:")
+        if uses[0]["name"] == "ToolSearch" and found in DEFERRED[MODE]:
+            tools.append(found)
+        result = {"type": "tool_result", "tool_use_id": uses[0]["id"], "content": []}
+        said = [result, {"type": "text", "text": "Done."}]
+        asked["messages"] += [{"role": "assistant", "content": content}, {"role": "user", "content": said}]
 
 
 def say(**message: Any) -> None:
@@ -169,8 +186,10 @@ def codex() -> None:
 
 
 def hermes() -> None:
-    """Hermes: the Agent Client Protocol."""
+    """Hermes: the Agent Client Protocol. Its model is told of the agent that was installed when it started."""
     sessions = 0
+    file = Path.home() / ".config" / "connector.json"
+    agent = str(json.loads(file.read_text()).get("agent")) if file.exists() else ""
     for asked in heard():
         method, result = asked["method"], {}
         if method == "session/new":
@@ -179,7 +198,7 @@ def hermes() -> None:
         text = asked["params"]["prompt"][0]["text"] if method == "session/prompt" else ""
         late = MODE == "answers-first" and text == "/compact"
         if text and not late:
-            turn(text)
+            turn(text, agent)
         say(jsonrpc="2.0", id=asked["id"], result=result)
         if late:
             # Nothing tells this program that the kit has gone on: who takes the answer for the end has, by then.

@@ -132,6 +132,38 @@ def test_a_title_that_hermes_asks_for_is_no_turn(run: Run) -> None:
 
 
 @needs_node
+def test_a_session_of_another_agent_has_the_connector_installed_for_it(run: Run) -> None:
+    """Hermes reads its agent from what the installer left in the home, over its environment."""
+    steps = say("Which database?")
+    steps += [
+        {**step, "session": "s2", **({"agent": 1} if step["step"] == "start" else {})} for step in say("And now?")
+    ]
+    recorded, error = run("hermes-agent", steps)
+    assert error is None
+    model = trace.read(Path(recorded.path).with_suffix(".model.jsonl"))
+    bodies = [exchange.request.body.object for exchange in model.exchanges if exchange.request.body is not None]
+    assert [body["system"] for body in bodies if body is not None] == ["atlas-agent", "beacon-agent"]
+
+
+@needs_node
+@pytest.mark.parametrize(("mode", "called"), [("defers", ["ToolSearch", "mcp__signet__memory_search"]),
+                                              ("defers-nothing", ["ToolSearch"]), ("", [])])  # fmt: skip
+def test_a_tool_that_is_named_to_the_model_only_is_asked_for_first(mode: str, called: list[str], run: Run) -> None:
+    """Claude Code 2.1.332 offers a memory server's tools when the model has looked for them; a lack is no fault."""
+    steps = say("Which database?")
+    steps.insert(2, {"step": "tool", "session": "s1", "tool": "memory_search", "arguments": {"query": "refunds"}})
+    recorded, error = run("claude-code", steps, mode)
+    assert error is None
+    reasons = [mark.reason for mark in marks_of(recorded, SkippedMark)]
+    assert reasons == ([] if mode == "defers" else ["memory_search is not offered to the model"])
+    model = trace.read(Path(recorded.path).with_suffix(".model.jsonl"))
+    body = model.exchanges[-1].request.body
+    messages = body.object["messages"] if body is not None and body.object is not None else []
+    calls = [block["name"] for said in messages if said["role"] == "assistant" for block in said["content"]]
+    assert calls == called
+
+
+@needs_node
 def test_what_ends_a_compaction_ends_no_turn_after_it(run: Run) -> None:
     """OpenCode tells that a session is idle after it has answered: the turn that follows is one all the same."""
     recorded, error = run("opencode", say("Which database?", "/compact", "And then?"))

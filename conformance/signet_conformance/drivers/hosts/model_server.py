@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import takewhile
 from typing import Any
 
 import httpx
@@ -29,11 +30,12 @@ class Asked:
         return "\n".join(told[1:])
 
     def tool_result(self) -> Mapping[str, Any]:
-        """What the last tool gave back, as the answer to a step tells it."""
-        last: Mapping[str, Any] = self._messages[-1] if self._messages else {"role": ""}
-        if last["role"] != "tool":
+        """What the last tool gave back, as the answer to a step tells it; the program may say more behind it."""
+        newest = takewhile(lambda message: message["role"] != "assistant", reversed(self._messages))
+        results = [message for message in newest if message["role"] == "tool"]
+        if not results:
             raise StepError("the program asked the model again without the result of its tool")
-        text = last["text"]
+        text = results[0]["text"]
         return {"text": text, "content": read_content(text), "is_error": text.startswith("Error")}
 
 

@@ -33,7 +33,7 @@ from signet_conformance.drivers.hosts.real.opencode_server import OpencodeServer
 from signet_conformance.drivers.hosts.real.pi_rpc import PiRpc
 from signet_conformance.drivers.hosts.real.process import EndedError, end_with_us
 from signet_conformance.drivers.hosts.real.refused import Refusal, RefusedError
-from signet_conformance.drivers.hosts.real.settings import filled, prepare
+from signet_conformance.drivers.hosts.real.settings import filled, install_connector, prepare
 from signet_conformance.drivers.hosts.real.thrown import thrown_by
 from signet_conformance.drivers.hosts.real.watch import Watch
 from signet_conformance.drivers.hosts.tools import keep_back, tool_calls
@@ -106,6 +106,7 @@ class RealHarness:
             ),
         }
         prepare(home, options, self._known, self._env)
+        self._installed_for = self._env.get("SIGNET_AGENT_ID")
 
     def about(self) -> Mapping[str, Any]:
         """Which program runs."""
@@ -160,6 +161,9 @@ class RealHarness:
     def _conversation(self, step: Mapping[str, Any]) -> Conversation:
         agent = step.get("agent")
         env = {**self._env, **({"SIGNET_AGENT_ID": agent} if isinstance(agent, str) else {})}
+        if self._options["installer_names_agent"] and env.get("SIGNET_AGENT_ID") != self._installed_for:
+            install_connector(Path.home(), self._options, self._known, env)
+            self._installed_for = env.get("SIGNET_AGENT_ID")
         cwd = self._projects.folder(step.get("project"))
         command = self._watch.watched(filled(self._options["command"], self._known))
         make = _CONVERSATIONS[self._options["speaks"]]
@@ -232,27 +236,42 @@ class RealHarness:
         asked = self._asked.get(name)
         if asked is None:
             raise Skipped("the model calls tools in a turn of the user only")
+        wanted = str(step.get("tool"))
+        own = self._options["tools"].get(wanted, wanted)
+        # The program may put a server's name before a tool's.
+        names = [own, f"{self._options['tool_prefix']}{own}"]
         answer: Mapping[str, Any] = {}
         try:
-            for tool, arguments in tool_calls(step, asked.tools, self._tools(asked)):
-                self._model.call(asked, tool, arguments)
-                again = self._next(conversation)
-                if again is None:
-                    del self._asked[name]
-                    raise StepError(f"the program ended its turn with a tool's call{_last(conversation)}")
-                self._asked[name] = asked = again
-                answer = asked.tool_result()
+            tool = next((each for each in names if each in asked.tools), None)
+            tool = tool or self._search(name, conversation, names[-1])
+            if tool is None:
+                raise Skipped(f"{wanted} is not offered to the model")
+            for called, arguments in tool_calls(step, [tool], {wanted: tool}):
+                answer = self._call(name, conversation, called, arguments)
         finally:
             if not step.get("more"):
                 self._end_turn(name, conversation)
         return answer
 
-    def _tools(self, asked: Asked) -> Mapping[str, str]:
-        """The target's naming, and beside it that of the program: it may put a server's name before a tool's."""
-        names: dict[str, str] = dict(self._options["tools"])
-        prefix = self._options["tool_prefix"]
-        bare = {tool.removeprefix(prefix): tool for tool in asked.tools if prefix and tool.startswith(prefix)}
-        return {**bare, **{name: bare.get(own, own) for name, own in names.items()}}
+    def _call(
+        self, name: str, conversation: Conversation, tool: str, arguments: Mapping[str, Any]
+    ) -> Mapping[str, Any]:
+        """Have the model call a tool, and return its result."""
+        self._model.call(self._asked[name], tool, arguments)
+        again = self._next(conversation)
+        if again is None:
+            del self._asked[name]
+            raise StepError(f"the program ended its turn with a tool's call{_last(conversation)}")
+        self._asked[name] = again
+        return again.tool_result()
+
+    def _search(self, name: str, conversation: Conversation, tool: str) -> str | None:
+        """Have the model ask the program for a tool that is not offered yet; its name once it is, else None."""
+        search = self._options["search"]
+        if search is None or search["tool"] not in self._asked[name].tools:
+            return None
+        result = self._call(name, conversation, search["tool"], filled(search["arguments"], {"tool": tool}))
+        return tool if tool in result["text"] or tool in self._asked[name].tools else None
 
     def _compact(self, name: str, conversation: Conversation, summary: str) -> Mapping[str, Any]:
         self._end_turn(name, conversation)

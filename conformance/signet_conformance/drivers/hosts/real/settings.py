@@ -25,6 +25,15 @@ def prepare(home: Path, options: Mapping[str, Any], known: Mapping[str, str], en
         file = home / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(content if isinstance(content, str) else json.dumps(content, indent=2), "utf-8")
+    install_connector(home, options, known, env)
+    (home / _DONE).touch()
+
+
+def install_connector(home: Path, options: Mapping[str, Any], known: Mapping[str, str], env: Mapping[str, str]) -> None:
+    """Run the connector's installer, or put its file into place, and change its settings as the profile says.
+
+    Raises NotLoadedError when the installer fails, or leaves no file that its setup goes on with.
+    """
     if options["installer"] is not None:
         told, more = options["installer_told_daemon"], options["installer_options"]
         install(options["install"], options["installer"], env, remote=told, options=more)
@@ -39,7 +48,6 @@ def prepare(home: Path, options: Mapping[str, Any], known: Mapping[str, str], en
         except (OSError, ValueError) as failure:
             raise NotLoadedError(f"the connector's installer left no {path} that can be read: {failure}") from None
         file.write_text(json.dumps(merged(left, over), indent=2), "utf-8")
-    (home / _DONE).touch()
 
 
 def filled(value: Any, known: Mapping[str, str]) -> Any:
