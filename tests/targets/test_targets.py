@@ -87,6 +87,37 @@ def test_name_like_nothing_known_still_gets_an_answer(given: str, tmp_path: Path
     assert "\x1b" not in str(caught.value)
 
 
+HOSTS = {
+    "command-hooks": 'config = "hooks.json"\nface = "codex-0.169"',
+    "node-plugin": 'module = "x.mjs"\nface = "openclaw-2026.6.1"',
+}
+
+
+@pytest.mark.parametrize("driver", HOSTS)
+def test_a_process_for_each_session_needs_a_host_that_resumes_in_another(driver: str, tmp_path: Path) -> None:
+    """Else each resume would be blamed on the connector: it is refused when the settings are read."""
+    text = f'[targets.mine]\ndriver = "{driver}"\n{HOSTS[driver]}\n'
+    assert targets.load("mine", settings(tmp_path, text + 'processes = "agent"\n')).processes == "agent"
+    with pytest.raises(TargetError, match="resumes a session only in the process that began it") as caught:
+        targets.load("mine", settings(tmp_path, text + 'processes = "session"\n'))
+    assert caught.value.where == f"{tmp_path / 'signet-conformance.toml'}: targets.mine"
+    assert 'processes = "agent"' in str(caught.value.remedy)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'driver = "node-plugin"\nmodule = "x.mjs"\nface = "pi-0.73"',
+        'driver = "python-plugin"\nmodule = "x.py"\nface = "hermes-agent-0.19"',
+        'command = ["acme"]',
+    ],
+)
+def test_a_host_that_resumes_in_another_process_may_have_one_for_each_session(text: str, tmp_path: Path) -> None:
+    """Pi and Hermes are programs that a user starts for a session."""
+    target = targets.load("mine", settings(tmp_path, f'[targets.mine]\n{text}\nprocesses = "session"\n'))
+    assert target.processes == "session"
+
+
 def test_repository_s_own_target(tmp_path: Path) -> None:
     """A target of the settings is loaded by its name, with `{python}` and `{root}` filled in."""
     text = '[targets.mine]\ncommand = ["{python}", "{root}/driver.py"]\nharness = "acme"\nagents = ["atlas-agent"]\n'
@@ -248,6 +279,24 @@ def released(folder: Path, place: str, version: str) -> Path:
 
 
 @pytest.mark.parametrize(
+    ("name", "place"),
+    [
+        ("codex", "packages/connector-codex/dist/index.js"),
+        ("pi", "packages/pi-extension/dist/signet-pi.mjs"),
+        ("oh-my-pi", "packages/oh-my-pi-extension/dist/signet-oh-my-pi.mjs"),
+        ("hermes-agent", "packages/connector-hermes-agent/hermes-plugin/__init__.py"),
+        ("forge", "packages/connector-forge/dist/index.js"),
+    ],
+)
+def test_connectors_below_packages_are_driven(name: str, place: str, tmp_path: Path) -> None:
+    """Releases up to 0.108 keep them there; those of Codex install hooks from 0.71.0 on."""
+    file = released(tmp_path, place, "0.98.13")
+    target = targets.load(name, tmp_path)
+    assert find_file(target) == file
+    assert target.undriven is None
+
+
+@pytest.mark.parametrize(
     ("version", "place", "lacks", "token"),
     [
         ("0.58.1", "packages/connector-claude-code/dist/index.js", {"health"}, False),
@@ -278,7 +327,7 @@ def test_own_settings_count_before_those_of_an_earlier_release(tmp_path: Path) -
 def test_release_that_the_kit_cannot_drive(tmp_path: Path) -> None:
     """It is refused with the reason; a file of hooks of one's own is driven all the same."""
     released(tmp_path, "packages/connector-codex/dist/index.js", "0.58.1")
-    with pytest.raises(TargetError, match=r"cannot drive codex 0\.58\.1: the connector of 0\.58\.1 installs a program"):
+    with pytest.raises(TargetError, match=r"cannot drive codex 0\.58\.1: connectors before 0\.71\.0 install a program"):
         command_line(targets.load("codex", tmp_path))
     settings(tmp_path, '[targets.codex]\nconfig = "hooks.json"\n')
     assert targets.load("codex", tmp_path).undriven is None

@@ -162,7 +162,27 @@ def _made(name: str, data: Mapping[str, Any], settings: Settings, root: Path) ->
         where=where,
         own_agents="agents" in own or "agents" in own.get("declared", {}),
     )
+    _demand_resumable(target)
     return _as_released(target, {*own, *own.get("declared", {})}) if profile.earlier else target
+
+
+def _demand_resumable(target: Target) -> None:
+    """Raise TargetError for a process for each session where the host cannot resume one in a new process."""
+    if target.processes != "session" or target.kind.resumes_anew:
+        return
+    if target.kind.resumes_anew is None:
+        from signet_conformance.targets.face import find_face
+
+        try:
+            if find_face(target).data.resumes_anew:
+                return
+        except TargetError:
+            return  # who needs the face says what is wrong with it
+    raise TargetError(
+        'processes is "session", and this host resumes a session only in the process that began it',
+        where=target.where,
+        remedy='leave processes out, or write processes = "agent"',
+    )
 
 
 def _as_released(target: Target, own: Collection[str]) -> Target:

@@ -195,6 +195,9 @@ class FaceDocument(Document):
     port: Maybe[Annotated[int, Field(ge=1, le=65535)]] = None
     session_folder: Maybe[str] = None
     tools: Maybe[bool] = None
+    resumes_anew: Annotated[
+        bool, Field(description="true where the host resumes a session in another process than the one that began it")
+    ] = False
     replaces_by: Maybe[Literal["session_switch", "session_shutdown"]] = None
     ends_on_stray_errors: Annotated[
         bool,

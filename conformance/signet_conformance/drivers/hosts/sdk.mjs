@@ -165,9 +165,10 @@ const TOOLS = {
   },
   secret_exec: async ({ command, secrets }, _session, call) => {
     let job = await call("execWithSecrets", command, secrets);
-    for (let polls = 0; polls < MOST_POLLS && ["queued", "running"].includes(job?.status); polls += 1) {
+    const id = job?.jobId ?? job?.id;
+    for (let polls = 0; id && polls < MOST_POLLS && ["queued", "running"].includes(job?.status); polls += 1) {
       await sleep(POLL_MS);
-      job = await call("getSecretExecJob", job.jobId ?? job.id);
+      job = await call("getSecretExecJob", id);
     }
     return job;
   },

@@ -41,8 +41,10 @@ def use_tool(
     for name, arguments in tool_calls(step, known, names):
         text, failed = run(name, arguments)
         if name == SECRET_EXEC and not failed and SECRET_STATUS in known:
-            told = read_content(text)
-            text, failed = _job_end(str(told.get("jobId", told.get("id"))), run)
+            content = read_content(text)
+            job = content.get("jobId", content.get("id"))
+            # Whoever is told no job has nothing to ask for.
+            text, failed = _job_end(job, run) if isinstance(job, str) else (text, failed)
         answer = {"text": text, "content": read_content(text), "is_error": failed}
     return answer
 

@@ -46,5 +46,6 @@ KIND = Kind(
     needs=_needs,
     plays="settings",
     endings=SCRIPTS,
+    resumes_anew=False,
     process_a_hook=True,
 )

@@ -26,8 +26,9 @@ class Kind:
     which it cannot be played, `has_face` whether a harness is played at all. `endings` are those of the files that
     it loads; None leaves it to the runtime. `named` is how a connector of the kind is named in the settings.
 
-    `own_program` tells that the connector's author provides the program that performs the steps, and
-    `process_a_hook` that the connector is a new process at each hook, and remembers nothing.
+    `resumes_anew` tells that a host of the kind resumes a session in another process than the one that began it; None
+    leaves it to the face. `own_program` tells that the connector's author provides the program that performs the
+    steps, and `process_a_hook` that the connector is a new process at each hook, and remembers nothing.
     """
 
     name: str
@@ -39,5 +40,6 @@ class Kind:
     has_face: bool = True
     endings: tuple[str, ...] | None = None
     named: str = 'such as module = "dist/index.js", a path from the folder of the settings'
+    resumes_anew: bool | None = True
     own_program: bool = False
     process_a_hook: bool = False

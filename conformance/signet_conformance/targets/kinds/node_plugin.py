@@ -34,4 +34,5 @@ KIND = Kind(
     needs=_needs,
     plays="code",
     endings=SCRIPTS,
+    resumes_anew=None,
 )
