@@ -40,10 +40,12 @@ from signet_conformance.facts.calls import (
     START,
     Call,
     pattern_agent,
+    plain,
     text_or_none,
 )
 from signet_conformance.facts.light import Lightened, Packed, packed
 from signet_conformance.facts.recording import NeedsWholeError, Recording
+from signet_conformance.facts.timeline import OPENING, SUB_AGENT_MEMBERS, Situation, Timeline, Trouble, Turn
 from signet_conformance.trace.glance import normalised_key
 
 __all__ = [
@@ -68,6 +70,7 @@ __all__ = [
     "MEMORY_SEARCH",
     "MODIFY",
     "NOTIFY",
+    "OPENING",
     "PATCH",
     "PATH_HEADER",
     "PRE",
@@ -79,13 +82,19 @@ __all__ = [
     "SEARCH_SESSIONS",
     "SKILL",
     "START",
+    "SUB_AGENT_MEMBERS",
     "Call",
     "Lightened",
     "NeedsWholeError",
     "Packed",
     "Recording",
+    "Situation",
+    "Timeline",
+    "Trouble",
+    "Turn",
     "normalised_key",
     "packed",
     "pattern_agent",
+    "plain",
     "text_or_none",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from typing import Any
@@ -41,6 +42,17 @@ def text_or_none(value: object) -> str | None:
         trimmed = value.strip()
         return trimmed or None
     return None
+
+
+_LINE_END = re.compile(r"\r\n?")
+_WHITE = "".join(filter(str.isspace, map(chr, range(0x3001)))) + "\ufeff"
+"""White space, as Python or JavaScript takes it off the ends of a text."""
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+def plain(text: str) -> str:
+    """A text without what a connector may leave out: outer white space, control characters, the kind of line ends."""
+    return _CONTROL.sub("", _LINE_END.sub("\n", text)).strip(_WHITE)
 
 
 def _first_said(values: Iterable[object]) -> str | None:

@@ -13,6 +13,7 @@ from signet_conformance.contract import REFERENCE_DAEMON, operation_table, route
 from signet_conformance.errors import ContractError
 from signet_conformance.facts.calls import END, LIFECYCLE, PROMPT, START, Call, HeldCall
 from signet_conformance.facts.light import Lightened, packed
+from signet_conformance.facts.timeline import Timeline
 from signet_conformance.trace import Trace
 from signet_conformance.trace.marks import KitMark, MarkT, kit_marks
 from signet_conformance.trace.shelf import Shelf
@@ -117,6 +118,11 @@ class Recording:
                 if call.error is not None or (call.status is not None and call.status >= 500)
             ]
         return self._troubled
+
+    @cached_property
+    def timeline(self) -> Timeline:
+        """What each call belongs to, as the kit's marks tell."""
+        return Timeline(self.kit_marks, self.calls, lambda: self.hooks_of)
 
     @cached_property
     def requests(self) -> Sequence[Call]:

@@ -6,12 +6,10 @@ from collections.abc import Iterator
 
 from signet_conformance.facts import CHECKPOINT, COMPLETE, END, PRE, PROMPT, START, Call, Recording, text_or_none
 from signet_conformance.rules.conversation import LONGEST_TEXT, words_of
+from signet_conformance.rules.excuses import lost_between, lost_start
 from signet_conformance.rules.fields import check_fields
-from signet_conformance.rules.lost import lost_between, lost_start
 from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undecided, warn
-from signet_conformance.rules.steps import are_related, session_of, told_sessions
 from signet_conformance.rules.turns import SHORTEST_TEXT
-from signet_conformance.trace.marks import StepMark
 
 
 def complete_follows_pre(recording: Recording) -> Iterator[Outcome]:
@@ -165,17 +163,17 @@ def checkpoint_is_whole(recording: Recording) -> Iterator[Outcome]:
 
 def summary_is_what_is_left(recording: Recording) -> Iterator[Outcome]:
     """A complete names its harness and brings a summary; where marks tell what was left, it is that summary."""
-    steps, completes = recording.marks(StepMark), recording.of(COMPLETE)
+    timeline, completes = recording.timeline, recording.of(COMPLETE)
     yield from check_fields("SIG-CMP-002")(recording)
     for call in completes:
         sent = words_of(text_or_none(call.body.get("summary")))
-        session = session_of(recording, call.key)
+        session = timeline.session_of(call.key)
         # What an accepted complete has told is told: the summary of a compaction before is not that of this one.
-        earlier = (c for c in completes if c.seq < call.seq and session_of(recording, c.key) == session)
+        earlier = (c for c in completes if c.seq < call.seq and timeline.session_of(c.key) == session)
         since = max((c.seq for c in earlier if c.accepted), default=-1)
         left = [
             (mark, words)
-            for mark in steps
+            for mark in timeline.steps
             if session is not None
             and mark.seq < call.seq
             and isinstance(told := mark.other.get("summary"), str)
@@ -183,8 +181,8 @@ def summary_is_what_is_left(recording: Recording) -> Iterator[Outcome]:
         ]
         wanted = {words for mark, words in left if mark.session == session and mark.seq > since}
         foreign = [mark.session for mark, words in left if words in sent and len(words) >= SHORTEST_TEXT]
-        is_told = call.key in told_sessions(recording)
-        if is_told and not wanted and foreign and not any(are_related(recording, session, other) for other in foreign):
+        is_told = call.key in timeline.told_sessions
+        if is_told and not wanted and foreign and not any(timeline.are_related(session, other) for other in foreign):
             yield warn(
                 call,
                 message=f"the summary of another session ({foreign[-1]}) under the key of this one ({session})",

@@ -8,22 +8,11 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
-from signet_conformance.facts import END, Recording, text_or_none
-from signet_conformance.rules.disturbed import disturbed_between
+from signet_conformance.facts import END, OPENING, Recording, plain, text_or_none
 from signet_conformance.rules.handlers import lost_turns
-from signet_conformance.rules.steps import (
-    OPENING,
-    are_related,
-    session_of,
-    skipped_steps,
-    start_was_disturbed,
-    step_before,
-    step_end,
-    step_of,
-)
 from signet_conformance.rules.transcripts import Transcript, transcripts_of
-from signet_conformance.rules.turns import Turn, names_a_speaker, plain, quoted_turns
-from signet_conformance.trace.marks import StepMark, StepName
+from signet_conformance.rules.turns import Turn, names_a_speaker, quoted_turns
+from signet_conformance.trace.marks import StepName
 
 MOST_TURNS = 12
 """After more turns than this a connector may hand over the latest alone."""
@@ -52,10 +41,10 @@ class Conversations:
     """What was said in each session of a recording, as its step marks tell."""
 
     def __init__(self, recording: Recording) -> None:
-        self._recording = recording
-        self._steps = recording.marks(StepMark)
+        self._recording, self._timeline = recording, recording.timeline
+        self._steps = self._timeline.steps
         # A turn that a handler took away has no answer.
-        self._skipped = skipped_steps(recording) | {turn.step.index for turn in lost_turns(recording)}
+        self._skipped = self._timeline.skipped | {turn.step.index for turn in lost_turns(recording)}
         self._said: dict[str, Counter[Turn]] = {}
         self._quoted: dict[str, Counter[Turn]] = {}
         for mark in self._steps:
@@ -70,8 +59,8 @@ class Conversations:
 
     def differences(self, transcript: Transcript) -> Sequence[Difference]:
         """What a transcript tells otherwise, the first of each kind; nothing where nobody can tell."""
-        session = session_of(self._recording, transcript.call.key)
-        if session is None or session not in self._said:
+        session = self._timeline.session_of(transcript.call.key)
+        if session is None or session not in self._said or self._timeline.is_unmarked_sub_agent(transcript.call.key):
             return []
         told = [(role, words_of(text)) for role, text in transcript.turns]
         if not told or self._only_quoted(told, session):
@@ -79,7 +68,7 @@ class Conversations:
             return [] if silent is None else [silent]
         own: Counter[Turn] = Counter()
         for name, said in self._said.items():
-            if are_related(self._recording, name, session):
+            if self._timeline.are_related(name, session):
                 own.update(said + self._quoted[name])
         found = (
             self._foreign(told, own, session),
@@ -100,7 +89,7 @@ class Conversations:
         others = {
             words: name
             for name, said in self._said.items()
-            if not are_related(self._recording, name, session)
+            if not self._timeline.are_related(name, session)
             for _, words in said
             if words not in known and len(words) >= _SHORTEST_TEXT
         }
@@ -154,7 +143,7 @@ class Conversations:
         end that comes late is that of the conversation before. Under one key a transcript may be that of a file in
         which both stand.
         """
-        now = step_before(self._recording, transcript.call.seq)
+        now = self._timeline.step_at(transcript.call.seq)
         steps = [mark for mark in self._steps if mark.session == session and mark.seq < transcript.call.seq]
         # What is told in the step of a clear is the conversation that ends there.
         clears = (mark for mark in steps if mark.step == StepName.CLEAR and mark.index not in self._skipped)
@@ -171,7 +160,7 @@ class Conversations:
             and earlier.call.operation == END
             and earlier.call.accepted
             and earlier.call.key != transcript.call.key
-            and session_of(self._recording, earlier.call.key) == session
+            and self._timeline.session_of(earlier.call.key) == session
             for role, text in earlier.turns
         }
         turn = next((each for each in told if each[1] in said and each in ended), None)
@@ -202,17 +191,17 @@ class Conversations:
 
     def _owed(self, transcript: Transcript, session: str) -> Iterator[Turn]:
         """The turns that an end has to tell: those since the session was opened or compacted, but the latest step's."""
-        now = step_before(self._recording, transcript.call.seq)
+        now = self._timeline.step_at(transcript.call.seq)
         if now is None:
             return
         before = [mark for mark in self._steps if mark.session == session and mark.seq < now.seq]
         since = max((place for place, mark in enumerate(before) if mark.step in _FORGETS), default=-1)
-        own = step_of(self._recording, transcript.call)
+        own = self._timeline.of(transcript.call).asked_by
         if own is not None and since >= 0 and own.seq <= before[since].seq:
             # The session was opened anew since it was cleared or ended, and this may be the end of what was before.
             return
         turns = [mark for mark in before[since + 1 :] if mark.step == StepName.PROMPT]
-        if since < 0 or len(turns) > MOST_TURNS or start_was_disturbed(self._recording, before[-1]):
+        if since < 0 or len(turns) > MOST_TURNS or self._timeline.start_was_disturbed(before[-1]):
             return
         for mark in turns:
             text, reply = words_of(mark.text), words_of(mark.reply)
@@ -220,7 +209,7 @@ class Conversations:
                 mark.index in self._skipped
                 or not (text and reply)
                 or text.startswith("/")
-                or disturbed_between(self._recording, mark.seq, step_end(self._recording, mark))
+                or self._timeline.was_disturbed_in(mark)
             ):
                 continue
             yield from ((role, words) for role, words in (("user", text), ("assistant", reply)) if _is_kept(words))

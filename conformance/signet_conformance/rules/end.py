@@ -6,37 +6,11 @@ import re
 from collections.abc import Iterator
 from math import inf
 
-from signet_conformance.facts import (
-    END,
-    PROMPT,
-    START,
-    Call,
-    Recording,
-    text_or_none,
-)
+from signet_conformance.facts import END, OPENING, PROMPT, START, Call, Recording, text_or_none
 from signet_conformance.finding import Verdict
+from signet_conformance.rules.excuses import end_is_owed, end_may_be_lost, lost_between, lost_start
 from signet_conformance.rules.fields import check_fields
-from signet_conformance.rules.lost import (
-    closed_between,
-    end_is_owed,
-    end_may_be_lost,
-    lost_between,
-    lost_start,
-    outage_lasts,
-    stopped_between,
-)
 from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undecided, warn
-from signet_conformance.rules.steps import (
-    broken_off,
-    is_sessionless,
-    openings,
-    project_of_session,
-    session_of,
-    skipped_steps,
-    step_before,
-    step_end,
-    was_silent,
-)
 from signet_conformance.trace.marks import StepMark, StepName
 
 _ABSOLUTE = re.compile(r"/|[A-Za-z]:[\\/]|\\\\")
@@ -61,7 +35,7 @@ def end_names_the_started_session(recording: Recording) -> Iterator[Outcome]:
     first_keyless = min((c.seq for c in starts if c.key is None), default=None)
     for call in ends:
         if call.key is None:
-            if is_sessionless(recording, call):
+            if recording.timeline.is_sessionless(call):
                 yield undecided(call, message="without a key, in a turn that the harness knows no session of")
             elif first_keyless is not None and first_keyless < call.seq:
                 if any_started:
@@ -101,10 +75,8 @@ def _a_start_may_be_lost(recording: Recording, call: Call) -> bool:
     """
     steps = [mark for mark in recording.marks(StepMark) if mark.seq < call.seq]
     if not steps:
-        return closed_between(recording, 0, call.seq)
-    return any(
-        mark.step != StepName.END and closed_between(recording, mark.seq, step_end(recording, mark)) for mark in steps
-    )
+        return recording.timeline.switches.closed_between(0, call.seq)
+    return any(mark.step != StepName.END and recording.timeline.was_closed_in(mark) for mark in steps)
 
 
 def transcript_is_sent(recording: Recording) -> Iterator[Outcome]:
@@ -116,6 +88,23 @@ def transcript_is_sent(recording: Recording) -> Iterator[Outcome]:
                 yield undecided(end, message="no transcript, of a session in which nothing was said")
                 continue
         yield outcome
+
+
+def was_silent(recording: Recording, end: Call) -> bool:
+    """Whether the user said nothing in the session that an end belongs to, since it was opened."""
+    timeline, step = recording.timeline, recording.timeline.of(end).asked_by
+    if step is None or step.session is None:
+        return False
+    done = [
+        mark.step
+        for mark in timeline.steps_of(step.session, step.seq + 1)
+        if not (mark.step == StepName.PROMPT and timeline.was_skipped(mark))
+    ]
+    if done[-1:] == [StepName.CLEAR]:
+        # What is ended there was said before it.
+        done.pop()
+    opened = max((place for place, kind in enumerate(done) if kind in OPENING), default=-1)
+    return StepName.PROMPT not in done[opened + 1 :]
 
 
 def _first_told(recording: Recording, end: Call) -> Call:
@@ -157,7 +146,7 @@ def working_directory_is_the_project(recording: Recording) -> Iterator[Outcome]:
                     received=cwd,
                     fold="another cwd",
                 )
-            elif (wanted := project_of_session(recording, call.key)) is None:
+            elif (wanted := recording.timeline.project_of(call.key)) is None:
                 yield PASS
             elif call.key not in projects and _ABSOLUTE.match(wanted) and not _ABSOLUTE.match(str(cwd)):
                 yield warn(
@@ -222,13 +211,13 @@ def _excuse(recording: Recording, start: Call, *, ended: bool) -> str | None:
     """
     if recording.trace.growing:
         return "the recording still grows"
-    if outage_lasts(recording) and not ended:
+    if recording.timeline.switches.outage_lasts and not ended:
         return "the daemon was away until the recording's end"
     if end_may_be_lost(recording, str(start.key)):
         return "nothing listened when the user ended it, nor did its program send anything later"
-    if stopped_between(recording, recording.hooks_of[str(start.key)][-1].seq, inf, start.key):
+    if recording.timeline.was_stopped(recording.hooks_of[str(start.key)][-1].seq, inf, start.key):
         return "the host stopped a hook of it at its timeout, after the last that was sent"
-    return "the scenario was broken off" if broken_off(recording) else None
+    return "the scenario was broken off" if recording.timeline.is_broken_off else None
 
 
 def end_is_not_repeated(recording: Recording) -> Iterator[Outcome]:
@@ -330,13 +319,13 @@ def _is_of_the_clear(recording: Recording, end: Call) -> bool:
 
     A connector that sends from a queue tells both in the last step.
     """
-    step = step_before(recording, end.seq)
-    opened = [] if step is None else openings(recording, step)
+    step = recording.timeline.step_at(end.seq)
+    opened = [] if step is None else recording.timeline.openings(step)
     if step is None or not opened or opened[-1].step != StepName.CLEAR:
         return False
-    ends = [call for call in recording.of(END) if session_of(recording, call.key) == step.session]
+    ends = [call for call in recording.of(END) if recording.timeline.session_of(call.key) == step.session]
     told = any(opened[-1].seq < call.seq < step.seq for call in ends)
-    own = (call for call in ends if end.seq < call.seq < step_end(recording, step))
+    own = (call for call in ends if end.seq < call.seq < recording.timeline.end_of(step))
     return not told and any(call.body.get("reason") != "clear" for call in own)
 
 
@@ -360,12 +349,12 @@ def clear_means_a_discarded_context(recording: Recording) -> Iterator[Outcome]:
     last_start = starts[-1].seq if starts else -1
     for call in cleared:
         following = _after_its_repeats(recording, call)
-        step = step_before(recording, call.seq)
+        step = recording.timeline.step_at(call.seq)
         ended = (
             step is not None
             and step.step == StepName.END
-            and step.index not in skipped_steps(recording)
-            and session_of(recording, call.key) == step.session
+            and step.index not in recording.timeline.skipped
+            and recording.timeline.session_of(call.key) == step.session
         )
         late = (
             end_is_owed(recording, call, StepName.CLEAR)

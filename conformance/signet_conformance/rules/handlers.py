@@ -7,10 +7,9 @@ from fnmatch import fnmatchcase
 
 from msgspec import Struct
 
-from signet_conformance.facts import LIFECYCLE, START, Call, Recording
+from signet_conformance.facts import LIFECYCLE, OPENING, START, Call, Recording
 from signet_conformance.finding import Finding
 from signet_conformance.rules.outcome import PASS, Outcome, fail, no_subject, undecided, warn
-from signet_conformance.rules.steps import OPENING, skipped_steps
 from signet_conformance.trace import fault_kinds
 from signet_conformance.trace.marks import (
     FAILED,
@@ -157,7 +156,7 @@ def _dead_hooks(recording: Recording) -> Finding | None:
     given = {
         mark.index: mark.step
         for mark in recording.marks(StepMark)
-        if mark.step in _AFTER_THE_START and mark.index not in skipped_steps(recording)
+        if mark.step in _AFTER_THE_START and not recording.timeline.was_skipped(mark)
     }
     if not {StepName.PROMPT, StepName.END} <= {*given.values()} or recording.of(*LIFECYCLE - {START}, cut=True):
         return None

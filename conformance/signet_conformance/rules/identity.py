@@ -24,7 +24,6 @@ from signet_conformance.facts import (
     text_or_none,
 )
 from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undecided, warn
-from signet_conformance.rules.steps import marked_agent, step_of, told_sessions
 from signet_conformance.trace.marks import StepName
 
 CONSTANT_KEYS = frozenset({"hermes-default", "default", "main", "session", "unknown", "none", "null", "undefined"})
@@ -61,7 +60,7 @@ def key_keeps_its_agent(recording: Recording) -> Iterator[Outcome]:
             yield PASS
             continue
         # Where the kit asked for an agent, those that run as another one are wrong, be it the start.
-        wanted = marked_agent(recording, owner) or agents[owner.seq]
+        wanted = recording.timeline.agent_for(owner) or agents[owner.seq]
         for call in (c for c in calls if agents[c.seq] != wanted):
             yield fail(
                 call,
@@ -95,7 +94,7 @@ def call_runs_as_the_declared_agent(recording: Recording) -> Iterator[Outcome]:
         if start.key is not None and start.agent in declared:
             session_agent.setdefault(start.key, start.agent)
     for call in _agent_calls(recording):
-        marked = marked_agent(recording, call)
+        marked = recording.timeline.agent_for(call)
         if marked is None and not declared:
             yield undecided(call, message="no agent is declared for the trace")
             continue
@@ -171,7 +170,7 @@ def memory_is_read_as_the_declared_agent(recording: Recording) -> Iterator[Outco
     for call in recording.of(GET):
         if call.memory_id.strip().lower() == "stats":
             continue
-        marked = marked_agent(recording, call)
+        marked = recording.timeline.agent_for(call)
         wanted = declared if marked is None else {marked}
         if not wanted:
             yield undecided(call, message="no agent is declared for the trace")
@@ -228,7 +227,7 @@ def _sessions_started(recording: Recording, hooks: Iterable[Call]) -> dict[str, 
     """The first start of each session that marks name, the last session first."""
     started: dict[str, Call] = {}
     for call in hooks:
-        step = step_of(recording, call) if call.operation == START else None
+        step = recording.timeline.of(call).asked_by if call.operation == START else None
         if step is None or step.session is None or step.step not in (StepName.START, StepName.PROMPT):
             continue
         if not _has_a_key_of_its_own(recording, step.session, call):
@@ -241,7 +240,7 @@ def _has_a_key_of_its_own(recording: Recording, session: str, start: Call) -> bo
 
     A connector may start its session again, late, in the step of another.
     """
-    told = told_sessions(recording)
+    told = recording.timeline.told_sessions
     if told.get(start.key, session) == session:
         return False
     own = (key for key, owner in told.items() if owner == session and key is not None)

@@ -26,16 +26,8 @@ from signet_conformance.facts import (
     Recording,
     text_or_none,
 )
-from signet_conformance.rules.lost import lost_start
+from signet_conformance.rules.excuses import lost_start
 from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undecided, warn
-from signet_conformance.rules.steps import (
-    another_session,
-    are_related,
-    calls_in,
-    session_of,
-    start_was_disturbed,
-    step_before,
-)
 
 MAX_UNCONFIRMED = 25
 MAX_POLLS = 20
@@ -75,7 +67,7 @@ def recall_carries_the_open_key(recording: Recording) -> Iterator[Outcome]:
         if not recording.any_open(call.seq) or not _its_session_may_be_open(recording, call):
             continue
         if recording.is_open(call.key, call.seq):
-            owner = another_session(recording, call)
+            owner = recording.timeline.foreign_session(call)
             if owner is None:
                 yield PASS
                 continue
@@ -113,35 +105,35 @@ def _its_session_may_be_open(recording: Recording, call: Call) -> bool:
     A connector may start its session at the first prompt: a recall before it has no key to send. A recall under the
     key of a session that this one works in as a sub-agent has its session too.
     """
-    step = step_before(recording, call.seq)
+    step = recording.timeline.step_at(call.seq)
     if step is None or step.session is None:
         return True
     open_keys = [key for key in recording.hooks_of if recording.is_open(key, call.seq)]
-    owners = {key: session_of(recording, key) for key in open_keys}
-    if call.key in owners and are_related(recording, owners[call.key], step.session):
+    owners = {key: recording.timeline.session_of(key) for key in open_keys}
+    if call.key in owners and recording.timeline.are_related(owners[call.key], step.session):
         return True
     return any(owner in (None, step.session) for owner in owners.values())
 
 
 def _has_its_own_recall(recording: Recording, call: Call) -> bool:
     """Whether another recall came in the step of this one, for the session whose turn it was."""
-    step = step_before(recording, call.seq)
+    step = recording.timeline.step_at(call.seq)
     return (
         step is not None
         and step.session is not None
         and any(
-            other.operation in (RECALL, HOOK_RECALL) and session_of(recording, other.key) == step.session
-            for other in calls_in(recording, step)
+            other.operation in (RECALL, HOOK_RECALL) and recording.timeline.session_of(other.key) == step.session
+            for other in recording.timeline.calls_in(step)
         )
     )
 
 
 def _could_not_be_opened(recording: Recording, call: Call) -> bool:
     """Whether something disturbed the opening of the session whose turn marks say it is; its key is no other's."""
-    step = step_before(recording, call.seq)
-    if step is None or not start_was_disturbed(recording, step):
+    step = recording.timeline.step_at(call.seq)
+    if step is None or not recording.timeline.start_was_disturbed(step):
         return False
-    return session_of(recording, call.key) in (None, step.session)
+    return recording.timeline.session_of(call.key) in (None, step.session)
 
 
 def save_has_content(recording: Recording) -> Iterator[Outcome]:

@@ -5,22 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from signet_conformance.facts import PROMPT, START, Call, Recording, text_or_none
+from signet_conformance.facts import PROMPT, START, Call, Recording, Turn, plain, text_or_none
 from signet_conformance.finding import Finding
-from signet_conformance.rules.lost import lost_between, lost_start
+from signet_conformance.rules.excuses import lost_between, lost_start
 from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undecided, warn
-from signet_conformance.rules.steps import (
-    PromptStep,
-    are_related,
-    is_of_one_turn,
-    is_sessionless,
-    prompt_steps,
-    session_of,
-    told_sessions,
-)
 from signet_conformance.rules.transcripts import pairs_of
-from signet_conformance.rules.turns import plain
-from signet_conformance.trace.marks import StepMark
+from signet_conformance.trace.marks import StepMark, StepName
 
 MAX_IN_FLIGHT = 8
 
@@ -32,9 +22,9 @@ def one_submission_before_the_model(recording: Recording) -> Iterator[Outcome]:
     for repeated in submitted_twice(recording):
         settled.update(repeated.exchanges)
         yield repeated
-    steps = prompt_steps(recording)
+    turns = recording.timeline.turns
     for late, transcript, _ in answered_before(recording):
-        if is_in_its_turn(steps, late):
+        if is_in_its_turn(turns, late):
             continue
         settled.add(late.seq)
         yield warn(
@@ -47,14 +37,14 @@ def one_submission_before_the_model(recording: Recording) -> Iterator[Outcome]:
             fold="late",
         )
     twice = frozenset(settled)
-    for step in steps:
-        for outcome in _marked_turn(recording, step):
+    for turn in turns:
+        for outcome in _marked_turn(recording, turn):
             if isinstance(outcome, Finding):
                 if outcome.fold == "twice" and twice.issuperset(outcome.exchanges):
                     continue
                 settled.update(outcome.exchanges)
             yield outcome
-        settled.update(p.seq for p in step.prompts)
+        settled.update(p.seq for p in turn.prompts)
     rest = [p for p in prompts if p.seq not in settled]
     if rest:
         yield undecided(*rest[:20], message="without step marks HTTP does not show when the model's turn began")
@@ -65,9 +55,7 @@ def submitted_twice(recording: Recording) -> Iterator[Finding]:
 
     Marks may tell that the user said it again: that is no repeat.
     """
-    said_in = {
-        call.seq: step for step in prompt_steps(recording) for call in step.prompts if _says_what_was_said(call, step)
-    }
+    said_in = {call.seq: turn for turn in recording.timeline.turns for call in turn.prompts if turn.is_said_by(call)}
     for hooks in recording.hooks_of.values():
         for before, call in pairwise(hooks):
             first, second = said_in.get(before.seq), said_in.get(call.seq)
@@ -82,10 +70,6 @@ def submitted_twice(recording: Recording) -> Iterator[Finding]:
                     received=call.text,
                     fold="twice",
                 )
-
-
-def _says_what_was_said(call: Call, step: PromptStep) -> bool:
-    return plain(call.text or "") == plain(step.text)
 
 
 def answered_before(recording: Recording) -> Sequence[tuple[Call, Call, bool]]:
@@ -111,22 +95,22 @@ def _answered_before(recording: Recording) -> Iterator[tuple[Call, Call, bool]]:
                     break
 
 
-def is_in_its_turn(steps: Sequence[PromptStep], call: Call) -> bool:
+def is_in_its_turn(turns: Sequence[Turn], call: Call) -> bool:
     """Whether marks tell that a prompt was sent in the turn that its text is of, before the model was asked.
 
     A transcript may then show an earlier turn of the same words.
     """
     return any(
-        step.model_seq is not None and call.seq < step.model_seq and plain(step.text) in plain(call.text or "")
-        for step in steps
-        if any(call.seq == prompt.seq for prompt in step.prompts)
+        turn.model_seq is not None and call.seq < turn.model_seq and plain(turn.text) in plain(call.text or "")
+        for turn in turns
+        if any(call.seq == prompt.seq for prompt in turn.prompts)
     )
 
 
-def _marked_turn(recording: Recording, step: PromptStep) -> Iterator[Outcome]:
+def _marked_turn(recording: Recording, turn: Turn) -> Iterator[Outcome]:
     accepted: Call | None = None
-    for call in step.prompts:
-        if (own := _of_its_session(recording, step, call)) is not None:
+    for call in turn.prompts:
+        if (own := _of_its_session(recording, turn, call)) is not None:
             yield warn(
                 call,
                 own,
@@ -146,7 +130,7 @@ def _marked_turn(recording: Recording, step: PromptStep) -> Iterator[Outcome]:
                 received=call.text,
                 fold="twice",
             )
-        elif step.model_seq is not None and call.seq > step.model_seq:
+        elif turn.model_seq is not None and call.seq > turn.model_seq:
             yield warn(
                 call,
                 message="submitted after the model's turn had begun",
@@ -155,7 +139,7 @@ def _marked_turn(recording: Recording, step: PromptStep) -> Iterator[Outcome]:
                 received=call.text,
                 fold="late",
             )
-        elif step.model_seq is None:
+        elif turn.model_seq is None:
             yield undecided(call, message="no mark tells when the model's turn began")
         else:
             yield PASS
@@ -163,16 +147,16 @@ def _marked_turn(recording: Recording, step: PromptStep) -> Iterator[Outcome]:
             accepted = call
 
 
-def _of_its_session(recording: Recording, step: PromptStep, call: Call) -> Call | None:
+def _of_its_session(recording: Recording, turn: Turn, call: Call) -> Call | None:
     """The submission in the turn's own session, if a call repeats it in an unrelated one, where nobody said so."""
-    owner, text = session_of(recording, call.key), plain(step.text)
-    if owner is None or are_related(recording, owner, step.mark.session) or not _says_what_was_said(call, step):
+    owner, text = recording.timeline.session_of(call.key), plain(turn.text)
+    if owner is None or recording.timeline.are_related(owner, turn.step.session) or not turn.is_said_by(call):
         return None
     if any(
         mark.session == owner and plain(text_or_none(mark.text) or "") == text for mark in recording.marks(StepMark)
     ):
         return None
-    own = (other for other in step.prompts if session_of(recording, other.key) == step.mark.session)
+    own = (other for other in turn.prompts if recording.timeline.session_of(other.key) == turn.step.session)
     return next((other for other in own if _same_text(other, call)), None)
 
 
@@ -211,7 +195,7 @@ def prompt_uses_a_started_key(recording: Recording) -> Iterator[Outcome]:
 
 
 def _keyless(recording: Recording, call: Call, any_started: bool, first_keyless: int | None) -> Iterator[Outcome]:
-    if is_sessionless(recording, call):
+    if recording.timeline.is_sessionless(call):
         yield undecided(call, message="without a key, in a turn that the harness knows no session of")
     elif any_started and (start := _start_of_its_turn(recording, call)) is not None:
         yield fail(
@@ -244,13 +228,13 @@ def _start_of_its_turn(recording: Recording, call: Call) -> Call | None:
 
     Only what the user said there, told under no key of the session beside it, is a turn of that session.
     """
-    turn = next((step for step in prompt_steps(recording) if any(call.seq == each.seq for each in step.prompts)), None)
-    if turn is None or turn.mark.session is None or not _says_what_was_said(call, turn):
+    turn = recording.timeline.of(call).turn
+    if turn is None or turn.step.session is None or not turn.is_said_by(call):
         return None
     if any(each.key is not None for each in turn.prompts):
         return None
     started = (c for c in recording.of(START) if c.seq < call.seq and recording.is_open(c.key, call.seq))
-    return next((c for c in started if told_sessions(recording).get(c.key) == turn.mark.session), None)
+    return next((c for c in started if recording.timeline.told_sessions.get(c.key) == turn.step.session), None)
 
 
 def unknown_session_is_started(recording: Recording) -> Iterator[Outcome]:
@@ -285,6 +269,12 @@ def unknown_session_is_started(recording: Recording) -> Iterator[Outcome]:
                 pending = call
         if pending is not None:
             yield undecided(pending, message="answered sessionKnown:false, and nothing of the key follows")
+
+
+def is_of_one_turn(recording: Recording, earlier: Call, call: Call) -> bool:
+    """Whether marks tell that two prompts were submitted in one turn of the user: that is SIG-PROMPT-003's."""
+    before, after = (recording.timeline.of(prompt).step for prompt in (earlier, call))
+    return before is not None and before is after and before.step == StepName.PROMPT
 
 
 def few_prompts_in_flight(recording: Recording) -> Iterator[Outcome]:

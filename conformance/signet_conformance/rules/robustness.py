@@ -9,19 +9,14 @@ from msgspec import Struct
 
 from signet_conformance.facts import LIFECYCLE, PROMPT, START, Call, Recording
 from signet_conformance.finding import Finding
-from signet_conformance.rules.disturbed import switched_on
 from signet_conformance.rules.handlers import lost_turns, turn_was_lost
-from signet_conformance.rules.lost import stopped_between
 from signet_conformance.rules.outcome import PASS, Outcome, fail, no_subject, undecided, warn
-from signet_conformance.rules.steps import broken_off, skipped_steps
 from signet_conformance.trace import fault_kinds
 from signet_conformance.trace.marks import (
     BypassMark,
     FaultMark,
-    OutageMark,
     StepMark,
     StepName,
-    Switch,
 )
 
 GRACE_S = 1.0
@@ -40,14 +35,14 @@ def _silence_after(recording: Recording, seq: int) -> _Silence | None:
     The kit's marks must say that every fault was switched off, and that the user then went on with a session that was
     not opened meanwhile: a prompt and an end were given to the connector, and performed, and no hook followed.
     """
-    times = switched_on(recording, _is_trouble)
+    times = recording.timeline.switches.troubles
     if recording.trace.growing or not times or _has_reason_to_be_silent(recording):
         return None
     # Nothing comes after what was never switched off.
     over = times[-1][1]
     if over < seq:
         return None
-    skipped = skipped_steps(recording)
+    skipped = recording.timeline.skipped
     performed = [mark for mark in recording.marks(StepMark) if mark.index not in skipped]
     # Who never spoke did not fall silent: a connector without hooks, or a session that began in the outage.
     opening = [mark for mark in performed if mark.step in (StepName.START, StepName.RESUME)]
@@ -58,7 +53,7 @@ def _silence_after(recording: Recording, seq: int) -> _Silence | None:
             steps.setdefault(mark.session, []).append(mark.step)
     hooks = [c for c in recording.calls if c.operation in LIFECYCLE]
     went_on = any({StepName.PROMPT, StepName.END} <= set(names) for names in steps.values())
-    if not went_on or any(c.seq > over for c in hooks) or stopped_between(recording, over, inf):
+    if not went_on or any(c.seq > over for c in hooks) or recording.timeline.was_stopped(over, inf):
         return None
     # Who said nothing in the last turn before the fault had fallen silent already.
     turns = [mark.seq for mark in performed if mark.step == StepName.PROMPT and mark.seq < seq]
@@ -67,14 +62,10 @@ def _silence_after(recording: Recording, seq: int) -> _Silence | None:
     return _Silence(hooks[-1], sum(map(len, steps.values()))) if any(c.seq <= seq for c in hooks) else None
 
 
-def _is_trouble(mark: Switch) -> bool:
-    return isinstance(mark, OutageMark) or (isinstance(mark, FaultMark) and not mark.is_restart)
-
-
 def _has_reason_to_be_silent(recording: Recording) -> bool:
     """Whether the session belongs to somebody else, the connector may not speak, or a step could not be performed."""
     bypassed = any(mark.is_on for mark in recording.marks(BypassMark))
-    return broken_off(recording) or bypassed or any(_sends_away(call) for call in recording.calls)
+    return recording.timeline.is_broken_off or bypassed or any(_sends_away(call) for call in recording.calls)
 
 
 def _sends_away(call: Call) -> bool:

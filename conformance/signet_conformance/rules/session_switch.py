@@ -6,9 +6,8 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 
 from signet_conformance.facts import END, PROMPT, START, Call, Recording
-from signet_conformance.rules.lost import lost_between
+from signet_conformance.rules.excuses import lost_between
 from signet_conformance.rules.outcome import PASS, Outcome, undecided, warn
-from signet_conformance.rules.steps import is_another_session
 from signet_conformance.trace.marks import StepMark
 
 
@@ -52,7 +51,7 @@ def _switches(recording: Recording) -> Iterator[Outcome]:
                     continue
                 if several_agents and turn.agent != call.agent:
                     continue
-                if (uses[old] and uses[old][-1] > call.seq) or (marked and is_another_session(recording, turn, call)):
+                if (uses[old] and uses[old][-1] > call.seq) or recording.timeline.is_session_beside(turn, call):
                     parallel = True
                     continue
                 first_end = next((c for c in recording.later(turn) if c.seq > call.seq), None)

@@ -7,22 +7,10 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from signet_conformance.facts import PROMPT, START, Call, Recording, text_or_none
-from signet_conformance.rules.disturbed import disturbed_between
-from signet_conformance.rules.lost import stopped_between
+from signet_conformance.facts import PROMPT, START, Call, Recording, Turn, plain, text_or_none
 from signet_conformance.rules.outcome import PASS, Outcome, in_body, undecided, warn
 from signet_conformance.rules.prompt import answered_before, is_in_its_turn
-from signet_conformance.rules.steps import (
-    PromptStep,
-    are_related,
-    last_opening,
-    openings,
-    prompt_steps,
-    session_of,
-    skipped_steps,
-    step_end,
-)
-from signet_conformance.rules.turns import SHORTEST_TEXT, plain
+from signet_conformance.rules.turns import SHORTEST_TEXT
 from signet_conformance.trace.marks import StepMark, StepName
 
 _REDACTION = "<redacted:"
@@ -39,10 +27,10 @@ def _is_cut(text: str, whole: str, limit: int) -> bool:
 def text_is_the_current_prompt(recording: Recording) -> Iterator[Outcome]:
     """A submission holds the prompt of the turn that is about to run, as the user gave it."""
     settled: set[int] = set()
-    steps = prompt_steps(recording)
+    turns = recording.timeline.turns
     for late, transcript, newer_follow in answered_before(recording):
         # Where marks tell what the user said in a step, that is the measure; that it comes late is SIG-PROMPT-003's.
-        if newer_follow and not is_in_its_turn(steps, late) and not _is_what_was_said(recording, steps, late):
+        if newer_follow and not is_in_its_turn(turns, late) and not _is_what_was_said(recording, turns, late):
             settled.add(late.seq)
             yield warn(
                 late,
@@ -53,27 +41,27 @@ def text_is_the_current_prompt(recording: Recording) -> Iterator[Outcome]:
                 received=late.text,
                 fold="stale",
             )
-    others = {plain(step.text) for step in steps}
-    for step in steps:
-        wanted = plain(step.text)
-        answered = any(_says(recording, call.text or "", wanted) for call in step.prompts)
-        for call in step.prompts:
+    others = {plain(turn.text) for turn in turns}
+    for turn in turns:
+        wanted = plain(turn.text)
+        answered = any(_says(recording, call.text or "", wanted) for call in turn.prompts)
+        for call in turn.prompts:
             if call.seq in settled or not plain(call.text or ""):
                 continue
             settled.add(call.seq)
             if _says(recording, call.text or "", wanted):
                 yield PASS
             else:
-                yield _another_text(call, step, others, beside=answered)
+                yield _another_text(call, turn, others, beside=answered)
     rest = [p for p in recording.of(PROMPT) if p.seq not in settled]
     if rest:
-        why = "a prompt without a text" if steps else "without step marks the prompt of the turn is not known"
+        why = "a prompt without a text" if turns else "without step marks the prompt of the turn is not known"
         yield undecided(*rest[:20], message=why)
 
 
-def _is_what_was_said(recording: Recording, steps: Sequence[PromptStep], call: Call) -> bool:
+def _is_what_was_said(recording: Recording, turns: Sequence[Turn], call: Call) -> bool:
     """Whether a submission holds the text of the step in which it was sent."""
-    return any(call in step.prompts and _says(recording, call.text or "", plain(step.text)) for step in steps)
+    return any(call in turn.prompts and _says(recording, call.text or "", plain(turn.text)) for turn in turns)
 
 
 def _says(recording: Recording, text: str, wanted: str) -> bool:
@@ -81,9 +69,9 @@ def _says(recording: Recording, text: str, wanted: str) -> bool:
     return sent == wanted or (limit is not None and _is_cut(sent, wanted, limit))
 
 
-def _another_text(call: Call, step: PromptStep, others: set[str], *, beside: bool) -> Outcome:
+def _another_text(call: Call, turn: Turn, others: set[str], *, beside: bool) -> Outcome:
     """What to say of a submission that does not hold the text of its step; `beside` another one that does."""
-    given, reply = step.text, plain(step.mark.reply or "")
+    given, reply = turn.text, plain(turn.step.reply or "")
     text, wanted = plain(call.text or ""), plain(given)
     if _REDACTION in text or _REDACTION in wanted:
         return undecided(call, message="the text was redacted")
@@ -143,7 +131,7 @@ def every_turn_is_submitted(recording: Recording) -> Iterator[Outcome]:
     if PROMPT not in (recording.declared.capabilities or ()):
         return
     steps = recording.marks(StepMark)
-    skipped = skipped_steps(recording)
+    skipped = recording.timeline.skipped
     prompts = recording.of(PROMPT, cut=True)
     failed: set[tuple[str | None, str]] = set()
     any_submitted = any(_window_has_prompt(recording, prompts, step, end) for step, end in _prompts_given(steps))
@@ -154,7 +142,7 @@ def every_turn_is_submitted(recording: Recording) -> Iterator[Outcome]:
             failed.add((step.session, text))
         if (
             step.index in skipped
-            or disturbed_between(recording, step.seq, _turn_end(recording, steps, step))
+            or recording.timeline.switches.any_between(step.seq, _turn_end(recording, steps, step))
             or not _could_start(recording, step)
         ):
             continue
@@ -170,7 +158,7 @@ def every_turn_is_submitted(recording: Recording) -> Iterator[Outcome]:
             yield undecided(message=f"step {step.index}: its text is submitted later")
         elif not recording.calls:
             yield undecided(message=f"step {step.index}: the recording holds no request at all")
-        elif stopped_between(recording, step.seq, end):
+        elif recording.timeline.was_stopped(step.seq, end):
             yield undecided(message=f"step {step.index}: the host stopped a handler, which may be the machine's doing")
         elif not any_submitted:
             yield undecided(message="no prompt of the trace is submitted, which only a whole run can judge")
@@ -184,7 +172,7 @@ def _never_submitted(recording: Recording, prompts: Sequence[Call], step: StepMa
     text = plain(step.text or "")
     elsewhere = next((p for p in prompts if step.seq < p.seq < end and plain(p.text or "") == text), None)
     if elsewhere is not None:
-        if not any(session_of(recording, start.key) == step.session for start in recording.of(START, cut=True)):
+        if not any(recording.timeline.session_of(start.key) == step.session for start in recording.of(START, cut=True)):
             # Of which session a key is shows where it was started: this one may have been started late, in a step of
             # another, or have the key of another (SIG-SESS-001).
             return undecided(elsewhere, message=f"step {step.index}: no start tells which key is its session's")
@@ -209,14 +197,14 @@ def _never_submitted(recording: Recording, prompts: Sequence[Call], step: StepMa
 def _under_a_related_key(recording: Recording, prompts: Sequence[Call], step: StepMark, end: float) -> bool:
     """Whether a sub-agent's turn is told as its parent's, or the other way round."""
     inside = (p for p in prompts if step.seq < p.seq < end)
-    return any(are_related(recording, session_of(recording, p.key), step.session) for p in inside)
+    return any(recording.timeline.are_related(recording.timeline.session_of(p.key), step.session) for p in inside)
 
 
 def _is_submitted_later(recording: Recording, prompts: Sequence[Call], step: StepMark, end: float) -> bool:
     """Whether a later step shows a prompt with the text of a step, which may be of its session."""
     text = plain(step.text or "")
     return any(
-        p.seq > end and plain(p.text or "") == text and session_of(recording, p.key) in (None, step.session)
+        p.seq > end and plain(p.text or "") == text and recording.timeline.session_of(p.key) in (None, step.session)
         for p in prompts
     )
 
@@ -236,12 +224,12 @@ def _turn_end(recording: Recording, steps: Sequence[StepMark], step: StepMark) -
             if mark.step != StepName.TOOL:
                 break
             last = mark
-    return step_end(recording, last)
+    return recording.timeline.end_of(last)
 
 
 def _window_has_prompt(recording: Recording, prompts: Sequence[Call], step: StepMark, end: float) -> bool:
     """Whether a prompt was sent in a step that may be of its session."""
-    return any(step.seq < p.seq < end and session_of(recording, p.key) in (None, step.session) for p in prompts)
+    return any(step.seq < p.seq < end and recording.timeline.session_of(p.key) in (None, step.session) for p in prompts)
 
 
 def _could_start(recording: Recording, step: StepMark) -> bool:
@@ -249,18 +237,16 @@ def _could_start(recording: Recording, step: StepMark) -> bool:
     starts = [
         call
         for call in recording.of(START, cut=True)
-        if call.seq < step.seq and session_of(recording, call.key) == step.session
+        if call.seq < step.seq and recording.timeline.session_of(call.key) == step.session
     ]
-    opened = last_opening(recording, step)
+    opened = recording.timeline.last_opening(step)
     if starts and opened is not None and not any(call.seq > opened[0] for call in starts):
         # Opened again, and not started: a request that was refused before may not come a second time (SIG-HTTP-010).
         # Nor may one have been possible, as nothing answered when it was opened.
         refused = any(call.status in _REFUSED for call in starts)
-        return starts[-1].accepted and not refused and not disturbed_between(recording, *opened)
+        return starts[-1].accepted and not refused and not recording.timeline.switches.any_between(*opened)
     return (
         starts[-1].accepted
         if starts
-        else not any(
-            disturbed_between(recording, mark.seq, step_end(recording, mark)) for mark in openings(recording, step)
-        )
+        else not any(recording.timeline.was_disturbed_in(mark) for mark in recording.timeline.openings(step))
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from signet_conformance.facts import Recording
-from signet_conformance.rules.disturbed import is_disturbed
 from signet_conformance.rules.transport import FIRST_CALLS
 from signet_conformance.trace.marks import StepMark
 
@@ -17,4 +16,4 @@ def was_tested(recording: Recording) -> bool:
     asked = [call for call in recording.calls if call.operation in FIRST_CALLS]
     if not recording.marks(StepMark):
         return bool(asked)
-    return any(call.accepted and not is_disturbed(recording, call) for call in asked)
+    return any(call.accepted and not recording.timeline.is_disturbed(call) for call in asked)

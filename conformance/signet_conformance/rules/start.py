@@ -13,23 +13,15 @@ from signet_conformance.facts import (
     PROMPT,
     SKILL,
     START,
+    SUB_AGENT_MEMBERS,
     Call,
     Recording,
     text_or_none,
 )
 from signet_conformance.finding import Verdict
+from signet_conformance.rules.excuses import end_is_owed, lost_between, lost_start
 from signet_conformance.rules.fields import check_fields
-from signet_conformance.rules.lost import end_is_owed, lost_between, lost_start
 from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undecided, warn
-from signet_conformance.rules.steps import (
-    SUB_AGENT_MEMBERS,
-    is_sessionless,
-    openings,
-    own_step,
-    session_of,
-    skipped_steps,
-    step_before,
-)
 from signet_conformance.trace.marks import StepMark, StepName
 
 
@@ -83,7 +75,7 @@ def key_is_sent(recording: Recording) -> Iterator[Outcome]:
     for outcome in check_fields("SIG-START-002")(recording):
         if outcome is not PASS and outcome.verdict is Verdict.WARN:
             start = recording.by_seq[outcome.exchanges[0]]
-            if is_sessionless(recording, start):
+            if recording.timeline.is_sessionless(start):
                 yield undecided(start, message="no key, in a turn that the harness knows no session of")
                 continue
         yield outcome
@@ -170,12 +162,12 @@ def cleared_context_is_said(recording: Recording) -> Iterator[Outcome]:
 
 def _restart(recording: Recording, call: Call, end: Call, source: str | None) -> Outcome:
     """A start after an end of its key, of which neither says "clear"."""
-    step = own_step(recording, call)
+    step = recording.timeline.own_step(call)
     if step is None:
         if source is not None:
             return PASS
         return undecided(call, end, message="no source: whether the context was cleared cannot be seen")
-    clears = step.step == StepName.CLEAR and step.index not in skipped_steps(recording)
+    clears = step.step == StepName.CLEAR and step.index not in recording.timeline.skipped
     if not clears and not _was_cleared_before(recording, end, step):
         return PASS
     if not clears and (why := lost_between(recording, end.seq, call.seq, call.key)):
@@ -196,8 +188,8 @@ def _restart(recording: Recording, call: Call, end: Call, source: str | None) ->
 
 def _is_late(recording: Recording, start: Call, clear: StepMark) -> bool:
     """Whether a start belongs to the opening before the clear: that had none so far, and the clear is said after it."""
-    hooks = [hook for hook in recording.keyed_hooks if session_of(recording, hook.key) == clear.session]
-    opened = openings(recording, clear)[:-1]
+    hooks = [hook for hook in recording.keyed_hooks if recording.timeline.session_of(hook.key) == clear.session]
+    opened = recording.timeline.openings(clear)[:-1]
     if not opened or any(h.operation == START and opened[-1].seq < h.seq < start.seq for h in hooks):
         return False
     until = next((m.seq for m in recording.marks(StepMark) if m.seq > start.seq and m.session == clear.session), inf)
@@ -208,8 +200,8 @@ def _is_late(recording: Recording, start: Call, clear: StepMark) -> bool:
 
 def _was_cleared_before(recording: Recording, end: Call, step: StepMark) -> bool:
     """Whether the end came when the user cleared the session, which is opened anew only in a later step."""
-    opened = [mark for mark in openings(recording, step) if mark.index not in skipped_steps(recording)]
-    return bool(opened) and opened[-1].step == StepName.CLEAR and step_before(recording, end.seq) == opened[-1]
+    opened = [mark for mark in recording.timeline.openings(step) if mark.index not in recording.timeline.skipped]
+    return bool(opened) and opened[-1].step == StepName.CLEAR and recording.timeline.step_at(end.seq) == opened[-1]
 
 
 def native_agent_id_stays_apart(recording: Recording) -> Iterator[Outcome]:

@@ -29,10 +29,7 @@ from signet_conformance.facts import (
     Call,
     Recording,
 )
-from signet_conformance.rules.disturbed import is_disturbed
-from signet_conformance.rules.lost import closed_between, stopped_between
 from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, route_of, undecided, warn
-from signet_conformance.rules.steps import of_another_step, step_before, step_end, tool_of
 from signet_conformance.trace.marks import ObservedMark, StepName
 
 RETRYABLE_4XX = frozenset({408, 425, 429})
@@ -278,9 +275,9 @@ def refused_request_is_not_repeated(recording: Recording) -> Iterator[Outcome]:
 
 def _is_asked_for_again(recording: Recording, earlier: Call, call: Call) -> bool:
     """Whether the user asked for the same once more. Who searches or saves looks nothing up by its id for that."""
-    if of_another_step(recording, earlier, call):
-        return not (call.operation == GET and tool_of(recording, call) in ("memory_search", "memory_store"))
-    turn = step_before(recording, call.seq)
+    if recording.timeline.is_asked_for_twice(earlier, call):
+        return not (call.operation == GET and _tool_of(recording, call) in ("memory_search", "memory_store"))
+    turn = recording.timeline.step_at(call.seq)
     if turn is None or turn.step != StepName.PROMPT or turn.seq < earlier.seq:
         return False
     # A probe has nothing to change, and only by asking at the user's next turn does a connector learn that all is well.
@@ -288,6 +285,12 @@ def _is_asked_for_again(recording: Recording, earlier: Call, call: Call) -> bool
         return True
     # A session that a fault kept from being opened is opened at the user's next turn, when the fault is over.
     return call.operation == START and earlier.fault == "status" and call.fault is None
+
+
+def _tool_of(recording: Recording, call: Call) -> object:
+    """The tool that the model called in the step of a call; None in another step."""
+    step = recording.timeline.step_at(call.seq)
+    return None if step is None or step.step != StepName.TOOL else step.other.get("tool")
 
 
 def stops_after_conflict(recording: Recording) -> Iterator[Outcome]:
@@ -320,12 +323,12 @@ def health_comes_first(recording: Recording) -> Iterator[Outcome]:
     if any(p.accepted and p.status == 200 and p.t1 <= first.t0 for p in probes):
         yield PASS
         return
-    if closed_between(recording, -1, first.seq):
+    if recording.timeline.switches.closed_between(-1, first.seq):
         yield undecided(
             first, message="the listener was closed for a while before: a GET /health may have been refused"
         )
         return
-    if stopped_between(recording, -1, first.seq):
+    if recording.timeline.was_stopped(-1, first.seq):
         yield undecided(first, message="the host stopped a hook at its timeout before: its GET /health may be lost")
         return
     if _is_asked_by_a_program_beside(recording, first, probes):
@@ -356,10 +359,10 @@ def _is_asked_by_a_program_beside(recording: Recording, first: Call, probes: Seq
     A harness may start a hook and a memory server at once: on a busy machine either comes first, and nothing tells
     which of them asked.
     """
-    step = step_before(recording, first.seq)
+    step = recording.timeline.step_at(first.seq)
     if step is None:
         return False
-    end = step_end(recording, step)
+    end = recording.timeline.end_of(step)
     ran = any(step.seq < mark.seq <= end and mark.env for mark in recording.marks(ObservedMark))
     return ran and any(p.accepted and p.status == 200 and step.seq < p.seq < end for p in probes)
 
@@ -372,7 +375,7 @@ def undisturbed_call_is_accepted(recording: Recording) -> Iterator[Outcome]:
     told: set[int] = set()
     for call in recording.of(*LIFECYCLE, *SAVES, RECALL, HOOK_RECALL, cut=True):
         status = call.status
-        if not call.delivered or status is None or is_disturbed(recording, call):
+        if not call.delivered or status is None or recording.timeline.is_disturbed(call):
             continue
         refused = status in _REFUSED or (status >= 500 and status != 503)
         # Where the route is served, a 404 speaks of an id.

@@ -10,19 +10,15 @@ from signet_conformance.facts import Call, Recording, text_or_none
 from signet_conformance.finding import Finding
 from signet_conformance.rules.conversation import Conversations
 from signet_conformance.rules.outcome import PASS, Outcome, in_body, undecided, warn
-from signet_conformance.rules.steps import is_unmarked_sub_agent
 from signet_conformance.rules.transcripts import Transcript, pairs_of, transcripts_of
 from signet_conformance.rules.turns import SHORTEST_TEXT, Turn, quoted_turns
-from signet_conformance.trace.marks import StepMark
 
 
 def turns_stand_in_order(recording: Recording) -> Iterator[Outcome]:
     """The turns of a transcript stand in the order of the conversation, and are those that took place."""
     marked, conversations = _MarkedOrder(recording), Conversations(recording)
     for transcript in transcripts_of(recording):
-        told_otherwise = (
-            [] if is_unmarked_sub_agent(recording, transcript.call.key) else conversations.differences(transcript)
-        )
+        told_otherwise = conversations.differences(transcript)
         if len(transcript.turns) < 2 and not told_otherwise:
             continue
         found = [*_in_opposite_order(recording, marked, transcript)]
@@ -59,7 +55,7 @@ def _in_opposite_order(recording: Recording, marked: _MarkedOrder, transcript: T
             expected="turns in the order of the conversation",
             fold="opposite order",
         )
-    elif not is_unmarked_sub_agent(recording, call.key) and (wrong := marked.out_of_order(transcript)) is not None:
+    elif (wrong := marked.out_of_order(transcript)) is not None:
         yield warn(
             call,
             message="the transcript shows turns in another order than they took place",
@@ -83,8 +79,9 @@ class _MarkedOrder:
     """The turns as marks tell them, in the order of the steps; a turn that took place twice says nothing."""
 
     def __init__(self, recording: Recording) -> None:
+        self._timeline = recording.timeline
         turns: list[Turn] = []
-        for mark in recording.marks(StepMark):
+        for mark in self._timeline.steps:
             text, reply = text_or_none(mark.text), text_or_none(mark.reply)
             turns += [("user", text)] if text is not None else []
             turns += [("assistant", reply)] if reply is not None else []
@@ -104,6 +101,8 @@ class _MarkedOrder:
 
     def out_of_order(self, transcript: Transcript) -> tuple[Turn, Turn] | None:
         """The first two turns of a transcript that took place the other way round, in their true order."""
+        if self._timeline.is_unmarked_sub_agent(transcript.call.key):
+            return None
         known = [turn for turn in transcript.turns if turn in self.turns and turn in transcript.once]
         wrong = ((first, second) for first, second in pairwise(known) if self.turns[first] > self.turns[second])
         return next(((second, first) for first, second in wrong), None)

@@ -6,12 +6,9 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 
-_SPEAKER = re.compile(r"(User|Human|Assistant):", re.IGNORECASE)
+from signet_conformance.facts import plain
 
-_LINE_END = re.compile(r"\r\n?")
-_WHITE = "".join(filter(str.isspace, map(chr, range(0x3001)))) + "\ufeff"
-"""White space, as Python or JavaScript takes it off the ends of a text."""
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_SPEAKER = re.compile(r"(User|Human|Assistant):", re.IGNORECASE)
 
 SHORTEST_TEXT = 12
 """A shorter text, found within another one, says nothing of which turn it is of."""
@@ -98,8 +95,3 @@ def names_a_speaker(text: str) -> bool:
 def quoted_turns(text: str | None) -> list[Turn]:
     """What the lines of a text hold that a transcript of lines takes for turns, after the first of them."""
     return _speaker_turns(plain(text or "").split("\n")[1:])
-
-
-def plain(text: str) -> str:
-    """A text without what a connector may leave out: outer white space, control characters, the kind of line ends."""
-    return _CONTROL.sub("", _LINE_END.sub("\n", text)).strip(_WHITE)

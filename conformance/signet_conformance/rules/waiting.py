@@ -9,7 +9,6 @@ from signet_conformance.facts import Call, Recording
 from signet_conformance.finding import Finding, Verdict
 from signet_conformance.rules.outcome import PASS, Outcome, fail, route_of, undecided, warn
 from signet_conformance.rules.prompt import submitted_twice
-from signet_conformance.rules.steps import of_another_step
 
 TIGHT_LOOP_S = 0.05
 SURELY_A_PAUSE_S = 0.5
@@ -35,7 +34,7 @@ def backs_off_after_503(recording: Recording) -> Iterator[Outcome]:
         row, gap = rows.get(identity), None
         # No repeat: under way before the 503 arrived, a prompt of two handlers, or what the user asked for again.
         repeats = row is not None and call.t0 >= row[0].t1 and call.seq not in twice
-        if row is not None and repeats and not of_another_step(recording, row[0], call):
+        if row is not None and repeats and not recording.timeline.is_asked_for_twice(row[0], call):
             before, gap_before = row
             gap = call.t0 - before.t1
             outcome = _repeated(call, before, gap, gap_before)
@@ -125,7 +124,7 @@ def waits_after_429(recording: Recording) -> Iterator[Outcome]:
         identity = call.identity
         before = rows.get(identity)
         repeats = before is not None and call.t0 >= before.t1 and call.seq not in twice
-        if before is not None and repeats and not of_another_step(recording, before, call):
+        if before is not None and repeats and not recording.timeline.is_asked_for_twice(before, call):
             gap, asked = call.t0 - before.t1, refused[before.seq]
             if gap < asked - _CLOCK_S:
                 yield warn(

@@ -11,7 +11,6 @@ from signet_conformance.rules.model.standing import Standing, sought
 from signet_conformance.rules.model.turns import Turn, turns_of
 from signet_conformance.rules.model.wording import marker_lines, plain, says
 from signet_conformance.rules.outcome import PASS, Outcome
-from signet_conformance.rules.steps import session_of, step_before
 from signet_conformance.trace.marks import StepMark, StepName
 
 
@@ -19,8 +18,8 @@ def model_works_with_the_told_summary(recording: Recording) -> Iterator[Outcome]
     """After a compaction the model is given the summary that the daemon was told."""
     for call in recording.of(COMPLETE):
         summary = call.body.get("summary")
-        step = step_before(recording, call.seq)
-        session = session_of(recording, call.key) or (None if step is None else step.session)
+        step = recording.timeline.step_at(call.seq)
+        session = recording.timeline.session_of(call.key) or (None if step is None else step.session)
         lines = marker_lines(summary) if isinstance(summary, str) and session is not None else ()
         turn = next((turn for turn in turns_of(recording, session) if turn.high > call.seq), None)
         if turn is None or session is None:

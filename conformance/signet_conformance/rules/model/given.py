@@ -10,7 +10,6 @@ from msgspec.structs import replace
 
 from signet_conformance.facts import PROMPT, START, Call, Recording
 from signet_conformance.rules.model.wording import marker_lines, padded, plain, says
-from signet_conformance.rules.steps import session_of, step_before
 from signet_conformance.trace.marks import StepMark
 
 _STUB = "stub"
@@ -73,11 +72,11 @@ def _texts_given(recording: Recording) -> Iterator[Given]:
         inject = (call.answer or {}).get("inject") if call.accepted else None
         if not isinstance(inject, str) or any(call.body.get(name) for name in _PARENTS):
             continue
-        session = session_of(recording, call.key)
+        session = recording.timeline.session_of(call.key)
         if session is None and recording.keyed_hooks:
             continue  # of no session: a connector may ask while it is loaded
         if session is None:
-            step = step_before(recording, call.seq)
+            step = recording.timeline.step_at(call.seq)
             session = None if step is None else step.session
         lines = _own_lines(recording, inject)
         if session is not None and lines:
@@ -104,7 +103,7 @@ def _own_lines(recording: Recording, text: str) -> tuple[str, ...]:
 def agent_and_project(recording: Recording, session: str) -> tuple[str | None, str | None]:
     """The agent and the project that a session was opened with, by its marks or else its first start."""
     steps = [mark for mark in recording.marks(StepMark) if mark.session == session]
-    starts = [call for call in recording.of(START) if session_of(recording, call.key) == session]
+    starts = [call for call in recording.of(START) if recording.timeline.session_of(call.key) == session]
     agent = next((mark.agent for mark in steps if mark.agent), starts[0].agent if starts else None)
     project = next((mark.project for mark in steps if mark.project), starts[0].body.get("project") if starts else None)
     return agent, project
@@ -120,8 +119,8 @@ def heard_by(recording: Recording, session: str, before: float) -> str:
 
 def _answers(recording: Recording, session: str) -> Iterator[tuple[float, str]]:
     for call in recording.calls:
-        step = step_before(recording, call.seq)
-        ours = session_of(recording, call.key) if call.key is not None else None
+        step = recording.timeline.step_at(call.seq)
+        ours = recording.timeline.session_of(call.key) if call.key is not None else None
         if session in (ours, None if step is None else step.session) and call.exchange.response is not None:
             yield call.t1, padded(_strings(call.answer))
 

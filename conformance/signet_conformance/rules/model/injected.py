@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from math import inf
 
-from signet_conformance.facts import PROMPT, START, Recording
+from signet_conformance.facts import PROMPT, START, Recording, plain
 from signet_conformance.rules.model.asked import Asked
 from signet_conformance.rules.model.given import Given, given
 from signet_conformance.rules.model.outcomes import breach, unclear
@@ -13,7 +13,6 @@ from signet_conformance.rules.model.standing import Sought, Standing, sought
 from signet_conformance.rules.model.turns import TOLERANCE_S, Turn, turns_of
 from signet_conformance.rules.model.wording import presence, says, times
 from signet_conformance.rules.outcome import PASS, Outcome
-from signet_conformance.rules.turns import plain
 from signet_conformance.trace.marks import StepMark, StepName
 
 _COMPACTING = frozenset({StepName.COMPACT, StepName.COMPACTION_COMPLETE, StepName.CLEAR})

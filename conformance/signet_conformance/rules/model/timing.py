@@ -6,14 +6,11 @@ from collections.abc import Iterator, Sequence
 from math import inf
 from statistics import median
 
-from signet_conformance.facts import PROMPT, Recording
+from signet_conformance.facts import PROMPT, Recording, plain
 from signet_conformance.finding import Verdict
-from signet_conformance.rules.disturbed import disturbed_between
-from signet_conformance.rules.lost import closed_between
 from signet_conformance.rules.model.outcomes import breach, remarked, unclear
 from signet_conformance.rules.model.turns import TOLERANCE_S, Turn, turns
 from signet_conformance.rules.outcome import PASS, Outcome
-from signet_conformance.rules.turns import plain
 
 CLOCK_S = 0.001
 """What is lost of an instant where it is written down."""
@@ -110,7 +107,7 @@ def _is_away(recording: Recording, turn: Turn) -> bool:
         for call in recording.calls
         if turn.low < call.seq < turn.over
     )
-    return closed_between(recording, turn.low, turn.over) or any(lost)
+    return recording.timeline.switches.closed_between(turn.low, turn.over) or any(lost)
 
 
 def _is_first(recording: Recording, turn: Turn) -> bool:
@@ -119,4 +116,4 @@ def _is_first(recording: Recording, turn: Turn) -> bool:
 
 
 def _undisturbed(recording: Recording) -> Sequence[Turn]:
-    return [turn for turn in turns(recording) if not disturbed_between(recording, turn.low, turn.over)]
+    return [turn for turn in turns(recording) if not recording.timeline.switches.any_between(turn.low, turn.over)]

@@ -10,7 +10,6 @@ from msgspec import Struct
 from signet_conformance.facts import Recording, text_or_none
 from signet_conformance.rules.model.asked import Asked, asked
 from signet_conformance.rules.model.wording import plain, says
-from signet_conformance.rules.steps import skipped_steps, step_end
 from signet_conformance.trace.marks import StepMark, StepName, marks_of
 
 TOLERANCE_S = 0.05
@@ -84,7 +83,7 @@ def _turns(recording: Recording) -> Iterator[Turn]:
     beside = [] if model is None else list(marks_of(model, StepMark))
     if model is None or [_name(mark) for mark in steps] != [_name(mark) for mark in beside]:
         return
-    skipped = skipped_steps(recording)
+    skipped = recording.timeline.skipped
     times = {mark.seq: mark.t for mark in recording.trace.marks}
     requests = model_requests(recording)
     for place, (step, other) in enumerate(zip(steps, beside, strict=True)):
@@ -101,7 +100,7 @@ def _turns(recording: Recording) -> Iterator[Turn]:
         high = steps[last + 1].seq if last + 1 < len(steps) else inf
         until = beside[last + 1].seq if last + 1 < len(beside) else inf
         during = tuple(each for each in requests if other.seq < each.seq < until)
-        over = step_end(recording, steps[last])
+        over = recording.timeline.end_of(steps[last])
         yield Turn(step, text, step.seq, over, high, times[step.seq], during, tuple(_main(during, text)))
 
 

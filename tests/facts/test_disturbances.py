@@ -8,19 +8,9 @@ from typing import Any
 
 import pytest
 
-from signet_conformance.rules.disturbed import disturbed_between, is_disturbed
-from signet_conformance.rules.lost import (
-    closed_between,
-    end_is_owed,
-    end_may_be_lost,
-    lost_start,
-    outage_lasts,
-    stopped_between,
-)
-from signet_conformance.rules.steps import start_was_disturbed
+from signet_conformance.rules.excuses import end_is_owed, end_may_be_lost, lost_start
 from signet_conformance.trace.marks import StepName
-
-from .step_items import (
+from tests.rules.step_items import (
     CLOSED,
     LOADED,
     OPENED,
@@ -153,7 +143,7 @@ def test_an_end_that_is_owed(items: Sequence[Item], owed: bool, recorded: Any) -
 def test_a_start_that_was_disturbed(items: Sequence[Item], disturbed: bool, recorded: Any) -> None:
     """Something was switched on when the session of the step was opened last."""
     recording = recorded(*items)
-    assert start_was_disturbed(recording, steps_of(recording)[-1]) is disturbed
+    assert recording.timeline.start_was_disturbed(steps_of(recording)[-1]) is disturbed
 
 
 @pytest.mark.parametrize(
@@ -175,7 +165,7 @@ def test_a_start_that_was_disturbed(items: Sequence[Item], disturbed: bool, reco
 )
 def test_a_handler_that_the_host_stopped(items: Sequence[Item], stopped: bool, recorded: Any) -> None:
     """It was stopped at its timeout, and no fault held its answers up."""
-    assert stopped_between(recorded(*items), 0, inf) is stopped
+    assert recorded(*items).timeline.was_stopped(0, inf) is stopped
 
 
 @pytest.mark.parametrize(
@@ -185,7 +175,7 @@ def test_a_handler_that_the_host_stopped(items: Sequence[Item], stopped: bool, r
 def test_when_a_handler_was_stopped(low: int, high: int, stopped: bool, recorded: Any) -> None:
     """At some time between its step and the mark: before the one and after the other nothing was stopped."""
     recording = recorded(prompt(), prompt(), step("prompt"), prompt(), STOPPED, prompt())
-    assert stopped_between(recording, low, high) is stopped
+    assert recording.timeline.was_stopped(low, high) is stopped
 
 
 SWITCHES: Mapping[str, tuple[Sequence[Item], list[tuple[int, float]]]] = {
@@ -215,15 +205,15 @@ def test_when_something_was_switched_on(name: str, recorded: Any) -> None:
     # Each item is followed by a prompt, and a prompt comes first.
     times = [(2 * since, 2 * until) for since, until in times]
     within = [any(since < c.seq < until for since, until in times) for c in recording.calls]
-    assert [is_disturbed(recording, c) for c in recording.calls] == within
-    assert [disturbed_between(recording, c.seq - 0.5, c.seq + 0.5) for c in recording.calls] == within
-    assert disturbed_between(recording, 0, 1.5) is False
+    assert [recording.timeline.is_disturbed(c) for c in recording.calls] == within
+    assert [recording.timeline.switches.any_between(c.seq - 0.5, c.seq + 0.5) for c in recording.calls] == within
+    assert recording.timeline.switches.any_between(0, 1.5) is False
 
 
 def test_faults_and_errors_disturb_a_call(recorded: Any) -> None:
     """With marks or without."""
     recording = recorded(hook("session-end", fault={"kind": "delay"}), hook("session-end", error={"kind": "reset"}))
-    assert [is_disturbed(recording, c) for c in recording.calls] == [True, True]
+    assert [recording.timeline.is_disturbed(c) for c in recording.calls] == [True, True]
 
 
 HANGS = mark("fault", kind="hang", id=1)
@@ -246,7 +236,7 @@ HANGS = mark("fault", kind="hang", id=1)
 )
 def test_an_outage_that_lasts(items: Sequence[Item], lasts: bool, recorded: Any) -> None:
     """The daemon was taken away and did not come back."""
-    assert outage_lasts(recorded(*items)) is lasts
+    assert recorded(*items).timeline.switches.outage_lasts is lasts
 
 
 @pytest.mark.parametrize(
@@ -265,4 +255,4 @@ def test_a_listener_that_was_closed(items: Sequence[Item], closed: bool, recorde
     """Until all that closed it is over."""
     recording = recorded(*items)
     (seq,) = (call.seq for call in recording.calls)
-    assert closed_between(recording, seq - 1, seq) is closed
+    assert recording.timeline.switches.closed_between(seq - 1, seq) is closed

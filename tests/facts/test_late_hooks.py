@@ -7,9 +7,7 @@ from typing import Any
 
 import pytest
 
-from signet_conformance.rules.steps import own_step, session_of, step_of, told_sessions
-
-from .step_items import PRE, Item, end, mark, prompt, start, step, steps_of
+from tests.rules.step_items import PRE, Item, end, mark, prompt, start, step, steps_of
 
 KEY = mark("session_key", session="s1", key="k1")
 
@@ -39,13 +37,13 @@ KEY = mark("session_key", session="s1", key="k1")
 def test_step_of_a_hook_that_comes_late(items: Sequence[Item], place: int, recorded: Any) -> None:
     """Where the driver told whose the key is: the last step of that session that asked for such a hook in vain."""
     recording = recorded(*items)
-    assert step_of(recording, recording.hooks[-1]) == steps_of(recording)[place]
+    assert recording.timeline.of(recording.hooks[-1]).asked_by == steps_of(recording)[place]
 
 
 def test_first_of_two_hooks_that_come_late_is_what_was_asked_for(recorded: Any) -> None:
     """The second is of the step in which it came."""
     recording = recorded(step("start"), KEY, step("start", "s2"), start(), start())
-    assert [step_of(recording, each) for each in recording.hooks] == [*steps_of(recording)]
+    assert [recording.timeline.of(each).asked_by for each in recording.hooks] == [*steps_of(recording)]
 
 
 SKIPPED = mark("skipped", index=7, reason="no such command")
@@ -68,30 +66,30 @@ SKIPPED = mark("skipped", index=7, reason="no such command")
 def test_own_step_of_a_hook(items: Sequence[Item], place: int, recorded: Any) -> None:
     """Where another session has the turn: the last step of the session whose key it is, unless that was skipped."""
     recording = recorded(*items)
-    assert own_step(recording, recording.hooks[-1]) == steps_of(recording)[place]
+    assert recording.timeline.own_step(recording.hooks[-1]) == steps_of(recording)[place]
 
 
 def test_hook_before_the_first_step_has_none_of_its_own(recorded: Any) -> None:
     """Though the driver told whose its key is."""
     recording = recorded(KEY, start(), step("start"))
-    assert own_step(recording, recording.hooks[0]) is None
+    assert recording.timeline.own_step(recording.hooks[0]) is None
 
 
 def test_keys_that_the_driver_told(recorded: Any) -> None:
     """A key of two sessions is of neither; a mark without a key or a session tells nothing."""
     told = [("s1", "k1"), ("s1", "k1"), ("s2", "k2"), ("s3", "k2"), (None, "k4"), ("s5", None)]
     recording = recorded(*(mark("session_key", session=session, key=key) for session, key in told))
-    assert told_sessions(recording) == {"k1": "s1"}
+    assert recording.timeline.told_sessions == {"k1": "s1"}
 
 
 def test_a_key_is_of_the_session_that_the_driver_told(recorded: Any) -> None:
     """Though it is used first in the step of another, by a connector that sends from a queue."""
-    assert session_of(recorded(step("start"), KEY, step("start", "s2"), start()), "k1") == "s1"
+    assert recorded(step("start"), KEY, step("start", "s2"), start()).timeline.session_of("k1") == "s1"
     twice = recorded(step("start"), KEY, step("start", "s2"), mark("session_key", session="s2", key="k1"), start())
-    assert session_of(twice, "k1") == "s2"
+    assert twice.timeline.session_of("k1") == "s2"
 
 
 def test_a_key_that_was_started_in_no_step_is_of_its_first_use(recorded: Any) -> None:
     """Though the driver told that it is of two sessions."""
     told = [KEY, mark("session_key", session="s2", key="k1")]
-    assert session_of(recorded(*told, step("prompt"), prompt(), step("prompt", "s2"), prompt()), "k1") == "s1"
+    assert recorded(*told, step("prompt"), prompt(), step("prompt", "s2"), prompt()).timeline.session_of("k1") == "s1"

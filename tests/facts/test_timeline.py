@@ -8,24 +8,9 @@ from typing import Any
 import pytest
 
 from signet_conformance.facts import END
-from signet_conformance.rules.steps import (
-    agent_of_session,
-    another_session,
-    calls_in,
-    is_another_session,
-    is_of_one_turn,
-    last_opening,
-    marked_agent,
-    of_another_step,
-    project_of_session,
-    prompt_steps,
-    session_of,
-    step_before,
-    step_end,
-    was_silent,
-)
-
-from .step_items import (
+from signet_conformance.rules.end import was_silent
+from signet_conformance.rules.prompt import is_of_one_turn
+from tests.rules.step_items import (
     FAR,
     POLICY,
     PRE,
@@ -49,7 +34,7 @@ STORE = step("tool", "s2", tool="memory_store", index=1000)
 def test_step_of_a_call_is_the_last_one_before_it(recorded: Any) -> None:
     """None before the first."""
     recording = recorded(start(), step("start"), start(), step("end"), end())
-    assert [step_before(recording, seq) for seq in (1, 3, 5)] == [None, *steps_of(recording)]
+    assert [recording.timeline.step_at(seq) for seq in (1, 3, 5)] == [None, *steps_of(recording)]
 
 
 @pytest.mark.parametrize(
@@ -69,8 +54,8 @@ def test_step_of_a_call_is_the_last_one_before_it(recorded: Any) -> None:
 def test_session_of_a_key(items: Sequence[Item], session: str | None, recorded: Any) -> None:
     """That of the step in which the key was started, or used first; a lone end may come in the step of another."""
     recording = recorded(*items)
-    assert session_of(recording, "k1") == session
-    assert (session_of(recording, None), session_of(recording, "k2")) == (None, None)
+    assert recording.timeline.session_of("k1") == session
+    assert (recording.timeline.session_of(None), recording.timeline.session_of("k2")) == (None, None)
 
 
 @pytest.mark.parametrize(
@@ -79,8 +64,8 @@ def test_session_of_a_key(items: Sequence[Item], session: str | None, recorded: 
 def test_agent_of_a_session(agents: Sequence[str | None], agent: str | None, recorded: Any) -> None:
     """The one that its steps name; none where they name two."""
     recording = recorded(*(step("prompt", agent=name) for name in agents), step("start", "s2", agent="c"))
-    assert agent_of_session(recording, "s1") == agent
-    assert agent_of_session(recording, None) is None
+    assert recording.timeline.agent_of("s1") == agent
+    assert recording.timeline.agent_of(None) is None
 
 
 @pytest.mark.parametrize(
@@ -90,8 +75,8 @@ def test_agent_of_a_session(agents: Sequence[str | None], agent: str | None, rec
 def test_project_of_a_session(projects: Sequence[str | None], project: str | None, recorded: Any) -> None:
     """The one that the steps of a key's session name; none where they name two."""
     recording = recorded(*(step("start", project=name) for name in projects), start(), step("start", "s2", project="c"))
-    assert project_of_session(recording, "k1") == project
-    assert project_of_session(recording, None) is None
+    assert recording.timeline.project_of("k1") == project
+    assert recording.timeline.project_of(None) is None
 
 
 @pytest.mark.parametrize(
@@ -111,13 +96,13 @@ def test_session_of_a_key_that_is_not_that_of_the_step(
 ) -> None:
     """Told of a tool's call alone, where its key is known and the two are not related."""
     recording = recorded(step("start"), start(), *items)
-    assert another_session(recording, recording.calls[-1]) == session
+    assert recording.timeline.foreign_session(recording.calls[-1]) == session
 
 
 def test_key_of_a_call_without_a_step_is_not_of_another_session(recorded: Any) -> None:
     """Though a later step shows which session it is of."""
     recording = recorded(recall("k1"), step("start"), start())
-    assert another_session(recording, recording.calls[0]) is None
+    assert recording.timeline.foreign_session(recording.calls[0]) is None
 
 
 @pytest.mark.parametrize(
@@ -135,13 +120,13 @@ def test_key_of_a_call_without_a_step_is_not_of_another_session(recorded: Any) -
 def test_agent_of_a_call(items: Sequence[Item], agent: str | None, recorded: Any) -> None:
     """By its key where hooks have it, else by its step where that is a tool's."""
     recording = recorded(*items)
-    assert marked_agent(recording, recording.calls[-1]) == agent
+    assert recording.timeline.agent_for(recording.calls[-1]) == agent
 
 
 def test_agent_of_a_call_before_the_first_step(recorded: Any) -> None:
     """By its key, which a later step shows to be of a session."""
     recording = recorded(prompt(), step("start", agent="a"), start())
-    assert marked_agent(recording, recording.calls[0]) == "a"
+    assert recording.timeline.agent_for(recording.calls[0]) == "a"
 
 
 def skipped(index: int) -> Item:
@@ -166,7 +151,7 @@ def test_agent_of_a_tool_that_uses_the_key_of_another_session(items: Sequence[It
     """By its step, unless that was skipped or asked for more, or the other session called a tool before."""
     opened = [step("start", agent="a"), start(), step("start", "s2", agent="b"), start("k2")]
     recording = recorded(*opened, *items)
-    assert marked_agent(recording, recording.calls[-1]) == agent
+    assert recording.timeline.agent_for(recording.calls[-1]) == agent
 
 
 @pytest.mark.parametrize(
@@ -183,13 +168,13 @@ def test_agent_of_a_tool_that_uses_the_key_of_another_session(items: Sequence[It
 def test_agent_of_a_turn_without_a_session(kind: str, text: str, sent: Item, agent: str, recorded: Any) -> None:
     """By its step where a prompt has the text of the turn, though it has the key of a session."""
     recording = recorded(step("start", agent="a"), start(), step(kind, "s2", agent="b", text=text), sent)
-    assert marked_agent(recording, recording.calls[-1]) == agent
+    assert recording.timeline.agent_for(recording.calls[-1]) == agent
 
 
 def test_calls_of_a_step(recorded: Any) -> None:
     """Those that came after its mark, until the next step."""
     recording = recorded(step("start"), start(), step("tool"), recall("k1"), save("k1"), step("end"), end())
-    assert [[call.seq for call in calls_in(recording, at)] for at in steps_of(recording)] == [[2], [4, 5], [7]]
+    assert [[call.seq for call in recording.timeline.calls_in(at)] for at in steps_of(recording)] == [[2], [4, 5], [7]]
 
 
 @pytest.mark.parametrize(
@@ -205,14 +190,14 @@ def test_calls_of_a_step(recorded: Any) -> None:
 def test_end_of_a_step(since: Sequence[Item], over: int, recorded: Any) -> None:
     """The next step, or what the kit switches before it."""
     recording = recorded(prompt(), step("start"), *since)
-    assert step_end(recording, steps_of(recording)[0]) == over
+    assert recording.timeline.end_of(steps_of(recording)[0]) == over
 
 
 def test_last_opening_of_a_session(recorded: Any) -> None:
     """Start, resume or clear, up to the step itself; a step without a session has none."""
     kinds = ["start", "prompt", "resume", "clear", "prompt"]
     recording = recorded(*map(step, kinds), step("start", "s2"), step("prompt", "s3"), step("start", None))
-    opened = [last_opening(recording, at) for at in steps_of(recording)]
+    opened = [recording.timeline.last_opening(at) for at in steps_of(recording)]
     assert opened == [(1, 2), (1, 2), (3, 4), (4, 5), (4, 5), (6, 7), None, None]
 
 
@@ -244,7 +229,7 @@ def test_last_opening_of_a_session(recorded: Any) -> None:
 def test_what_the_user_asked_for_once_more(items: Sequence[Item], another: bool, recorded: Any) -> None:
     """Two steps that ask for it, with a call in each: who clears a session ends it and opens it anew."""
     recording = recorded(*items)
-    assert of_another_step(recording, *recording.calls[-2:]) is another
+    assert recording.timeline.is_asked_for_twice(*recording.calls[-2:]) is another
 
 
 @pytest.mark.parametrize(
@@ -281,7 +266,7 @@ def test_a_session_beside_another(items: Sequence[Item], another: bool, recorded
     """The user went on with the first session after the second had begun, and had not ended it before."""
     recording = recorded(*items)
     turn, begun = recording.calls
-    assert is_another_session(recording, turn, begun) is another
+    assert recording.timeline.is_session_beside(turn, begun) is another
 
 
 @pytest.mark.parametrize(
@@ -347,6 +332,6 @@ def test_user_turns(recorded: Any) -> None:
         step("prompt", text="three"), mark("model"), prompt(),
     )  # fmt: skip
     told = [
-        (turn.text, turn.mark.seq, turn.model_seq, [c.seq for c in turn.prompts]) for turn in prompt_steps(recording)
+        (turn.text, turn.step.seq, turn.model_seq, [c.seq for c in turn.prompts]) for turn in recording.timeline.turns
     ]
     assert told == [("one", 1, 3, [2, 4]), ("two", 11, None, [12]), ("three", 15, 16, [17])]

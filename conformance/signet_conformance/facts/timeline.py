@@ -1,0 +1,455 @@
+"""What each call of a recording belongs to: its step, its session, its turn, and what disturbed it.
+
+Worked out once a recording, from the kit's own marks. Without step marks no call belongs to a step, and nothing tells
+whose a key is.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from enum import StrEnum
+from functools import cached_property
+from itertools import islice, takewhile
+from math import inf
+
+from msgspec import Struct
+
+from signet_conformance.facts.calls import (
+    AGENT_CALLS,
+    END,
+    GET,
+    LIFECYCLE,
+    PROMPT,
+    SAVES,
+    START,
+    Call,
+    plain,
+    text_or_none,
+)
+from signet_conformance.facts.switches import Switches
+from signet_conformance.trace.marks import (
+    TIMED_OUT,
+    HandlerMark,
+    KitMark,
+    MarkT,
+    ModelMark,
+    ScenarioEndMark,
+    SessionKeyMark,
+    SkippedMark,
+    StepMark,
+    StepName,
+    Switch,
+)
+
+OPENING = frozenset({StepName.START, StepName.RESUME, StepName.CLEAR})
+"""The steps that open a session."""
+SUB_AGENT_MEMBERS = ("harnessAgentId", "parentSessionKey", "parentKey", "parentId", "parentID")
+"""The members by which a hook says that its session is a sub-agent's."""
+_OF_TOOLS = (AGENT_CALLS | {GET}) - LIFECYCLE
+_ASKED_BY = {"memory_store": SAVES, "memory_get": frozenset({GET})}
+"""What a memory tool asks of the daemon; whose key a recall carries is SIG-REC-004's."""
+_FAR = 10**9
+
+
+class Trouble(StrEnum):
+    """What disturbed a call."""
+
+    FAULT = "fault"
+    """The recorder spoilt, delayed or answered it."""
+    ERROR = "error"
+    """It ended without an answer, or the client did not wait for it."""
+    SWITCH = "switch"
+    """A fault, an outage, a restart or the bypass was on meanwhile, whether or not it met the call."""
+    SKIPPED = "skipped"
+    """Its step has no counterpart in the connector or its harness."""
+    BROKEN_OFF = "broken off"
+    """The connector did not live to the end of the scenario."""
+    BESIDE = "beside"
+    """It came in the step of another session than its own."""
+
+
+class Turn(Struct, frozen=True):
+    """One turn of the user: its step, its text, where the model's turn began, and the prompts sent in it."""
+
+    text: str
+    step: StepMark
+    model_seq: int | None
+    prompts: tuple[Call, ...]
+
+    def is_said_by(self, call: Call) -> bool:
+        """Whether a prompt holds what was said in this turn."""
+        return plain(call.text or "") == plain(self.text)
+
+
+class Situation(Struct, frozen=True):
+    """What a call belongs to, as far as marks tell.
+
+    `step` is the one in which it came, `asked_by` that which asked for it: an earlier one of its own session where a
+    connector sends from a queue. `session` is the one of its key, as marks name it, `host_id` what the host called
+    that session when the call came.
+    """
+
+    step: StepMark | None = None
+    asked_by: StepMark | None = None
+    session: str | None = None
+    host_id: str | None = None
+    turn: Turn | None = None
+    troubles: frozenset[Trouble] = frozenset()
+
+
+class _Stopped(Struct, frozen=True):
+    """A handler that the host stopped at its timeout, with its step."""
+
+    step: StepMark
+    handler: HandlerMark
+
+
+class Timeline:
+    """The steps, sessions and turns of a recording, and when it was disturbed."""
+
+    def __init__(
+        self, marks: Sequence[KitMark], calls: Sequence[Call], hooks_of: Callable[[], Mapping[str, Sequence[Call]]]
+    ) -> None:
+        self.switches = Switches(marks)
+        self._marks = marks
+        self._calls = calls
+        self._hooks_of = hooks_of
+        """The hooks of each key, asked for when they are needed: a piece of a recording may not have them all."""
+        self.steps: Sequence[StepMark] = self._marks_of(StepMark)
+        self._seqs = [step.seq for step in self.steps]
+        self._situations: dict[int, Situation] = {}
+
+    def of(self, call: Call) -> Situation:
+        """What a call belongs to."""
+        if not self.steps:
+            return _UNKNOWN
+        known = self._situations.get(call.seq)
+        if known is None:
+            known = self._situations[call.seq] = self._situation(call)
+        return known
+
+    def _marks_of(self, kind: type[MarkT]) -> Sequence[MarkT]:
+        return [mark for mark in self._marks if isinstance(mark, kind)]
+
+    def _situation(self, call: Call) -> Situation:
+        step, session = self.step_at(call.seq), self.session_of(call.key)
+        host_ids = (m.key for m in self._marks_of(SessionKeyMark) if m.session == session and m.seq < call.seq)
+        troubles = {
+            Trouble.FAULT: call.fault is not None,
+            Trouble.ERROR: call.error is not None,
+            Trouble.SWITCH: self.switches.any_at(call.seq),
+            Trouble.SKIPPED: step is not None and self.was_skipped(step),
+            Trouble.BROKEN_OFF: self.is_broken_off,
+            Trouble.BESIDE: step is not None and session is not None and session != step.session,
+        }
+        return Situation(
+            step,
+            self._asking_step(call, step),
+            session,
+            next(reversed([*host_ids]), None) if session is not None else None,
+            next((turn for turn in self.turns if any(call.seq == prompt.seq for prompt in turn.prompts)), None),
+            frozenset(trouble for trouble, is_there in troubles.items() if is_there),
+        )
+
+    # Steps
+
+    def step_at(self, seq: int) -> StepMark | None:
+        """The last step before an exchange number; None before the first."""
+        index = bisect_left(self._seqs, seq)
+        return self.steps[index - 1] if index else None
+
+    def end_of(self, step: StepMark) -> int:
+        """The number at which a step is over: the next step, or what the kit switches after it."""
+        marks = self._marks
+        place = bisect_left(marks, step.seq + 1, key=lambda mark: mark.seq)
+        return next((mark.seq for mark in marks[place:] if isinstance(mark, StepMark | Switch)), step.seq + _FAR)
+
+    def steps_of(self, session: str | None, before: float = inf) -> Sequence[StepMark]:
+        """The steps of a session that came before a number, in order."""
+        return [step for step in self.steps if step.session == session and step.seq < before]
+
+    def calls_in(self, step: StepMark) -> Iterator[Call]:
+        """The calls that came during a step."""
+        calls, until = self._calls, self.end_of(step)
+        first = bisect_left(calls, step.seq, key=lambda each: each.seq)
+        return takewhile(lambda each: each.seq < until, islice(calls, first, None))
+
+    @cached_property
+    def skipped(self) -> AbstractSet[int | None]:
+        """The numbers of the steps that have no counterpart in the connector or its harness."""
+        return {mark.index for mark in self._marks_of(SkippedMark)} - {None}
+
+    def was_skipped(self, step: StepMark) -> bool:
+        """Whether a step has no counterpart in the connector or its harness."""
+        return step.index in self.skipped
+
+    @cached_property
+    def is_broken_off(self) -> bool:
+        """Whether the connector did not live to perform the rest of its scenario."""
+        return any(end.error is not None for end in self._marks_of(ScenarioEndMark))
+
+    def openings(self, step: StepMark) -> list[StepMark]:
+        """The steps in which the session of a step was opened, up to that step."""
+        if step.session is None:
+            return []
+        return [mark for mark in self.steps_of(step.session, step.seq + 1) if mark.step in OPENING]
+
+    def last_opening(self, step: StepMark) -> tuple[int, int] | None:
+        """The numbers between which the session of a step was opened last, up to that step."""
+        opening = self.openings(step)
+        return (opening[-1].seq, self.end_of(opening[-1])) if opening else None
+
+    def start_was_disturbed(self, step: StepMark) -> bool:
+        """Whether a fault, an outage, a restart or the bypass met the last opening of a step's session."""
+        opened = self.last_opening(step)
+        return opened is not None and self.switches.any_between(*opened)
+
+    def _asking_step(self, call: Call, now: StepMark | None) -> StepMark | None:
+        """The step that asked for a call: that in which it came, or an earlier one of its own session.
+
+        The second where the driver told whose the key is: a connector that sends from a queue may be late.
+        """
+        owner, asking = self.told_sessions.get(call.key), kinds_asking_for(call)
+        if owner is None:
+            return now
+        last = next((step for step in reversed(self.steps_of(owner, call.seq)) if step.step in asking), None)
+        # Most hooks come in the step that asked for them: nothing further is looked at for those.
+        if last is None or last is now:
+            return now
+        between = (hook for hook in self._hooks_of()[str(call.key)] if last.seq < hook.seq < call.seq)
+        return now if any(hook.operation == call.operation for hook in between) else last
+
+    def own_step(self, call: Call) -> StepMark | None:
+        """The last step before a call: of its own session, where the driver told whose its key is and another has it.
+
+        One that was skipped is then none: nothing came of it that could be late.
+        """
+        now, owner = self.step_at(call.seq), self.told_sessions.get(call.key)
+        if owner is None or now is None or now.session == owner:
+            return now
+        own = self.steps_of(owner, call.seq)
+        return next((step for step in reversed(own) if not self.was_skipped(step)), now)
+
+    def is_asked_for_twice(self, earlier: Call, call: Call) -> bool:
+        """Whether the user asked for the same once more: two steps that ask for it, a call in each."""
+        before, after = (self.step_at(each.seq) for each in (earlier, call))
+        if before is None or after is None or before.seq == after.seq:
+            return False
+        return before.step == after.step or {before.step, after.step} <= kinds_asking_for(call)
+
+    # Sessions
+
+    @cached_property
+    def told_owners(self) -> Mapping[str | None, set[str]]:
+        """The sessions of each key of which the driver told that it is theirs."""
+        told: dict[str | None, set[str]] = {}
+        for mark in self._marks_of(SessionKeyMark):
+            if mark.session is not None and mark.key is not None:
+                told.setdefault(mark.key, set()).add(mark.session)
+        return told
+
+    @cached_property
+    def told_sessions(self) -> Mapping[str | None, str]:
+        """The session of each key of which the driver told that it is that session's, and no other's."""
+        return {key: next(iter(owners)) for key, owners in self.told_owners.items() if len(owners) == 1}
+
+    def session_of(self, key: str | None) -> str | None:
+        """The session that a key belongs to: as the driver told, or that of the step of its first use.
+
+        A connector that sends from a queue may use a key first in the step of another session. A key that the driver
+        told of two sessions, and that was started in the steps of both, belongs to neither.
+        """
+        return None if key is None else self._sessions.get(key)
+
+    @cached_property
+    def _sessions(self) -> Mapping[str, str | None]:
+        sessions: dict[str, str | None] = {}
+        for key, hooks in self._hooks_of().items():
+            if key in self.told_sessions:
+                sessions[key] = self.told_sessions[key]
+                continue
+            starts = [call for call in hooks if call.operation == START]
+            first = starts[0] if starts else hooks[0]
+            started_in = {step.session for start in starts if (step := self.step_at(start.seq)) is not None}
+            is_shared = len(self.told_owners.get(key, set()) & started_in) > 1
+            step = self.step_at(first.seq)
+            # An end may come late, in the step of another session.
+            sessions[key] = None if step is None or first.operation == END or is_shared else step.session
+        return sessions
+
+    @cached_property
+    def _agents(self) -> Mapping[str | None, set[str]]:
+        return _values_of(self.steps, lambda step: step.agent)
+
+    @cached_property
+    def _projects(self) -> Mapping[str | None, set[str]]:
+        return _values_of(self.steps, lambda step: step.project)
+
+    def agent_of(self, session: str | None) -> str | None:
+        """The agent that the steps of a session name; None where they name none or several."""
+        return None if session is None else _only(self._agents.get(session, ()))
+
+    def project_of(self, key: str | None) -> str | None:
+        """The project that the steps name for the session of a key; None where they name none or several."""
+        session = self.session_of(key)
+        return None if session is None else _only(self._projects.get(session, ()))
+
+    def agent_for(self, call: Call) -> str | None:
+        """The agent that steps name for the session of a call: by its key, a call of a tool also by its step."""
+        step = self.step_at(call.seq)
+        if call.key is not None and call.key in self._hooks_of() and not self._has_a_foreign_key(call, step):
+            return self.agent_of(self.session_of(call.key))
+        if step is None or step.step not in (StepName.TOOL, StepName.SESSIONLESS_PROMPT):
+            return None
+        return self.agent_of(step.session)
+
+    def _has_a_foreign_key(self, call: Call, step: StepMark | None) -> bool:
+        """Whether a call is what a step asked for, though its key belongs to another session.
+
+        A turn without a session is known by its text. A tool's call must fit the tool and be alone in the step, and the
+        other session must not have called a tool before: what comes late from there is no answer to this step.
+        """
+        if step is None:
+            return False
+        if step.step == StepName.SESSIONLESS_PROMPT:
+            return call.operation == PROMPT and plain(call.text or "") == plain(step.text or "") != ""
+        owner = self.foreign_session(call)
+        if owner is None or call.operation not in _ASKED_BY.get(str(step.other.get("tool")), ()):
+            return False
+        earlier = (mark for mark in self.steps_of(owner, step.seq) if mark.step == StepName.TOOL)
+        if self.was_skipped(step) or any(earlier):
+            return False
+        return all(each.seq == call.seq or each.operation not in _OF_TOOLS for each in self.calls_in(step))
+
+    def foreign_session(self, call: Call) -> str | None:
+        """The session of the key of a tool's call, where it is not that of the step, nor related to it."""
+        step, owner = self.step_at(call.seq), self.session_of(call.key)
+        if step is None or step.step != StepName.TOOL or owner is None or owner == step.session:
+            return None
+        return None if self.are_related(owner, step.session) else owner
+
+    @cached_property
+    def _parents(self) -> Mapping[str | None, str]:
+        return {step.session: parent for step in self.steps if isinstance(parent := step.other.get("parent"), str)}
+
+    def _sessions_above(self, session: str | None) -> Iterator[str]:
+        """The session that a sub-agent works in, the one that this works in, and so on; each once."""
+        met = {session}
+        while (session := self._parents.get(session)) is not None and session not in met:
+            met.add(session)
+            yield session
+
+    def are_related(self, one: str | None, other: str | None) -> bool:
+        """Whether one of two sessions is the other, or works in it as a sub-agent, at whatever depth."""
+        return one == other or one in [*self._sessions_above(other)] or other in [*self._sessions_above(one)]
+
+    def is_unmarked_sub_agent(self, key: str | None) -> bool:
+        """Whether the hooks of a key say that a sub-agent works under it, while marks know of no sub-agent there.
+
+        A harness may hand the step of a tool to a sub-agent: its session has its own key, and none of what the user
+        said.
+        """
+        hooks = self._hooks_of().get(key or "", ())
+        says_so = any(text_or_none(hook.body.get(name)) is not None for hook in hooks for name in SUB_AGENT_MEMBERS)
+        return says_so and not any(self._sessions_above(self.session_of(key)))
+
+    def is_session_beside(self, turn: Call, start: Call) -> bool:
+        """Whether the user went on with the session of `turn` beside the one that `start` begins."""
+        old, new = self.of(turn).asked_by, self.of(start).asked_by
+        if old is None or new is None or old.session in (None, new.session):
+            return False
+        steps = self.steps_of(old.session)
+        before = [step for step in steps if step.seq < start.seq]
+        return before[-1].step != StepName.END and steps[-1].seq > start.seq
+
+    def is_sessionless(self, call: Call) -> bool:
+        """Whether the harness knew of no session in the turn of a call."""
+        step = self.step_at(call.seq)
+        return step is not None and step.step == StepName.SESSIONLESS_PROMPT
+
+    # Turns
+
+    @cached_property
+    def turns(self) -> Sequence[Turn]:
+        """The user's turns, in order."""
+        models = [mark.seq for mark in self._marks_of(ModelMark)]
+        prompts = [call for call in self._calls if call.operation == PROMPT and not call.cut]
+        turns: list[Turn] = []
+        for step, following in zip(self.steps, [*self.steps[1:], None], strict=False):
+            text = text_or_none(step.text)
+            if step.step not in (StepName.PROMPT, StepName.SESSIONLESS_PROMPT) or text is None:
+                continue
+            end = inf if following is None else following.seq
+            model = next((seq for seq in models if step.seq < seq < end), None)
+            turns.append(Turn(text, step, model, tuple(p for p in prompts if step.seq < p.seq < end)))
+        return turns
+
+    # What disturbed it
+
+    def is_disturbed(self, call: Call) -> bool:
+        """Whether a fault met the call, it ended with an error, or something was switched on meanwhile."""
+        return call.fault is not None or call.error is not None or self.switches.any_at(call.seq)
+
+    def was_disturbed_in(self, step: StepMark) -> bool:
+        """Whether a fault, an outage, a restart or the bypass was on somewhere in a step."""
+        return self.switches.any_between(step.seq, self.end_of(step))
+
+    def was_closed_in(self, step: StepMark) -> bool:
+        """Whether the daemon's listener was closed somewhere in a step."""
+        return self.switches.closed_between(step.seq, self.end_of(step))
+
+    @cached_property
+    def _stopped(self) -> Sequence[_Stopped]:
+        stopped = []
+        for handler in self._marks_of(HandlerMark):
+            step = self.step_at(handler.seq) if handler.outcome == TIMED_OUT else None
+            if step is not None and handler.index in (None, step.index):
+                stopped.append(_Stopped(step, handler))
+        return stopped
+
+    def was_stopped_in(self, step: StepMark) -> bool:
+        """Whether the host stopped a handler in a step at its timeout, whatever was in its way."""
+        return any(stopped.step == step for stopped in self._stopped)
+
+    def was_stopped(self, low: float, high: float, key: str | None = None) -> bool:
+        """Whether the host stopped a handler at its timeout, somewhere between two numbers, and answers came at once.
+
+        On a busy machine the time may be over before a program has sent anything. With `key` only handlers count of the
+        session that it belongs to.
+        """
+        session = self.session_of(key)
+        return any(
+            stopped.step.seq < high
+            and stopped.handler.seq > low
+            and not self.switches.slow_between(stopped.step.seq, stopped.handler.seq)
+            for stopped in self._stopped
+            if session is None or stopped.step.session in (None, session)
+        )
+
+
+_UNKNOWN = Situation()
+
+
+def kinds_asking_for(call: Call) -> AbstractSet[str]:
+    """The kinds of steps that ask for the same: who clears a session ends it, and opens it anew.
+
+    What is no hook is looked up where a session is opened, as a memory server asks for its tools when it comes up.
+    """
+    if call.operation == END:
+        return {StepName.CLEAR, StepName.END}
+    return OPENING if call.operation == START or call.operation not in LIFECYCLE else frozenset()
+
+
+def _values_of(steps: Iterable[StepMark], of: Callable[[StepMark], str | None]) -> Mapping[str | None, set[str]]:
+    values: dict[str | None, set[str]] = {}
+    for step in steps:
+        if (value := text_or_none(of(step))) is not None:
+            values.setdefault(step.session, set()).add(value)
+    return values
+
+
+def _only(values: Iterable[str]) -> str | None:
+    named = [*values]
+    return named[0] if len(named) == 1 else None

@@ -1,0 +1,1 @@
+"""Facts about what the kit works out of a recording before any rule."""
