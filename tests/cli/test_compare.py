@@ -102,7 +102,8 @@ def test_a_run_without_a_report_is_compared_as_far_as_it_goes(invoke: Invoke, ol
         write(folder / f"{name}.jsonl", [begin, *lines, *([over] if name == "plain" else [])])
     (folder / "begun.jsonl").write_text("")
     done = invoke("compare", old, folder)
-    assert done.exit_code == 0, done.stderr
+    assert done.exit_code == 4, done.stderr
+    assert "not judged whole" in done.stdout
     assert "judged for the first time: FAIL SIG-AGENT-002" in done.stdout
     assert "tools" not in done.stdout
     assert invoke("compare", folder, folder).stdout.splitlines()[-1].startswith("0 new, 0 mended, ")

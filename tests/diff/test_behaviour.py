@@ -101,6 +101,18 @@ def test_other_words_are_no_other_breach(tmp_path: Path) -> None:
     assert counts(compared(old, Report.model_validate(new))) == (0, 0)
 
 
+def test_a_report_of_an_earlier_kit_is_compared_by_requirement(tmp_path: Path) -> None:
+    """It names no kinds: what it shows of a requirement in a scenario is what the new one shows."""
+    new = document(driven(tmp_path, "plain", BAD))
+    old = json.loads(json.dumps(new))
+    for row in (*old["traces"][0]["verdicts"].values(), *old["together"].values()):
+        for finding in row["findings"]:
+            finding.update(fold=finding["message"])
+            del finding["kind"]
+    reports = Report.model_validate(old), Report.model_validate(new)
+    assert counts(compared(*reports)) == counts(compared(*reversed(reports))) == (0, 0)
+
+
 def test_every_breach_names_its_kind(tmp_path: Path) -> None:
     """In the report of a run each finding has a kind, and the operation of its call."""
     row = report(driven(tmp_path, "plain", BAD)).traces[0].verdicts[AGENT]
@@ -155,6 +167,16 @@ def test_a_call_that_was_never_made_before_breaks_nothing_new(tmp_path: Path) ->
     )
     assert became(outcome, AGENT) == {Became.FIRST: ["plain"]}
     assert not outcome.fails
+
+
+def test_a_call_that_is_made_otherwise_is_new_where_nothing_is_mended(tmp_path: Path) -> None:
+    """No end said "clear" before, so nothing was subject to that; the end was sent all the same, and conformed."""
+    wrong = [health(), start(), recall(agentId="atlas-agent"), end(reason="clear"), recall(agentId="atlas-agent")]
+    wrong.append(post("/api/hooks/user-prompt-submit", {**start()["request"]["body"]["json"], "userMessage": "Which?"}))
+    new = report(driven(tmp_path / "new", "plain", wrong))
+    assert Became.FRESH in became(compared(report(driven(tmp_path, "plain", GOOD)), new), "SIG-END-009")
+    broken = report(driven(tmp_path / "old", "plain", [health(), start(project=None), end()]))
+    assert Became.FIRST in became(compared(broken, new), "SIG-END-009")
 
 
 def test_a_scenario_that_was_not_performed_before_breaks_nothing_new(tmp_path: Path) -> None:

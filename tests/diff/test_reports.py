@@ -131,9 +131,13 @@ def test_every_edit_of_a_real_recording_is_told_exactly(tmp_path: Path) -> None:
         added = {key for key in now if key not in was or is_worse(now[key][0], was[key][0])}
         hidden = {key for key in added if is_worse(before.judgements[key[0]].verdict, now[key][0])}
         fresh = {key for key in added - hidden if is_judged(before, key, now[key][1])}
+        gone = was.keys() - now.keys()
+        if not gone:
+            called = {call.operation for call in before.recording.calls}
+            undecided = {key for key in added if before.judgements[key[0]].verdict is Verdict.INCONCLUSIVE}
+            fresh |= {key for key in added - hidden - undecided if key[2] in called}
         assert names(outcome, Became.FRESH) == fresh
         assert names(outcome, Became.FIRST) == added - fresh
-        gone = was.keys() - now.keys()
         mended = {key for key in gone if is_judged(after, key, was[key][1])}
         assert names(outcome, Became.MENDED) == mended
         assert names(outcome, Became.UNSEEN) == gone - mended

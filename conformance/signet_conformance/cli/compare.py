@@ -24,7 +24,8 @@ A breach is known by requirement, kind, operation and scenario, not by its
 words. What nothing was subject to in OLD, and what only a generated session of
 another seed shows, is listed and fails nothing.
 Exit status: 0 nothing new fails, 1 something does (with --strict a WARN too),
-2 wrong usage or an unreadable report.
+2 wrong usage or an unreadable report, 3 nothing was tested in NEW, 4 not all of
+it could be judged, so what is new may be missing.
 """
 
 
@@ -47,7 +48,7 @@ def command(*, old: str, new: str, comment: str | None, strict: bool, force: boo
     demand_apart([comment], [old, new, *(str(Path(path, FILE)) for path in (old, new))])
     (before, its_folder), (after, folder) = report_of_run(old), report_of_run(new)
     outcome = compared(before, after, its_folder, folder)
-    status = 1 if outcome.fails or (strict and outcome.of(Became.FRESH)) else 0
+    status = 1 if outcome.fails or (strict and outcome.of(Became.FRESH)) else outcome.unjudged
     if comment is not None:
         with report_stream(comment, force) as stream:
             stream.write(reports_text.markdown(outcome))

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from signet_conformance.contract import catalogue
 from signet_conformance.diff.difference import Comparison, Difference
 from signet_conformance.diff.recordings import compare
-from signet_conformance.errors import SignetConformanceError
+from signet_conformance.errors import KitError, NothingTestedError, SignetConformanceError
 from signet_conformance.facts import Recording
 from signet_conformance.finding import BREACHES, FOLDING_ORDER, Verdict
 from signet_conformance.reports.report_document import Report, ReportFinding, ReportTrace, ReportVerdict
@@ -112,6 +112,11 @@ class Compared(Struct, frozen=True):
         return [change for change in self.changes if change.became is became]
 
     @property
+    def unjudged(self) -> int:
+        """The exit status of a new run that tested nothing (3) or was not judged whole (4); 0 of any other."""
+        return self.new.exit if self.new.exit in (NothingTestedError.exit_status, KitError.exit_status) else 0
+
+    @property
     def fails(self) -> bool:
         """Whether something is new that fails."""
         return any(change.now.verdict in (Verdict.ERROR, Verdict.FAIL) for change in self.of(Became.FRESH))
@@ -119,7 +124,8 @@ class Compared(Struct, frozen=True):
 
 def compared(old: Report, new: Report, old_folder: Path | None = None, new_folder: Path | None = None) -> Compared:
     """Compare two reports. The folders are where they lie: recordings are looked for beside them."""
-    before, after = _Run(old), _Run(new)
+    by_kind = _names_kinds(old) and _names_kinds(new)
+    before, after = _Run(old, by_kind), _Run(new, by_kind)
     requests = _Requests(old, new, old_folder, new_folder)
     changes: dict[tuple[Became, Kind], Change] = {}
     for breach, change in _changes(before, after):
@@ -168,24 +174,30 @@ def _origin(breach: Breach, before: _Run, after: _Run) -> tuple[Became, str]:
     if after.is_generated(breach):
         if before.draws_the_same(after) and before.verdicts.get(breach.requirement) is Verdict.PASS:
             return Became.FRESH, ""
-        why = "breached elsewhere before" if before.draws_the_same(after) else "the other run drew other sessions"
+        why = "not decided before" if before.draws_the_same(after) else "the other run drew other sessions"
         return Became.GENERATED, why
+    shown = before.verdict(breach.requirement, breach.scenario)
     if before.judges(breach):
-        shown = before.verdict(breach.requirement, breach.scenario)
         if shown is not None and _worse(shown, breach.verdict):
             # Of a requirement in one trace a report lists only what led to its verdict.
             return Became.FIRST, f"hidden by {shown.value} before"
         return Became.FRESH, ""
     if breach.scenario not in before.scenarios:
         return Became.FIRST, "its scenario was not judged before"
-    return Became.FIRST, "nothing was subject to it before, or it was undecided"
+    if shown is Verdict.INCONCLUSIVE:
+        return Became.FIRST, "undecided before"
+    if before.calls(breach) and not before.mended(breach.scenario, after):
+        # The operation was called before and nothing was wrong with it: no mended breach can have hidden this one.
+        return Became.FRESH, ""
+    return Became.FIRST, "nothing was subject to it before"
 
 
 class _Run:
     """One report, by scenario. Recordings without a scenario count as one; so do the generated sessions."""
 
-    def __init__(self, report: Report) -> None:
+    def __init__(self, report: Report, by_kind: bool) -> None:
         self._report = report
+        self._by_kind = by_kind
         self._traces: dict[str, list[ReportTrace]] = {}
         self._generated: set[str] = set()
         for trace in report.traces:
@@ -229,15 +241,26 @@ class _Run:
         if self.verdict(breach.requirement, breach.scenario) not in _DECIDED:
             return False
         about_a_call = breach.finding is not None and breach.finding.pointer not in _EXISTENCE
-        called = {name for trace in self._traces[breach.scenario] for name in trace.operations}
-        return not (about_a_call and breach.key.operation) or breach.key.operation in called
+        return not (about_a_call and breach.key.operation) or self.calls(breach)
+
+    def calls(self, breach: Breach) -> bool:
+        """Whether the scenario of a breach holds a call of its operation."""
+        traces = self._traces.get(breach.scenario, ())
+        return any(breach.key.operation in trace.operations for trace in traces)
+
+    def mended(self, scenario: str, after: _Run) -> bool:
+        """Whether a breach of a scenario, or of the run as a whole, is not in another report."""
+        return any(
+            key not in after.breaches and (breach.scenario in (scenario, WHOLE_RUN))
+            for key, breach in self.breaches.items()
+        )
 
     def _gathered(self) -> Mapping[tuple[Kind, str], Breach]:
         gathered: dict[tuple[Kind, str], Breach] = {}
         for name, traces in self._traces.items():
             for trace in traces:
                 for requirement, row in trace.verdicts.items():
-                    _add(gathered, requirement, row, row.findings, name, trace.file)
+                    self._add(gathered, requirement, row, row.findings, name, trace.file)
         scripted = {key for key, scenario in gathered if scenario not in self._generated}
         for key, scenario in [*gathered]:
             if scenario in self._generated:
@@ -249,11 +272,44 @@ class _Run:
             # What only all traces together show is no finding of a recording.
             findings = [finding for finding in row.findings if finding.file is None]
             if findings or requirement not in named:
-                _add(gathered, requirement, row, findings, WHOLE_RUN, "")
+                self._add(gathered, requirement, row, findings, WHOLE_RUN, "")
         return gathered
+
+    def _add(
+        self,
+        gathered: dict[tuple[Kind, str], Breach],
+        requirement: str,
+        row: ReportVerdict,
+        findings: Iterable[ReportFinding],
+        scenario: str,
+        file: str,
+    ) -> None:
+        if row.verdict not in BREACHES:
+            return
+        shown: Sequence[ReportFinding | None] = [*findings] or [None]
+        for finding in shown:
+            for key in self._kinds(requirement, finding):
+                before = gathered.get((key, scenario))
+                if before is None or _worse(row.verdict, before.verdict):
+                    gathered[key, scenario] = Breach(key, scenario, row.verdict, finding, file, row.message or "")
+
+    def _kinds(self, requirement: str, finding: ReportFinding | None) -> Iterator[Kind]:
+        if not self._by_kind:
+            yield Kind(requirement, "", "", "")
+        elif finding is None:
+            yield Kind(requirement, "crashed", "", "")
+        else:
+            for element in finding.elements or ("",):
+                yield Kind(requirement, finding.kind or "", finding.operation or "", element)
 
 
 _GENERATED = "generated sessions"
+
+
+def _names_kinds(report: Report) -> bool:
+    """Whether a report says the kind of each breach; one of an earlier kit is compared by requirement alone."""
+    rows = [row for trace in report.traces for row in trace.verdicts.values() if row.verdict in BREACHES]
+    return all(finding.kind is not None for row in [*rows, *report.together.values()] for finding in row.findings)
 
 
 def _scenario(trace: ReportTrace, report: Report) -> str:
@@ -261,33 +317,6 @@ def _scenario(trace: ReportTrace, report: Report) -> str:
         return trace.scenario
     # Reports of earlier kits name no scenario; a driven run has a recording for each.
     return PurePath(trace.file).stem if report.generated or report.played else "recordings"
-
-
-def _add(
-    gathered: dict[tuple[Kind, str], Breach],
-    requirement: str,
-    row: ReportVerdict,
-    findings: Iterable[ReportFinding],
-    scenario: str,
-    file: str,
-) -> None:
-    if row.verdict not in BREACHES:
-        return
-    shown: Sequence[ReportFinding | None] = [*findings] or [None]
-    for finding in shown:
-        for key in _kinds(requirement, finding):
-            before = gathered.get((key, scenario))
-            if before is None or _worse(row.verdict, before.verdict):
-                gathered[key, scenario] = Breach(key, scenario, row.verdict, finding, file, row.message or "")
-
-
-def _kinds(requirement: str, finding: ReportFinding | None) -> Iterator[Kind]:
-    if finding is None:
-        yield Kind(requirement, "crashed", "", "")
-        return
-    kind = finding.kind or finding.fold or finding.message
-    for element in finding.elements or ("",):
-        yield Kind(requirement, kind, finding.operation or "", element)
 
 
 def _worse(now: Verdict, was: Verdict) -> bool:

@@ -11,7 +11,7 @@ from signet_conformance.contract import catalogue
 from signet_conformance.diff.difference import Difference, Kind
 from signet_conformance.diff.folding import texts
 from signet_conformance.diff.reports import Became, Change, Compared
-from signet_conformance.errors import printable
+from signet_conformance.errors import KitError, printable
 from signet_conformance.reports.cause_words import counted
 from signet_conformance.reports.markdown import code, inline
 from signet_conformance.reports.report_document import Report
@@ -40,6 +40,7 @@ def identity_words(report: Report) -> str:
         told += [f"connector {run.connector}"] if run.connector else []
         told += [f"seed {run.seed}"] if run.seed is not None else []
     told += [f"{host.host} {host.release}" for host in report.played]
+    told += ["not judged whole"] if report.exit == KitError.exit_status else []
     told += [counted(len(report.traces), "trace"), f"contract {report.contract}", f"kit {report.kit}"]
     return printable(", ".join(told), 400)
 
