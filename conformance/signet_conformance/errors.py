@@ -39,6 +39,11 @@ def printable_json(text: str) -> str:
     return text.replace("##", "\\u0023#").replace("\x7f", "\\u007f")
 
 
+def counted(number: int, noun: str) -> str:
+    """A number with its noun, which takes an s: `1 call`, `3,334 sessions`."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 class SignetConformanceError(Exception):
     """Base of all errors that the kit raises on purpose. `exit_status` is what a command ends with."""
 

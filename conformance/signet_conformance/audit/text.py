@@ -11,7 +11,7 @@ from signet_conformance.audit.ending import Ending
 from signet_conformance.audit.manifest import Entry
 from signet_conformance.audit.stores import is_remote
 from signet_conformance.audit.summary import Cell
-from signet_conformance.errors import printable
+from signet_conformance.errors import counted, printable
 from signet_conformance.finding import Verdict
 from signet_conformance.reports.command_lines import shell_command
 from signet_conformance.reports.evidence import known_requirement
@@ -27,7 +27,7 @@ def paragraphs(ending: Ending, out: str, places: Mapping[str, Entry]) -> Iterato
         if cell.connector != connector:
             connector = cell.connector
             count = ending.summary.connectors[connector]
-            yield one_line(Text(f"{connector}: {count:,} recording{'' if count == 1 else 's'}", style="bold"))
+            yield one_line(Text(f"{connector}: {counted(count, 'recording')}", style="bold"))
         yield from _cell(ending, cell, out)
     yield from _unread(ending, places)
     yield Paragraph(closing_line(ending))

@@ -10,7 +10,7 @@ from types import ModuleType
 import click
 
 from signet_conformance.cli.recordings import read_recording
-from signet_conformance.errors import UsageError, printable
+from signet_conformance.errors import UsageError, counted, printable
 from signet_conformance.outcome.declared import words as declared_words
 from signet_conformance.reports.command_lines import shell_command
 from signet_conformance.trace import Trace
@@ -51,7 +51,7 @@ def command(source: str, target: str, source_format: str | None, target_format: 
         )
     if target_format == TRACE:
         count = _into_trace(source, source_format, target, origin)
-        print(f"{_exchanges(count)} in {printable(target, 400)}")
+        print(f"{counted(count, 'exchange')} in {printable(target, 400)}")
         print("a capture declares nothing: say what the connector does, or less can be decided")
         print(f"check it: {shell_command(['signet-conformance', 'check', target])} --agent ID --harness NAME")
     elif origin is not None:
@@ -59,7 +59,7 @@ def command(source: str, target: str, source_format: str | None, target_format: 
     else:
         trace = read_recording(source)
         _from_trace(trace, target_format, target)
-        print(f"{_exchanges(len(trace.exchanges))} in {printable(target, 400)}")
+        print(f"{counted(len(trace.exchanges), 'exchange')} in {printable(target, 400)}")
         for line in _lost(trace):
             print(line)
     return 0
@@ -69,7 +69,7 @@ def _lost(trace: Trace) -> Iterator[str]:
     """What a capture cannot hold, and the options that restore what they can."""
     declared = trace.header.declared
     if trace.marks:
-        yield f"left out: {len(trace.marks)} mark{'' if len(trace.marks) == 1 else 's'}, which say what the user did"
+        yield f"left out: {counted(len(trace.marks), 'mark')}, which say what the user did"
     words = declared_words(declared)
     if words:
         yield "left out: what the recording declares. To judge a trace converted back, add:"
@@ -126,7 +126,3 @@ def _format_of(path: str, option: str) -> str:
             "the name does not say which format it is", where=printable(path, 400), remedy=f"add {option} har"
         )
     return form
-
-
-def _exchanges(count: int) -> str:
-    return f"{count} exchange{'' if count == 1 else 's'}"

@@ -9,7 +9,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from signet_conformance.errors import UsageError, printable
-from signet_conformance.files.new_file import create_file
+from signet_conformance.files.whole_file import create_file
 from signet_conformance.github_action.inputs import FIELDS, Inputs, read_inputs
 from signet_conformance.github_action.language import build_lines
 from signet_conformance.github_action.workflow import Driven

@@ -11,7 +11,7 @@ from msgspec import Struct, field
 
 from signet_conformance.cli.recordings import STDIN, recognised
 from signet_conformance.errors import TraceError, printable
-from signet_conformance.files.special_files import is_special
+from signet_conformance.files.reading import is_special
 from signet_conformance.trace.sides import SUFFIX, is_model_side, is_recording
 
 _REMEDY = "record one with: signet-conformance record --upstream URL --out FILE"

@@ -22,13 +22,12 @@ from signet_conformance.cli.recorder_process import (
     ANSWER_S,
     START_S,
     exchanges_of,
-    in_words,
     pass_on_stderr,
     recorder,
     status_of_ended,
     watching,
 )
-from signet_conformance.errors import KitError, UsageError, printable
+from signet_conformance.errors import KitError, UsageError, counted, printable
 from signet_conformance.outcome.declared import merged
 from signet_conformance.outcome.declared import words as declared_words
 from signet_conformance.reports.command_lines import shell_command
@@ -239,12 +238,12 @@ def _run(child: LineProcess, upstream: str, out: str, told: Mapping[str, str]) -
             with suppress(ChildTimeoutError):
                 child.receive(_PROGRESS_S)
             if shows_progress:
-                print(f"\r{in_words(exchanges_of(child))} recorded ", end="", flush=True)
+                print(f"\r{counted(exchanges_of(child), 'exchange')} recorded ", end="", flush=True)
     except KeyboardInterrupt:
         count = exchanges_of(child)
         child.ask({"op": "exit"}, ANSWER_S)
         print("\r" if shows_progress else "", end="")
-        print(f"{in_words(count)} in {printable(Path(out).absolute(), 1000)}")
+        print(f"{counted(count, 'exchange')} in {printable(Path(out).absolute(), 1000)}")
         if count:
             print(f"check it: {shell_command(['signet-conformance', 'check', out])}")
         else:

@@ -19,13 +19,12 @@ from signet_conformance.cli.recorder_process import (
     ANSWER_S,
     START_S,
     exchanges_of,
-    in_words,
     pass_on_stderr,
     recorder,
     status_of_ended,
     watching,
 )
-from signet_conformance.errors import KitError, NothingTestedError, UsageError, printable
+from signet_conformance.errors import KitError, NothingTestedError, UsageError, counted, printable
 from signet_conformance.reports.command_lines import shell_command
 from signet_conformance.running.daemon import DaemonUnderTest, demand_consent, is_embedded
 from signet_conformance.running.plan import EMBEDDED
@@ -98,6 +97,6 @@ def _run(child: LineProcess, words: Sequence[str], trace: str, env: Mapping[str,
     with suppress(KitError):
         # What the command left under way is recorded when it ends, and as cut off when it does not.
         child.ask({"op": "idle", "timeout_s": _IDLE_S}, _IDLE_S + ANSWER_S)
-    print(f"{in_words(exchanges_of(child))} in {printable(Path(trace).absolute(), 1000)}", file=sys.stderr)
+    print(f"{counted(exchanges_of(child), 'exchange')} in {printable(Path(trace).absolute(), 1000)}", file=sys.stderr)
     child.ask({"op": "exit"}, ANSWER_S)
     return ended

@@ -32,11 +32,6 @@ def exchanges_of(child: LineProcess) -> int:
     return written if isinstance(written, int) else 0
 
 
-def in_words(exchanges: int) -> str:
-    """How many exchanges, in words."""
-    return f"{exchanges} exchange{'' if exchanges == 1 else 's'}"
-
-
 def pass_on_stderr(child: LineProcess) -> None:
     """Show what the recorder complained of."""
     while child.stderr:

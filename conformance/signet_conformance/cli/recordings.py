@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from signet_conformance.errors import TraceError, printable
-from signet_conformance.files.special_files import is_special
+from signet_conformance.files.reading import is_special
 from signet_conformance.reports.command_lines import shell_command
 from signet_conformance.trace import FORMAT, Trace, read
 from signet_conformance.trace.opening import first_bytes

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from signet_conformance.errors import TraceError, UsageError, printable
 from signet_conformance.files.documents import demand
-from signet_conformance.files.json_file import read_json
+from signet_conformance.files.reading import read_json
 from signet_conformance.reports.registry import FORMATS
 from signet_conformance.reports.report_document import Report
 from signet_conformance.trace import Trace, read

@@ -9,10 +9,11 @@ from typing import Any
 
 from signet_conformance.diff.difference import ABSENT, Difference, Kind, Side
 from signet_conformance.diff.links import Links
-from signet_conformance.diff.members import MAX_PLACES, Place, Structure, blank, escaped, json_type
+from signet_conformance.diff.members import MAX_PLACES, Place, Structure, blank, json_type
 from signet_conformance.diff.reads import TEXT, VALUE, Read, read
 from signet_conformance.diff.volatile import Volatile
 from signet_conformance.facts import Call
+from signet_conformance.files.json_values import escape
 from signet_conformance.trace import Body
 
 _NAMED_BY_ANSWER = frozenset({"id", "memoryId", "jobId"})
@@ -130,7 +131,7 @@ class Exchanges:
         if ours is not None and theirs is not None:
             pointers = (_folder(side, body), _folder(side, other))
             for name in dict.fromkeys((*ours, *theirs)):
-                at = f"{pointers[0]}/{escaped(name)}", f"{pointers[1]}/{escaped(name)}"
+                at = f"{pointers[0]}/{escape(name)}", f"{pointers[1]}/{escape(name)}"
                 yield from self._member(part, words, first, second, name, ours, theirs, at)
             return
         value, counterpart = _whole(body), _whole(other)

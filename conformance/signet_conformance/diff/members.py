@@ -9,6 +9,7 @@ from typing import Any
 from signet_conformance.diff.difference import ABSENT
 from signet_conformance.diff.links import Links
 from signet_conformance.diff.volatile import Volatile
+from signet_conformance.files.json_values import escape
 
 MAX_PLACES = 50
 """Most differing places that are listed for one member of a body; a member with more of them differs as a whole."""
@@ -22,11 +23,6 @@ class Place:
     second_pointer: str
     first: Any
     second: Any
-
-
-def escaped(name: str) -> str:
-    """A member's name as a part of a JSON pointer."""
-    return name.replace("~", "~0").replace("/", "~1")
 
 
 def blank(value: Any) -> bool:
@@ -88,7 +84,7 @@ class Structure:
         renamed = self._renamed(first, second, strict)
         for name, value in first.items():
             other = name if name in second else renamed.get(name)
-            pointers = (f"{at[0]}/{escaped(name)}", f"{at[1]}/{escaped(other or name)}")
+            pointers = (f"{at[0]}/{escape(name)}", f"{at[1]}/{escape(other or name)}")
             if other is None:
                 yield Place(*pointers, value, ABSENT)
             else:
@@ -96,7 +92,7 @@ class Structure:
         met = set(renamed.values())
         for name, value in second.items():
             if name not in first and name not in met:
-                yield Place(f"{at[0]}/{escaped(name)}", f"{at[1]}/{escaped(name)}", ABSENT, value)
+                yield Place(f"{at[0]}/{escape(name)}", f"{at[1]}/{escape(name)}", ABSENT, value)
 
     def _renamed(self, first: Mapping[str, Any], second: Mapping[str, Any], strict: bool) -> dict[str, str]:
         """Members whose names are volatile themselves, such as a map from memory id to score."""

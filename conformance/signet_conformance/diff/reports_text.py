@@ -11,8 +11,7 @@ from signet_conformance.contract import catalogue
 from signet_conformance.diff.difference import Difference, Kind
 from signet_conformance.diff.folding import texts
 from signet_conformance.diff.reports import Became, Change, Compared
-from signet_conformance.errors import KitError, printable
-from signet_conformance.reports.cause_words import counted
+from signet_conformance.errors import KitError, counted, printable
 from signet_conformance.reports.markdown import code, inline
 from signet_conformance.reports.report_document import Report
 from signet_conformance.reports.requirement_pages import explain_command, page_address

@@ -10,7 +10,7 @@ from rich.text import Text
 from signet_conformance.diff.difference import Comparison, Difference, Kind
 from signet_conformance.diff.folding import again, folded, place, texts, whose
 from signet_conformance.diff.sessions import Matched
-from signet_conformance.errors import printable
+from signet_conformance.errors import counted, printable
 from signet_conformance.facts import Recording
 from signet_conformance.reports.terminal import FAINT, MAX_WIDTH, STRONG, drawn, labelled, labelled_command, one_line
 
@@ -57,15 +57,15 @@ def closing_line(comparison: Comparison, colour: bool) -> str:
     if comparison.empty:
         return "nothing was compared: neither recording holds an exchange (exit 3)"
     style = "bold red" if relevant else "bold green"
-    counted = f"{_count(relevant, 'contract-relevant difference')}, {cosmetic} cosmetic"
-    (line,) = drawn([one_line(Text(counted if comparison.differences else "no difference", style))], MAX_WIDTH, colour)
+    found = f"{counted(relevant, 'contract-relevant difference')}, {cosmetic} cosmetic"
+    (line,) = drawn([one_line(Text(found if comparison.differences else "no difference", style))], MAX_WIDTH, colour)
     return line
 
 
 def _recording(label: str, recording: Recording) -> Iterator[RenderableType]:
     keys = {call.key for call in recording.calls if call.key is not None}
     facts = [printable(recording.trace.path or "trace", 400), f"daemon {printable(recording.daemon_version, 40)}"]
-    facts += [_count(len(recording.calls), "exchange"), _count(len(keys), "session")]
+    facts += [counted(len(recording.calls), "exchange"), counted(len(keys), "session")]
     yield labelled(label, ", ".join(facts))
     yield from (labelled("", printable(warning, 600)) for warning in recording.trace.warnings)
 
@@ -116,7 +116,3 @@ def _told(difference: Difference, weight: Text) -> Iterator[RenderableType]:
     if kind is Kind.CHANGED:
         for name, value in zip(("A", "B"), texts(difference.first, difference.second), strict=True):
             yield labelled(name, value)
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

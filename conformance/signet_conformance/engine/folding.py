@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from signet_conformance.engine.judged import Judged, JudgedRun
 from signet_conformance.engine.judging import judge
-from signet_conformance.engine.tally import Tally, count_of
+from signet_conformance.engine.tally import Tally
+from signet_conformance.errors import counted
 from signet_conformance.finding import FOLDING_ORDER, Judgement, Reason, Verdict
 from signet_conformance.rules import run_rules
 from signet_conformance.rules.whole_run import WholeRun
@@ -32,7 +33,9 @@ def _together(name: str, judged: Sequence[Judged]) -> Judgement:
     messages = list(dict.fromkeys(j.message for j in deciding))
     subjects = sum(j.subjects for j in judgements)
     message = (
-        count_of(subjects) if verdict is Verdict.PASS else "; ".join(messages[:3]) + (" …" if len(messages) > 3 else "")
+        counted(subjects, "subject")
+        if verdict is Verdict.PASS
+        else "; ".join(messages[:3]) + (" …" if len(messages) > 3 else "")
     )
     return Judgement(
         name, verdict, deciding[0].reason, message, tuple(f for j in deciding for f in j.findings), subjects

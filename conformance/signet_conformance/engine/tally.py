@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from typing import TypeVar
 
-from signet_conformance.errors import TraceError
+from signet_conformance.errors import TraceError, counted
 from signet_conformance.facts import NeedsWholeError, Recording
 from signet_conformance.finding import FOLDING_ORDER, Finding, Judgement, Reason, Verdict
 from signet_conformance.rules.outcome import Outcome
@@ -109,7 +109,7 @@ def _fold(name: str, passed: int, findings: list[Finding], dropped: int) -> Judg
         return Judgement(name, verdict, Reason.NO_SUBJECT, kept[0].message)
     if verdict is Verdict.PASS:
         # What a rule has to tell of a subject that conforms does not count as evidence: it stands in the message alone.
-        told = "; ".join([count_of(subjects), *list(dict.fromkeys(f.message for f in kept))[:3]])
+        told = "; ".join([counted(subjects, "subject"), *list(dict.fromkeys(f.message for f in kept))[:3]])
         return Judgement(name, verdict, Reason.CONFORMING, told, subjects=subjects)
     reason = Reason.UNDECIDED if verdict is Verdict.INCONCLUSIVE else Reason.BREACH
     messages = list(dict.fromkeys(f.message for f in kept[:MAX_FINDINGS]))
@@ -121,10 +121,5 @@ def _fold(name: str, passed: int, findings: list[Finding], dropped: int) -> Judg
 def _without_findings(name: str, passed: int) -> Judgement:
     """What most rules come to over most recordings."""
     if passed:
-        return Judgement(name, Verdict.PASS, Reason.CONFORMING, count_of(passed), subjects=passed)
+        return Judgement(name, Verdict.PASS, Reason.CONFORMING, counted(passed, "subject"), subjects=passed)
     return Judgement(name, Verdict.NOT_APPLICABLE, Reason.NO_SUBJECT, "nothing in the trace is subject to it")
-
-
-def count_of(subjects: int) -> str:
-    """How many subjects, in words."""
-    return f"{subjects} subject{'' if subjects == 1 else 's'}"

@@ -23,6 +23,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError, core_schema
 
 from signet_conformance.errors import SignetConformanceError, UsageError, printable
+from signet_conformance.files.json_values import escape
 
 _SHOWN = 80
 _REFUSED = "refused"
@@ -136,7 +137,7 @@ def demand(
     else:
         message, advice = _told(problem, _part(schema, pointer))
     place, way = model.place(where, pointer)
-    shown = "".join(f"/{printable(str(part).replace('~', '~0').replace('/', '~1'), 60)}" for part in way)
+    shown = "".join(f"/{printable(escape(str(part)), 60)}" for part in way)
     raise error(
         f"{shown or 'the whole'}: {printable(message, 300)}",
         where=place,

@@ -1,12 +1,31 @@
-"""Files that are there as a whole or not at all, whenever their writer is stopped."""
+"""Files that are written whole or not at all, and files that only their owner may read."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from signet_conformance.files.private_files import private_opener
+
+def private_opener(path: str, flags: int) -> int:
+    """An opener for `open`, for a file that is made anew."""
+    return os.open(path, flags, 0o600)
+
+
+def create_file(path: Path, text: str) -> None:
+    """Write a file that is not there yet; raise OSError when it is, or when it cannot be written whole.
+
+    A file that was begun is removed: half a file would block the next attempt.
+    """
+    stream = path.open("x", encoding="utf-8")
+    try:
+        with stream:
+            stream.write(text)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            path.unlink()
+        raise
 
 
 def write_whole(path: Path, parts: Iterable[bytes]) -> None:

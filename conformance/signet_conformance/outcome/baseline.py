@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from signet_conformance.contract import requirements
 from signet_conformance.errors import printable
-from signet_conformance.files.json_file import read_json
+from signet_conformance.files.reading import read_json
 from signet_conformance.finding import Verdict
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from msgspec import Struct, field
 
 from signet_conformance.contract import harness_requirements
 from signet_conformance.engine import Judged, JudgedRun, exit_status, fold_run, judge, judge_each
-from signet_conformance.errors import KitError, NothingTestedError, SignetConformanceError, UsageError
+from signet_conformance.errors import KitError, NothingTestedError, SignetConformanceError, UsageError, counted
 from signet_conformance.finding import BREACHES, FOLDING_ORDER, Finding, Judgement, Verdict
 from signet_conformance.outcome.baseline import COVERABLE, KnownInRun, Verdicts
 from signet_conformance.outcome.broken_off import Shortfall, broke_off
@@ -292,7 +292,7 @@ class Conclusion(Struct, frozen=True, dict=True):
         """What fails the run beside its verdicts, in words; empty where nothing does."""
         covers = self.covers_too_little and self._verdicts_status != NothingTestedError.exit_status
         count = len(self.shortfall.broken) if self.shortfall is not None else len(self.broken_off)
-        broken = f"{count} scenario{'' if count == 1 else 's'} that broke off" if count else ""
+        broken = f"{counted(count, 'scenario')} that broke off" if count else ""
         coverage = "too little coverage" if covers else ""
         return " and ".join(filter(None, [broken, failing_text(self.known), *self.gaps, coverage]))
 
@@ -301,7 +301,7 @@ class Conclusion(Struct, frozen=True, dict=True):
         """What the recorder could not carry or decode of the traffic with the daemon, counted, in words."""
         carried, decoded = self._not_carried, self._undecoded
         return [
-            *([f"{carried} request{'' if carried == 1 else 's'} that the recorder could not carry"] if carried else []),
+            *([f"{counted(carried, 'request')} that the recorder could not carry"] if carried else []),
             *([f"{decoded} bod{'y' if decoded == 1 else 'ies'} that could not be decoded"] if decoded else []),
         ]
 

@@ -13,6 +13,7 @@ from msgspec import Struct, field, to_builtins
 from msgspec.structs import replace
 
 from signet_conformance.engine import Judged, JudgedRun
+from signet_conformance.errors import counted
 from signet_conformance.finding import BREACHES, Judgement, Reason, Verdict
 from signet_conformance.rules import run_rules
 
@@ -126,7 +127,7 @@ class Summary(Struct):
         """The end of a run: how much was found, then each breach with the file that shows it again."""
         yield self._line()
         for breach in self.breaches:
-            count = f"{breach.steps} step{'' if breach.steps == 1 else 's'}"
+            count = counted(breach.steps, "step")
             names = ", ".join((breach.requirement, *breach.also))
             again = "" if breach.confirmed else ", which a second performance did not show"
             yield f"  {breach.verdict} {names} in {count}{again}, saved as {_from_here(breach.scenario)}"
@@ -230,7 +231,7 @@ def _with_tally(judgement: Judgement, tally: Tally) -> Judgement:
         return judgement
     subjects = judgement.subjects + tally.subjects[judgement.requirement]
     if judgement.verdict is Verdict.PASS or counts[Verdict.PASS]:
-        message = f"{subjects} subject{'' if subjects == 1 else 's'}"
+        message = counted(subjects, "subject")
         return Judgement(judgement.requirement, Verdict.PASS, Reason.CONFORMING, message, subjects=subjects)
     if judgement.reason is Reason.NO_SUBJECT and counts[Verdict.INCONCLUSIVE]:
         message = "no generated session decides it"
@@ -254,7 +255,7 @@ def _from_here(path: str) -> str:
 
 
 def _how_found(breach: Breach) -> str:
-    steps = f"{breach.steps} step{'' if breach.steps == 1 else 's'}"
+    steps = counted(breach.steps, "step")
     if breach.smaller is not None:
         return (
             f"generated session that shows it, as it was drawn: {steps} (one of {breach.smaller} showed it only"

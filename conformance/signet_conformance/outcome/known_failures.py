@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from signet_conformance.engine import Judged
 from signet_conformance.errors import UsageError, printable
-from signet_conformance.files.new_file import create_file
+from signet_conformance.files.whole_file import create_file
 from signet_conformance.finding import FOLDING_ORDER, Judgement, Verdict
 from signet_conformance.outcome import baseline
 from signet_conformance.outcome.baseline import Known, KnownInRun, Verdicts

@@ -9,11 +9,11 @@ from msgspec import Struct
 from rich.console import RenderableType
 from rich.text import Text
 
-from signet_conformance.errors import printable
+from signet_conformance.errors import counted, printable
 from signet_conformance.finding import BREACHES, Judgement, Verdict
 from signet_conformance.outcome.conclusion import Conclusion
 from signet_conformance.outcome.generated_summary import breach_lines
-from signet_conformance.reports.cause_words import MAX_PROBLEMS, counted, explain_words, replay_words, seen, seen_of
+from signet_conformance.reports.cause_words import MAX_PROBLEMS, explain_words, replay_words, seen, seen_of
 from signet_conformance.reports.causes import Also, Cause
 from signet_conformance.reports.evidence import known_requirement
 from signet_conformance.reports.problems import Share

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from signet_conformance.errors import counted
 from signet_conformance.reports.causes import Cause
 from signet_conformance.reports.evidence import known_requirement
 from signet_conformance.reports.problems import Share
@@ -66,8 +67,3 @@ def seen_of(cause: Cause, share: Share, calls: Counter[str]) -> str:
 
 def _noun(cause: Cause) -> str:
     return "scenario" if cause.scenarios else "trace"
-
-
-def counted(number: int, noun: str) -> str:
-    """A number with its noun: `1 call`, `3,334 sessions`."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TextIO
 
 from signet_conformance.engine import Judged
-from signet_conformance.files.private_files import private_opener
+from signet_conformance.files.whole_file import private_opener
 from signet_conformance.reports.ending import Ending, Report
 from signet_conformance.reports.registry import FORMATS
 

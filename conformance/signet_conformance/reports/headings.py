@@ -8,9 +8,8 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from signet_conformance.engine import Judged
-from signet_conformance.errors import printable
+from signet_conformance.errors import counted, printable
 from signet_conformance.outcome.broken_off import broke_off
-from signet_conformance.reports.cause_words import counted
 from signet_conformance.reports.remarks import remarks
 from signet_conformance.reports.terminal import STRONG, Paragraph, drawn, labelled_command, one_line
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from signet_conformance.errors import printable
+from signet_conformance.errors import counted, printable
 from signet_conformance.reports.unperformed import unperformed
 from signet_conformance.rules.whole_run import refusals
 from signet_conformance.trace import Gap, Trace
@@ -156,11 +156,7 @@ def _line(alike: Sequence[_Trouble]) -> str:
     if outcome in (TIMED_OUT, SLOW) and first.ms is not None:
         said += f"{' within' if outcome == TIMED_OUT else ''} {first.ms / 1000:.1f} s"
     places = {(trouble.scenario, trouble.step) for trouble in alike}
-    often = f"{_count(len(places), 'step')} of {_count(len({trouble.scenario for trouble in alike}), 'scenario')}"
+    often = f"{counted(len(places), 'step')} of {counted(len({trouble.scenario for trouble in alike}), 'scenario')}"
     only = ", only while a fault was on" if not free else ", also without a fault" if len(free) < len(alike) else ""
     text = f": {first.text}" if first.text else ""
     return f"{said}, in {often}{only}; the first: {first.scenario}, {first.step}{text}"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from signet_conformance.contract import catalogue, requirements
 from signet_conformance.engine import Judged
-from signet_conformance.errors import KitError, NothingTestedError, printable
+from signet_conformance.errors import KitError, NothingTestedError, counted, printable
 from signet_conformance.finding import BREACHES, FOLDING_ORDER, Judgement, Verdict
 from signet_conformance.outcome.coverage import Coverage
 from signet_conformance.reports.requirement_pages import explain_note
@@ -55,7 +55,7 @@ def model_side_lines(
     models = [each.trace.model for each in judged if each.trace.model is not None]
     if not models:
         return []
-    asked = _count(sum(len(model.exchanges) for model in models), "exchange")
+    asked = counted(sum(len(model.exchanges) for model in models), "exchange")
     undecided = (
         _listed(judgement, f"{printable(judgement.message, 200)}.{explain_note(judgement.requirement)}")
         for judgement in at_model.values()
@@ -72,7 +72,7 @@ def model_side_lines(
 
 def model_closing_line(judged: Sequence[Judged], at_model: Mapping[str, Judgement], status: int) -> str:
     """The verdict, in one line, of a run that was asked for what reached the model alone."""
-    where = _count(len(judged), "trace")
+    where = counted(len(judged), "trace")
     if status == NothingTestedError.exit_status:
         why = next((judgement.message for judgement in at_model.values()), "no trace was judged")
         return f"nothing was tested in {where}: {printable(why, 200)} (exit {status})"
@@ -92,7 +92,7 @@ def side_summary_lines(judged: Sequence[Judged], width: int = 80) -> list[str]:
         judgements = [side[name] for side in sides if name in side]
         breaches = [judgement for judgement in judgements if judgement.verdict in BREACHES]
         if breaches:
-            where = _count(len(breaches), "trace")
+            where = counted(len(breaches), "trace")
             message = printable(breaches[0].message, 200)
             whose = "at the model" if requirement.side == "harness" else "on the daemon's side"
             text = f"{whose}: {breaches[0].verdict} {name} {message} ({where}){explain_note(name)}"
@@ -191,26 +191,22 @@ def closing_line(
     """
     tally = Counter(verdicts.values())
     tested = sum(tally[verdict] for verdict in BREACHES) + tally[Verdict.PASS]
-    where = _count(traces, "trace") + (f", {unread} not readable" if unread else "")
+    where = counted(traces, "trace") + (f", {unread} not readable" if unread else "")
     if tested == 0:
         return f"nothing was tested in {where}{f', failed by {because}' if because else ''} (exit {status})"
     if status == NothingTestedError.exit_status:
         return f"nothing was tested: no hook or memory request was accepted in {where} (exit {status})"
-    counted = ", ".join(f"{tally[verdict]} {verdict}" for verdict in BREACHES if tally[verdict])
+    tallied = ", ".join(f"{tally[verdict]} {verdict}" for verdict in BREACHES if tally[verdict])
     worst = next(verdict for verdict in FOLDING_ORDER if tally[verdict])
-    with_counted = f", with {counted}" if counted else ""
+    with_counted = f", with {tallied}" if tallied else ""
     if because and status == 1:
         text, worst = f"failed by {because}{with_counted}", Verdict.FAIL
     elif because and status == KitError.exit_status and not tally[Verdict.ERROR]:
         text, worst = f"incomplete: {because}{with_counted}", Verdict.ERROR
     elif status:
-        text = counted or "nothing is breached"
+        text = tallied or "nothing is breached"
     else:
         text = f"conforming{with_counted}"
-    tail = f"; {_count(tested, 'requirement')} tested in {where} (exit {status})"
+    tail = f"; {counted(tested, 'requirement')} tested in {where} (exit {status})"
     (line,) = drawn([one_line(Text.assemble((text, VERDICT_STYLES[worst]), tail))], MAX_WIDTH, colour)
     return line
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -13,7 +13,7 @@ from rich.highlighter import JSONHighlighter
 from rich.text import Text
 
 from signet_conformance.engine import Judged
-from signet_conformance.errors import printable
+from signet_conformance.errors import counted, printable
 from signet_conformance.facts import Call, Recording
 from signet_conformance.finding import FOLDING_ORDER, Finding, Verdict
 from signet_conformance.outcome.broken_off import warnings_of
@@ -104,7 +104,7 @@ class Timeline:
         """Which recording it is, and the sessions in it."""
         trace = recording.trace
         facts = [printable(trace.path or "trace", 400), f"daemon {printable(recording.daemon_version, 40)}"]
-        facts.append(f"{len(recording.calls)} exchange{'' if len(recording.calls) == 1 else 's'}")
+        facts.append(counted(len(recording.calls), "exchange"))
         return self._drawn([Paragraph(", ".join(facts)), *(Paragraph(printable(w, 600)) for w in warnings_of(trace))])
 
     def lines(

@@ -8,9 +8,9 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from signet_conformance.engine import Judged
-from signet_conformance.errors import printable
+from signet_conformance.errors import counted, printable
 from signet_conformance.finding import Judgement, Verdict
-from signet_conformance.reports.cause_words import MAX_PAGES, counted
+from signet_conformance.reports.cause_words import MAX_PAGES
 from signet_conformance.reports.evidence import known_requirement
 from signet_conformance.reports.settling import settled_by
 from signet_conformance.reports.terminal import Paragraph, drawn, labelled_command, verdict_text

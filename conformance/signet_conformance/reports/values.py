@@ -9,6 +9,7 @@ from typing import Any
 from msgspec import UNSET, Struct
 
 from signet_conformance.errors import printable
+from signet_conformance.files.json_values import names_in
 from signet_conformance.finding import Finding
 from signet_conformance.trace import Body, Exchange
 
@@ -100,8 +101,7 @@ def is_absent(pointer: str, exchange: Exchange) -> bool:
 def _at(exchange: Exchange, pointer: str) -> Any:
     """What stands at a pointer into the line of an exchange."""
     value: Any = exchange
-    for part in pointer.split("/")[1:]:
-        name = part.replace("~1", "/").replace("~0", "~")
+    for name in names_in(pointer):
         if isinstance(value, Struct) and name in value.__struct_fields__:
             value = getattr(value, name)
         elif isinstance(value, dict) and name in value:

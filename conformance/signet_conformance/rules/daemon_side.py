@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from signet_conformance.facts import Call, Recording
+from signet_conformance.files.json_values import pointer as pointer_of
 from signet_conformance.finding import Finding, Side, Verdict
 from signet_conformance.rules.outcome import undecided
 from signet_conformance.trace.marks import FaultMark, StepMark
@@ -49,7 +50,7 @@ def forgot(
 
 def in_answer(*names: str | int) -> str:
     """The JSON pointer to a member of the response body, from the exchange's line."""
-    return "/response/body/json" + "".join(f"/{str(name).replace('~', '~0').replace('/', '~1')}" for name in names)
+    return "/response/body/json" + pointer_of(*names)
 
 
 def is_own_answer(call: Call) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Literal
 
 from signet_conformance.facts import Call, Recording
+from signet_conformance.files.json_values import pointer
 from signet_conformance.finding import Finding, Verdict
 from signet_conformance.rules.whole_run import WholeRun
 
@@ -86,4 +87,4 @@ def route_of(call: Call) -> str:
 
 def in_body(*names: str | int) -> str:
     """The JSON pointer to a member of the request body, from the exchange's line."""
-    return "/request/body/json" + "".join(f"/{str(name).replace('~', '~0').replace('/', '~1')}" for name in names)
+    return "/request/body/json" + pointer(*names)

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from urllib.parse import unquote
 
 from signet_conformance.facts import Call, Recording
+from signet_conformance.files.json_values import escape
 from signet_conformance.rules.outcome import PASS, Outcome, fail, route_of, undecided
 from signet_conformance.trace.marks import StepMark
 
@@ -202,7 +203,7 @@ def strings(value: object) -> Iterator[tuple[str, str]]:
             yield pointer, node
         elif isinstance(node, dict):
             for name, child in node.items():
-                step = f"{pointer}/{name.replace('~', '~0').replace('/', '~1')}"
+                step = f"{pointer}/{escape(name)}"
                 yield step, name
                 pending.append((step, child))
         elif isinstance(node, list):

@@ -15,7 +15,7 @@ from typing import Any
 
 from signet_conformance.errors import printable
 from signet_conformance.files.documents import demand
-from signet_conformance.files.json_file import read_json
+from signet_conformance.files.reading import read_json
 from signet_conformance.scenarios.scenario_document import ScenarioDocument, ScenarioList
 from signet_conformance.scenarios.steps import Step
 

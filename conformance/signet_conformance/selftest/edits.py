@@ -6,10 +6,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from signet_conformance.files.json_values import ABSENT, put, take, value_at
 from signet_conformance.selftest.memory import Memory
 from signet_conformance.selftest.messages import Heard, Outgoing, encoded
 from signet_conformance.selftest.mutants import Change
-from signet_conformance.selftest.pointers import ABSENT, put, take, value_at
 from signet_conformance.selftest.rewriters import REWRITERS
 
 

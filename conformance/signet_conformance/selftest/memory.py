@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from signet_conformance.files.json_values import ABSENT, value_at
 from signet_conformance.selftest.messages import Heard, Outgoing
-from signet_conformance.selftest.pointers import ABSENT, value_at
 
 _PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}")
 

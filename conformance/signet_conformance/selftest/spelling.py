@@ -10,9 +10,9 @@ from typing import Any
 
 import httpx
 
+from signet_conformance.files.json_values import put, value_at
 from signet_conformance.selftest.messages import Outgoing
 from signet_conformance.selftest.mutants import Change
-from signet_conformance.selftest.pointers import put, value_at
 
 _MARK = "\ue000"
 """Stands for a byte that is not UTF-8 until the text has become bytes."""

@@ -13,11 +13,11 @@ from collections.abc import Awaitable, Callable, Sequence
 
 import httpx
 
+from signet_conformance.files.json_values import value_at
 from signet_conformance.selftest.edits import edited_answer, edited_request
 from signet_conformance.selftest.memory import Memory
 from signet_conformance.selftest.messages import Heard, Outgoing
 from signet_conformance.selftest.mutants import NOTHING, Change
-from signet_conformance.selftest.pointers import value_at
 from signet_conformance.selftest.raw import RawTransport
 from signet_conformance.selftest.spelling import spelled
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from signet_conformance.errors import TargetError, UsageError, printable
-from signet_conformance.files.json_merge import merged
+from signet_conformance.files.json_values import merge
 from signet_conformance.targets.face import find_face
 from signet_conformance.targets.files import find_file, find_runtime, first_of, package_folder
 from signet_conformance.targets.hosts import host_file, installed_programs, python_host
@@ -137,7 +137,7 @@ def _settings(installation: Installation) -> Mapping[str, Any]:
     """The settings of a release: those of the profile, and what only some releases know."""
     settings: Mapping[str, Any] = installation.program.profile.settings
     for row in _variations(installation):
-        settings = merged(settings, row.settings)
+        settings = merge(settings, row.settings)
     return settings
 
 

@@ -25,8 +25,8 @@ from signet_conformance.trace import RELEASES, Header, encode
 from signet_recording_proxy.body import undecoded
 from signet_recording_proxy.content_coding import all_installed
 from signet_recording_proxy.redaction import named_values
+from signet_recording_proxy.redaction.hidden_text import is_text, recoded
 from signet_recording_proxy.redaction.known_secrets import KnownSecrets
-from signet_recording_proxy.redaction.opaque_bytes import is_text, recoded
 from signet_recording_proxy.redaction.secret_names import is_secret_header, is_secret_parameter, mixes
 from signet_recording_proxy.redaction.secret_walk import Cleaner
 from signet_recording_proxy.redaction.suspects import Suspects, is_plain, suspects

@@ -10,11 +10,9 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from signet_recording_proxy.redaction.key_blocks import KEY_BLOCKS
-from signet_recording_proxy.redaction.secret_kinds import KINDS, LIKE_NAMES
+from signet_recording_proxy.redaction.passwords import LONGEST, WRITTEN_OUT, password_length
+from signet_recording_proxy.redaction.secret_kinds import KEY_BLOCKS, KINDS, LIKE_NAMES
 from signet_recording_proxy.redaction.secret_names import is_value
-from signet_recording_proxy.redaction.url_passwords import LONGEST, password_length
-from signet_recording_proxy.redaction.written_passwords import WRITTEN_OUT
 
 # A shape may follow a letter when that letter ends an escape, such as %3D or \n.
 _START = r"(?:(?<![A-Za-z0-9])|(?<=%[0-9A-Fa-f]{2})|(?<=\\[nrt]))"

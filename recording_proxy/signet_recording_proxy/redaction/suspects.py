@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Protocol
 import jsonschema_rs
 
 from signet_recording_proxy.redaction.assigned_values import ASSIGNMENTS, COMMANDS, MARKUP
-from signet_recording_proxy.redaction.encoded_values import Hidden, may_hide, shows_escapes
+from signet_recording_proxy.redaction.hidden_text import Hidden, may_hide, shows_escapes
 from signet_recording_proxy.redaction.known_secrets import KnownSecrets
 from signet_recording_proxy.redaction.named_values import (
     MEMBERS,

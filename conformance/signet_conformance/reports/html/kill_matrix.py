@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from signet_conformance.errors import printable
-from signet_conformance.files.json_file import read_json
+from signet_conformance.files.reading import read_json
 from signet_conformance.reports.html.markup import Markup, element, joined
 from signet_conformance.reports.html.page import facts, requirement_page, table
 

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from signet_conformance.contract import contract_versions, document, version_document
 from signet_conformance.errors import UsageError, printable
-from signet_conformance.files.json_file import read_json
+from signet_conformance.files.reading import read_json
 from signet_conformance.finding import BREACHES, FOLDING_ORDER, Verdict
 from signet_conformance.reports.values import cell
 from signet_conformance.rules import run_rules

@@ -38,7 +38,7 @@ from signet_conformance.drivers.hosts.real.thrown import thrown_by
 from signet_conformance.drivers.hosts.real.watch import Watch
 from signet_conformance.drivers.hosts.tools import keep_back, tool_calls
 from signet_conformance.drivers.model_process import CONTROL_VARIABLE, MODEL_VARIABLE
-from signet_conformance.files.json_merge import merged
+from signet_conformance.files.json_values import merge
 
 TURN_S = 200.0
 LATE_S = 5.0
@@ -95,7 +95,7 @@ class RealHarness:
             "nowhere": self._watch.proxy.address,
         }
         # What the kit writes before the connector's installer comes and after it, which stands over the connector's.
-        self._settings: Mapping[str, Any] = filled(merged(options["settings"], options["then"]), self._known)
+        self._settings: Mapping[str, Any] = filled(merge(options["settings"], options["then"]), self._known)
         self._env = {
             **{name: value for name, value in os.environ.items() if name == RUN or not name.startswith(_OURS)},
             **self._watch.proxy.variables,

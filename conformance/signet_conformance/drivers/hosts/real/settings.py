@@ -9,7 +9,7 @@ from typing import Any
 
 from signet_conformance.drivers.hosts.installed import install
 from signet_conformance.drivers.hosts.protocol import NotLoadedError
-from signet_conformance.files.json_merge import merged
+from signet_conformance.files.json_values import merge
 
 _DONE = ".signet-conformance-installed"
 
@@ -47,7 +47,7 @@ def install_connector(home: Path, options: Mapping[str, Any], known: Mapping[str
             left = json.loads(file.read_bytes())
         except (OSError, ValueError) as failure:
             raise NotLoadedError(f"the connector's installer left no {path} that can be read: {failure}") from None
-        file.write_text(json.dumps(merged(left, over), indent=2), "utf-8")
+        file.write_text(json.dumps(merge(left, over), indent=2), "utf-8")
 
 
 def filled(value: Any, known: Mapping[str, str]) -> Any:

@@ -12,7 +12,7 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from signet_recording_proxy.redaction.opaque_bytes import LIMIT, is_text, recoded
+from signet_recording_proxy.redaction.hidden_text import MOST_DECODED, is_text, recoded
 
 CODERS: list[tuple[Callable[[bytes], bytes], Callable[[bytes], bytes]]] = [
     (gzip.compress, gzip.decompress),
@@ -60,8 +60,8 @@ def test_an_odd_byte_hides_nothing() -> None:
 
 def test_what_nobody_looked_at_is_left_out() -> None:
     """Behind the limit a secret would not be seen, so what a coding holds there is not kept."""
-    kept = recoded(gzip.compress(b"\1" * LIMIT + b"a secret"), without_secret)
-    assert gzip.decompress(kept) == b"\1" * LIMIT
+    kept = recoded(gzip.compress(b"\1" * MOST_DECODED + b"a secret"), without_secret)
+    assert gzip.decompress(kept) == b"\1" * MOST_DECODED
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from signet_conformance.selftest.pointers import ABSENT, put, take, value_at
+from signet_conformance.files.json_values import ABSENT, escape, put, take, value_at
 
 NAMES = st.text("ab~/0", max_size=3)
 DOCUMENTS = st.recursive(
@@ -20,7 +20,7 @@ def places(value: Any, pointer: str = "") -> list[tuple[str, Any]]:
     pointed: list[tuple[str, Any]] = []
     rows = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for name, child in rows:
-        step = f"{pointer}/{str(name).replace('~', '~0').replace('/', '~1')}"
+        step = f"{pointer}/{escape(str(name))}"
         pointed += [(step, child), *places(child, step)]
     return pointed
 

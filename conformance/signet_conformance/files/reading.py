@@ -1,9 +1,10 @@
-"""JSON files that people name: read whole and within a bound, or refused with what to do instead."""
+"""Files that people name: JSON read within a bound, or refused with what to do instead; files that never end."""
 
 from __future__ import annotations
 
 import contextlib
 import json
+import stat
 from pathlib import Path
 from typing import Any
 
@@ -58,3 +59,20 @@ def _read(path: Path, most_bytes: int) -> bytearray | None:
         while len(raw) <= most_bytes and (chunk := stream.read(_CHUNK_BYTES)):
             raw += chunk
     return raw if len(raw) <= most_bytes else None
+
+
+_OPENED = ("/dev/fd/", "/proc/self/fd/")
+
+
+def is_special(path: str) -> bool:
+    """Whether a path names a pipe, a device or a socket: reading one may wait for ever.
+
+    A pipe that a shell opened for us, `<(zcat FILE)`, has its writer already.
+    """
+    if path.startswith(_OPENED):
+        return False
+    try:
+        mode = Path(path).stat().st_mode
+    except (OSError, ValueError):
+        return False
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))

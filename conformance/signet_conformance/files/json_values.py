@@ -1,0 +1,71 @@
+"""JSON values: one merged into another, and JSON pointers (RFC 6901) into them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+ABSENT: Final = object()
+"""What stands at a pointer that leads to no place."""
+
+
+def merge(value: Any, over: Any) -> Any:
+    """`value` with `over` laid upon it: objects are merged member by member, anything else is replaced."""
+    if not isinstance(value, Mapping) or not isinstance(over, Mapping):
+        return over
+    return {**value, **{name: merge(value[name], each) if name in value else each for name, each in over.items()}}
+
+
+def escape(name: str) -> str:
+    """A member's name as a part of a pointer."""
+    return name.replace("~", "~0").replace("/", "~1")
+
+
+def pointer(*names: str | int) -> str:
+    """The pointer that leads through members and places of lists with these names."""
+    return "".join(f"/{escape(str(name))}" for name in names)
+
+
+def names_in(pointer: str) -> list[str]:
+    """The names that a pointer leads through."""
+    return [part.replace("~1", "/").replace("~0", "~") for part in pointer.split("/")[1:]]
+
+
+def value_at(document: Any, pointer: str) -> Any:
+    """The value at a pointer, or ABSENT."""
+    for name in names_in(pointer):
+        if isinstance(document, dict):
+            document = document.get(name, ABSENT)
+        elif isinstance(document, list) and _is_place(name, document):
+            document = document[int(name)]
+        else:
+            return ABSENT
+    return document
+
+
+def put(document: Any, pointer: str, value: Any) -> None:
+    """Put a value at a pointer, where what should hold it is an object, or a list that has that place."""
+    holder, name = _holder(document, pointer)
+    if isinstance(holder, dict):
+        holder[name] = value
+    elif isinstance(holder, list) and _is_place(name, holder):
+        holder[int(name)] = value
+
+
+def take(document: Any, pointer: str) -> Any:
+    """Remove what stands at a pointer and return it; ABSENT where nothing does."""
+    holder, name = _holder(document, pointer)
+    if isinstance(holder, dict):
+        return holder.pop(name, ABSENT)
+    if isinstance(holder, list) and _is_place(name, holder):
+        return holder.pop(int(name))
+    return ABSENT
+
+
+def _holder(document: Any, pointer: str) -> tuple[Any, str]:
+    head, _, _ = pointer.rpartition("/")
+    return value_at(document, head), names_in(pointer)[-1]
+
+
+def _is_place(name: str, values: list[Any]) -> bool:
+    return name.isascii() and name.isdecimal() and len(name) < 10 and int(name) < len(values)
