@@ -13,8 +13,7 @@ import jsonschema_rs
 import pytest
 
 from signet_conformance.audit import manifest as manifests
-from signet_conformance.audit import stores
-from signet_conformance.audit.extra import package
+from signet_conformance.audit import package, stores
 from signet_conformance.audit.results import TABLES
 from signet_conformance.errors import UsageError
 from tests.support.command_line import Invoke, Process

@@ -16,9 +16,7 @@ from queue import SimpleQueue
 import httpx
 import pytest
 
-from signet_conformance.cli.live.growing import Growing, Seen
-from signet_conformance.cli.live.server import PageServer
-from signet_conformance.cli.watch import watched
+from signet_conformance.cli.watch import Growing, PageServer, Seen, watched
 from signet_conformance.errors import UsageError
 from signet_conformance.outcome.conclusion import Terms
 from tests.support.browser import Browser, browser, missing

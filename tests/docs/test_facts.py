@@ -10,7 +10,7 @@ import pytest
 from signet_conformance.cli.commands import COMMANDS
 from signet_conformance.contract import contract_versions, document, version_document
 from signet_conformance.finding import FOLDING_ORDER
-from signet_conformance.github_action.annotations import WORDS
+from signet_conformance.github_action.github import WORDS
 from signet_conformance.github_action.inputs import FIELDS
 from signet_conformance.rules import rule_for
 

@@ -10,7 +10,7 @@ import pytest
 
 from signet_conformance import engine, trace
 from signet_conformance.finding import Finding, Judgement, Reason, Verdict
-from signet_conformance.github_action.annotations import MAX_ANNOTATIONS, counts, remarks
+from signet_conformance.github_action.github import MAX_ANNOTATIONS, counts, remarks
 from signet_conformance.outcome.baseline import Known
 from signet_conformance.outcome.baseline_documents import Entry
 from signet_conformance.outcome.conclusion import Conclusion, Judging, Terms

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from signet_conformance.cli.inputs import trace_files
-from signet_conformance.cli.recordings import read_recording
+from signet_conformance.cli.recordings import read_recording, trace_files
 from signet_conformance.errors import TraceError
 from signet_conformance.facts import Recording
 from signet_conformance.trace import Header, encode, read

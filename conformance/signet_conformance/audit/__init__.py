@@ -3,3 +3,23 @@
 A recording is judged alone, by whoever is free; what several of them show together (`between`) is worked out from the
 rows of their sessions. Nothing that tells where a recording lies, or what was said in it, comes into the results.
 """
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from signet_conformance.errors import UsageError
+
+
+def package(name: str, needed_for: str) -> Any:
+    """Import a module of the extra `fleet`. Raises UsageError, which names the extra, where it is not installed."""
+    try:
+        return importlib.import_module(name)
+    except ImportError as absent:
+        missing = (absent.name or name).partition(".")[0]
+        raise UsageError(
+            f"{needed_for} needs the package {missing}, which is not installed",
+            remedy="pip install 'signet-conformance[fleet]'"
+            + ("" if missing in ("dask", "distributed", "fsspec", "duckdb") else f", and {missing} for this store"),
+        ) from None

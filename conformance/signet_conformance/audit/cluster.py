@@ -7,9 +7,9 @@ from itertools import islice
 from typing import Any, Self
 
 from signet_conformance import __version__
-from signet_conformance.audit.extra import package
+from signet_conformance.audit import package
 from signet_conformance.audit.judging import judge_batch
-from signet_conformance.audit.workers import Job
+from signet_conformance.audit.running import Job
 from signet_conformance.errors import KitError, UsageError, printable
 
 _CONNECT_S = 30

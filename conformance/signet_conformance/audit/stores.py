@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
-from signet_conformance.audit.extra import package
+from signet_conformance.audit import package
 from signet_conformance.audit.rows import Unreadable
 from signet_conformance.errors import UsageError, printable
 from signet_conformance.trace.sides import is_model_side, is_recording, model_side

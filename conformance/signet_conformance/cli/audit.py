@@ -13,10 +13,10 @@ from typing import Any
 
 import click
 
-from signet_conformance.audit.ending import FAIL_ON, Ending, FailOn
+from signet_conformance.audit.summary import FAIL_ON, Ending, FailOn
 from signet_conformance.cli import show
-from signet_conformance.cli.known import known_options
 from signet_conformance.cli.output import demand_apart, report_stream
+from signet_conformance.cli.shared_options import known_options
 from signet_conformance.contract import version_document
 from signet_conformance.errors import UsageError, printable
 from signet_conformance.outcome.known_failures import KnownFailures
@@ -126,7 +126,7 @@ def recordings(
     known: KnownOptions,
 ) -> int:
     """Judge; the exit status is the audit's."""
-    from signet_conformance.audit.extra import package
+    from signet_conformance.audit import package
     from signet_conformance.audit.manifest import Terms, written_or_read
     from signet_conformance.audit.results import held
     from signet_conformance.audit.running import concluded, judge_all
@@ -146,7 +146,7 @@ def recordings(
     with ExitStack() as stack:
         judges: Any = None
         if scheduler is None:
-            from signet_conformance.audit.workers import Here, Workers
+            from signet_conformance.audit.running import Here, Workers
             from signet_conformance.children.spread import processors
 
             count = workers or processors()
@@ -165,10 +165,10 @@ def recordings(
     ending = Ending(summary, failures, fail_on)
     _tell(ending, out, manifest.places())
     if html is not None:
-        from signet_conformance.audit import page
+        from signet_conformance.audit.report import draw_page
 
         with report_stream(html, force) as stream:
-            page.write(ending, stream)
+            draw_page(ending, stream)
         print(f"report: {printable(html, 1000)}")
     if ending.held.covered:
         failures.write_audit(ending.held, ending.verdicts)
@@ -206,7 +206,7 @@ class _Counting:
 
 
 def _tell(ending: Ending, out: str, places: Any) -> None:
-    from signet_conformance.audit.text import paragraphs
+    from signet_conformance.audit.report import paragraphs
     from signet_conformance.reports.terminal import drawn, terminal_width, wants_colour
 
     where = "" if out == DEFAULT_OUT else out
@@ -220,7 +220,7 @@ def _tell(ending: Ending, out: str, places: Any) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON object a row.")
 def query(*, sql: str, out: str, as_json: bool) -> int:
     """Answer; nothing but the results can be read, and nothing written."""
-    from signet_conformance.audit.query import answered
+    from signet_conformance.audit.results import answered
 
     columns, rows = answered(Path(out), sql)
     if as_json:

@@ -11,11 +11,9 @@ from typing import Any
 import click
 
 from signet_conformance.children.spread import processors
-from signet_conformance.cli.declared import declared_options
-from signet_conformance.cli.inputs import trace_files
-from signet_conformance.cli.known import known_options
-from signet_conformance.cli.report_files import ReportFiles, report_options
+from signet_conformance.cli.recordings import trace_files
 from signet_conformance.cli.selection import requirement_names
+from signet_conformance.cli.shared_options import ReportFiles, declared_options, known_options, report_options
 from signet_conformance.outcome.known_options import KnownOptions
 from signet_conformance.trace import read_ahead
 

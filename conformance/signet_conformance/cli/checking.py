@@ -1,28 +1,37 @@
-"""What `check` does once its options are read: judge, show, write, conclude."""
+"""What `check` does once its options are read: judge the files one after the other, show, write, conclude."""
 
 from __future__ import annotations
 
+import gc
 import sys
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import ExitStack, closing
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from pathlib import Path
 from typing import Any
 
-from signet_conformance.cli.commands import PROGRAM
-from signet_conformance.cli.declared import parse_declared
-from signet_conformance.cli.inputs import TraceFiles
-from signet_conformance.cli.judging import Files
+from msgspec import Struct
+from msgspec.structs import replace
+
+from signet_conformance.children.spread import spread
+from signet_conformance.cli.commands import PROGRAM, tell
 from signet_conformance.cli.output import demand_apart, report_stream
-from signet_conformance.cli.report_files import ReportFiles
+from signet_conformance.cli.recordings import STDIN, TraceFiles, read_recording
 from signet_conformance.cli.selection import selected
+from signet_conformance.cli.shared_options import ReportFiles, parse_declared
 from signet_conformance.contract import version_document
-from signet_conformance.errors import UsageError, printable
-from signet_conformance.outcome.conclusion import Terms
+from signet_conformance.engine import Judged
+from signet_conformance.errors import SignetConformanceError, UsageError, printable
+from signet_conformance.outcome.broken_off import broke_off
+from signet_conformance.outcome.conclusion import Conclusion, Judging, Terms
 from signet_conformance.outcome.coverage import percentage
 from signet_conformance.outcome.declared import Declarations
 from signet_conformance.outcome.known_failures import KnownFailures
 from signet_conformance.outcome.known_options import KnownOptions
 from signet_conformance.reports.command_lines import shell_command
-from signet_conformance.trace import Declared
+from signet_conformance.reports.ending import Ending, Report
+from signet_conformance.trace import Declared, Trace
+from signet_conformance.trace.model import forget_lines
+from signet_conformance.trace.reading import HELD_BYTES
 
 
 def check(
@@ -128,3 +137,133 @@ def _counted(files: Sequence[str], stack: ExitStack) -> Iterable[str]:
     from signet_conformance.reports.terminal import is_live
 
     return stack.enter_context(closing(counted(files, "judging", sys.stderr))) if is_live(sys.stderr) else files
+
+
+class Files:
+    """What one run of `check` reads. What cannot be judged is told at once, and the rest of the run goes on."""
+
+    def __init__(
+        self, terms: Terms, *, measured: bool, selftest: Mapping[str, Any] | None = None, workers: int = 1
+    ) -> None:
+        self.judging = Judging(terms, measured=measured)
+        self._workers = workers
+        self.reports: list[Report] = []
+        self._selftest = selftest
+        self._complaints: list[SignetConformanceError] = []
+        self._notes: list[str] = []
+
+    def complain(self, failure: SignetConformanceError) -> None:
+        """Tell what cannot be judged."""
+        sys.stdout.flush()
+        tell(failure)
+        self._complaints.append(failure)
+
+    def pass_over(self, note: str) -> None:
+        """Tell of a file that does not belong to the run."""
+        sys.stdout.flush()
+        print(f"note: {note}", file=sys.stderr)
+        self._notes.append(note)
+
+    def each(self, files: Iterable[str], named: Sequence[str]) -> Iterator[Judged]:
+        """Judge the files that were `named`, in order; `files` are the same, and counted as they are judged."""
+        with closing(self._outcomes(_batches(named))) as outcomes:
+            for file in files:
+                with _collector_paused():
+                    outcome = next(outcomes)
+                if isinstance(outcome, SignetConformanceError):
+                    outcome.where = outcome.where or file
+                    self.complain(outcome)
+                    continue
+                self.judging.add(outcome)
+                # A scenario that was broken off decides nothing, in a report no more than elsewhere.
+                if broke_off(outcome.trace) is None:
+                    known = self.judging.known_in(outcome)
+                    for report in self.reports:
+                        report.add(outcome, known)
+                yield outcome
+
+    def _outcomes(self, batches: Sequence[_Batch]) -> Generator[Outcome, None, None]:
+        """What becomes of each file; small ones are judged by workers, a large one keeps all of them busy by itself."""
+        small = [batch for batch in batches if batch.size <= HELD_BYTES]
+        spreads = self._workers > 1 and len(small) > 1 and sum(batch.size for batch in small) >= _LEAST_BYTES
+        with closing(spread(self._in_worker, small if spreads else (), self._workers)) as results:
+            for batch in batches:
+                spread_out = spreads and batch.size <= HELD_BYTES
+                yield from next(results) if spread_out else self._attempts(batch, self._workers)
+
+    def _attempts(self, batch: _Batch, workers: int) -> Sequence[Outcome]:
+        """The files of a batch judged, or why they cannot be."""
+        read = [_read(file, workers if sys.platform == "linux" else 1) for file in batch.files]
+        try:
+            traces = [trace for trace in read if isinstance(trace, Trace)]
+            judged = iter(self.judging.judged_alone(traces, workers))
+        except SignetConformanceError as failure:
+            if len(batch.files) == 1:
+                return [failure]
+            raise
+        return [next(judged) if isinstance(each, Trace) else each for each in read]
+
+    def _in_worker(self, batch: _Batch) -> Sequence[Outcome]:
+        """The same for another process, which makes the recordings of the traces again where it is asked for them."""
+        outcomes = self._attempts(batch, 1)
+        for each in outcomes:
+            if isinstance(each, Judged):
+                forget_lines(each.trace)
+        return [replace(each) if isinstance(each, Judged) else each for each in outcomes]
+
+    def conclude(self) -> Conclusion:
+        """What the run came to; the failures that it lets pass are written down."""
+        conclusion = self.judging.conclude(unread=self._complaints, notes=self._notes)
+        conclusion.write_audit()
+        return conclusion
+
+    def close_reports(self, conclusion: Conclusion) -> None:
+        """Write the end of every report."""
+        ending = Ending.of(conclusion, self._selftest)
+        for report in self.reports:
+            report.close(ending)
+
+
+@contextmanager
+def _collector_paused() -> Iterator[None]:
+    """Traces hold millions of objects and no cycles: looking for any takes as long as a third of the judging."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
+Outcome = Judged | SignetConformanceError
+"""What becomes of a file: it is judged, or cannot be read."""
+_LEAST_BYTES = 4 * 1024 * 1024
+"""Of less than this together, one process has judged the files before others have begun."""
+_BATCH_FILES = 16
+_BATCH_BYTES = 4 * 1024 * 1024
+
+
+class _Batch(Struct):
+    """Files that are judged together, and how many bytes they have; a large file stands alone."""
+
+    files: list[str]
+    size: int
+
+
+def _batches(files: Sequence[str]) -> Sequence[_Batch]:
+    batches: list[_Batch] = []
+    for file in files:
+        size = Path(file).stat().st_size if file != STDIN and Path(file).is_file() else _BATCH_BYTES
+        last = batches[-1] if batches else None
+        if last is not None and len(last.files) < _BATCH_FILES and last.size + size <= _BATCH_BYTES:
+            last.files.append(file)
+            last.size += size
+        else:
+            batches.append(_Batch([file], size))
+    return batches
+
+
+def _read(file: str, workers: int) -> Trace | SignetConformanceError:
+    try:
+        return read_recording(file, workers=workers)
+    except SignetConformanceError as failure:
+        return failure

@@ -9,9 +9,8 @@ from pathlib import Path
 
 import click
 
-from signet_conformance.cli.inputs import trace_files
 from signet_conformance.cli.output import report_stream
-from signet_conformance.cli.recordings import read_recording
+from signet_conformance.cli.recordings import read_recording, trace_files
 from signet_conformance.drivers.played_face import played
 from signet_conformance.errors import NothingTestedError, UsageError, printable
 from signet_conformance.reports.terminal import Paragraph, drawn, terminal_width, wants_colour

@@ -13,8 +13,7 @@ import click
 from signet_conformance.cli.commands import tell
 from signet_conformance.cli.run import run_lines
 from signet_conformance.errors import SignetConformanceError
-from signet_conformance.github_action.annotations import WORDS, counts, relative, remarks
-from signet_conformance.github_action.github import Annotation, Runner
+from signet_conformance.github_action.github import WORDS, Annotation, Runner, counts, relative, remarks
 from signet_conformance.github_action.inputs import FIELDS, Inputs, read_inputs, with_new_report
 from signet_conformance.github_action.performing import Ended, perform
 from signet_conformance.github_action.summary import because_of, summary, told

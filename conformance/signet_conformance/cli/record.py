@@ -10,28 +10,30 @@ from collections.abc import Mapping
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from msgspec.structs import replace
 
 from signet_conformance import targets
 from signet_conformance.children.processes import ChildEndedError, ChildTimeoutError, LineProcess
-from signet_conformance.cli.declared import declared_options, parse_declared
-from signet_conformance.cli.recorder_process import (
-    ANSWER_S,
-    START_S,
-    exchanges_of,
-    pass_on_stderr,
-    recorder,
-    status_of_ended,
-    watching,
-)
+from signet_conformance.cli.shared_options import declared_options, parse_declared
 from signet_conformance.errors import KitError, UsageError, counted, printable
 from signet_conformance.outcome.declared import merged
 from signet_conformance.outcome.declared import words as declared_words
 from signet_conformance.reports.command_lines import shell_command
 from signet_conformance.trace import Declared
+
+if TYPE_CHECKING:
+    from signet_conformance.children.foreground import Ended
+import shutil
+import tempfile
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, ExitStack, nullcontext
+
+from signet_conformance.children.temporary import temporary_folder
+from signet_conformance.cli.commands import INTERRUPTED, PROGRAM
+from signet_conformance.errors import NothingTestedError
 
 _PROGRESS_S = 0.5
 _TOKENS = ("SIGNET_TOKEN", "SIGNET_API_KEY")
@@ -151,9 +153,6 @@ def command(
     if words:
         if upstream is not None:
             raise UsageError("a command has a daemon of its own", where="--upstream", remedy="say --daemon instead")
-        # Imported here: a recording without a command launches no daemon.
-        from signet_conformance.cli.recorded_command import record_command
-
         return record_command(words, daemon, out, options, told, checks=not no_check, watch=watch)
     upstream, out = _place_without_command(upstream, out, daemon, no_check=no_check)
     # A terminated recording ends like an interrupted one: with a whole trace and no process left behind. A shell that
@@ -250,3 +249,123 @@ def _run(child: LineProcess, upstream: str, out: str, told: Mapping[str, str]) -
             print(f"nothing was recorded: does the connector call SIGNET_DAEMON_URL={printable(url, 300)}?")
     child.close()
     return KitError.exit_status if child.returncode else 0
+
+
+START_S = 60.0
+ANSWER_S = 10.0
+
+
+def recorder(words: Sequence[str]) -> LineProcess:
+    """The recorder with these options, started, with a control channel."""
+    # -P keeps a folder that happens to be called like the recorder from being run in its place.
+    return LineProcess("the recorder", [sys.executable, "-P", "-m", "signet_recording_proxy", "--control", *words])
+
+
+def status_of_ended(child: LineProcess) -> int:
+    """The exit status of a recorder that ended by itself, which has said why."""
+    child.close()
+    status = child.returncode
+    return status if status in (UsageError.exit_status, KitError.exit_status) else KitError.exit_status
+
+
+def exchanges_of(child: LineProcess) -> int:
+    """How many exchanges were recorded."""
+    written = child.ask({"op": "counts"}, ANSWER_S).get("written", 0)
+    return written if isinstance(written, int) else 0
+
+
+def pass_on_stderr(child: LineProcess) -> None:
+    """Show what the recorder complained of."""
+    while child.stderr:
+        print(child.stderr.popleft(), file=sys.stderr)
+
+
+def watching(recording: str, wanted: bool) -> AbstractContextManager[None]:
+    """What shows a recording as a page while it is made, if that is wanted."""
+    if not wanted:
+        return nullcontext()
+    # Imported when it is wanted: it brings the page and a server.
+    from signet_conformance.cli.watch import watched
+    from signet_conformance.outcome.conclusion import Terms
+
+    return watched([recording], Terms())
+
+
+_IDLE_S = 20.0
+"""How long the last exchanges may take once the command has ended."""
+
+
+def record_command(
+    words: Sequence[str],
+    daemon: str | None,
+    out: str | None,
+    options: Sequence[str],
+    told: Mapping[str, str],
+    *,
+    checks: bool,
+    watch: bool = False,
+) -> int:
+    """Run a command with a recorder in front of a daemon; the exit status is that of judging, or the command's own.
+
+    `options` are words for the recorder, `told` are variables of the command's environment. Raises NothingTestedError
+    when daemon or command cannot be started.
+    """
+    # Imported here: a recording without a command launches no daemon and judges nothing.
+    from signet_conformance.cli import check
+    from signet_conformance.running.daemon import DaemonUnderTest, demand_consent, is_embedded
+    from signet_conformance.running.plan import EMBEDDED
+    from signet_conformance.running.request import check_daemon
+
+    choice = EMBEDDED if daemon is None else daemon
+    check_daemon(choice, "--daemon")
+    # What the command does to the daemon is its own affair: it is told, and not asked for.
+    demand_consent(choice, lambda told: print(told, file=sys.stderr), allowed=True, option="")
+    if out is not None and os.path.lexists(out):
+        raise UsageError("exists already", where=out, remedy="choose another name: nothing is replaced")
+    with ExitStack() as stack:
+        home = stack.enter_context(temporary_folder("signet-record-"))
+        under_test = DaemonUnderTest(choice, home)
+        stack.callback(under_test.close)
+        under_test.start()
+        trace = out or str(Path(tempfile.mkdtemp(prefix="signet-recording-"), "recording.jsonl"))
+        child = stack.enter_context(recorder([f"--upstream={under_test.url}", f"--out={trace}", *options]))
+        stack.enter_context(watching(trace, watch))
+        try:
+            of_daemon = {"SIGNET_PATH": str(home)} if is_embedded(choice) else {}
+            ended = _run_command(child, words, trace, {**of_daemon, **told})
+        except ChildEndedError:
+            return status_of_ended(child)
+        except NothingTestedError:
+            if out is None:
+                shutil.rmtree(Path(trace).parent, ignore_errors=True)
+            raise
+        finally:
+            pass_on_stderr(child)
+    if ended.status:
+        print(f"{printable(words[0], 200)} ended with status {ended.status}", file=sys.stderr)
+    if ended.stopped:
+        return INTERRUPTED
+    if not checks:
+        print(f"check it: {shell_command([PROGRAM, 'check', trace])}", file=sys.stderr)
+        return ended.status
+    status = check.command.main([trace], prog_name=f"{PROGRAM} check", standalone_mode=False)
+    if status == NothingTestedError.exit_status:
+        print("try: let the command call the address in SIGNET_DAEMON_URL", file=sys.stderr)
+    return status if isinstance(status, int) else KitError.exit_status
+
+
+def _run_command(child: LineProcess, words: Sequence[str], trace: str, env: Mapping[str, str]) -> Ended:
+    from signet_conformance.children.foreground import run_in_foreground
+
+    url = str(child.receive(START_S)["url"])
+    pass_on_stderr(child)
+    agent = f", SIGNET_AGENT_ID={printable(env['SIGNET_AGENT_ID'], 300)}" if "SIGNET_AGENT_ID" in env else ""
+    print(f"recording into {printable(trace, 1000)}, SIGNET_DAEMON_URL={printable(url, 300)}{agent}", file=sys.stderr)
+    sys.stderr.flush()
+    ended = run_in_foreground(words, {**os.environ, **env, "SIGNET_DAEMON_URL": url})
+    with suppress(KitError):
+        # What the command left under way is recorded when it ends, and as cut off when it does not.
+        child.ask({"op": "idle", "timeout_s": _IDLE_S}, _IDLE_S + ANSWER_S)
+    print(f"{counted(exchanges_of(child), 'exchange')} in {printable(Path(trace).absolute(), 1000)}", file=sys.stderr)
+    child.ask({"op": "exit"}, ANSWER_S)
+    return ended

@@ -1,12 +1,14 @@
-"""Reads the recordings that a command line names; a file of another kind is refused with the command that takes it."""
+"""The recordings that a command line names: files, folders of them, globs; a file of another kind is refused."""
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from glob import glob, has_magic
 from pathlib import Path
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from signet_conformance.errors import TraceError, printable
@@ -14,7 +16,7 @@ from signet_conformance.files.reading import is_special
 from signet_conformance.reports.command_lines import shell_command
 from signet_conformance.trace import FORMAT, Trace, read
 from signet_conformance.trace.opening import first_bytes
-from signet_conformance.trace.sides import daemon_side, is_model_side
+from signet_conformance.trace.sides import SUFFIX, daemon_side, is_model_side, is_recording
 
 _FAMILY = FORMAT.partition("/")[0]
 _BEGINNING_BYTES = 4096
@@ -103,3 +105,91 @@ def _remedy(form: str, path: str) -> str:
     if form in options:
         return f"give it to {options[form]}, beside the recordings that it speaks of"
     return shell_command(commands[form]) if form in commands else "leave it out, and name the recordings alone"
+
+
+_REMEDY = "record one with: signet-conformance record --upstream URL --out FILE"
+
+
+class TraceFiles(Struct):
+    """The files that a command line means.
+
+    `complaints` are about arguments that name no file, `notes` about files in folders that say they are something else.
+    """
+
+    files: dict[str, None] = field(default_factory=dict)
+    complaints: list[TraceError] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+def trace_files(arguments: Iterable[str]) -> TraceFiles:
+    """The files in order, each once. A file that an argument names is taken whatever its suffix."""
+    given = TraceFiles()
+    for argument in arguments:
+        try:
+            given.files.update(dict.fromkeys(map(_no_option, _expand(argument, given.notes))))
+        except TraceError as complaint:
+            given.complaints.append(complaint)
+        except OSError as failure:
+            # Asking what a path is fails where its folder is closed, or its name is longer than names may be.
+            given.complaints.append(
+                TraceError(
+                    f"cannot be read: {failure.strerror}",
+                    where=printable(argument, 400),
+                    remedy="check the path and its permissions",
+                )
+            )
+    return given
+
+
+def _no_option(file: str) -> str:
+    """The file, named so that no command takes it for an option: reports tell commands that name it."""
+    return f"./{file}" if file.startswith("-") and file != STDIN else file
+
+
+def _expand(argument: str, notes: list[str]) -> list[str]:
+    if not argument:
+        raise TraceError("an empty argument names no trace", remedy="name a file, a folder or a glob")
+    if Path(argument).is_dir():
+        files = _traces(_below(argument), notes)
+        if not files:
+            raise TraceError(f"the folder holds no *{SUFFIX} file", where=argument, remedy=_REMEDY)
+        return files
+    if has_magic(argument) and not os.path.lexists(argument):
+        matches = sorted(glob(argument, recursive=True))  # noqa: PTH207  Path.glob takes no absolute pattern
+        files = [file for match in matches for file in _matched(match, notes)]
+        if not files:
+            raise TraceError("no file matches", where=argument, remedy="check the pattern; ** stands for any folders")
+        return files
+    return [argument]
+
+
+def _matched(match: str, notes: list[str]) -> list[str]:
+    return _traces(_below(match) if Path(match).is_dir() else iter([match]), notes)
+
+
+def _traces(files: Iterator[str], notes: list[str]) -> list[str]:
+    """The files that may be traces, sorted: what says in its first line that it is something else is passed over."""
+    kept = []
+    for file in sorted(files):
+        if is_model_side(file):
+            continue  # read with the recording that it stands beside
+        other = recognised(file)
+        if is_special(file):
+            notes.append(f"{printable(file, 400)} is not a plain file: passed over")
+        elif other is not None:
+            notes.append(f"{printable(file, 400)} is {other.what}: passed over")
+        else:
+            kept.append(file)
+    return kept
+
+
+def _below(folder: str) -> Iterator[str]:
+    def unreadable(failure: OSError) -> None:
+        raise TraceError(
+            f"cannot be read: {failure.strerror or failure}",
+            where=str(failure.filename or folder),
+            remedy="check the permissions of the folder",
+        )
+
+    for parent, _, names in os.walk(folder, onerror=unreadable):
+        yield from (str(Path(parent, name)) for name in names if is_recording(name))

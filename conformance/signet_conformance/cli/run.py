@@ -13,8 +13,8 @@ from signet_conformance import targets
 from signet_conformance.children.signals import interrupted_by
 from signet_conformance.children.temporary import let_go
 from signet_conformance.cli.commands import INTERRUPTED, PROGRAM
-from signet_conformance.cli.known import known_options
 from signet_conformance.cli.selection import requirement_names, selected
+from signet_conformance.cli.shared_options import known_options
 from signet_conformance.errors import SignetConformanceError, printable
 from signet_conformance.finding import Verdict
 from signet_conformance.outcome.conclusion import Conclusion

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 
 import click
 from rich.table import Table
 from rich.text import Text
 
 from signet_conformance import targets
-from signet_conformance.errors import printable
+from signet_conformance.children.environment import clean_environment
+from signet_conformance.children.temporary import temporary_folder
+from signet_conformance.errors import SignetConformanceError, printable
 from signet_conformance.finding import Verdict
 from signet_conformance.reports.terminal import VERDICT_STYLES, drawn, terminal_width, wants_colour
+from signet_conformance.targets import Target
 from signet_conformance.targets.doctor import Need, examine
 from signet_conformance.trace import Declared
 
@@ -28,9 +32,6 @@ def command(as_json: bool, doctor: str | None) -> int:
         target = targets.load(doctor, option="--doctor")
         needs = list(examine(target))
         if target.kind.own_program and all(need.found is not None for need in needs):
-            # Imported here: a list of targets launches nothing.
-            from signet_conformance.cli.handshake import handshake
-
             needs.append(handshake(target))
         _print(_needs(needs))
         return 2 if any(need.found is None for need in needs) else 0
@@ -76,3 +77,33 @@ def _list(declared: dict[str, Declared]) -> Table:
         said = printable("; ".join(fact for fact in facts if fact) or "declares nothing", 2000)
         table.add_row(Text(printable(name, 60)), Text(said))
     return table
+
+
+_TIMEOUT_S = 60.0
+_UNHEARD = "http://127.0.0.1:9"
+"""Where no daemon is: nothing may be sent before the first step."""
+
+
+def handshake(target: Target) -> Need:
+    """Whether the program answers the kit, and the steps that it performs."""
+    # Imported here: a list of targets launches nothing.
+    from signet_conformance.drivers.launch import command_line
+    from signet_conformance.drivers.process import DriverProcess
+
+    what = "the program's answer to the kit"
+    try:
+        with temporary_folder("signet-doctor-") as home:
+            agents = {"SIGNET_AGENT_ID": target.declared.agents[0]} if target.declared.agents else {}
+            env = clean_environment(home, SIGNET_DAEMON_URL=_UNHEARD, SIGNET_PATH=str(home), **agents, **target.env)
+            process = DriverProcess(replace(target, command=command_line(target)), env, str(home), _TIMEOUT_S)
+            try:
+                about = process.hello()
+            finally:
+                process.close()
+    except SignetConformanceError as failure:
+        # The remedy may quote the end of standard error, which is read line by line.
+        remedy = "\n".join(printable(line, 600) for line in (failure.remedy or "").split("\n"))
+        return Need(what, None, f"{printable(failure.message, 600)}. {remedy}".strip())
+    steps = about.get("steps")
+    named = ", ".join(printable(str(step), 60) for step in steps) if isinstance(steps, list) else ""
+    return Need(what, f"it performs {named}" if named else "it does not say which steps it performs")

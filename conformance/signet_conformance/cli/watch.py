@@ -2,24 +2,38 @@
 
 from __future__ import annotations
 
+import hmac
+import io
+import json
+import os
+import secrets
 import signal
 import sys
+import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from glob import has_magic
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
+from urllib.parse import parse_qs, urlsplit
 
 import click
+from msgspec import Struct
+from msgspec.structs import replace
 
 from signet_conformance import targets
-from signet_conformance.cli.declared import declared_options, parse_declared
-from signet_conformance.cli.live.growing import Growing, Seen
-from signet_conformance.cli.live.server import PageServer
-from signet_conformance.errors import printable
-from signet_conformance.outcome.conclusion import Terms
+from signet_conformance.cli.recordings import read_recording, trace_files
+from signet_conformance.cli.shared_options import declared_options, parse_declared
+from signet_conformance.engine import Judged, judge
+from signet_conformance.errors import SignetConformanceError, UsageError, printable
+from signet_conformance.finding import Verdict
+from signet_conformance.outcome.conclusion import Judging, Terms
 from signet_conformance.outcome.declared import Declarations
+from signet_conformance.reports.ending import Ending
+from signet_conformance.reports.html.report import HtmlReport
 from signet_conformance.trace import Declared
 
 _EPILOG = """\b
@@ -94,3 +108,230 @@ def _say(line: str) -> None:
     # At one go: the thread that looks at the recordings speaks too, and would speak between a line and its end.
     sys.stderr.write(f"{line}\n")
     sys.stderr.flush()
+
+
+_POLL_S = 0.25
+_REST = 3
+"""What has grown is judged again after this many times as long as the last judging took."""
+_BREACHES = (Verdict.ERROR, Verdict.FAIL, Verdict.WARN)
+
+
+class Seen(Struct, frozen=True):
+    """One state of the recordings. `version` counts them from 1, `new` are findings that were not there before."""
+
+    version: int
+    page: str
+    exchanges: int
+    new: Sequence[str]
+
+
+class Growing:
+    """Looks at recordings for as long as it is open, in a thread of its own. A context manager.
+
+    `names` are files, folders and globs, as for `check`; what is not there yet may still come. `tell` hears of each
+    new state, and of what cannot be read, once.
+    """
+
+    def __init__(self, names: Sequence[str], terms: Terms, tell: Callable[[Seen | str], None]) -> None:
+        self._names = names
+        self._terms = terms
+        self._tell = tell
+        self._judged: dict[str, tuple[tuple[int, int], Judged]] = {}
+        self._told: set[object] = set()
+        self._complained: set[str] = set()
+        self._changed = threading.Condition()
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._look, name="signet watch", daemon=True)
+        self.seen = Seen(0, self._drawn(0, ()), 0, ())
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        with self._changed:
+            self._changed.notify_all()
+        self._thread.join()
+
+    @property
+    def ended(self) -> bool:
+        """Whether nobody looks any more."""
+        return self._ended.is_set()
+
+    def after(self, version: int, timeout_s: float) -> Seen:
+        """The state once it is a later one than this, or when the time is over."""
+        with self._changed:
+            self._changed.wait_for(lambda: self.seen.version > version or self.ended, timeout_s)
+            return self.seen
+
+    def _look(self) -> None:
+        while not self._ended.is_set():
+            began = time.monotonic()
+            if self._judge_anew():
+                self._publish()
+            self._ended.wait(max(_POLL_S, _REST * (time.monotonic() - began)))
+        # What came last is not to be missed.
+        if self._judge_anew():
+            self._publish()
+
+    def _judge_anew(self) -> bool:
+        """Judge what has grown; whether anything has."""
+        given = trace_files(self._names)
+        changed = False
+        for failure in given.complaints:
+            self._complain(f"{failure.where}: {failure.message}" if failure.where else failure.message)
+        for gone in [file for file in self._judged if file not in given.files]:
+            del self._judged[gone]
+            changed = True
+        for file in given.files:
+            try:
+                status = os.stat(file)  # noqa: PTH116 - thousands of files, four times a second
+                known = (status.st_mtime_ns, status.st_size)
+                if not status.st_size or self._judged.get(file, (None,))[0] == known:
+                    continue
+                trace = replace(self._terms.declared.applied_to(read_recording(file)), growing=True)
+                self._judged[file] = known, judge(trace, self._terms.only, self._terms.contract)
+                changed = True
+            except OSError:
+                continue  # it is not there yet, or no more
+            except SignetConformanceError as failure:
+                failure.where = failure.where or file
+                self._complain(f"{printable(failure.where, 400)}: {failure.message}")
+        return changed
+
+    def _publish(self) -> None:
+        judged = [judged for _, judged in self._judged.values()]
+        version = self.seen.version + 1
+        new = list(self._new(judged))
+        seen = Seen(version, self._drawn(version, judged), sum(len(each.trace.exchanges) for each in judged), new)
+        with self._changed:
+            self.seen = seen
+            self._changed.notify_all()
+        self._tell(seen)
+
+    def _new(self, judged: Sequence[Judged]) -> Sequence[str]:
+        """The findings that nobody was told of, a line each."""
+        lines = []
+        for each in judged:
+            for name, judgement in each.judgements.items():
+                for finding in judgement.findings if judgement.verdict in _BREACHES else ():
+                    known = (each.trace.path, name, finding.exchanges, finding.pointer)
+                    if known not in self._told:
+                        self._told.add(known)
+                        at = f" #{finding.exchanges[0]}" if finding.exchanges else ""
+                        lines.append(f"{finding.verdict} {name}{at}: {printable(finding.message, 300)}")
+        return lines
+
+    def _complain(self, text: str) -> None:
+        if text not in self._complained:
+            self._complained.add(text)
+            self._tell(text)
+
+    def _drawn(self, version: int, judged: Sequence[Judged]) -> str:
+        judging = Judging(self._terms, measured=True, whole=True)
+        stream = io.StringIO()
+        report = HtmlReport(stream, live=version)
+        for each in judged:
+            judging.add(each)
+            report.add(each, {})
+        report.close(Ending.of(judging.conclude()))
+        return stream.getvalue()
+
+
+_WAIT_S = 20.0
+"""How long a question for a later state is held."""
+
+
+class PageServer:
+    """A server for one growing page. A context manager; `url` is where it is seen, its token included.
+
+    Raises UsageError when nothing can listen at that port.
+    """
+
+    def __init__(self, growing: Growing, port: int = 0) -> None:
+        token = secrets.token_urlsafe(16)
+        try:
+            self._server = _Server(("127.0.0.1", port), _Handler)
+        except OSError as failure:
+            raise UsageError(
+                f"nothing can listen at 127.0.0.1:{port}: {failure.strerror}",
+                where="--port",
+                remedy="choose another port, or none for a free one",
+            ) from None
+        self._server.growing = growing
+        self._server.token = token
+        self.url = f"http://127.0.0.1:{self._server.server_port}/{token}/"
+        self._thread = threading.Thread(target=self._server.serve_forever, name="signet page", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    growing: Growing
+    token: str
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Keep quiet of a reader that left; whatever else fails is the kit's own failure, and is told."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    """Answers GET; whoever is not the page's own reader is told nothing, not even that there is a page."""
+
+    server: _Server
+    server_version = "signet-conformance"
+    sys_version = ""
+    timeout = 60.0
+
+    def do_GET(self) -> None:
+        """The page, or the number of the state after the one that is known."""
+        asked = urlsplit(self.path)
+        token, _, name = asked.path.removeprefix("/").partition("/")
+        if not self._is_own() or not hmac.compare_digest(token.encode(), self.server.token.encode()):
+            self._answer(HTTPStatus.NOT_FOUND, "text/plain", b"")
+        elif name == "":
+            self._answer(HTTPStatus.OK, "text/html", self.server.growing.seen.page.encode())
+        elif name == "version":
+            after = parse_qs(asked.query).get("after", ["0"])[0]
+            growing = self.server.growing
+            seen = growing.after(int(after) if after.isdecimal() and len(after) < 16 else 0, _WAIT_S)
+            told = {"version": seen.version, "exchanges": seen.exchanges, "new": seen.new, "ended": growing.ended}
+            self._answer(HTTPStatus.OK, "application/json", json.dumps(told).encode())
+        else:
+            self._answer(HTTPStatus.NOT_FOUND, "text/plain", b"")
+
+    def _is_own(self) -> bool:
+        """Whether the request names this server, and no page of another origin sent it."""
+        port = self.server.server_port
+        own = [f"{host}:{port}" for host in ("127.0.0.1", "localhost")]
+        origins = self.headers.get_all("Origin", [])
+        return (
+            self.headers.get("Host", "").lower() in own
+            and all(origin.lower() in [f"http://{host}" for host in own] for origin in origins)
+            and self.headers.get("Sec-Fetch-Site", "none").lower() in ("none", "same-origin")
+        )
+
+    def _answer(self, status: HTTPStatus, kind: str, body: bytes) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", f"{kind}; charset=utf-8")
+        self.send_header("Content-Length", str(len(body)))
+        self.send_header("Cache-Control", "no-store")
+        self.send_header("X-Content-Type-Options", "nosniff")
+        self.send_header("X-Frame-Options", "DENY")
+        self.send_header("Referrer-Policy", "no-referrer")
+        self.send_header("Cross-Origin-Resource-Policy", "same-origin")
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class names it
+        """Keep quiet: addresses hold the token."""

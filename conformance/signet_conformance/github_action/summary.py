@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator
 
 from signet_conformance.errors import printable
-from signet_conformance.github_action.annotations import WORDS
+from signet_conformance.github_action.github import WORDS
 from signet_conformance.github_action.inputs import Inputs
 from signet_conformance.github_action.performing import Ended, invocation, options
 from signet_conformance.reports.markdown import HEADING, code, inline

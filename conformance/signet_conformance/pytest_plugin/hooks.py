@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Generator, Mapping, Sequence
-from contextlib import ExitStack
+import sys
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from importlib.machinery import ModuleSpec, PathFinder
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -196,9 +199,6 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     if not config.getoption("signet_conformance", default=False):
         _refuse_without_the_kit(session)
         return
-    # Imported here: a run that asks for nothing pays nothing.
-    from signet_conformance.pytest_plugin.plain_imports import plain_imports
-
     importing = ExitStack()
     importing.enter_context(plain_imports())
     config.add_cleanup(importing.close)
@@ -320,3 +320,26 @@ class RunHooks:
         from signet_conformance.running.request import worst
 
         session.exitstatus = worst([run.finish(exitstatus) for run in self._tested])
+
+
+_PACKAGES = ("signet_conformance", "signet_recording_proxy", "hypothesis")
+
+
+class _PlainFinder:
+    """Finds the modules of those packages on the path, before pytest does."""
+
+    @staticmethod
+    def find_spec(name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> ModuleSpec | None:
+        """The module's place; None leaves it to the other finders."""
+        return PathFinder.find_spec(name, path, target) if name.partition(".")[0] in _PACKAGES else None
+
+
+@contextmanager
+def plain_imports() -> Iterator[None]:
+    """Within it, modules of the kit and of Hypothesis are imported as they are."""
+    finder = _PlainFinder()
+    sys.meta_path.insert(0, finder)
+    try:
+        yield
+    finally:
+        sys.meta_path.remove(finder)

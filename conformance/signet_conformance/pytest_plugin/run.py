@@ -7,10 +7,12 @@ workers judge the same traces. `outcome` draws the conclusion; this module shows
 from __future__ import annotations
 
 import dataclasses
+import io
 import shutil
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import NoReturn, Self
@@ -26,13 +28,15 @@ from signet_conformance.outcome.conclusion import Conclusion, Judging
 from signet_conformance.outcome.time_spent import TimeSpent
 from signet_conformance.pytest_plugin.items import NODE, RequirementItem, Requirements, verdict_of
 from signet_conformance.pytest_plugin.options import chosen_face, invocation, read_options, read_worker_options
-from signet_conformance.pytest_plugin.progress import progress_told
 from signet_conformance.reports.cause_text import CauseText
 from signet_conformance.reports.causes import Cause, Causes
 from signet_conformance.reports.folder import write_reports
+from signet_conformance.reports.terminal import is_live
 from signet_conformance.rules import rules
+from signet_conformance.running.events import Tell
 from signet_conformance.running.performance import Performance
 from signet_conformance.running.request import Request
+from signet_conformance.running.shown_progress import shown_progress
 from signet_conformance.running.stopwatch import REPORTS
 from signet_conformance.targets.face import find_face
 from signet_conformance.targets.real import harness_words
@@ -297,3 +301,38 @@ def end_run(session: pytest.Session, failure: SignetConformanceError) -> NoRetur
     # pytest ends a failed session without a word, and with 1: the last of all is what its status is when it has ended.
     session.config.add_cleanup(lambda: setattr(session, "exitstatus", failure.exit_status))
     raise session.Failed
+
+
+@contextmanager
+def progress_told(config: pytest.Config) -> Iterator[Tell]:
+    """Tell the progress of a run while the block lasts; nothing where pytest was asked to be quiet."""
+    reporter = config.pluginmanager.get_plugin("terminalreporter") if config.option.verbose >= 0 else None
+    if reporter is not None:
+        reporter.ensure_newline()
+    with shown_progress(_Terminal(reporter), quiet=reporter is None) as tell:
+        yield tell
+
+
+class _Terminal(io.StringIO):
+    """pytest's terminal as a stream: drawn on as it is, or written to in lines that say whose they are."""
+
+    def __init__(self, reporter: pytest.TerminalReporter | None) -> None:
+        super().__init__()
+        self._reporter = reporter
+        self._line = ""
+
+    def isatty(self) -> bool:
+        """Whether a person looks at it."""
+        return self._reporter is not None and bool(self._reporter.isatty)
+
+    def write(self, text: str, /) -> int:
+        """Write it at once where it is drawn on, else as soon as the line is whole."""
+        assert self._reporter is not None  # noqa: S101 - a quiet run writes nothing
+        if is_live(self):
+            self._reporter.write(text, flush=True)
+            return len(text)
+        *lines, self._line = (self._line + text).split("\n")
+        for line in lines:
+            self._reporter.ensure_newline()
+            self._reporter.write_line(f"signet: {line}")
+        return len(text)

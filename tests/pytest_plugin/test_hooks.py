@@ -6,7 +6,7 @@ import sys
 from importlib.machinery import SourceFileLoader
 
 from signet_conformance import selftest
-from signet_conformance.pytest_plugin.plain_imports import plain_imports
+from signet_conformance.pytest_plugin.hooks import plain_imports
 
 
 def test_only_the_kit_is_imported_without_rewriting() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from signet_conformance.github_action import origin
+from signet_conformance.github_action import workflow
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
@@ -25,7 +25,7 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
         (folder / "METADATA").write_text("Name: signet-conformance\nVersion: 0\n")
         if noted is not None:
             (folder / "direct_url.json").write_text(json.dumps(noted))
-        monkeypatch.setattr(origin, "distribution", lambda _name: PathDistribution(folder))
+        monkeypatch.setattr(workflow, "distribution", lambda _name: PathDistribution(folder))
 
     return note
 
@@ -37,7 +37,7 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 def test_pip_notes_the_commit(installed: Any, address: str) -> None:
     """A kit that pip installed from a repository is pinned to the commit that pip took."""
     installed({"url": address, "vcs_info": {"vcs": "git", "commit_id": COMMIT}})
-    assert origin.installed_pin() == f"someone/kit@{COMMIT}"
+    assert workflow.installed_pin() == f"someone/kit@{COMMIT}"
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_pip_notes_the_commit(installed: Any, address: str) -> None:
 def test_another_source_is_no_pin(installed: Any, noted: object) -> None:
     """A package index, an archive, another host or a folder without a repository give none."""
     installed(noted)
-    assert origin.installed_pin() is None
+    assert workflow.installed_pin() is None
 
 
 def test_a_checkout_is_pinned_to_its_commit(installed: Any, tmp_path: Path) -> None:
@@ -68,7 +68,7 @@ def test_a_checkout_is_pinned_to_its_commit(installed: Any, tmp_path: Path) -> N
     ):
         subprocess.run(["/usr/bin/env", "git", "-C", str(clone), *words], check=True)
     installed({"url": clone.as_uri(), "dir_info": {"editable": True}})
-    pin = origin.installed_pin()
+    pin = workflow.installed_pin()
     assert pin is not None
     assert pin.startswith("someone/kit@")
     assert len(pin) == len("someone/kit@") + 40

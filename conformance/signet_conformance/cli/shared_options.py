@@ -1,0 +1,233 @@
+"""Options that several commands share: what is declared of a connector, known failures, reports and their files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from difflib import get_close_matches
+from functools import wraps
+from math import isfinite
+from typing import TYPE_CHECKING, Any, TextIO, TypeVar
+
+import click
+from msgspec import Struct
+
+from signet_conformance.cli.output import report_stream
+from signet_conformance.errors import UsageError, printable
+from signet_conformance.outcome.known_options import DEFAULT_DAYS, KnownOptions
+from signet_conformance.reports.registry import FORMATS, Format
+from signet_conformance.trace import BOUNDS, Declared
+
+if TYPE_CHECKING:
+    from signet_conformance.reports.ending import Report
+
+BYPASSES = ("connector", "application")
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+
+def declared_options(command: _Command) -> _Command:
+    """Add the options that declare agents, harness, bounds, capabilities, a token and what the connector leaves."""
+    for option in (
+        click.option(
+            "--bypass",
+            type=click.Choice(BYPASSES),
+            help="Who heeds the user's bypass (default: the connector).",
+        ),
+        click.option(
+            "--prompt-chars",
+            type=click.IntRange(1),
+            metavar="N",
+            help="After how many characters the connector cuts what the user says.",
+        ),
+        click.option("--token", is_flag=True, help="The connector was given a token."),
+        click.option(
+            "--capability",
+            "capabilities",
+            multiple=True,
+            metavar="OPERATION",
+            help="An operation the connector declares; repeatable.",
+        ),
+        click.option(
+            "--bound",
+            "bounds",
+            multiple=True,
+            metavar="NAME=SECONDS",
+            help="When the connector gives up, such as start=15 or prompt=5; repeatable.",
+        ),
+        click.option("--harness", metavar="NAME", help="The harness the connector names."),
+        click.option(
+            "--agent", "agents", multiple=True, metavar="ID", help="An agent id the connector acts as; repeatable."
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def parse_declared(
+    agents: Sequence[str],
+    harness: str | None,
+    bounds: Sequence[str],
+    capabilities: Sequence[str],
+    token: bool,
+    prompt_chars: int | None,
+    bypass: str | None,
+) -> Declared:
+    """What the options declare; raises UsageError naming the option and the wrong value."""
+    for option, values in (("--agent", agents), ("--harness", () if harness is None else (harness,))):
+        if not all(value.strip() for value in values):
+            raise UsageError("the value is blank", where=option, remedy=f"leave {option} out, or give a name")
+    for name in capabilities:
+        _check_operation(name)
+    return Declared(
+        agents=tuple(agent.strip() for agent in agents),
+        harness=harness,
+        bounds_s=dict(map(_bound, bounds)),
+        capabilities=tuple(capabilities) or None,
+        token=token,
+        prompt_chars=prompt_chars,
+        bypass=bypass,
+    )
+
+
+def _bound(text: str) -> tuple[str, float]:
+    name, _, seconds = text.partition("=")
+    try:
+        value = float(seconds)
+    except ValueError:
+        value = 0.0
+    if name not in BOUNDS or not isfinite(value) or value <= 0:
+        raise UsageError(
+            f"{printable(text, 60)!r} is not a bound",
+            where="--bound",
+            remedy=f"write --bound start=15: a name of {', '.join(BOUNDS)}, then seconds above zero",
+        )
+    return name, value
+
+
+def _check_operation(name: str) -> None:
+    # Not at the top: few recordings need it, and it takes a while to import.
+    from signet_conformance.contract import document
+
+    known = document("operations.json")["operations"]
+    if name not in known:
+        near = get_close_matches(name, known, 3)
+        raise UsageError(
+            f"there is no operation {printable(name, 60)!r}",
+            where="--capability",
+            remedy=f"did you mean {' or '.join(near)}?" if near else f"one of {', '.join(known)}",
+        )
+
+
+def known_options(command: Callable[..., int]) -> Callable[..., int]:
+    """Add the options that name, and write, files of known failures; the command gets what they say as `known`."""
+
+    @wraps(command)
+    def with_known(**given: Any) -> int:
+        named = KnownOptions(**{name: given.pop(name) for name in KnownOptions.__struct_fields__})
+        return command(known=named, **given)
+
+    asking: Callable[..., int] = with_known
+    for option in (
+        click.option(
+            "--expires", metavar="DAY", help=f"Last day of a written entry (default: in {DEFAULT_DAYS} days)."
+        ),
+        click.option("--reason", metavar="TEXT", help="Reason of the entries that are written."),
+        click.option("--owner", metavar="NAME", help="Owner of the entries that are written (default: you)."),
+        click.option("--write-baseline", metavar="FILE", help="Write what fails now into FILE, which must not exist."),
+        click.option("--flaky", metavar="FILE", help="Requirements that fail now and then (signet-flaky/1)."),
+        click.option("--baseline", metavar="FILE", help="Known failures, which do not fail the run."),
+    ):
+        asking = option(asking)
+    return asking
+
+
+def report_options(command: Callable[..., int]) -> Callable[..., int]:
+    """Add the options that ask for reports, and --output; the command gets them as `reports`, a ReportFiles."""
+
+    @wraps(command)
+    def with_reports(*, output: str | None, selftest_file: str | None, **given: Any) -> int:
+        asked = {name: given.pop(_variable(name)) for name in FORMATS}
+        return command(reports=ReportFiles.parse(asked, output, selftest_file), **given)
+
+    options = [
+        click.option(
+            "--selftest",
+            "selftest_file",
+            metavar="FILE",
+            help="Show the kill matrix of FILE (signet-selftest/1) in --html.",
+        ),
+        *(_option(kind) for kind in reversed(list(FORMATS.values()))),
+        click.option("--output", "-o", metavar="FILE", help="Write the report to FILE, which must not exist."),
+    ]
+    asking: Callable[..., int] = with_reports
+    for option in options:
+        asking = option(asking)
+    return asking
+
+
+def _option(kind: Format) -> Callable[[Any], Any]:
+    if kind.in_place_of_text:
+        return click.option(f"--{kind.name}", _variable(kind.name), is_flag=True, help=kind.help)
+    return click.option(f"--{kind.name}", _variable(kind.name), metavar="FILE", help=kind.help)
+
+
+def _variable(name: str) -> str:
+    return f"{name}_report"
+
+
+class ReportFiles(Struct, frozen=True):
+    """Which reports are written where.
+
+    `document` is the format that is written in place of the text, to `output` or stdout. `beside` are the other
+    formats that were asked for, each with its file. `selftest` is the kill matrix to show in them, read from
+    `selftest_file`.
+    """
+
+    document: Format | None
+    output: str | None
+    beside: Mapping[Format, str]
+    selftest: Mapping[str, Any] | None
+    selftest_file: str | None
+
+    @classmethod
+    def parse(cls, asked: Mapping[str, Any], output: str | None, selftest: str | None) -> ReportFiles:
+        """Read the options, `asked` by the names of formats. Raises UsageError when they do not go together."""
+        kinds = [kind for name, kind in FORMATS.items() if asked[name] not in (None, False)]
+        instead = [kind for kind in kinds if kind.in_place_of_text]
+        if len(instead) > 1:
+            raise UsageError(
+                "only one of them can replace the text",
+                where=", ".join(f"--{kind.name}" for kind in instead),
+                remedy=f"leave --{instead[1].name} out",
+            )
+        beside = {kind: asked[kind.name] for kind in kinds if not kind.in_place_of_text}
+        matrix = None
+        if selftest is not None:
+            if not any("selftest" in kind.shows for kind in kinds):
+                raise UsageError("is only shown in a page", where="--selftest", remedy="add --html FILE")
+            from signet_conformance.reports.html import kill_matrix
+
+            matrix = kill_matrix.read(selftest)
+        return cls(instead[0] if instead else None, output, beside, matrix, selftest)
+
+    @property
+    def files(self) -> Sequence[str]:
+        """All files that the run writes reports to, that of --output first."""
+        return [*([] if self.output is None else [self.output]), *self.beside.values()]
+
+    @property
+    def shows_coverage(self) -> bool:
+        """Whether coverage is to be measured for a report, whatever else was asked for."""
+        return any("coverage" in kind.shows for kind in (*self.beside, *([self.document] if self.document else [])))
+
+    def open(self, stream: TextIO, stack: ExitStack, force: bool) -> list[Report]:
+        """The reports, that in place of the text writing to `stream`; `stack` holds the files of the others open.
+
+        Raises UsageError for a file that cannot be written.
+        """
+        reports = [
+            kind.open(stack.enter_context(report_stream(file, force, private=kind.private)))
+            for kind, file in self.beside.items()
+        ]
+        return reports if self.document is None else [*reports, self.document.open(stream)]
