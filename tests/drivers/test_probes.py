@@ -26,4 +26,5 @@ def test_a_probe_is_loaded_and_hears_of_everything(name: str, recorded: Recorded
     paths = {exchange.request.path.rpartition("/")[2] for exchange in recording.exchanges}
     assert set(HOOKS) <= paths
     judged = engine.judge(recording).judgements
-    assert {judged[each].verdict for each in ("SIG-LOAD-001", "SIG-LOAD-002")} == {Verdict.PASS}
+    assert judged["SIG-LOAD-001"].verdict is Verdict.PASS
+    assert judged["SIG-LOAD-002"].verdict in (Verdict.PASS, Verdict.NOT_APPLICABLE)

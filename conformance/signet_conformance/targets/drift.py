@@ -53,7 +53,7 @@ def not_compared(face: FaceDocument, traces: Sequence[Trace]) -> Sequence[str]:
 
 def drifts(face: FaceDocument, traces: Sequence[Trace]) -> Iterator[Drift]:
     """What the recordings show of the program otherwise than the face."""
-    runs = hooks_observed(traces)
+    runs = [mark for mark in hooks_observed(traces) if mark.event not in face.unplayed]
     seen = {str(mark.event) for mark in runs}
     for trace in traces:
         yield from _order(face, trace, seen)
@@ -89,14 +89,19 @@ def _label_of(action: Action) -> str:
 
 def _order(face: FaceDocument, trace: Trace, seen: set[str]) -> Iterator[Drift]:
     """The events of one recording, in their order, beside those that the face fires in its steps."""
-    runs = [mark for mark in marks_of(trace, ObservedMark) if mark.event is not None]
+    runs = [mark for mark in marks_of(trace, ObservedMark) if mark.event in seen]
     # A recording of an earlier kit tells no occasions.
     tells = any(mark.occasion is not None for mark in runs)
-    done = [_label(str(mark.event), mark.occasion) for mark in runs]
-    played = [label for label in _Play(face).labels(trace) if label.partition(" ")[0] in seen]
+    at_a_screen = {label.partition(" ")[0] for label in face.interactive}
+
+    def compared(label: str) -> str:
+        event = label.partition(" ")[0]
+        return label if tells and event not in at_a_screen else event
+
     calls = [_label_of(action) for action in face.steps.get("tool", ()) if _event_of(action) in seen]
-    expected = _without_repeats(played if tells else [label.partition(" ")[0] for label in played], calls)
-    done = _without_repeats(done, calls)
+    expected = [compared(label) for label in _Play(face).labels(trace) if label.partition(" ")[0] in seen]
+    expected = _without_repeats(expected, calls)
+    done = _without_repeats([compared(_label(str(mark.event), mark.occasion)) for mark in runs], calls)
     for how, low, high, first, last in SequenceMatcher(None, expected, done, autojunk=False).get_opcodes():
         if how != "equal":
             before = f" after {expected[low - 1]}" if low else " first"

@@ -170,7 +170,10 @@ class FaceDocument(Document):
     ] = ()
     interactive: Annotated[
         Texts,
-        Field(description="Events that come with a user at a screen only, and not as the kit drives the program."),
+        Field(
+            description="Events that come with a user at a screen only, and not as the kit drives the program. A "
+            "hook's event with a reason, as SessionEnd prompt_input_exit, comes with another reason there."
+        ),
     ] = ()
     budgets_ms: Annotated[
         dict[str, Annotated[float, Field(gt=0)]],
@@ -263,6 +266,12 @@ class FaceDocument(Document):
     tool_prefix: Annotated[
         str, Field(description="What stands before the name of a memory server's tool in the JSON of a hook.")
     ] = ""
+    tool_response: Annotated[
+        Literal["result", "content"],
+        Field(
+            description="What a hook is told of a tool's answer: the result of the call, or the content of it alone."
+        ),
+    ] = "result"
     matchers: Annotated[
         dict[str, str], Field(description="Event to the member that a hook's matcher is held against.")
     ] = Field(default_factory=dict)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import time
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -244,15 +245,19 @@ class CommandHooks:
 
         def run(name: str, arguments: Mapping[str, Any]) -> tuple[str, bool]:
             answer: tuple[str, bool] = "", True
-            about = {
+            about: dict[str, Any] = {
                 "tool_name": f"{self._face.get('tool_prefix', '')}{name}",
                 "tool_input": dict(arguments),
                 "tool_use_id": f"call_{uuid.uuid4().hex}",
             }
             for action in actions:
                 if action.get("call"):
+                    began = time.monotonic()
                     answer = server.call(name, arguments)
-                    about["tool_response"] = {"content": [{"type": "text", "text": answer[0]}], "isError": answer[1]}
+                    about["duration_ms"] = round((time.monotonic() - began) * 1000)
+                    content = [{"type": "text", "text": answer[0]}]
+                    result = {"content": content, "isError": answer[1]}
+                    about["tool_response"] = content if self._face.get("tool_response") == "content" else result
                 elif not self._fire(session, session.thread, step, action, **about):
                     return "a hook of the harness refuses the call", True
             return answer
