@@ -135,6 +135,14 @@ def tutorials(session: nox.Session) -> None:
 
 
 @nox.session
+def probes(session: nox.Session) -> None:
+    """Each real program that is installed, with a connector that it loads whole, beside its face; takes minutes each."""
+    session.install("-e", ".[dev]")
+    alone = ("-n", "0", "-p", "no:randomly")
+    session.run("pytest", "tests/drivers/real/test_probes.py", *alone, *session.posargs, env={"SIGNET_PROBES": "1"})
+
+
+@nox.session
 def examples(session: nox.Session) -> None:
     """The examples, and what `init` writes, under seeds 1 to 10 with 60 generated sessions: nothing may be breached."""
     session.install("-e", ".[dev]")
