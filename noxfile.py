@@ -136,7 +136,7 @@ def tutorials(session: nox.Session) -> None:
 
 @nox.session
 def probes(session: nox.Session) -> None:
-    """Each real program that is installed, with a connector that it loads whole, beside its face; takes minutes each."""
+    """Each real program that is installed, with a connector that it loads whole, beside its face; minutes each."""
     session.install("-e", ".[dev]")
     alone = ("-n", "0", "-p", "no:randomly")
     session.run("pytest", "tests/drivers/real/test_probes.py", *alone, *session.posargs, env={"SIGNET_PROBES": "1"})

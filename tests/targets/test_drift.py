@@ -167,7 +167,8 @@ def test_the_command_tells_drift_by_its_status(invoke: Invoke, tmp_path: Path) -
     trace(tmp_path, day(first=ran("UserPromptSubmit", cwd="/root")))
     drifted = invoke("face", "check", "claude-code", "run.jsonl")
     assert drifted.exit_code == 1
-    assert "not compared, for no run shows them: PostToolUse, PreCompact, PreToolUse, Stop" in " ".join(drifted.stdout.split())
+    unseen = "not compared, for no run shows them: PostToolUse, PreCompact, PreToolUse, Stop"
+    assert unseen in " ".join(drifted.stdout.split())
     assert invoke("face", "check", "codex", "run.jsonl").exit_code == 2
     assert invoke("face", "update", "claude-code", "run.jsonl", "--output", "face.json").exit_code == 0
     assert json.loads((tmp_path / "face.json").read_text())["format"] == "signet-face/1"
