@@ -20,7 +20,7 @@ from pathlib import Path
 from signet_conformance import engine, targets, trace
 from signet_conformance.running.generated import GeneratedSessions
 from signet_conformance.running.workers import Workers
-from signet_conformance.scenarios.script import scripted
+from signet_conformance.scenarios.scenario import scripted
 
 BROKEN = Path(__file__).resolve().parents[2] / "tests" / "running" / "generated" / "broken_reference.py"
 DEFECT = "last_started_agent"

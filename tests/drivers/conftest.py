@@ -17,7 +17,7 @@ from signet_conformance.drivers.launch import launch
 from signet_conformance.finding import Verdict
 from signet_conformance.rules import run_rules
 from signet_conformance.running.station import Station
-from signet_conformance.scenarios.script import Scenario, scripted
+from signet_conformance.scenarios.scenario import Scenario, scripted
 from signet_conformance.targets import Target, load
 
 FIXTURES = Path(__file__).parent / "fixtures"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from signet_conformance import trace
 from signet_conformance.running.workers import Workers
-from signet_conformance.scenarios.script import scripted
+from signet_conformance.scenarios.scenario import scripted
 from signet_conformance.trace import Trace
 
 from .conftest import FIXTURES, Made, recordings

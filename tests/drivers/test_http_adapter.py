@@ -18,7 +18,7 @@ from signet_conformance.drivers.launch import command_line
 from signet_conformance.errors import TargetError
 from signet_conformance.finding import Verdict
 from signet_conformance.running.workers import Workers
-from signet_conformance.scenarios.script import scripted
+from signet_conformance.scenarios.scenario import scripted
 from signet_conformance.targets import load
 
 from .conftest import FIXTURES, PROMPT, SCENARIOS, START, Broken, Made, performed

@@ -23,7 +23,7 @@ from signet_conformance.running import station
 from signet_conformance.running.plan import Plan
 from signet_conformance.running.run import drive
 from signet_conformance.running.workers import MOST_WORKERS
-from signet_conformance.scenarios.script import Scenario
+from signet_conformance.scenarios.scenario import Scenario
 from tests.support.drives import END, PLAIN, PROMPT, START, Drive
 from tests.support.trace_files import CONFORMING, write
 

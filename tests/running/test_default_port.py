@@ -20,7 +20,7 @@ from signet_conformance.errors import UsageError
 from signet_conformance.finding import Verdict
 from signet_conformance.running import workers
 from signet_conformance.running.default_port import DefaultPort, Strays, demand_free
-from signet_conformance.scenarios.script import scripted
+from signet_conformance.scenarios.scenario import scripted
 from signet_conformance.trace.marks import StrayMark
 from tests.support.processes import wait_until
 

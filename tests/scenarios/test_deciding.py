@@ -6,7 +6,7 @@ import pytest
 
 from signet_conformance.contract import requirements
 from signet_conformance.scenarios.deciding import deciding
-from signet_conformance.scenarios.script import Scenario, scripted
+from signet_conformance.scenarios.scenario import Scenario, scripted
 from signet_conformance.selftest.mutants import mutants
 
 START = {"step": "start", "session": "s1"}

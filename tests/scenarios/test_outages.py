@@ -11,7 +11,6 @@ import pytest
 from signet_conformance.scenarios.choices import Digits
 from signet_conformance.scenarios.drawing import draw
 from signet_conformance.scenarios.features import CHUNK, SESSION_HOOKS, WHOLE_STEPS, Features
-from signet_conformance.scenarios.open_sessions import demand_open_sessions
 from signet_conformance.scenarios.outages import (
     OUTAGES,
     Outage,
@@ -21,7 +20,7 @@ from signet_conformance.scenarios.outages import (
     recorded_outages,
     usable,
 )
-from signet_conformance.scenarios.script import Scenario, scripted
+from signet_conformance.scenarios.scenario import Scenario, demand_open_sessions, scripted
 from signet_conformance.scenarios.steps import read_step
 from signet_conformance.scenarios.strategies import write
 from signet_conformance.trace import Exchange, Header, Mark, Request, Trace

@@ -9,11 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from signet_conformance.scenarios.open_sessions import demand_open_sessions
-from signet_conformance.scenarios.reducing import reduced
-from signet_conformance.scenarios.script import Scenario
-from signet_conformance.scenarios.shortening import longest_prompt, with_short_prompts
-from signet_conformance.scenarios.steps import ConnectorStep, End, Prompt, Start, read_step
+from signet_conformance.scenarios.reducing import longest_prompt, remove_steps, shorten_prompts
+from signet_conformance.scenarios.scenario import Scenario, demand_open_sessions
+from signet_conformance.scenarios.steps import ConnectorStep, EndStep, PromptStep, StartStep, read_step
 from signet_conformance.scenarios.strategies import sessions
 
 
@@ -54,11 +52,11 @@ def test_what_is_left_can_be_performed_and_shows_it(scenario: Scenario, kind: st
     """Sessions are open when they are used and ended at the close, and faults are switched off, whatever goes."""
     if kind not in kinds(scenario):
         return
-    left = reduced(scenario, lambda tried: kind in kinds(tried))
+    left = remove_steps(scenario, lambda tried: kind in kinds(tried))
     demand_open_sessions(left, "here")
     assert kind in kinds(left)
     assert kinds(left).count("fault") == kinds(left).count("fault_off")
-    assert isinstance([step for step in left.steps if isinstance(step, ConnectorStep)][-1], End)
+    assert isinstance([step for step in left.steps if isinstance(step, ConnectorStep)][-1], EndStep)
     # A fault between the halves of a compaction takes the most.
     assert len(left.steps) <= 6
 
@@ -90,7 +88,7 @@ def test_each_part_goes_when_it_is_not_needed(
 
     So does the prompt before a tool: no model calls one unasked.
     """
-    assert kinds(reduced(scenario_of(*whole), shows)) == left
+    assert kinds(remove_steps(scenario_of(*whole), shows)) == left
 
 
 def test_sub_agents_go_with_their_parent() -> None:
@@ -99,7 +97,7 @@ def test_sub_agents_go_with_their_parent() -> None:
     other = {"step": "start", "session": "s3"}
     ends = [{"step": "end", "session": name} for name in ("s2", "s1", "s3")]
     whole = scenario_of(START, child, other, *ends)
-    left = reduced(whole, lambda tried: any(isinstance(s, Start) and s.session == "s3" for s in tried.steps))
+    left = remove_steps(whole, lambda tried: any(isinstance(s, StartStep) and s.session == "s3" for s in tried.steps))
     assert kinds(left) == ["start", "end"]
 
 
@@ -113,7 +111,7 @@ def test_long_prompt_is_cut_to_what_still_shows_it(fewest: int) -> None:
         tried.append(scenario)
         return longest_prompt(scenario) >= fewest
 
-    left = with_short_prompts(whole, shows)
+    left = shorten_prompts(whole, shows)
     assert longest_prompt(left) == max(fewest, len("short"))
     assert len(tried) < 20
 
@@ -121,7 +119,7 @@ def test_long_prompt_is_cut_to_what_still_shows_it(fewest: int) -> None:
 def test_no_prompt_is_cut_to_what_was_said_before_or_to_nothing() -> None:
     """A session in which the same is said twice, or nothing, would be another one."""
     whole = scenario_of(START, said("x"), said("x" * 1_000), said(" " * 300 + "y"), END)
-    left = with_short_prompts(whole, lambda _scenario: True)
-    texts = [step.text.strip() for step in left.steps if isinstance(step, Prompt)]
+    left = shorten_prompts(whole, lambda _scenario: True)
+    texts = [step.text.strip() for step in left.steps if isinstance(step, PromptStep)]
     assert len(set(texts)) == 3
     assert all(texts)

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import HealthCheck, Phase, find, given, settings
 from hypothesis import strategies as st
 
+from signet_conformance.scenarios.choices import LARGEST_PROMPT_BYTES, prompts
 from signet_conformance.scenarios.features import HALVES, SESSION_HOOKS, WHOLE_STEPS, Features
-from signet_conformance.scenarios.reducing import reduced
-from signet_conformance.scenarios.script import Scenario
+from signet_conformance.scenarios.reducing import remove_steps
+from signet_conformance.scenarios.scenario import Scenario
 from signet_conformance.scenarios.strategies import faults, sessions
-from signet_conformance.scenarios.texts import LARGEST_PROMPT_BYTES, prompts
 from signet_conformance.scenarios.writing import PROJECTS
 from signet_conformance.selftest.trials import scenarios as every_scenario
 from signet_conformance.trace import Declared
@@ -297,7 +297,7 @@ def test_feature_is_reached_and_shrinks(shown: Callable[[Steps], bool], most_ste
             suppress_health_check=list(HealthCheck),
         ),
     )
-    left = reduced(drawn, shows)
+    left = remove_steps(drawn, shows)
     assert shows(left)
     assert len(left.steps) <= most_steps, left.steps
 

@@ -1,7 +1,7 @@
 // Made from schemas/scenario/signet-scenario.schema.json by `npm run types`; not to be changed by hand.
 
 /**
- * An ordered list of steps. What else a file says, such as the seed of a generated session, changes nothing.
+ * A scenario in a file. Other members, such as the seed of a generated session, are ignored.
  */
 export interface Scenario {
   /**
@@ -33,31 +33,31 @@ export interface Scenario {
    */
   steps: [
     (
-      | Start
-      | Prompt
-      | SessionlessPrompt
-      | ToolCall
-      | Compact
-      | PreCompaction
-      | CompactionComplete
-      | Resume
-      | Clear
-      | End
+      | StartStep
+      | PromptStep
+      | SessionlessPromptStep
+      | ToolStep
+      | CompactStep
+      | PreCompactionStep
+      | CompactionCompleteStep
+      | ResumeStep
+      | ClearStep
+      | EndStep
       | SwitchFaultOn
       | SwitchFaultsOff
       | RestartDaemon
     ),
     ...(
-      | Start
-      | Prompt
-      | SessionlessPrompt
-      | ToolCall
-      | Compact
-      | PreCompaction
-      | CompactionComplete
-      | Resume
-      | Clear
-      | End
+      | StartStep
+      | PromptStep
+      | SessionlessPromptStep
+      | ToolStep
+      | CompactStep
+      | PreCompactionStep
+      | CompactionCompleteStep
+      | ResumeStep
+      | ClearStep
+      | EndStep
       | SwitchFaultOn
       | SwitchFaultsOff
       | RestartDaemon
@@ -68,7 +68,7 @@ export interface Scenario {
 /**
  * The user opens a session, or an agent opens one for its sub-agent.
  */
-export interface Start {
+export interface StartStep {
   step: "start";
   /**
    * a number among the target's agents, or an agent id
@@ -137,7 +137,7 @@ export interface Start {
 /**
  * The user says something.
  */
-export interface Prompt {
+export interface PromptStep {
   step: "prompt";
   /**
    * a number among the target's agents, or an agent id
@@ -210,9 +210,9 @@ export interface Prompt {
   [k: string]: unknown;
 }
 /**
- * The user says something of which the harness knows no session: a hook, a timer, a command line. `session` names the turn alone. A driver performs it that lists the step in its answer to hello; for others it is skipped.
+ * A prompt without a session of the harness: from a hook, a timer, a command line. `session` names the turn alone. Drivers that do not list the step in their answer to hello skip it.
  */
-export interface SessionlessPrompt {
+export interface SessionlessPromptStep {
   step: "sessionless_prompt";
   /**
    * a number among the target's agents, or an agent id
@@ -273,7 +273,7 @@ export interface SessionlessPrompt {
 /**
  * The model calls a tool.
  */
-export interface ToolCall {
+export interface ToolStep {
   step: "tool";
   /**
    * a number among the target's agents, or an agent id
@@ -334,7 +334,7 @@ export interface ToolCall {
 /**
  * The harness compacts the conversation: both halves at once.
  */
-export interface Compact {
+export interface CompactStep {
   step: "compact";
   /**
    * a number among the target's agents, or an agent id
@@ -395,7 +395,7 @@ export interface Compact {
 /**
  * The harness is about to compact the conversation.
  */
-export interface PreCompaction {
+export interface PreCompactionStep {
   step: "pre_compaction";
   /**
    * a number among the target's agents, or an agent id
@@ -456,7 +456,7 @@ export interface PreCompaction {
 /**
  * The conversation has been compacted.
  */
-export interface CompactionComplete {
+export interface CompactionCompleteStep {
   step: "compaction_complete";
   /**
    * a number among the target's agents, or an agent id
@@ -517,7 +517,7 @@ export interface CompactionComplete {
 /**
  * The user opens a session again.
  */
-export interface Resume {
+export interface ResumeStep {
   step: "resume";
   /**
    * a number among the target's agents, or an agent id
@@ -578,7 +578,7 @@ export interface Resume {
 /**
  * The user clears the conversation, which begins another session.
  */
-export interface Clear {
+export interface ClearStep {
   step: "clear";
   /**
    * a number among the target's agents, or an agent id
@@ -639,7 +639,7 @@ export interface Clear {
 /**
  * The user closes the session.
  */
-export interface End {
+export interface EndStep {
   step: "end";
   /**
    * a number among the target's agents, or an agent id

@@ -9,7 +9,7 @@ from signet_conformance.drivers.launch import Driver
 from signet_conformance.drivers.process import Broken, BrokenOffError, OnEvent
 from signet_conformance.errors import NothingTestedError, SignetConformanceError, printable
 from signet_conformance.outcome.broken_off import BrokenOff
-from signet_conformance.scenarios.script import Scenario
+from signet_conformance.scenarios.scenario import Scenario
 from signet_conformance.scenarios.steps import ConnectorStep
 from signet_conformance.targets import Target
 

@@ -15,16 +15,23 @@ from signet_conformance.drivers.launch import Driver
 from signet_conformance.errors import SignetConformanceError, printable
 from signet_conformance.running.station import Station
 from signet_conformance.scenarios.features import HALVES, WHOLE_STEPS, said_steps
-from signet_conformance.scenarios.steps import CompactionComplete, ConnectorStep, End, PreCompaction, Prompt, Start
+from signet_conformance.scenarios.steps import (
+    CompactionCompleteStep,
+    ConnectorStep,
+    EndStep,
+    PreCompactionStep,
+    PromptStep,
+    StartStep,
+)
 from signet_conformance.trace import Trace
 from signet_conformance.trace.marks import SkippedMark, StepMark, marks_of
 
 _SESSION = "asked-for-steps"
 _ASKED: tuple[ConnectorStep, ...] = (
-    Prompt.model_validate({"session": _SESSION, "text": "What is next?", "reply": "Nothing."}),
-    PreCompaction(session=_SESSION),
-    CompactionComplete(session=_SESSION, summary="Nothing was changed."),
-    End(session=_SESSION),
+    PromptStep.model_validate({"session": _SESSION, "text": "What is next?", "reply": "Nothing."}),
+    PreCompactionStep(session=_SESSION),
+    CompactionCompleteStep(session=_SESSION, summary="Nothing was changed."),
+    EndStep(session=_SESSION),
 )
 
 
@@ -81,7 +88,7 @@ def _asked(driver: Driver, station: Station) -> Performs:
             greeted.append(event["about"])
 
     agents = station.target.declared.agents
-    start = Start(session=_SESSION, agent=agents[0] if agents else None, project="/workspace/src/acme-api")
+    start = StartStep(session=_SESSION, agent=agents[0] if agents else None, project="/workspace/src/acme-api")
     driver.perform({name: value for name, value in start.to_json().items() if value is not None}, on_event)
     for about in greeted:
         if (said := said_steps(about)) is not None:

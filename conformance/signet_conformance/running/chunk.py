@@ -16,7 +16,7 @@ from signet_conformance.drivers.watched import Watched
 from signet_conformance.finding import Verdict
 from signet_conformance.outcome.generated_summary import Tally
 from signet_conformance.scenarios.features import Features
-from signet_conformance.scenarios.script import Scenario
+from signet_conformance.scenarios.scenario import Scenario
 
 _DRAWING = "signet_conformance.scenarios.drawing"
 _drawing = threading.Lock()

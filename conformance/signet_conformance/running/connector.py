@@ -15,7 +15,7 @@ from signet_conformance.outcome.time_spent import Part
 from signet_conformance.rules import rules
 from signet_conformance.running.patience import Patience, perform
 from signet_conformance.running.station import Station
-from signet_conformance.scenarios.script import Scenario
+from signet_conformance.scenarios.scenario import Scenario
 
 
 class Connector:

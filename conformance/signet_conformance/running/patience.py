@@ -8,7 +8,7 @@ from pathlib import Path
 from signet_conformance.drivers.watched import Watched
 from signet_conformance.errors import NothingTestedError
 from signet_conformance.running.station import Station
-from signet_conformance.scenarios.script import Scenario
+from signet_conformance.scenarios.scenario import Scenario
 
 MOST_FAILURES = 2
 

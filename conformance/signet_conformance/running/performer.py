@@ -17,18 +17,18 @@ from signet_conformance.running.stopwatch import Stopwatch
 from signet_conformance.scenarios.features import said_steps
 from signet_conformance.scenarios.steps import (
     UNKNOWN_MEMORY,
-    Clear,
+    ClearStep,
     ConnectorStep,
-    End,
-    Prompt,
+    EndStep,
+    PromptStep,
     RestartDaemon,
-    Resume,
-    SessionlessPrompt,
-    Start,
+    ResumeStep,
+    SessionlessPromptStep,
+    StartStep,
     Step,
     SwitchFaultOn,
     SwitchFaultsOff,
-    ToolCall,
+    ToolStep,
 )
 from signet_conformance.targets import Target
 from signet_conformance.trace.marks import RESTART, FaultMark, KitMark, ModelMark, SessionKeyMark, SkippedMark, StepMark
@@ -42,17 +42,17 @@ _BOUND_OF: Mapping[object, str] = {"/api/hooks/session-start": "start", "/api/ho
 def turn_goes_on(steps: Sequence[Step], index: int) -> bool:
     """Whether the model calls a tool after this step, in the same turn: harnesses tell a connector when a turn ends."""
     step = steps[index]
-    if not isinstance(step, Prompt | ToolCall):
+    if not isinstance(step, PromptStep | ToolStep):
         return False
     later = (other for other in steps[index + 1 :] if isinstance(other, ConnectorStep))
-    return isinstance(next((other for other in later if other.session == step.session), None), ToolCall)
+    return isinstance(next((other for other in later if other.session == step.session), None), ToolStep)
 
 
 def is_resumed(steps: Sequence[Step], index: int) -> bool:
     """Whether the session that ends with this step is resumed later."""
     step = steps[index]
-    return isinstance(step, End) and any(
-        isinstance(later, Resume) and later.session == step.session for later in steps[index + 1 :]
+    return isinstance(step, EndStep) and any(
+        isinstance(later, ResumeStep) and later.session == step.session for later in steps[index + 1 :]
     )
 
 
@@ -98,11 +98,11 @@ class Faults:
             self._end_turn()
         if self._fault is None:
             return
-        if self._is_on and isinstance(step, Start | Resume | Clear):
+        if self._is_on and isinstance(step, StartStep | ResumeStep | ClearStep):
             self._opened.add(step.session)
-        elif not self._is_on and isinstance(step, End):
+        elif not self._is_on and isinstance(step, EndStep):
             self._opened.discard(step.session)
-        elif isinstance(step, Prompt) and self.waits_for(step.session):
+        elif isinstance(step, PromptStep) and self.waits_for(step.session):
             self._opened.discard(step.session)
             self._turn_of = step.session
             self._ask_for(self._fault, 1)
@@ -161,7 +161,7 @@ class StepPerformer:
 
         Of what follows it is hinted `more`, that the turn goes on, and `resumed`, that the session which ends will be.
         """
-        if isinstance(step, Prompt) and step.for_late_start and not self._faults.waits_for(step.session):
+        if isinstance(step, PromptStep) and step.for_late_start and not self._faults.waits_for(step.session):
             return
         if isinstance(step, ConnectorStep):
             self._faults.begin(step)
@@ -181,7 +181,7 @@ class StepPerformer:
         given = {**self._filled(step), **hints}
         told = {name: value for name, value in given.items() if name not in ("step", "arguments")}
         self._recorder.mark(StepMark(index=index, step=step.step, other=told))
-        if isinstance(step, SessionlessPrompt) and step.step not in (self.said_steps or ()):
+        if isinstance(step, SessionlessPromptStep) and step.step not in (self.said_steps or ()):
             self._recorder.mark(SkippedMark(index=index, reason="the driver lists no turn without a session"))
             self.took_s.append(0.0)
             return
@@ -228,7 +228,7 @@ class StepPerformer:
     def _filled(self, step: ConnectorStep) -> dict[str, Any]:
         """The message for a step: an agent for its number, names of its own, earlier results instead of references."""
         given = {name: value for name, value in step.to_json().items() if name not in _NOT_SENT}
-        if isinstance(step, Prompt):
+        if isinstance(step, PromptStep):
             given["text"] = step.whole_text
         if isinstance(given.get("agent"), int):
             given["agent"] = self._agent(given["agent"])

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from signet_conformance.running.stopwatch import Stopwatch
 
 if TYPE_CHECKING:  # scenarios bring pydantic along, which a run over recordings has no use for
-    from signet_conformance.scenarios.script import Scenario
+    from signet_conformance.scenarios.scenario import Scenario
     from signet_conformance.targets import Target
 
 EMBEDDED = "embedded"

@@ -28,7 +28,7 @@ from signet_conformance.targets.files import connector_release
 from signet_conformance.targets.real import HarnessChoice, with_harness
 
 if TYPE_CHECKING:
-    from signet_conformance.scenarios.script import Scenario
+    from signet_conformance.scenarios.scenario import Scenario
 
 DEFAULT_SESSIONS = 60
 """For a target whose profile names no number of its own."""
@@ -251,8 +251,7 @@ def _scenarios(files: Sequence[str], where: str) -> tuple[Scenario, ...]:
     if not files:
         return ()
     # Scenarios bring pydantic along, which a run over recordings has no use for.
-    from signet_conformance.scenarios.open_sessions import demand_open_sessions
-    from signet_conformance.scenarios.script import read_scenarios
+    from signet_conformance.scenarios.scenario import demand_open_sessions, read_scenarios
 
     by_name: dict[str, Scenario] = {}
     for file in files:

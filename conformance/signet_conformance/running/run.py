@@ -28,7 +28,7 @@ from signet_conformance.running.plan import Plan
 from signet_conformance.running.station import Station
 from signet_conformance.running.workers import Job, Workers
 from signet_conformance.scenarios.deciding import deciding
-from signet_conformance.scenarios.script import BYPASS, Scenario, real, remembered, scripted, with_each_bypass
+from signet_conformance.scenarios.scenario import BYPASS, Scenario, real, remembered, scripted, with_each_bypass
 from signet_conformance.scenarios.steps import SwitchFaultOn, SwitchFaultsOff
 from signet_conformance.targets import Target
 from signet_conformance.trace.fault_kinds import SLOW

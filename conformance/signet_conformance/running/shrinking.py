@@ -23,8 +23,8 @@ from signet_conformance.running.chunk import Chunk
 from signet_conformance.running.connector import Connector
 from signet_conformance.running.patience import Patience
 from signet_conformance.running.station import Station
-from signet_conformance.scenarios.script import Scenario, identity
-from signet_conformance.scenarios.shortening import longest_prompt
+from signet_conformance.scenarios.reducing import longest_prompt
+from signet_conformance.scenarios.scenario import Scenario, identity
 
 MOST_SHRUNK = 5
 """Breaches of each verdict that are shrunk in one run; those after it are confirmed as they were found."""

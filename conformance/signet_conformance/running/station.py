@@ -28,7 +28,7 @@ from signet_conformance.running.performer import StepPerformer, is_resumed, turn
 from signet_conformance.running.recorder import CANARY_VARIABLE, ModelRecorder, Recorder, mark
 from signet_conformance.running.stopwatch import Stopwatch
 from signet_conformance.scenarios.features import said_steps
-from signet_conformance.scenarios.script import Scenario
+from signet_conformance.scenarios.scenario import Scenario
 from signet_conformance.targets import Target
 from signet_conformance.targets.face import find_face
 from signet_conformance.trace import GIVEN_CREDENTIAL

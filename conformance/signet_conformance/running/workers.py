@@ -23,7 +23,7 @@ from signet_conformance.running.daemon import is_embedded
 from signet_conformance.running.default_port import DefaultPort
 from signet_conformance.running.station import Station
 from signet_conformance.running.stopwatch import Stopwatch
-from signet_conformance.scenarios.script import Scenario
+from signet_conformance.scenarios.scenario import Scenario
 from signet_conformance.scenarios.steps import RestartDaemon
 from signet_conformance.targets import Target
 

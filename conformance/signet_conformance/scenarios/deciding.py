@@ -1,7 +1,7 @@
-"""Which scenarios can decide a requirement: those in which what it speaks of may happen at all.
+"""Chooses the scenarios that can decide a requirement: those in which its subject may occur.
 
-Only what the steps of a scenario bring about, and a connector does not do by itself, narrows the choice. A scenario
-is left out when it holds nothing of it; a requirement that is not named here may be decided by every scenario.
+Only events that the steps of a scenario cause, and no connector causes by itself, narrow the choice. Every scenario may
+decide a requirement that is not listed here.
 """
 
 from __future__ import annotations
@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 
-from signet_conformance.scenarios.script import Scenario
+from signet_conformance.scenarios.scenario import Scenario
 from signet_conformance.scenarios.steps import (
-    Compact,
-    CompactionComplete,
-    PreCompaction,
+    CompactionCompleteStep,
+    CompactStep,
+    PreCompactionStep,
     RestartDaemon,
     Step,
     SwitchFaultOn,
-    ToolCall,
+    ToolStep,
 )
 
 
@@ -34,15 +34,15 @@ def _has_bypass(scenario: Scenario) -> bool:
 
 
 def _compacts(scenario: Scenario) -> bool:
-    # A compaction under the bypass is told to nobody.
-    return not _has_bypass(scenario) and _has_step(Compact, PreCompaction, CompactionComplete)(scenario)
+    # Under the bypass no compaction is reported.
+    return not _has_bypass(scenario) and _has_step(CompactStep, PreCompactionStep, CompactionCompleteStep)(scenario)
 
 
-_calls_tools = _has_step(ToolCall)
+_calls_tools = _has_step(ToolStep)
 _is_disturbed = _has_step(SwitchFaultOn, RestartDaemon)
 
 _DECIDED_WHERE: Mapping[str, Callable[[Scenario], bool]] = {
-    # A compaction that is announced where the user asked for none is what this one forbids.
+    # This one forbids compactions that the user did not ask for.
     "SIG-CMP-007": _any,
     "SIG-CMP-*": _compacts,
     "SIG-FAIL-004": _has_bypass,
@@ -51,20 +51,20 @@ _DECIDED_WHERE: Mapping[str, Callable[[Scenario], bool]] = {
     "SIG-SEC-001": _calls_tools,
     "SIG-SEC-002": _calls_tools,
 }
-"""Requirements, by id or glob (the first that fits counts), and what a scenario must hold to decide one."""
+"""Requirement (an id or a glob; the first match counts) to the scenarios that can decide it."""
 
 
 def deciding(scenarios: Sequence[Scenario], requirements: Iterable[str] | None) -> Sequence[Scenario]:
-    """The scenarios, in their order, that can decide any of some requirements; all of them for None.
+    """Choose the scenarios, in their order, that can decide one of some requirements; all for None.
 
-    All of them too where no scenario is left: a connector may surprise.
+    Where no scenario is left, all are chosen: a connector may surprise.
     """
     if requirements is None:
         return scenarios
     wanted = [_decides(requirement) for requirement in requirements]
     chosen = [scenario for scenario in scenarios if any(decides(scenario) for decides in wanted)]
     if all(map(_has_bypass, chosen)):
-        # That a connector is silent there says something only where it speaks otherwise.
+        # Silence under the bypass proves something only if the connector speaks without it.
         speaking = [scenario for scenario in scenarios if not _has_bypass(scenario)]
         return [*speaking[:1], *chosen] if chosen else scenarios
     return chosen

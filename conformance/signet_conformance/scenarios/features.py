@@ -1,4 +1,4 @@
-"""What the generated sessions of one target may hold."""
+"""The features of the generated sessions of one target: steps, tools, agents."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from signet_conformance.trace import Declared
 
 CHUNK = 20
-"""Generated sessions that one connector process performs, one after the other."""
+"""The number of generated sessions that one connector process performs."""
 
 TOOLS: Mapping[str, frozenset[str]] = {
     "memory_search": frozenset({"memory-recall", "hooks-recall", "memory-search"}),
@@ -20,7 +20,7 @@ TOOLS: Mapping[str, frozenset[str]] = {
     "memory_feedback": frozenset({"memory-feedback"}),
     "secret_exec": frozenset({"secrets-exec"}),
 }
-"""Each tool with the operations of which its connector declares at least one."""
+"""Tool to operations: a connector has the tool if it declares one of them."""
 
 SESSION_HOOKS = frozenset({"session-start", "user-prompt-submit", "session-end"})
 WHOLE_STEPS = frozenset({"start", "prompt", "tool", "compact", "resume", "clear", "end"})
@@ -29,13 +29,12 @@ HALVES = frozenset({"pre_compaction", "compaction_complete"})
 
 @dataclass(frozen=True, slots=True)
 class Features:
-    """What the sessions of one target may hold.
+    """The features that sessions of one target may use.
 
-    `agents` counts its declared agents; `steps` are the steps that its driver performs; `tools` those that
-    it has; `checkpoints` tells that its connector hands over what was said while a session goes on; `restart` allows
-    restarts of the daemon, `slow` the faults that cost a connector its whole bound. `lives_on` tells that its process
-    outlives a session, and so knows later what was refused or never went out. `unspoken` are the operations of
-    sessions that the connector does not declare.
+    `agents` counts its declared agents; `steps` are those that its driver performs; `checkpoints`: the connector sends
+    the transcript of a session that goes on; `restart` allows restarts of the daemon, `slow` the faults that last a
+    connector's whole bound. `lives_on`: its process outlives a session, and so remembers refused and unsent requests.
+    `unspoken` are the session hooks that the connector does not declare.
     """
 
     agents: int = 2
@@ -49,7 +48,7 @@ class Features:
 
     @classmethod
     def of(cls, declared: Declared, steps: frozenset[str], *, can_restart: bool, lives_on: bool) -> Features:
-        """The features of a target, from its profile and the steps that its driver performs."""
+        """Return the features of a target that declares this and whose driver performs these steps."""
         known = declared.capabilities
         if known is not None and "compaction-complete" not in known:
             steps -= {"compact", *HALVES}
@@ -67,16 +66,16 @@ class Features:
 
 
 def possible_steps(declared: Declared) -> frozenset[str]:
-    """The steps that make sense with what a target declares, whatever its driver performs."""
+    """Return the steps that make sense with what a target declares, for any driver."""
     features = Features.of(declared, WHOLE_STEPS | HALVES, can_restart=True, lives_on=True)
     return features.steps if features.tools else features.steps - {"tool"}
 
 
 def said_steps(hello: Mapping[str, Any]) -> frozenset[str] | None:
-    """The steps that a driver lists in its answer to hello; None where it lists none."""
+    """Return the steps that a driver lists in its answer to hello; None without a list."""
     listed = hello.get("steps")
     return frozenset(map(str, listed)) if isinstance(listed, list) else None
 
 
 QUICK_BOUND_S = 1.5
-"""Up to this bound a connector is made to wait for it now and then."""
+"""Generated sessions make connectors with a bound of up to this many seconds wait for it."""

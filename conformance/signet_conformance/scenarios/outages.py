@@ -13,7 +13,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from signet_conformance.scenarios.features import HALVES, Features
-from signet_conformance.scenarios.script import Scenario
+from signet_conformance.scenarios.scenario import Scenario
 from signet_conformance.scenarios.steps import ConnectorStep, Step, SwitchFaultOn, SwitchFaultsOff
 from signet_conformance.trace import Exchange, Mark, Trace
 from signet_conformance.trace.fault_kinds import SLOW
@@ -31,11 +31,11 @@ _KIND_OF = {path: kind for kind, path in _HOOKS.items() if kind != "resume"}
 
 @dataclass(frozen=True, slots=True)
 class Outage:
-    """One of them: `steps` are written in a session that nothing else uses.
+    """An outage. Its `steps` are written in a session of their own.
 
-    A step that ends in `?` is left out now and then. `refuse`, `slow` and a status switch that on for what follows,
-    `off` switches it off, `next` begins another session. `shows` are the steps by which a scenario holds the outage,
-    one after the other, each with what is on meanwhile. `scripted` is the scripted scenario that shows it too.
+    A step that ends in `?` is sometimes left out. `refuse`, `slow` and a status begin that fault, `off` ends it, `next`
+    begins another session. `shows` are the steps by which a scenario, or a recording, is known to hold the outage, in
+    their order, each with the fault that is met in it. `scripted` is the scripted scenario with the same outage.
     """
 
     name: str
@@ -91,7 +91,7 @@ OUTAGES = (
 
 
 def obstacle(outage: Outage, features: Features) -> str | None:
-    """Why the generated sessions of a target cannot hold an outage; None where they can."""
+    """Say why generated sessions of a target cannot hold an outage; None if they can."""
     words = outage.steps.replace("?", "").split()
     disturbed = next(step for step, fault in outage.shows if fault is not None)
     if (hook := _HOOKS[disturbed].rpartition("/")[2]) in features.unspoken:
@@ -107,19 +107,19 @@ def obstacle(outage: Outage, features: Features) -> str | None:
 
 
 def usable(features: Features) -> Sequence[Outage]:
-    """The outages that generated sessions of a target hold."""
+    """Return the outages that generated sessions of a target can hold."""
     return [outage for outage in OUTAGES if obstacle(outage, features) is None]
 
 
 def outage_of(features: Features, number: int) -> Outage | None:
-    """The outage that the session with a number, from 0, holds; None for one that holds whatever chance brings."""
+    """Return the outage of the session with this number, from 0; None for one left to chance."""
     outages = usable(features)
     place = number % (2 * len(outages)) if outages else 0
     return outages[place - 1] if 1 <= place <= len(outages) else None
 
 
 def recorded_outages(recorded: Trace) -> Counter[str]:
-    """The outages that took place in a recording, by name: an exchange carries the fault, or nothing listened."""
+    """Return the names of the outages of a recording: an exchange carries the fault, or nothing listened."""
     events = list(_recorded_events(recorded))
     sessions = dict.fromkeys(session for session, _, _ in events)
     return Counter(
@@ -130,7 +130,7 @@ def recorded_outages(recorded: Trace) -> Counter[str]:
 
 
 def _recorded_events(recorded: Trace) -> Iterator[tuple[str, str, str | None]]:
-    """Session, kind and what was met, of each step and, where requests in it met a fault, of each such hook."""
+    """Yield session, kind and the fault met, for each step, or for each hook in it that met a fault."""
     refusing: set[str] = set()
     step: StepMark | None = None
     is_refused = False
@@ -161,7 +161,7 @@ def _recorded_events(recorded: Trace) -> Iterator[tuple[str, str, str | None]]:
 
 
 def holds(scenario: Scenario, outage: Outage) -> bool:
-    """Whether a connector that performs the steps of a scenario may meet an outage."""
+    """Return True if the steps of a scenario lead a connector into an outage."""
     events = list(_planned_events(scenario))
     return any(_contains(_of_session(events, session), outage) for session in _sessions(scenario))
 
@@ -176,7 +176,7 @@ def _contains(events: Iterable[tuple[str, str | None]], outage: Outage) -> bool:
 
 
 def _of_session(events: Iterable[tuple[str, str, str | None]], session: str) -> Iterator[tuple[str, str | None]]:
-    """The events of a session; the start of another one is `next`."""
+    """Yield kind and fault of a session's events; the start of another session is `next`."""
     for other, kind, met in events:
         if other == session:
             yield kind, met
@@ -185,7 +185,6 @@ def _of_session(events: Iterable[tuple[str, str, str | None]], session: str) -> 
 
 
 def _planned_events(scenario: Scenario) -> Iterator[tuple[str, str, str | None]]:
-    """Session, kind and what is on meanwhile, of each step."""
     fault: SwitchFaultOn | None = None
     for step in scenario.steps:
         if isinstance(step, SwitchFaultOn):
@@ -211,7 +210,7 @@ def _word_of(fault: Mapping[str, Any]) -> str:
 
 
 def fault_of(word: str) -> Mapping[str, Any] | None:
-    """The fault that a word of an outage's steps switches on; None for a word that names a step."""
+    """Return the fault that a word of an outage's steps begins; None for a step."""
     kind, _, step = word.partition(":")
     if kind == REFUSED:
         return {"fault": {"kind": "refuse"}}

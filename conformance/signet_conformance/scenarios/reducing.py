@@ -1,7 +1,7 @@
-"""Takes out of a scenario, step by step, what it can do without and still show something.
+"""Makes a scenario that shows something smaller: fewer steps, then shorter prompts.
 
-Hypothesis makes a scenario smaller as it was drawn, by whole intents; what an intent brought along stays. Here nothing
-is known of intents: a session, a fault, a resumed part or a single step goes if the rest still shows it.
+Hypothesis removes whole intents, and leaves the steps that an intent needs. Here a session, a fault, a resumed part or
+a single step is removed where the rest still shows the same.
 """
 
 from __future__ import annotations
@@ -10,32 +10,33 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from signet_conformance.scenarios.script import Scenario
+from signet_conformance.outcome.generated_summary import LONG
+from signet_conformance.scenarios.scenario import Scenario
 from signet_conformance.scenarios.steps import (
-    Clear,
-    Compact,
-    CompactionComplete,
+    ClearStep,
+    CompactionCompleteStep,
+    CompactStep,
     ConnectorStep,
-    End,
-    PreCompaction,
-    Prompt,
+    EndStep,
+    PreCompactionStep,
+    PromptStep,
     RestartDaemon,
-    Resume,
-    Start,
+    ResumeStep,
+    StartStep,
     Step,
     SwitchFaultOn,
     SwitchFaultsOff,
-    ToolCall,
+    ToolStep,
 )
 
-_ALONE = (Prompt, ToolCall, Compact, Clear, RestartDaemon)
+_ALONE = (PromptStep, ToolStep, CompactStep, ClearStep, RestartDaemon)
 
 
-def reduced(scenario: Scenario, shows: Callable[[Scenario], bool]) -> Scenario:
-    """The scenario without all that `shows` does not need: no part of what is left can be taken away alone.
+def remove_steps(scenario: Scenario, shows: Callable[[Scenario], bool]) -> Scenario:
+    """Remove parts as long as `shows` stays true; no part of the result can be removed alone.
 
-    `shows` is true of the scenario as it is given, and gives the same answer whenever it is asked the same. Sessions
-    are started before they are used and ended at the close, as before; a fault goes together with its end.
+    `shows` must be true of `scenario`, and deterministic. Sessions still start before they are used and end at the
+    close; a fault is removed together with its end.
     """
     while (smaller := next(filter(shows, _smaller(scenario)), None)) is not None:
         scenario = smaller
@@ -43,18 +44,18 @@ def reduced(scenario: Scenario, shows: Callable[[Scenario], bool]) -> Scenario:
 
 
 def _smaller(scenario: Scenario) -> Iterator[Scenario]:
-    """The scenario without each of its parts, the largest first."""
+    # The largest parts first.
     seen: set[frozenset[int]] = set()
     for part in _parts(scenario.steps):
         left = [step for place, step in enumerate(scenario.steps) if place not in part]
-        if part not in seen and any(isinstance(step, Start) for step in left) and not _calls_tools_unasked(left):
+        if part not in seen and any(isinstance(step, StartStep) for step in left) and not _calls_tools_unasked(left):
             seen.add(part)
             yield replace(scenario, steps=tuple(_without_idle_faults(left)))
 
 
 def _parts(steps: Sequence[Step]) -> Iterator[frozenset[int]]:
-    """The places of what can be taken away together: the rest is a scenario that a harness can perform."""
-    starts = [step for step in steps if isinstance(step, Start)]
+    """Yield the places of steps that can be removed together and leave a scenario that a harness can perform."""
+    starts = [step for step in steps if isinstance(step, StartStep)]
     by_session = {start.session: _places(steps, start.session) for start in starts}
     for session, places in by_session.items():
         children = [child.session for child in starts if child.parent == session]
@@ -65,26 +66,26 @@ def _parts(steps: Sequence[Step]) -> Iterator[frozenset[int]]:
             yield frozenset({on, off})
     for places in by_session.values():
         for before, place in pairwise(places):
-            if isinstance(steps[place], Resume) and isinstance(steps[before], End):
+            if isinstance(steps[place], ResumeStep) and isinstance(steps[before], EndStep):
                 yield frozenset(other for other in places if other >= place)
                 yield frozenset({before, place})
-            elif isinstance(steps[place], CompactionComplete) and isinstance(steps[before], PreCompaction):
+            elif isinstance(steps[place], CompactionCompleteStep) and isinstance(steps[before], PreCompactionStep):
                 yield frozenset({before, place})
-    referred = {name for step in steps if isinstance(step, ToolCall) for name in _names(step.arguments)}
+    referred = {name for step in steps if isinstance(step, ToolStep) for name in _names(step.arguments)}
     for place, step in enumerate(steps):
         if isinstance(step, _ALONE) and step.as_ not in referred:
             yield frozenset({place})
 
 
 def _calls_tools_unasked(steps: Sequence[Step]) -> bool:
-    """Whether a tool is called in a session in which the user has said nothing since it was opened: no model does."""
+    """Return True if a session calls a tool before its first prompt since it was opened: no model does."""
     asked: set[str] = set()
     for step in steps:
-        if isinstance(step, Prompt):
+        if isinstance(step, PromptStep):
             asked.add(step.session)
-        elif isinstance(step, Start | Resume | Clear):
+        elif isinstance(step, StartStep | ResumeStep | ClearStep):
             asked.discard(step.session)
-        elif isinstance(step, ToolCall) and step.session not in asked:
+        elif isinstance(step, ToolStep) and step.session not in asked:
             return True
     return False
 
@@ -94,7 +95,6 @@ def _places(steps: Sequence[Step], session: str) -> Sequence[int]:
 
 
 def _names(value: object) -> Iterator[str]:
-    """The names of earlier results that arguments refer to."""
     if isinstance(value, dict):
         if isinstance(value.get("from"), str):
             yield value["from"]
@@ -106,7 +106,6 @@ def _names(value: object) -> Iterator[str]:
 
 
 def _without_idle_faults(steps: Sequence[Step]) -> Iterator[Step]:
-    """The steps without faults that are switched off again before anything happens."""
     kept: list[Step] = []
     for step in steps:
         if isinstance(step, SwitchFaultsOff) and kept and isinstance(kept[-1], SwitchFaultOn):
@@ -114,3 +113,41 @@ def _without_idle_faults(steps: Sequence[Step]) -> Iterator[Step]:
         else:
             kept.append(step)
     yield from kept
+
+
+def longest_prompt(scenario: Scenario) -> int:
+    """Return the length of the longest prompt in characters; 0 without a prompt."""
+    return max((len(step.whole_text) for step in scenario.steps if isinstance(step, PromptStep)), default=0)
+
+
+def shorten_prompts(scenario: Scenario, shows: Callable[[Scenario], bool]) -> Scenario:
+    """Cut each long prompt to the fewest characters with which `shows` stays true, found by halving.
+
+    `shows` must be true of `scenario`, and of every longer text where it is true of a shorter one.
+    """
+    for place, step in enumerate(scenario.steps):
+        if not isinstance(step, PromptStep) or len(step.whole_text) <= LONG:
+            continue
+        too_short, enough = 0, len(step.whole_text)
+        while enough - too_short > 1:
+            middle = (too_short + enough) // 2
+            shorter = _with_text(scenario, place, step.whole_text[:middle])
+            if shorter is not None and shows(shorter):
+                enough = middle
+                scenario = shorter
+            else:
+                too_short = middle
+    return scenario
+
+
+def _with_text(scenario: Scenario, place: int, text: str) -> Scenario | None:
+    """Return the scenario with another text of one prompt; None if it were blank, or said twice in the session."""
+    step = scenario.steps[place]
+    others = [other for other in scenario.steps if isinstance(other, PromptStep) and other is not step]
+    if not isinstance(step, PromptStep) or not text.strip():
+        return None
+    if any(other.session == step.session and other.text.strip() == text.strip() for other in others):
+        return None
+    said = {name: value for name, value in step.to_json().items() if name != "repeat"}
+    shorter = PromptStep.model_validate({**said, "text": text})
+    return replace(scenario, steps=(*scenario.steps[:place], shorter, *scenario.steps[place + 1 :]))

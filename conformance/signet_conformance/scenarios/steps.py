@@ -1,7 +1,7 @@
 """The steps of scenarios, one class each: what the user does, and what the kit does to daemon and recorder.
 
-In arguments {"agent": number} stands for one of the target's agents, {"key": session} for the native key of a session,
-{"from": name, "pointer": …} for a part of an earlier result.
+In arguments {"agent": number} means one of the target's agents, {"key": session} the native key of a session,
+{"from": name, "pointer": …} a part of an earlier result.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pydantic_core import core_schema
 from signet_conformance.files.documents import Maybe, Part, refusal, shown_value
 
 UNKNOWN_MEMORY = "00000000-0000-4000-8000-000000000000"
-"""The id of a memory that no daemon keeps."""
+"""A memory id that no daemon has."""
 
 
 def _agent(agent: Any) -> Any:
@@ -26,7 +26,7 @@ def _agent(agent: Any) -> Any:
 
 
 class Step(Part):
-    """What any step may hold. A member that is not named goes to the connector as it is."""
+    """The members of all steps. A member that is not listed is passed to the connector unchanged."""
 
     model_config = ConfigDict(extra="allow", validate_by_name=True, validate_by_alias=True)
 
@@ -54,28 +54,28 @@ class Step(Part):
     def __get_pydantic_json_schema__(
         cls, core: core_schema.CoreSchema, handler: GetJsonSchemaHandler
     ) -> JsonSchemaValue:
-        """A file always names the step, though the class alone does in the program."""
+        # In a file every step says its kind, which the class says in the program.
         schema = handler.resolve_ref_schema(handler(core))
         schema["properties"]["step"].pop("default", None)
         schema["required"] = ["step", *schema.get("required", ())]
         return schema
 
     def to_json(self) -> dict[str, Any]:
-        """The step as files and messages to a driver program hold it."""
+        """Return the step as files and messages to a driver program have it."""
         return {"step": self.step, **self.model_dump(exclude_unset=True, by_alias=True)}
 
 
 class ConnectorStep(Step):
-    """A step that the connector is given, in a session with a name local to the scenario."""
+    """A step of the connector, in a session with a name local to the scenario."""
 
     session: Annotated[str, Field(description='a name within the scenario such as "s1"')]
 
 
 class KitStep(Step):
-    """A step that the kit takes by itself."""
+    """A step of the kit alone."""
 
 
-class Start(ConnectorStep):
+class StartStep(ConnectorStep):
     """The user opens a session, or an agent opens one for its sub-agent."""
 
     step: Literal["start"] = "start"
@@ -86,7 +86,7 @@ class Start(ConnectorStep):
     ] = None
 
 
-class Prompt(ConnectorStep):
+class PromptStep(ConnectorStep):
     """The user says something."""
 
     step: Literal["prompt"] = "prompt"
@@ -107,61 +107,60 @@ class Prompt(ConnectorStep):
 
     @property
     def whole_text(self) -> str:
-        """What the user says, as often as it is repeated."""
+        """The text, repeated as `repeat` says."""
         if self.repeat is None:
             return self.text
         return "".join(f"{number:05} {self.text}" for number in range(self.repeat)).strip()
 
 
-class SessionlessPrompt(ConnectorStep):
-    """The user says something of which the harness knows no session: a hook, a timer, a command line.
+class SessionlessPromptStep(ConnectorStep):
+    """A prompt without a session of the harness: from a hook, a timer, a command line.
 
-    `session` names the turn alone. A driver performs it that lists the step in its answer to hello; for others it is
-    skipped.
+    `session` names the turn alone. Drivers that do not list the step in their answer to hello skip it.
     """
 
     step: Literal["sessionless_prompt"] = "sessionless_prompt"
     text: Annotated[str, Field(description="a text: what the user says")]
 
 
-class ToolCall(ConnectorStep):
+class ToolStep(ConnectorStep):
     """The model calls a tool."""
 
     step: Literal["tool"] = "tool"
     tool: Annotated[str, Field(description="a text: the tool that is called")]
 
 
-class Compact(ConnectorStep):
+class CompactStep(ConnectorStep):
     """The harness compacts the conversation: both halves at once."""
 
     step: Literal["compact"] = "compact"
 
 
-class PreCompaction(ConnectorStep):
+class PreCompactionStep(ConnectorStep):
     """The harness is about to compact the conversation."""
 
     step: Literal["pre_compaction"] = "pre_compaction"
 
 
-class CompactionComplete(ConnectorStep):
+class CompactionCompleteStep(ConnectorStep):
     """The conversation has been compacted."""
 
     step: Literal["compaction_complete"] = "compaction_complete"
 
 
-class Resume(ConnectorStep):
+class ResumeStep(ConnectorStep):
     """The user opens a session again."""
 
     step: Literal["resume"] = "resume"
 
 
-class Clear(ConnectorStep):
+class ClearStep(ConnectorStep):
     """The user clears the conversation, which begins another session."""
 
     step: Literal["clear"] = "clear"
 
 
-class End(ConnectorStep):
+class EndStep(ConnectorStep):
     """The user closes the session."""
 
     step: Literal["end"] = "end"
@@ -196,16 +195,16 @@ class RestartDaemon(KitStep):
 
 
 AnyStep = Annotated[
-    Start
-    | Prompt
-    | SessionlessPrompt
-    | ToolCall
-    | Compact
-    | PreCompaction
-    | CompactionComplete
-    | Resume
-    | Clear
-    | End
+    StartStep
+    | PromptStep
+    | SessionlessPromptStep
+    | ToolStep
+    | CompactStep
+    | PreCompactionStep
+    | CompactionCompleteStep
+    | ResumeStep
+    | ClearStep
+    | EndStep
     | SwitchFaultOn
     | SwitchFaultsOff
     | RestartDaemon,
@@ -214,7 +213,7 @@ AnyStep = Annotated[
 
 
 def read_step(data: Any) -> Step:
-    """The step of a JSON object; raises pydantic's ValidationError."""
+    """Read a step from a JSON object. Raises pydantic's ValidationError."""
     return _reader().validate_python(data)
 
 

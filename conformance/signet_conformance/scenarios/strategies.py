@@ -1,9 +1,8 @@
 """Hypothesis strategies for whole sessions: `sessions(features)` draws scenarios that a connector can perform.
 
-A scenario is drawn as a list of intents ("clear in the second session") and written out against a model of
-which sessions are open: an intent brings along what it needs (a start, the rest of a compaction), one that
-makes no sense falls away, and at the close every session is ended. So whatever part of the list Hypothesis
-takes away while it shrinks, a valid scenario is left.
+A scenario is drawn as a list of intents ("clear in the second session") and written out against a model of the open
+sessions: steps that an intent needs (a start, the rest of a compaction) are added, an intent without sense is dropped,
+and at the close every session is ended. So the scenario stays valid whatever intents Hypothesis removes.
 """
 
 from __future__ import annotations
@@ -13,28 +12,37 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from signet_conformance.scenarios.choices import DETAIL, Digits, number, weighted
+from signet_conformance.scenarios.choices import (
+    DETAIL,
+    FACTS,
+    QUERIES,
+    REPLIES,
+    SUMMARIES,
+    Digits,
+    number,
+    prompt_text,
+    weighted,
+)
 from signet_conformance.scenarios.features import HALVES, Features
 from signet_conformance.scenarios.outages import Outage
-from signet_conformance.scenarios.script import Scenario
-from signet_conformance.scenarios.texts import FACTS, QUERIES, REPLIES, SUMMARIES, prompt_text
-from signet_conformance.scenarios.writing import Writer
+from signet_conformance.scenarios.scenario import Scenario
+from signet_conformance.scenarios.writing import ScenarioWriter
 from signet_conformance.trace.fault_kinds import FAULT_KINDS
 
 FEWEST_INTENTS = 4
-"""Small sessions show little, and shrinking makes them from larger ones: intents can come to nothing."""
+"""Small sessions show little, since intents may be dropped; shrinking makes them from larger ones."""
 MOST_INTENTS = 12
 MOST_BESIDE = 4
-"""Intents before an outage that a session is to hold, and as many after it."""
+"""The most intents before an outage, and after it."""
 
 
 def faults(features: Features) -> st.SearchStrategy[Mapping[str, Any]]:
-    """A fault of the recorder for one or two steps, or for one request: `fault`, `match`, `count`, `lasts` (steps)."""
+    """Draw a fault for one or two steps, or for one request: `fault`, `match`, `count`, `lasts` (in steps)."""
     return number(DETAIL).map(lambda detail: _fault(features, Digits(detail)))
 
 
 _STATUSES: Mapping[str, int] = {"500": 5, "503": 4, "401": 2, "409": 1, "429": 2}
-"""How often each status is drawn; the row of `status` in the table of faults holds their sum."""
+"""Weights of the statuses; the row of `status` in the table of faults has their sum."""
 
 
 def _shares(*, slow: bool) -> dict[str, int]:
@@ -49,7 +57,7 @@ _FAULTS = _shares(slow=False)
 _SLOW_FAULTS = _shares(slow=True)
 _QUICK_KINDS = weighted(_FAULTS)
 _ALL_KINDS = weighted({kind: weight * 20 for kind, weight in _FAULTS.items()} | _SLOW_FAULTS)
-"""A slow fault is one in some hundred: each takes as long as dozens of other steps."""
+"""Slow faults are rare, one in some hundred: each takes as long as dozens of other steps."""
 _PLACES = (
     None,
     "/api/*",
@@ -68,9 +76,9 @@ _AFTER_A_START = (*_WITHIN_A_SESSION, "/api/hooks/session-end")
 
 
 def _allowed(features: Features, kind: str) -> Sequence[str] | None:
-    """The places where a fault may be; None where it may be anywhere.
+    """Return the paths at which a fault may be; None if it may be at any.
 
-    Two requirements that a connector could not meet at once are never asked of it:
+    A connector is never asked to meet two requirements that exclude each other:
 
     - After 409 on a start SIG-HTTP-012 wants no further hook of the key, SIG-END-005 an end of every started key.
     - After 401 or 409 the identical request may not come again (SIG-HTTP-010), while a resumed session has to be
@@ -96,7 +104,6 @@ _LASTS = (1, 1, 2, None)
 
 
 def _fault(features: Features, digits: Digits, places: Sequence[str | None] = _PLACES) -> Mapping[str, Any]:
-    """A fault at one of some places, or where it may be if that is at none of them."""
     kind = digits.pick(_ALL_KINDS if features.slow else _QUICK_KINDS)
     lasts = digits.pick(_LASTS)
     if kind == "refuse":
@@ -112,7 +119,7 @@ def _fault(features: Features, digits: Digits, places: Sequence[str | None] = _P
 
 
 _PAUSE_S = 5
-"""What an answer asks a connector to wait: longer than any machine needs for the next steps of a session."""
+"""Seconds of Retry-After: longer than any machine needs for the next steps of a session."""
 
 
 _ODD_BODIES: Sequence[Mapping[str, Any]] = ({}, {"body": None}, {"body": 42}, {"body": {"error": "internal error"}})
@@ -130,7 +137,7 @@ def _spec(kind: str, digits: Digits) -> Mapping[str, Any]:
 
 
 def intents(features: Features) -> st.SearchStrategy[Intent]:
-    """One intent: what, in which session (by number), and with what."""
+    """Draw one intent: its kind, the number of its session, and its details."""
     weights = {"start": 4, "prompt": 20, "end": 2, "fault": 8}
     weights |= {name: 7 for name in ("clear", "resume") if name in features.steps}
     if features.tools:
@@ -150,7 +157,7 @@ def intents(features: Features) -> st.SearchStrategy[Intent]:
 
 Intent = tuple[str, int, Any]
 _RATINGS = (None,) * 7 + (0.5,)
-"""What a memory was worth, where the user's turn says so."""
+"""Ratings of a memory; None for a turn without one."""
 
 
 def _details(features: Features, what: str, detail: int) -> Any:
@@ -164,7 +171,7 @@ def _details(features: Features, what: str, detail: int) -> Any:
         case "sub-agent":
             return digits.pick(REPLIES), prompt_text(digits)
         case "long":
-            # Dozens of steps: rare, and only what the connector makes something of.
+            # Dozens of steps: rare, and only for connectors that react to them.
             rows = {"rows"} if {"memory_store", "memory_forget"} <= set(features.tools) else set()
             kinds = sorted(rows | ({"turns"} if features.checkpoints else set()))
             return digits.pick(kinds) if kinds and digits.pick(range(3)) == 2 else None
@@ -176,7 +183,7 @@ def _details(features: Features, what: str, detail: int) -> Any:
             summary = digits.pick(SUMMARIES) if digits.pick((True, False)) else f"Summary {digits.unicode_text()}"
             return summary, halves, fault
         case "end" | "clear" | "resume":
-            # What is owed at a boundary goes wrong most easily, and few faults would meet one by chance.
+            # Boundaries go wrong most easily, and few faults would be at one by chance.
             return _fault(features, digits, _AT_A_BOUNDARY) if digits.pick((False, False, True)) else None
         case "restart":
             return digits.pick(range(8)) == 7
@@ -187,11 +194,11 @@ def _details(features: Features, what: str, detail: int) -> Any:
 def sessions(
     features: Features | None = None, name: str = "generated", outage: Outage | None = None
 ) -> st.SearchStrategy[Scenario]:
-    """Whole scenarios: one to three sessions of one or several agents, interleaved, with faults between their steps.
+    """Draw whole scenarios: one to three interleaved sessions of one or several agents, with faults between the steps.
 
-    Every session is used only while it is open and is ended at the close; only steps, tools and agents of
-    `features` occur. With `outage` nearly all of them hold it, in a session of its own among the others. Shrinks
-    towards one session without a prompt and without the outage, and by whole intents.
+    Sessions are used only while they are open, and ended at the close; only steps, tools and agents of `features`
+    occur. With `outage` nearly all scenarios have it, in a session of its own. Shrinks by whole intents, towards one
+    session without a prompt and without the outage.
     """
     allowed = features or Features()
     if outage is None:
@@ -207,9 +214,11 @@ def sessions(
 
 
 def write(features: Features, surroundings: Digits, chosen: Sequence[Intent], name: str) -> Scenario:
-    """The scenario of some intents; `surroundings` say over how many sessions, and with which agent they begin."""
+    """Write intents out as a scenario. `surroundings` choose the number of sessions and the first agent."""
     several, turned = surroundings.pick((1, 2, 2, 3)), surroundings.pick((0, 0, 0, 1))
-    writer = Writer(several, features.agents, turned, can_resume="resume" in features.steps, lives_on=features.lives_on)
+    writer = ScenarioWriter(
+        several, features.agents, turned, can_resume="resume" in features.steps, lives_on=features.lives_on
+    )
     for what, which, details in chosen:
         writer.carry_out(what, which, details)
     return writer.scenario(name)

@@ -1,4 +1,4 @@
-"""Writes intents out as the steps of a valid scenario, against a model of which sessions are open."""
+"""Writes intents out as the steps of a valid scenario, against a model of the open sessions."""
 
 from __future__ import annotations
 
@@ -7,34 +7,33 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from signet_conformance.scenarios.choices import Digits
+from signet_conformance.scenarios.choices import REPLIES, SUMMARIES, Digits, prompt_text
 from signet_conformance.scenarios.outages import Outage, fault_of
-from signet_conformance.scenarios.script import Scenario
+from signet_conformance.scenarios.scenario import Scenario
 from signet_conformance.scenarios.steps import (
     UNKNOWN_MEMORY,
-    Clear,
-    Compact,
-    CompactionComplete,
+    ClearStep,
+    CompactionCompleteStep,
+    CompactStep,
     ConnectorStep,
-    End,
-    PreCompaction,
-    Prompt,
+    EndStep,
+    PreCompactionStep,
+    PromptStep,
     RestartDaemon,
-    Resume,
-    Start,
+    ResumeStep,
+    StartStep,
     Step,
     SwitchFaultOn,
     SwitchFaultsOff,
-    ToolCall,
+    ToolStep,
 )
-from signet_conformance.scenarios.texts import REPLIES, SUMMARIES, prompt_text
 
 PROJECTS = ("/workspace/src/acme-api", "/workspace/src/ledger", "/workspace/src/atlas-billing")
 
 _MANY_ROWS = 27
-"""More memories than the daemon forgets at once without being asked twice."""
+"""More memories than the daemon forgets at once without a confirmation."""
 _MANY_TURNS = 21
-"""More turns than connectors let pass until they hand over what was said."""
+"""More turns than connectors wait for before they send a checkpoint."""
 
 
 @dataclass(slots=True)
@@ -45,18 +44,18 @@ class _Session:
     state: str = "new"
     """new, open or closed."""
     summary: str | None = None
-    """The summary of a compaction that has begun and not been completed."""
+    """The summary of a compaction that is not complete."""
     asked: bool = False
-    """Whether the user has said something since it was opened, resumed or cleared: no model calls a tool before."""
+    """Whether a prompt came since the session was opened, resumed or cleared: no model calls a tool before."""
     compactions: int = 0
     said: list[str] = field(default_factory=list)
     stored: list[str] = field(default_factory=list)
     used: set[str] = field(default_factory=set)
-    """The tools that were used on the memory stored last."""
+    """The tools used on the newest memory."""
 
 
-class Writer:
-    """A scenario under way. An intent that makes no sense at its place leaves no step behind."""
+class ScenarioWriter:
+    """A scenario in the making. An intent without sense at its place adds no step."""
 
     def __init__(self, several: int, agents: int, turned: int, *, can_resume: bool, lives_on: bool) -> None:
         self._sessions: list[_Session] = []
@@ -73,7 +72,7 @@ class Writer:
         self._fault_lasts: int | None = None
 
     def carry_out(self, what: str, which: int, details: Any) -> None:
-        """Write what an intent means in one of the sessions."""
+        """Add the steps of an intent in the session of that number."""
         session = self._sessions[which % self._several]
         match what:
             case "outage":
@@ -84,7 +83,7 @@ class Writer:
                 if details:
                     self._add(RestartDaemon())
             case "start":
-                # Of an open session it is the least that can be done: a compaction that has begun is completed.
+                # In an open session only a compaction is completed.
                 if session.state != "closed":
                     self._use(session)
             case "end":
@@ -102,7 +101,7 @@ class Writer:
                     self._perform(what, session, details)
 
     def scenario(self, name: str) -> Scenario:
-        """Close: the fault goes off, compactions are completed, sessions ended."""
+        """Close the scenario: switch the fault off, complete compactions, end sessions."""
         self._switch_off()
         if not any(session.state != "new" for session in self._sessions):
             self._use(self._sessions[0])
@@ -120,7 +119,7 @@ class Writer:
         return self._sessions[-1]
 
     def _write_outage(self, outage: Outage, digits: Digits) -> None:
-        """Write an outage in sessions that no other intent uses."""
+        # In sessions that no other intent uses.
         self._switch_off()
         session = self._new_session()
         for word in outage.steps.split():
@@ -153,7 +152,7 @@ class Writer:
             child = self._new_session()
             child.agent, child.project, child.state = session.agent, session.project, "open"
             self._add(
-                Start(
+                StartStep(
                     session=child.name,
                     agent=child.agent,
                     project=child.project,
@@ -166,7 +165,7 @@ class Writer:
         elif what == "clear":
             self._switch_on(details)
             self._listen_where_it_matters()
-            self._add(Clear(session=session.name))
+            self._add(ClearStep(session=session.name))
             session.asked = False
         elif what == "tool":
             self._ask_for_tools(session)
@@ -175,12 +174,12 @@ class Writer:
             summary, halves, fault = details
             session.compactions += 1
             if session.compactions > 1:
-                # No two compactions of a session are summed up in the same words: one would look like a repeat.
+                # Two equal summaries in a session would look like a repeat.
                 summary = f"{summary} ({session.compactions})"
             if not halves:
-                self._add(Compact(session=session.name, summary=summary))
+                self._add(CompactStep(session=session.name, summary=summary))
                 return
-            self._add(PreCompaction(session=session.name))
+            self._add(PreCompactionStep(session=session.name))
             session.summary = summary
             if fault is not None:
                 self._switch_on(fault)
@@ -194,13 +193,13 @@ class Writer:
         session.asked = True
         session.said.append(text)
         if (times := session.said.count(text)) > 1:
-            # A user who says the same again would look like a connector that submits one turn twice.
+            # Equal texts would look like a connector that submits one turn twice.
             text = f"{text} ({times})"
         feedback = {} if rating is None else {"feedback": {UNKNOWN_MEMORY: rating}}
-        self._add(Prompt.model_validate({"session": session.name, "text": text, "reply": reply, **feedback}))
+        self._add(PromptStep.model_validate({"session": session.name, "text": text, "reply": reply, **feedback}))
 
     def _go_on_for_long(self, what: str, session: _Session) -> None:
-        """Many turns, which make a connector hand over what was said; or many memories, forgotten at once."""
+        # Many turns make a connector send a checkpoint; many memories are forgotten at once.
         if what == "turns":
             for number in range(_MANY_TURNS):
                 self._say(session, f"Item {number + 1} of the list: what is it about?", REPLIES[0])
@@ -211,7 +210,7 @@ class Writer:
             self._store(session, f"Rack plan: unit {number + 1:02} holds a node of its own.")
         ids = [{"from": name, "pointer": "/id"} for name in session.stored[first:]]
         arguments = {"mode": "execute", "ids": ids, "reason": "the plan was replaced"}
-        self._add(ToolCall(session=session.name, tool="memory_forget", arguments=arguments))
+        self._add(ToolStep(session=session.name, tool="memory_forget", arguments=arguments))
         session.used.add("memory_forget")
 
     def _tool(self, session: _Session, tool: str, fact: str, query: str, more: bool) -> None:
@@ -220,7 +219,7 @@ class Writer:
             self._store(session, fact, tags=more)
             return
         if tool == "memory_feedback":
-            # The model names the session by itself, as the tool's schema asks.
+            # The tool's schema asks the model for the session.
             rating = 1 + self._asked[tool]
             self._asked[tool] += 1
             arguments = {"session_key": {"key": session.name}, "ratings": {UNKNOWN_MEMORY: 1 / rating}}
@@ -233,7 +232,7 @@ class Writer:
             summed_up = {"aggregate": True, "aggregate_budget": "medium", "aggregateBudget": "medium"}
             arguments = {"query": self._anew(query), "limit": 5, **(summed_up if more else {})}
         else:
-            # A tool is used on a memory once, and on one that was forgotten none.
+            # Each tool is used on a memory once, and no tool on a forgotten one.
             if not session.stored or session.used & {tool, "memory_forget"}:
                 self._store(session, fact)
             session.used.add(tool)
@@ -244,31 +243,28 @@ class Writer:
                 "memory_forget": {"mode": "execute", "ids": [memory], "reason": "it was replaced"},
             }
             arguments = uses[tool]
-        self._add(ToolCall(session=session.name, tool=tool, arguments=dict(arguments)))
+        self._add(ToolStep(session=session.name, tool=tool, arguments=dict(arguments)))
 
     def _store(self, session: _Session, fact: str, *, tags: bool = False) -> None:
         name = f"{session.name}-m{len(session.stored) + 1}"
         session.stored.append(name)
         session.used.clear()
         arguments = {"content": self._anew(fact), **({"tags": "billing,notes"} if tags else {})}
-        self._add(ToolCall(session=session.name, tool="memory_store", arguments=arguments, as_=name))
+        self._add(ToolStep(session=session.name, tool="memory_store", arguments=arguments, as_=name))
 
     def _anew(self, text: str) -> str:
-        """The text, numbered when it was asked for before.
-
-        A model that asks the same again after a refusal would look like a connector that repeats what was refused.
-        """
+        # Numbered when asked before: a model that repeats a refused call would look like a connector that does.
         self._asked[text] += 1
         return text if self._asked[text] == 1 else f"{text} ({self._asked[text]})"
 
     def _use(self, session: _Session) -> bool:
-        """Open a session that is not open, complete a compaction of one that is; False when it cannot be used."""
+        """Open the session, or complete its compaction if it is open. Return False if it cannot be resumed."""
         if session.state == "new":
-            self._add(Start(session=session.name, agent=session.agent, project=session.project))
+            self._add(StartStep(session=session.name, agent=session.agent, project=session.project))
         elif session.state == "closed":
             if not self._can_resume:
                 return False
-            self._add(Resume(session=session.name))
+            self._add(ResumeStep(session=session.name))
         if session.state != "open":
             session.state, session.asked = "open", False
         self._complete(session)
@@ -277,7 +273,7 @@ class Writer:
     def _complete(self, session: _Session) -> None:
         if session.summary is not None:
             summary, session.summary = session.summary, None
-            self._add(CompactionComplete(session=session.name, summary=summary))
+            self._add(CompactionCompleteStep(session=session.name, summary=summary))
 
     def _end(self, session: _Session, fault: dict[str, Any] | None = None) -> None:
         if session.state != "open":
@@ -289,13 +285,11 @@ class Writer:
 
     def _close(self, session: _Session) -> None:
         session.state = "closed"
-        self._add(End(session=session.name))
+        self._add(EndStep(session=session.name))
 
     def _listen_where_it_matters(self) -> None:
-        """Open a closed listener for an end that nobody could send later: no trace shows that it was tried.
-
-        SIG-END-005 wants an end of every started key, and only a process that lives on can repeat a lost one.
-        """
+        # SIG-END-005 wants an end of every started key. Only a process that outlives its session can send later an end
+        # that met a closed listener, and no trace shows that it was tried.
         if not self._lives_on and self._fault is not None and self._fault.fault["kind"] == "refuse":
             self._switch_off()
 

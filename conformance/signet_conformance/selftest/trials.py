@@ -9,8 +9,8 @@ from functools import cache
 from signet_conformance import targets
 from signet_conformance.errors import ContractError
 from signet_conformance.rules import run_rules
-from signet_conformance.scenarios.script import Scenario, scripted, with_each_bypass
-from signet_conformance.scenarios.steps import Compact
+from signet_conformance.scenarios.scenario import Scenario, scripted, with_each_bypass
+from signet_conformance.scenarios.steps import CompactStep
 from signet_conformance.selftest.mutants import CONNECTOR, DAEMON, HARNESS, Base, Mutant, mutants
 from signet_conformance.selftest.variants import FILE, Variant, grouped, variants
 
@@ -68,7 +68,7 @@ def told_apart(scenario: Scenario, name: str) -> Scenario:
     """The scenario with summaries of its own: a daemon keeps each, and tells later sessions of it."""
     steps = (
         step.model_copy(update={"summary": f"{step.summary} So it was in {name}."})
-        if isinstance(step, Compact)
+        if isinstance(step, CompactStep)
         else step
         for step in scenario.steps
     )

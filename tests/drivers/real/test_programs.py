@@ -31,7 +31,7 @@ from signet_conformance.drivers.hosts.real.pi_rpc import PiRpc
 from signet_conformance.drivers.watched import Watched
 from signet_conformance.finding import Verdict
 from signet_conformance.running.station import Station
-from signet_conformance.scenarios.script import read_scenarios
+from signet_conformance.scenarios.scenario import read_scenarios
 from signet_conformance.targets.program import PLACE_VARIABLE
 from signet_conformance.targets.real import HarnessChoice, with_harness
 from signet_conformance.trace import Exchange, Trace

@@ -10,7 +10,7 @@ from signet_conformance.finding import Verdict
 from signet_conformance.outcome.generated_summary import Summary
 from signet_conformance.running.plan import Plan
 from signet_conformance.running.run import drive
-from signet_conformance.scenarios.script import Scenario
+from signet_conformance.scenarios.scenario import Scenario
 from signet_conformance.scenarios.steps import read_step
 from tests.support.inner_pytest import run
 

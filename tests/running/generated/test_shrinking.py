@@ -15,8 +15,8 @@ from signet_conformance.running import shrinking
 from signet_conformance.running.chunk import Chunk
 from signet_conformance.running.patience import Patience
 from signet_conformance.scenarios.features import Features
-from signet_conformance.scenarios.script import Scenario
-from signet_conformance.scenarios.steps import Prompt
+from signet_conformance.scenarios.scenario import Scenario
+from signet_conformance.scenarios.steps import PromptStep
 
 SHRUNK, OTHER = "SIG-HTTP-015", "SIG-HEALTH-001"
 Shows = Callable[[Scenario, bool], Mapping[str, Verdict]]
@@ -67,7 +67,7 @@ def follow_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shows: Shows) -> 
 
 def prompts(scenario: Scenario) -> int:
     """How many prompts a scenario has."""
-    return sum(isinstance(step, Prompt) for step in scenario.steps)
+    return sum(isinstance(step, PromptStep) for step in scenario.steps)
 
 
 def test_a_smaller_session_that_breaches_more_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from signet_conformance.errors import UsageError
-from signet_conformance.scenarios.script import Scenario, read_scenarios, remembered, scripted, with_each_bypass
-from signet_conformance.scenarios.steps import Prompt, SwitchFaultOn
+from signet_conformance.scenarios.scenario import Scenario, read_scenarios, remembered, scripted, with_each_bypass
+from signet_conformance.scenarios.steps import PromptStep, SwitchFaultOn
 
 START = {"step": "start", "session": "s1", "agent": 0, "project": "/workspace/src/acme-api"}
 
@@ -58,7 +58,7 @@ def test_each_documented_variable_that_switches_hooks_off_is_tried() -> None:
 )
 def test_scripted_prompts_hold_what_careless_adapters_change(what: str, put: str) -> None:
     """Only so every run shows that an adapter masks or expands what the user says (SIG-PROMPT-010)."""
-    texts = [step.text for scenario in scripted() for step in scenario.steps if isinstance(step, Prompt)]
+    texts = [step.text for scenario in scripted() for step in scenario.steps if isinstance(step, PromptStep)]
     assert any(re.sub(what, put, text) != text for text in texts)
 
 
@@ -132,5 +132,5 @@ def test_missing_file_is_refused(tmp_path: Path) -> None:
 
 def test_scenario_shows_itself_in_short() -> None:
     """A prompt of 100 kB does not fill a message."""
-    scenario = Scenario("one", "One", (Prompt(session="s1", text="x" * 100_000),))
+    scenario = Scenario("one", "One", (PromptStep(session="s1", text="x" * 100_000),))
     assert len(repr(scenario)) < 400

@@ -1,0 +1,198 @@
+"""Scenarios as data: a name, a title and steps. Files of scenarios are read here; scripted.json holds the kit's own.
+
+The module steps describes the steps. A scenario's `env` is given to the connector when it is launched.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Any, ClassVar
+
+from pydantic import AfterValidator, ConfigDict, Field, WithJsonSchema
+
+from signet_conformance.errors import UsageError, printable
+from signet_conformance.files.documents import Document, Items, Maybe, demand, refusal, shown_value
+from signet_conformance.files.reading import read_json
+from signet_conformance.scenarios.steps import (
+    AnyStep,
+    ConnectorStep,
+    EndStep,
+    ResumeStep,
+    SessionlessPromptStep,
+    StartStep,
+    Step,
+)
+
+LONGEST_NAME = 100
+
+
+def _name(name: str) -> str:
+    if not name.replace("-", "").isalnum() or len(name) > LONGEST_NAME:
+        raise refusal(f"is {shown_value(name)}, expected a name", f"use up to {LONGEST_NAME} letters, digits and -")
+    return name
+
+
+Name = Annotated[
+    str,
+    AfterValidator(_name),
+    WithJsonSchema({"type": "string", "pattern": r"^[^\s./\\]+$", "maxLength": LONGEST_NAME}),
+    Field(description=f"up to {LONGEST_NAME} letters, digits and -"),
+]
+
+
+class ScenarioDocument(Document):
+    """A scenario in a file. Other members, such as the seed of a generated session, are ignored."""
+
+    model_config = ConfigDict(title="Scenario", extra="ignore")
+    schema_file: ClassVar[str] = "scenario/signet-scenario.schema.json"
+
+    name: Name
+    title: Annotated[Maybe[str], Field(description="a text: what the scenario shows")] = None
+    env: Annotated[
+        dict[str, str],
+        Field(description='such as {"SIGNET_BYPASS": "1"}: what is added to the environment of the connector'),
+    ] = Field(default_factory=dict)
+    bypass: Annotated[
+        Maybe[str],
+        Field(description="a text such as SIGNET_NO_HOOKS: the variable of env with which the user switches hooks off"),
+    ] = None
+    needs: Annotated[
+        Items[str],
+        Field(description='such as ["secrets-exec"]: operations that a connector must declare for it to make sense'),
+    ] = ()
+    steps: Annotated[Items[AnyStep], Field(min_length=1, description='such as [{"step": "start", "session": "s1"}]')]
+
+
+class ScenarioList(Document):
+    """Several scenarios in one file."""
+
+    model_config = ConfigDict(title="Scenarios", extra="ignore")
+    schema_file: ClassVar[str] = "scenario/signet-scenarios.schema.json"
+
+    scenarios: Items[ScenarioDocument]
+
+
+BYPASS = "SIGNET_BYPASS"
+"""The variable with which every connector's hooks are switched off, by the value 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """An ordered list of steps. `needs` names the operations a connector must declare for it to make sense.
+
+    `bypass` is the variable of `env` with which the user switches hooks off, None where hooks are on.
+    """
+
+    name: str
+    title: str
+    steps: tuple[Step, ...]
+    env: Mapping[str, str] = field(default_factory=dict)
+    needs: tuple[str, ...] = ()
+    bypass: str | None = None
+
+    def __repr__(self) -> str:
+        """Name and steps, each cut: a prompt may have 150 kB."""
+        return f"Scenario({self.name!r}, [{', '.join(printable(step.to_json(), 300) for step in self.steps)}])"
+
+    def _repr_pretty_(self, printer: Any, _cycle: bool) -> None:
+        """Print as `repr` does: Hypothesis' printer would show every field in full."""
+        printer.text(repr(self))
+
+    @staticmethod
+    def from_json(data: Mapping[str, Any], where: str) -> Scenario:
+        """Read one scenario. Raises UsageError that names the wrong place."""
+        return _scenario(demand(ScenarioDocument, data, where))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the object that :meth:`from_json` reads."""
+        return {
+            "name": self.name,
+            "title": self.title,
+            **({"env": dict(self.env)} if self.env else {}),
+            **({"bypass": self.bypass} if self.bypass not in (None, BYPASS) else {}),
+            **({"needs": list(self.needs)} if self.needs else {}),
+            "steps": [step.to_json() for step in self.steps],
+        }
+
+
+def _scenario(document: ScenarioDocument) -> Scenario:
+    return Scenario(
+        name=document.name,
+        title=document.name if document.title is None else document.title,
+        steps=document.steps,
+        env=document.env,
+        needs=document.needs,
+        bypass=document.bypass or (BYPASS if document.env.get(BYPASS) == "1" else None),
+    )
+
+
+def identity(scenario: Scenario) -> str:
+    """Return a digest of the steps: equal for scenarios that do the same under other names."""
+    return hashlib.sha256(json.dumps([step.to_json() for step in scenario.steps], sort_keys=True).encode()).hexdigest()
+
+
+def read_scenarios(path: Path) -> Sequence[Scenario]:
+    """Read a JSON file that holds one scenario, or `{"scenarios": [...]}`. Raises UsageError."""
+    data = read_json(path, "check the path, or correct the file")
+    if isinstance(data, dict) and "scenarios" in data:
+        return tuple(map(_scenario, demand(ScenarioList, data, printable(path)).scenarios))
+    return (_scenario(demand(ScenarioDocument, data, printable(path))),)
+
+
+def demand_open_sessions(scenario: Scenario, where: str) -> None:
+    """Raise UsageError for a step in a session that is not open: no harness could perform it."""
+    opened: set[str] = set()
+    for index, step in enumerate(scenario.steps):
+        if not isinstance(step, ConnectorStep) or isinstance(step, SessionlessPromptStep):
+            continue
+        if isinstance(step, StartStep | ResumeStep):
+            opened.add(step.session)
+        elif step.session not in opened:
+            name = printable(step.session, 60)
+            raise UsageError(
+                f"scenario {scenario.name}, step {index}: a {step.step} in session {name}, which is not open",
+                where=where,
+                remedy=f'put {{"step": "start", "session": "{name}"}} before it',
+            )
+        elif isinstance(step, EndStep):
+            opened.discard(step.session)
+
+
+@cache
+def scripted() -> Sequence[Scenario]:
+    """Return the scripted scenarios in the order in which they run."""
+    return read_scenarios(Path(__file__).with_name("scripted.json"))
+
+
+def with_each_bypass(scenarios: Sequence[Scenario], variables: Mapping[str, str]) -> Sequence[Scenario]:
+    """Repeat the scenario of the bypass for each variable (name to the value that switches hooks off)."""
+    return [
+        replace(
+            scenario,
+            name=scenario.name + ("" if name == BYPASS else f"-{name.lower().replace('_', '-')}"),
+            title=scenario.title if name == BYPASS else f"{scenario.title}: {name}={value}",
+            env={name: value},
+            bypass=name,
+        )
+        if name is not None
+        else scenario
+        for scenario in scenarios
+        for name, value in (variables.items() if scenario.bypass == BYPASS else [(None, "")])
+    ]
+
+
+@cache
+def remembered() -> Sequence[Scenario]:
+    """Return the scenario added where the model is recorded: the daemon has a memory that answers its prompts."""
+    return read_scenarios(Path(__file__).with_name("remembered.json"))
+
+
+@cache
+def real() -> Sequence[Scenario]:
+    """Return the few scenarios that a real program performs by default: each of its processes takes seconds."""
+    return read_scenarios(Path(__file__).with_name("real.json"))
