@@ -31,7 +31,7 @@ VENDORS = {
     "lowest": ("anthropic==0.70.0", "openai==2.0.0", "ollama==0.6.2"),
     "newest": ("anthropic>=1", "openai>=3", "ollama>=0.6.2"),
 }
-"""The vendors' packages: the lower bounds of the extra, and releases that mitmproxy keeps out below Python 3.13."""
+"""The vendors' packages, which prove the scripted model: the extra `dev` has releases between these."""
 RELEASES = sorted(path.stem for path in Path("schemas/versions").glob("*.json"))
 """The versions of the contract, each with the release of the daemon that it was learnt from."""
 REDOCLY = "@redocly/cli@^2.77"
@@ -87,10 +87,9 @@ def extras(session: nox.Session) -> None:
 @nox.session
 @nox.parametrize("release", ["lowest", "newest"])
 def vendor_packages(session: nox.Session, release: str) -> None:
-    """Scripted model, providers and whole turns with the oldest and newest packages; `tests` has those in between."""
+    """The scripted model as the vendors' oldest and newest packages read it; `tests` has those in between."""
     model_tests = (f"{MODEL_TESTS}/test_vendor_{name}.py" for name in ("packages", "types"))
-    whole = (f"{HARNESS_TESTS}/{name}.py" for name in ("session/test_vendor_turns", "run/test_vendors"))
-    with_packages(session, VENDORS[release], *model_tests, f"{HARNESS_TESTS}/providers", *whole)
+    with_packages(session, VENDORS[release], *model_tests)
 
 
 @nox.session

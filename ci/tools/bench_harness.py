@@ -5,7 +5,7 @@
 An embedded daemon and the scripted model run as processes of their own. A plain turn asks the model once, one with a
 tool twice, with a recall in between. The servers' own time is what the requests of a turn take a client that only
 sends their bytes over a kept connection and waits for the last byte of each answer; it is measured beside each turn,
-right after it. What the harness and the vendor's package add is the turn's time less that. Nothing here can fail: the
+right after it. What the harness adds, with its HTTP library, is the turn's time less that. Nothing here can fail: the
 specification's bound (median 5 ms, 95th percentile 20 ms) is printed beside each figure, and the median as a ratio to
 the servers' own time. On a machine that does other things too, what the processor worked for a turn says more than how
 long the turn took.
@@ -32,7 +32,7 @@ from urllib.parse import urlsplit
 
 from signet_reference_harness.config import HarnessConfig
 from signet_reference_harness.messages import ToolCall
-from signet_reference_harness.providers import Provider, registry, settings
+from signet_reference_harness.providers import Provider, settings
 from signet_reference_harness.providers.completion import CompletionChunk, CompletionResult, StopReason
 from signet_reference_harness.providers.scripted import ScriptedProvider
 from signet_reference_harness.session.host import SessionHost
@@ -237,14 +237,14 @@ def main() -> None:
 def asked(
     kind: str, name: str, answers: list[Mapping[str, Any]], daemon_url: str, model_url: str, count: int
 ) -> Iterator[str]:
-    """The figures of turns with a vendor's package."""
+    """The figures of turns with a vendor's interface."""
     vendor, api, path = PROVIDERS[name]
     model = Bare(model_url)
     model.value("PUT", "/script", {"format": "signet-llm/1", "turns": answers * (WARM_UP + 2 * count)})
     model.value("DELETE", "/requests")
     servers = Servers(daemon_url, model, len(answers))
     flags = {"provider": vendor, "api": api, "model": "scripted", "base_url": model_url + path, "api_key": "none"}
-    provider = registry.provider(settings.load(flags, {}, None))
+    provider = settings.make_provider(settings.load(flags, {}, None))
     taken = asyncio.run(turns_of(provider, daemon_url, servers, count))
     yield row(kind, name, taken)
     kept = model.value("GET", "/requests")["requests"][-2 * len(answers) * count :]

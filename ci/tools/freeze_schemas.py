@@ -44,7 +44,7 @@ DOCUMENTS = (
     "signet_reference_harness.bench.result:Result",
     "signet_reference_harness.bench.result:Times",
     "signet_reference_harness.bench.suite:SuiteLine",
-    "signet_reference_harness.session.summary:Summary",
+    "signet_reference_harness.session.events:Summary",
     "signet_reference_harness.session.events:Event",
     "signet_reference_harness.llm_server.script:Script",
 )

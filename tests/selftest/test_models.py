@@ -12,11 +12,10 @@ from signet_conformance.contract import document
 from signet_conformance.rules.model.wording import marker_lines, padded, presence
 from signet_conformance.selftest import models
 from signet_conformance.selftest.models import ChangedModels
-from signet_reference_harness import reminders
 from signet_reference_harness.errors import ProviderError
-from signet_reference_harness.messages import Message, Reminder, ReminderKind, ReminderOrigin
+from signet_reference_harness.messages import Message, Reminder, ReminderKind, ReminderOrigin, render_reminders
 from signet_reference_harness.providers.completion import CompletionChunk, CompletionOptions, CompletionResult
-from signet_reference_harness.providers.served import ServedModels
+from signet_reference_harness.providers.scripted import ServedModels
 
 START, PROMPT = "Atlas deploys happen on Friday.\nAsk Mira before a change.", "Refunds over 500 EUR need approval."
 Question = tuple[Sequence[Message], CompletionOptions]
@@ -52,7 +51,7 @@ def question(*messages: Message, start: str = START, prompt: str = PROMPT) -> Qu
     kind, origin = ReminderKind.CONTEXT, ReminderOrigin.DAEMON
     blocks = [Reminder(kind=kind, origin=origin, text=text) for text in (start, prompt) if text]
     parts = [{"part": part} for part, text in (("session-start", start), ("user-prompt-submit", prompt)) if text]
-    options = CompletionOptions(system_prompt=reminders.rendered(blocks), metadata={"context": parts})
+    options = CompletionOptions(system_prompt=render_reminders(blocks), metadata={"context": parts})
     return messages or (Message("user", "When?"),), options
 
 

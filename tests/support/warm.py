@@ -37,7 +37,7 @@ _CLI: Final = (
     "signet_conformance.rules",
 )
 _HARNESS: Final = (
-    "signet_reference_harness.cli.llm",
+    "signet_reference_harness.cli.servers",
     "signet_reference_harness.llm_server",
     "signet_reference_harness.local_server",
 )

@@ -73,7 +73,6 @@ PROGRAMS: Final[Programs] = MappingProxyType(
         "signet_conformance.selftest.harness": (
             *_HARNESS,
             "argparse",
-            "ollama",
             "signet_conformance.selftest.variants",
             "signet_conformance.selftest.transport",
             "signet_reference_harness.providers.ollama",

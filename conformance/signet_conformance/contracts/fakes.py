@@ -9,8 +9,7 @@ from collections.abc import AsyncIterator, Sequence
 import httpx
 
 from signet_conformance.contracts.recording_daemon import DaemonScript, Request
-from signet_reference_harness.channels import AgentOutput, UserTurn
-from signet_reference_harness.channels.closing import Closing
+from signet_reference_harness.channels import AgentOutput, Closing, UserTurn
 from signet_reference_harness.messages import Message
 from signet_reference_harness.providers.completion import CompletionChunk, CompletionOptions, CompletionResult
 from signet_reference_harness.session.events import Event

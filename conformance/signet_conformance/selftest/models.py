@@ -15,12 +15,11 @@ from signet_conformance.selftest.mutants import Change
 from signet_reference_harness.errors import ProviderError
 from signet_reference_harness.messages import Message
 from signet_reference_harness.providers.completion import CompletionChunk, CompletionOptions, CompletionResult
-from signet_reference_harness.providers.registry import provider
-from signet_reference_harness.providers.served import ServedModels
-from signet_reference_harness.providers.settings import load
+from signet_reference_harness.providers.scripted import ServedModels
+from signet_reference_harness.providers.settings import load, make_provider
 
 API = "ollama-chat"
-"""The interface whose package loads quickest."""
+"""The interface that is asked unless a mutant names another."""
 _BASES = {"anthropic-messages": "", "openai-completions": "/v1", "openai-responses": "/v1", "ollama-chat": ""}
 _BLOCK = re.compile(r"<system-reminder [^>]*>\n.*?\n</system-reminder>", re.DOTALL)
 _PARTS = ("identity", "session-start", "user-prompt-submit", "summary")
@@ -37,7 +36,7 @@ class ChangedModels(ServedModels):
             {},
             None,
         )
-        super().__init__(environ[CONTROL_VARIABLE], provider(settings))
+        super().__init__(environ[CONTROL_VARIABLE], make_provider(settings))
         self._changes = changes
         self._turns = 0
         self._seen: dict[str, list[str]] = {}

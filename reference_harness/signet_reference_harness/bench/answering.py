@@ -8,17 +8,19 @@ from __future__ import annotations
 import asyncio
 import importlib
 import inspect
+import re
+import string
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Annotated, Any, ClassVar, Final, Literal, Protocol, cast
 
 from pydantic import ConfigDict, Field
 
-from signet_reference_harness.bench import scoring
 from signet_reference_harness.bench.figures import percentiles, rounded
-from signet_reference_harness.bench.log import Logged, RunLog
+from signet_reference_harness.bench.log import BenchFailureError, Logged, RunLog
 from signet_reference_harness.bench.progress import Progress
-from signet_reference_harness.bench.records import BenchFailureError
 from signet_reference_harness.bench.result import Figure, Question, Result
 from signet_reference_harness.bench.suite import Fact, Prompt, Query, Suite
 from signet_reference_harness.documents import Document, Part
@@ -155,7 +157,7 @@ def asked(suite: Suite, result: Result) -> Iterator[tuple[Question, Query, list[
                 texts[step.id] = step.text
             elif isinstance(step, Query) and line in questions:
                 question = questions[line]
-                if step.answer is not None or step.category in scoring.UNANSWERABLE:
+                if step.answer is not None or step.category in UNANSWERABLE:
                     yield question, step, [texts[row.item] for row in question.rows if row.item in texts]
 
 
@@ -173,8 +175,8 @@ def answers_of(suite: Suite, result: Result, answerer: Answerer, logged: Logged)
                 category=question.category,
                 expected=query.answer,
                 answer=record["answer"],
-                exact=0.0 if query.answer is None else scoring.exact(record["answer"], query.answer),
-                f1=scoring.f1(record["answer"], query.answer, query.category),
+                exact=0.0 if query.answer is None else exact_match(record["answer"], query.answer),
+                f1=f1_score(record["answer"], query.answer, query.category),
                 judged=record.get("judged"),
             )
         )
@@ -234,3 +236,58 @@ def _figures(answers: list[Answer]) -> AnswerFigures:
         f1=rounded(sum(answer.f1 for answer in answers) / number),
         judged=rounded(sum(judged) / len(judged)) if judged else None,
     )
+
+
+ARTICLES: Final = re.compile(r"\b(a|an|the|and)\b")
+UNANSWERABLE: Final = frozenset({"adversarial", "abstention"})
+"""Categories of questions that the facts do not answer."""
+SEVERAL: Final = "multi-hop"
+"""The category whose answers are lists: each expected part is compared with each part of the answer."""
+ALTERNATIVES: Final = "open-domain"
+"""The category whose expected answers hold a reason after a semicolon."""
+NOTHING: Final = ("not mentioned", "no information available")
+
+
+def exact_match(answer: str, expected: str) -> float:
+    """1 when both are the same but for case, punctuation and articles."""
+    return float(_plain(answer) == _plain(expected))
+
+
+def f1_score(answer: str, expected: str | None, category: str | None) -> float:
+    """The harmonic mean of precision and recall over the stems of the words."""
+    if category in UNANSWERABLE:
+        return float(any(words in answer.lower() for words in NOTHING))
+    if expected is None:
+        return 0.0
+    if category == SEVERAL:
+        answers = answer.split(",")
+        parts = expected.split(",")
+        return rounded(sum(max(_overlap(each, part) for each in answers) for part in parts) / len(parts))
+    if category == ALTERNATIVES:
+        expected = expected.split(";")[0]
+    return rounded(_overlap(answer, expected))
+
+
+def _overlap(answer: str, expected: str) -> float:
+    said, wanted = Counter(_stems(answer)), Counter(_stems(expected))
+    common = sum((said & wanted).values())
+    if not common:
+        return 0.0
+    precision, recall = common / said.total(), common / wanted.total()
+    return 2 * precision * recall / (precision + recall)
+
+
+def _plain(text: str) -> str:
+    without = "".join(character for character in text.lower() if character not in string.punctuation)
+    return " ".join(ARTICLES.sub(" ", without).split())
+
+
+def _stems(text: str) -> list[str]:
+    return list(_stemmer().stemWords(_plain(text).split()))
+
+
+@cache
+def _stemmer() -> Any:
+    import snowballstemmer
+
+    return snowballstemmer.stemmer("porter")

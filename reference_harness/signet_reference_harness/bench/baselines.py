@@ -13,8 +13,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any, Final
 
-from signet_reference_harness.bench.performing import Opened, Player, Subject
-from signet_reference_harness.bench.records import Brought, Latencies, Row
+from signet_reference_harness.bench.performing import Brought, Latencies, Opened, Player, Row, Subject
 from signet_reference_harness.bench.suite import OWN_SESSION, Fact, Forget, Performance, Prompt, Query, Start
 from signet_reference_harness.errors import ConfigError
 

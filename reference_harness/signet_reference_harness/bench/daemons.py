@@ -12,10 +12,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from signet_reference_harness.bench.performing import Opened, Player, Subject
-from signet_reference_harness.bench.places import Database, Place, folder_name
-from signet_reference_harness.bench.programs import READY_S, failed, free_port, ready_line, running
-from signet_reference_harness.bench.records import BenchFailureError, Latencies
+from signet_reference_harness.bench.log import BenchFailureError
+from signet_reference_harness.bench.performing import Latencies, Opened, Player, Subject
+from signet_reference_harness.bench.programs import (
+    READY_S,
+    Database,
+    Place,
+    failed,
+    folder_name,
+    free_port,
+    ready_line,
+    running,
+)
 from signet_reference_harness.bench.sessions import DaemonPlayer, TimedClient
 from signet_reference_harness.bench.suite import Performance
 from signet_reference_harness.config import HARNESS_NAME

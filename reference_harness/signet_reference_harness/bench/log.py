@@ -19,11 +19,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Self
 
-from signet_reference_harness.bench.records import BenchFailureError, Record
-from signet_reference_harness.errors import ConfigError
+from signet_reference_harness.errors import ConfigError, HarnessError
 
 FORMAT: Final = "signet-bench-log/1"
 NAME: Final = "log.jsonl"
+
+
+Record = Mapping[str, Any]
+
+
+class BenchFailureError(HarnessError):
+    """Raised when a run cannot go on: what happened at which line of the suite. Nothing that was logged is lost."""
 
 
 @dataclass(slots=True)

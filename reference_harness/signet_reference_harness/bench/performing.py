@@ -5,9 +5,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
 from typing import Any
 
-from signet_reference_harness.bench.records import BenchFailureError, Brought, Latencies, Record
+from signet_reference_harness.bench.log import BenchFailureError, Record
 from signet_reference_harness.bench.suite import (
     Asking,
     Clear,
@@ -21,6 +22,36 @@ from signet_reference_harness.bench.suite import (
     Start,
     Step,
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A memory that a step brought: the fact or prompt that it is, or `other:` and the beginning of a hash."""
+
+    item: str
+    score: float | None = None
+    source: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Brought:
+    """What a step that asks brought, best first, and how long that took in milliseconds."""
+
+    operation: str
+    rows: tuple[Row, ...]
+    ms: float
+
+
+@dataclass(slots=True)
+class Latencies:
+    """How long each call took, in milliseconds, by operation, in order."""
+
+    ms: dict[str, list[float]] = field(default_factory=dict)
+
+    def note(self, operation: str, ms: float) -> None:
+        """Add a call."""
+        self.ms.setdefault(operation, []).append(round(ms, 3))
+
 
 Note = Callable[[Record], None]
 

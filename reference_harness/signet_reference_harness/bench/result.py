@@ -14,8 +14,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import ConfigDict, Field
 
 from signet_reference_harness.bench import figures
-from signet_reference_harness.bench.log import Logged
-from signet_reference_harness.bench.records import BenchFailureError, Record
+from signet_reference_harness.bench.log import BenchFailureError, Logged, Record
 from signet_reference_harness.bench.suite import Suite
 from signet_reference_harness.documents import Document, Part
 

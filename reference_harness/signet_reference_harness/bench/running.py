@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from signet_reference_harness.bench.answering import ANSWERS, Answerer, Answers, answer_all, answers_of, asked
-from signet_reference_harness.bench.log import Logged, RunLog
+from signet_reference_harness.bench.log import BenchFailureError, Logged, Record, RunLog
 from signet_reference_harness.bench.performing import Subject, perform
 from signet_reference_harness.bench.progress import Progress
-from signet_reference_harness.bench.records import BenchFailureError, Record
 from signet_reference_harness.bench.result import RESULT, TIMES, Result, Times, result_of, times_of, write_document
 from signet_reference_harness.bench.suite import Performance, Suite
 from signet_reference_harness.errors import ConfigError

@@ -5,7 +5,8 @@ A channel is all that differs between a chat in a terminal and one over HTTP; `c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -87,3 +88,82 @@ class Channel(Protocol):
 
     def on_close(self, handler: Callable[[], None]) -> None:
         """Let `handler` be called, once, when the channel closes; at once when it is closed already."""
+
+
+class Closing:
+    """The turns of a channel that wait to be received, and its end: the part that channels have in common."""
+
+    def __init__(self) -> None:
+        self.closed = False
+        self._handlers: list[Callable[[], None]] = []
+        self._waiting: asyncio.Queue[UserTurn | None] = asyncio.Queue()
+
+    def put(self, turn: UserTurn) -> None:
+        """Let `turn` be received after those that wait already."""
+        self._waiting.put_nowait(turn)
+
+    @property
+    def waiting(self) -> int:
+        """How many turns have come and were not received yet."""
+        return self._waiting.qsize()
+
+    async def receive(self) -> UserTurn:
+        """The next turn. Raises ChannelClosedError once the channel is closed, whatever still waits."""
+        turn = None if self.closed else await self._waiting.get()
+        if turn is None:
+            raise ChannelClosedError("the channel is closed")
+        return turn
+
+    def on_close(self, handler: Callable[[], None]) -> None:
+        """Call `handler` when the channel closes; at once when it is closed already."""
+        if self.closed:
+            handler()
+        else:
+            self._handlers.append(handler)
+
+    def close(self) -> None:
+        """Close the channel; the second time does nothing."""
+        if self.closed:
+            return
+        self.closed = True
+        self._waiting.put_nowait(None)
+        handlers, self._handlers = self._handlers, []
+        for handler in handlers:
+            handler()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Status:
+    """What the status line says; `context` is tokens in the model's context, the others those of the session."""
+
+    agent: str
+    session: str
+    model: str
+    input_tokens: int = 0
+    output_tokens: int = 0
+    context: int = 0
+
+
+class Face(Channel, Protocol):
+    """A channel to a person, which shows words of the harness too."""
+
+    async def run(self) -> None:
+        """Show and read until the channel is closed."""
+
+    def close(self) -> None:
+        """Close the channel."""
+
+    def said(self, turn: UserTurn) -> None:
+        """What the person said joins the conversation, or is carried out."""
+
+    def said_before(self, reply: str) -> None:
+        """An answer of a conversation that is gone on with."""
+
+    def note(self, text: str) -> None:
+        """A word of the harness."""
+
+    def error(self, text: str) -> None:
+        """What went wrong."""
+
+    def rows(self, title: str, rows: Sequence[tuple[str, str]]) -> None:
+        """A heading, and names with what there is to say of each."""

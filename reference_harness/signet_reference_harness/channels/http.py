@@ -24,8 +24,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from signet_reference_harness.channels import AgentOutput, Attachment, UserTurn, refusal_of
-from signet_reference_harness.channels.closing import Closing
+from signet_reference_harness.channels import AgentOutput, Attachment, Closing, UserTurn, refusal_of
 from signet_reference_harness.documents import DocumentError, Part, parse_document
 from signet_reference_harness.local_server import body_within, foreign
 from signet_reference_harness.session.events import as_json

@@ -13,8 +13,7 @@ import threading
 from collections.abc import Sequence
 from typing import Final, TextIO
 
-from signet_reference_harness.channels import AgentOutput, UserTurn
-from signet_reference_harness.channels.closing import Closing
+from signet_reference_harness.channels import AgentOutput, Closing, UserTurn
 from signet_reference_harness.channels.drawing import in_brief, one_line
 from signet_reference_harness.errors import printable
 from signet_reference_harness.session.events import Notice, ToolCalled

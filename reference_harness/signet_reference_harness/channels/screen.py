@@ -42,11 +42,8 @@ from prompt_toolkit.utils import get_cwidth
 from prompt_toolkit.widgets import SearchToolbar
 from rich.console import RenderableType
 
-from signet_reference_harness.channels import AgentOutput, UserTurn
-from signet_reference_harness.channels.blocks import Blocks
-from signet_reference_harness.channels.closing import Closing
-from signet_reference_harness.channels.drawing import Drawing, in_brief, one_line
-from signet_reference_harness.channels.face import Status
+from signet_reference_harness.channels import AgentOutput, Closing, Status, UserTurn
+from signet_reference_harness.channels.drawing import Blocks, Drawing, in_brief, one_line
 from signet_reference_harness.session.events import Compacted, Notice, RunStarted, StreamOverflow, ToolCalled
 
 MENU_ROWS: Final = 8

@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from signet_reference_harness.channels import Face, Status
 from signet_reference_harness.channels.conversing import Conversing
-from signet_reference_harness.channels.face import Face, Status
 from signet_reference_harness.channels.plain import PlainFace
 from signet_reference_harness.chat.chat_session import ChatSession
 from signet_reference_harness.chat.commands import COMMANDS, Commands, is_at_once
@@ -24,9 +24,8 @@ from signet_reference_harness.errors import ConfigError, HarnessError
 from signet_reference_harness.mcp_servers import Servers, start_for
 from signet_reference_harness.providers import Provider
 from signet_reference_harness.run import RESEARCH
-from signet_reference_harness.run.inputs import Folders, Options
+from signet_reference_harness.run.inputs import Folders, Options, Plan
 from signet_reference_harness.run.open_sessions import end_abandoned
-from signet_reference_harness.run.plan import Plan
 from signet_reference_harness.session.host import SessionHost
 
 INVALID: Final = 2

@@ -26,8 +26,8 @@ from signet_reference_harness.run.session_file import SessionFile, Stored, path_
 from signet_reference_harness.session import Session
 from signet_reference_harness.session.conversation import Conversation
 from signet_reference_harness.session.host import SessionHost
+from signet_reference_harness.session.lifecycle import uninterrupted
 from signet_reference_harness.session.turn import TurnListener, TurnResult, added
-from signet_reference_harness.session.uninterrupted import uninterrupted
 from signet_reference_harness.tools import ToolResult
 from signet_reference_harness.tools.bounds import ResultFolder
 

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 from uuid import uuid4
 
-from signet_reference_harness.channels import UserTurn
-from signet_reference_harness.channels.face import Face
+from signet_reference_harness.channels import Face, UserTurn
 from signet_reference_harness.chat.chat_session import ChatSession, Known
 from signet_reference_harness.chat.skills import Skill, skills
 from signet_reference_harness.errors import HarnessError

@@ -23,13 +23,13 @@ _NO_COMMAND: Any = getattr(click.exceptions, "NoArgsIsHelpError", ())
 """What click 8.2 and later raise for a group that is called without a command; nothing before."""
 
 COMMANDS: Final = {
-    "run": "Do one task without a person: prompt in, reply and summary out.",
-    "chat": "Talk with an agent in a terminal.",
-    "adapter": "Serve the lifecycle of a harness over HTTP, for one in any language.",
-    "bench": "Measure memory quality: suites, baselines, comparisons.",
-    "llm": "Serve a scripted model to programs that expect a vendor's.",
+    "run": ("sessions", "Do one task without a person: prompt in, reply and summary out."),
+    "chat": ("sessions", "Talk with an agent in a terminal."),
+    "adapter": ("servers", "Serve the lifecycle of a harness over HTTP, for one in any language."),
+    "bench": ("bench", "Measure memory quality: suites, baselines, comparisons."),
+    "llm": ("servers", "Serve a scripted model to programs that expect a vendor's."),
 }
-"""Command name to its line in the overview. Its module, of the same name, holds it as `command`."""
+"""Command name to the module that holds it by this name, and its line in the overview."""
 
 
 class Commands(click.Group):
@@ -43,7 +43,7 @@ class Commands(click.Group):
         """The command of a name, or None."""
         if cmd_name not in COMMANDS:
             return None
-        command = import_module(f"signet_reference_harness.cli.{cmd_name}").command
+        command = getattr(import_module(f"{__name__}.{COMMANDS[cmd_name][0]}"), cmd_name)
         return command if isinstance(command, click.Command) else None
 
     def resolve_command(
@@ -59,7 +59,7 @@ class Commands(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002  the base class names it
         """Write the table; no command's module is loaded for that."""
         with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+            formatter.write_dl([(name, about) for name, (_, about) in COMMANDS.items()])
 
 
 @click.group(
@@ -82,16 +82,16 @@ def guarded(run: Callable[[], Any]) -> int:
     try:
         result = run()
     except HarnessError as failure:
-        return told(failure.message, failure.remedy)
+        return report_failure(failure.message, failure.remedy)
     except _NO_COMMAND as asked:
         # Help is all that is said to a command line without a command.
         print(asked.format_message(), file=sys.stderr)
         return USAGE
     except click.UsageError as misuse:
         path = misuse.ctx.command_path if misuse.ctx is not None else PROGRAM
-        return told(misuse.format_message(), f"{path} --help")
+        return report_failure(misuse.format_message(), f"{path} --help")
     except click.ClickException as failure:
-        return told(failure.format_message(), None)
+        return report_failure(failure.format_message(), None)
     except (KeyboardInterrupt, click.Abort) as ended:
         # To click an EOFError is an interruption too, and Python raises it for a module's file that was cut off.
         if not isinstance(ended.__cause__, EOFError):
@@ -104,11 +104,11 @@ def guarded(run: Callable[[], Any]) -> int:
     if os.environ.get(TRACEBACK_VARIABLE):
         raise crash
     summary = f"{type(crash).__name__}: {crash}"[:300]
-    told(f"the harness failed: {summary}; please report it", f"{TRACEBACK_VARIABLE}=1 shows the traceback")
+    report_failure(f"the harness failed: {summary}; please report it", f"{TRACEBACK_VARIABLE}=1 shows the traceback")
     return CRASHED
 
 
-def told(message: str, remedy: str | None = None) -> int:
+def report_failure(message: str, remedy: str | None = None) -> int:
     """Tell a failure on standard error; returns the exit status of wrong usage."""
     print(f"error: {printable(message)}", file=sys.stderr)
     if remedy:

@@ -25,13 +25,11 @@ the same command goes on where it was ended.
 
 
 @click.group("bench", help="Measure memory quality: suites, baselines, comparisons.")
-def command() -> None:
+def bench() -> None:
     """The group itself does nothing."""
 
 
-@command.command(
-    "run", help="Perform SUITE (default: the kit's own small one) and print its figures.", epilog=RUN_EPILOG
-)
+@bench.command("run", help="Perform SUITE (default: the kit's own small one) and print its figures.", epilog=RUN_EPILOG)
 @click.argument("suite", type=FOLDER, required=False)
 @click.option(
     "--subject",
@@ -70,11 +68,11 @@ def run(**given: Any) -> int:
     return perform(Given(**given))
 
 
-@command.command("validate", help="Check SUITE, and say what is in it.")
+@bench.command("validate", help="Check SUITE, and say what is in it.")
 @click.argument("suite", type=FOLDER)
 def validate(suite: Path) -> int:
     """Read it."""
-    from signet_reference_harness.bench.reading import read_suite
+    from signet_reference_harness.bench.suite import read_suite
 
     read = read_suite(suite)
     click.echo(f"{suite}: {read.head.name}: {_counted(read.counts())}")
@@ -82,17 +80,17 @@ def validate(suite: Path) -> int:
     return 0
 
 
-@command.command("convert", help="Make a suite of FILE, in the format in which the data set NAME is published.")
+@bench.command("convert", help="Make a suite of FILE, in the format in which the data set NAME is published.")
 @click.argument("name", type=click.Choice(["locomo", "locomo-captions", "longmemeval", "memoryagentbench", "beam"]))
 @click.argument("file", type=FOLDER)
 @click.option("--out", type=FOLDER, metavar="SUITE", help="Where the suite goes (default: standard output).")
 def convert(name: str, file: Path, out: Path | None) -> int:
     """Convert it, and read what was made."""
-    from signet_reference_harness.bench.converters import converted
-    from signet_reference_harness.bench.reading import parse_suite
+    from signet_reference_harness.bench.data_sets import convert
     from signet_reference_harness.bench.result import write_text
+    from signet_reference_harness.bench.suite import parse_suite
 
-    data = converted(name, file)
+    data = convert(name, file)
     suite = parse_suite(data, str(out or f"{name}.jsonl"))
     if out is None:
         sys.stdout.buffer.write(data)
@@ -106,7 +104,7 @@ def _counted(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{name.replace('_', ' ')}: {count}" for name, count in counts.items())
 
 
-@command.command("compare", help="Compare two results of one suite, FIRST and SECOND, question by question.")
+@bench.command("compare", help="Compare two results of one suite, FIRST and SECOND, question by question.")
 @click.argument("first", type=FOLDER)
 @click.argument("second", type=FOLDER)
 @click.option("--html", "page_file", type=FOLDER, metavar="FILE", help="Write the comparison as a page.")

@@ -10,7 +10,6 @@ import asyncio
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import MappingProxyType
@@ -32,18 +31,13 @@ from signet_reference_harness.daemon_client.adapter import (
     SessionStartResult,
     SkillInvocation,
 )
-from signet_reference_harness.daemon_client.outgoing import EnvelopeGuard, without_tokens
-from signet_reference_harness.daemon_client.reply import FailureClass, Reply, held_back
-from signet_reference_harness.daemon_client.restraint import refuses
-from signet_reference_harness.daemon_client.secret_jobs import outcome_of_job
-from signet_reference_harness.daemon_client.shapes import checked
+from signet_reference_harness.daemon_client.reply import FailureClass, Reply, checked, held_back
+from signet_reference_harness.daemon_client.restraint import EnvelopeGuard, refuses, without_tokens
 from signet_reference_harness.daemon_client.wire import Wire
 from signet_reference_harness.identity import SessionIdentity
 
 PROMPTS_AT_ONCE: Final = 8
 HTTP_OK: Final = 200
-JOB_GRACE_S: Final = 5.0
-"""How long a secret job is looked at beyond its own time limit."""
 SAVE_NAMESPACE: Final = uuid5(NAMESPACE_URL, "signet-reference-harness/remember")
 
 OPERATIONS: Final = (
@@ -271,22 +265,12 @@ class AdapterClient(RuntimeAdapter):
         """POST /api/memory/forget, a preview or an execution as `body` says."""
         return await self._post(session, "memory-forget", "/api/memory/forget", {**body, "agentId": session.agent})
 
-    async def secret_exec(
+    async def start_secret_command(
         self, session: SessionIdentity, command: str, secrets: Mapping[str, str], timeout_ms: int
     ) -> Reply:
-        """POST /api/secrets/exec, then the job's status until it is terminal or can no longer be.
-
-        `secrets` maps names of environment variables to names of secrets. The reply is that of the last
-        look at the job.
-        """
-        body = {
-            "command": command,
-            "secrets": dict(secrets),
-            "timeoutMs": timeout_ms,
-            "agentId": session.agent,
-        }
-        started = await self._post(session, "secrets-exec", "/api/secrets/exec", body)
-        return await outcome_of_job(started, partial(self.secret_job, session), timeout_ms / 1000 + JOB_GRACE_S)
+        """POST /api/secrets/exec: starts a job. `secrets` maps environment variables to names of secrets."""
+        body = {"command": command, "secrets": dict(secrets), "timeoutMs": timeout_ms, "agentId": session.agent}
+        return await self._post(session, "secrets-exec", "/api/secrets/exec", body)
 
     async def secret_names(self, session: SessionIdentity) -> Reply:
         """GET /api/secrets: names, never values."""

@@ -18,10 +18,9 @@ from typing import Any, Final
 import httpx
 
 from signet_reference_harness.config import HarnessConfig
-from signet_reference_harness.daemon_client.outgoing import without_tokens
 from signet_reference_harness.daemon_client.plain_http import PlainTransport
 from signet_reference_harness.daemon_client.reply import OK_FIRST, OK_LAST, FailureClass, Reply, held_back
-from signet_reference_harness.daemon_client.restraint import Restraint, identity_of
+from signet_reference_harness.daemon_client.restraint import Restraint, identity_of, without_tokens
 
 BODY_LIMIT: Final = 16 * 1024 * 1024
 DETAIL_LIMIT: Final = 200

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
-from signet_reference_harness.llm_server import listings
-from signet_reference_harness.llm_server.control import PATHS, Control, json_response, problem
+from signet_reference_harness.documents import DocumentError, parse_document
 from signet_reference_harness.llm_server.kept import Kept, Requests, parse_json
 from signet_reference_harness.llm_server.playback import Playback
 from signet_reference_harness.llm_server.protocols import APIS, Api, anthropic_messages
 from signet_reference_harness.llm_server.reply import Reply
-from signet_reference_harness.llm_server.script import Failure, Script
+from signet_reference_harness.llm_server.script import Failure, Script, Turns
 from signet_reference_harness.llm_server.sending import ClientClosedError, Sender, send_failure, send_turn
 from signet_reference_harness.local_server import body_within, foreign
 
@@ -100,7 +101,7 @@ class ScriptedModelApp:
         models = self._playback.script.models
         if request.method == "POST" and request.url.path == anthropic_messages.COUNT_PATH:
             return json_response(anthropic_messages.count_tokens(len(kept.body)))
-        listed = listings.answer(request.method, request.url.path, request.headers, asked, models)
+        listed = _vendor_answer(request.method, request.url.path, request.headers, asked, models)
         if listed is None:
             return problem(404, f"this server has no {request.method} {request.url.path}")
         status, value = listed
@@ -114,3 +115,166 @@ def _object(body: bytes) -> dict[str, Any] | str:
     except (ValueError, RecursionError) as error:
         return f"the body is not JSON: {error}"[:200]
     return value if isinstance(value, dict) else "the body is not a JSON object"
+
+
+LONGEST_WAIT_S: Final = 60.0
+
+
+class Control:
+    """Answers requests to the server's own paths."""
+
+    def __init__(self, playback: Playback, requests: Requests) -> None:
+        self._playback = playback
+        self._requests = requests
+
+    async def answer(self, request: Request, body: bytes) -> Response:
+        """The answer to a request for one of the paths."""
+        act = ROUTES.get((request.method, request.url.path))
+        if act is None:
+            return problem(405, f"{request.url.path} knows no {request.method}")
+        try:
+            return json_response(await act(self, request, body))
+        except DocumentError as error:
+            return problem(400, str(error))
+
+    async def list_requests(self, request: Request, body: bytes) -> Any:
+        """The requests after a number; with wait_s the first of them is waited for."""
+        del body
+        after, wait_s = (_number(request, name) for name in ("after", "wait_s"))
+        kept = await self._requests.after(int(after), min(wait_s, LONGEST_WAIT_S))
+        return {"requests": [each.to_json() for each in kept], "dropped": self._requests.dropped}
+
+    async def forget_requests(self, request: Request, body: bytes) -> Any:
+        """Forget the requests; the number of the last one is what the next are after."""
+        del request, body
+        return {"requests": [], "last": self._requests.forget()}
+
+    async def tell_script(self, request: Request, body: bytes) -> Any:
+        """How many turns are left."""
+        del request, body
+        return {"left": self._playback.left}
+
+    async def replace_script(self, request: Request, body: bytes) -> Any:
+        """Play another script."""
+        self._playback.replace(parse_document(Script, body, "PUT /script"))
+        return await self.tell_script(request, body)
+
+    async def add_turns(self, request: Request, body: bytes) -> Any:
+        """Add turns to the script."""
+        added = parse_document(Turns, body, "POST /turns")
+        await self._playback.add(added.turns, added.request)
+        return await self.tell_script(request, body)
+
+
+ROUTES: Final[Mapping[tuple[str, str], Callable[[Control, Request, bytes], Awaitable[Any]]]] = {
+    ("GET", "/requests"): Control.list_requests,
+    ("DELETE", "/requests"): Control.forget_requests,
+    ("GET", "/script"): Control.tell_script,
+    ("PUT", "/script"): Control.replace_script,
+    ("POST", "/turns"): Control.add_turns,
+}
+PATHS: Final = frozenset(path for _, path in ROUTES)
+
+
+def _number(request: Request, name: str) -> float:
+    text = request.query_params.get(name, "0")
+    try:
+        number = float(text)
+    except ValueError:
+        number = -1.0
+    if not 0 <= number < float("inf"):
+        raise DocumentError(f"GET /requests: {name} is {text[:60]!r}, expected a number of 0 or more")
+    return number
+
+
+def json_response(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    """A value as a JSON answer. Its text is ASCII: what programs sent may hold half characters."""
+    return Response(json.dumps(value), status, dict(headers or {}), "application/json")
+
+
+def problem(status: int, message: str, headers: Mapping[str, str] | None = None) -> Response:
+    """An error of the server's own."""
+    return json_response({"error": {"type": "signet_llm", "message": message}}, status, headers)
+
+
+CREATED: Final = 1_735_689_600
+CREATED_AT: Final = "2025-01-01T00:00:00Z"
+OLLAMA_VERSION: Final = "0.12.0"
+CONTEXT_LENGTH: Final = 131_072
+_DETAILS: Final = {
+    "parent_model": "",
+    "format": "gguf",
+    "family": "scripted",
+    "families": ["scripted"],
+    "parameter_size": "1B",
+    "quantization_level": "F16",
+}
+_MODELS: Final = "/v1/models"
+Listed = tuple[int, Any]
+
+
+def _vendor_answer(
+    method: str, path: str, headers: Mapping[str, str], body: Mapping[str, Any], models: Sequence[str]
+) -> Listed | None:
+    """The status and JSON value (or text) that answer a request; None for a path that no vendor has."""
+    what = ("GET" if method == "HEAD" else method, path)
+    if what[0] == "GET" and (path == _MODELS or path.startswith(f"{_MODELS}/")):
+        describe = _anthropic if "anthropic-version" in headers else _openai
+        if path == _MODELS:
+            return 200, _list([describe(model) for model in models], headers)
+        return 200, describe(path.removeprefix(f"{_MODELS}/"))
+    return _ollama(what, body, models)
+
+
+def _ollama(what: tuple[str, str], body: Mapping[str, Any], models: Sequence[str]) -> Listed | None:
+    if what == ("GET", "/"):
+        return 200, "Ollama is running"
+    if what == ("GET", "/api/version"):
+        return 200, {"version": OLLAMA_VERSION}
+    if what == ("GET", "/api/tags"):
+        return 200, {"models": [_tag(model) for model in models]}
+    if what == ("GET", "/api/ps"):
+        return 200, {"models": []}
+    if what == ("POST", "/api/show"):
+        model = str(body.get("model") or body.get("name") or "")
+        known = {name for each in models for name in (each, each.removesuffix(":latest"), f"{each}:latest")}
+        return (200, _shown()) if model in known else (404, {"error": f"model '{model}' not found"})
+    return None
+
+
+def _tag(model: str) -> dict[str, Any]:
+    name = model if ":" in model else f"{model}:latest"
+    return {
+        "name": name,
+        "model": name,
+        "modified_at": CREATED_AT,
+        "size": 0,
+        "digest": "0" * 64,
+        "details": _DETAILS,
+    }
+
+
+def _shown() -> dict[str, Any]:
+    return {
+        "modelfile": "",
+        "parameters": "",
+        "template": "",
+        "details": _DETAILS,
+        "model_info": {"general.architecture": "scripted", "scripted.context_length": CONTEXT_LENGTH},
+        "capabilities": ["completion", "tools", "thinking"],
+        "modified_at": CREATED_AT,
+    }
+
+
+def _list(described: list[dict[str, Any]], headers: Mapping[str, str]) -> dict[str, Any]:
+    if "anthropic-version" not in headers:
+        return {"object": "list", "data": described}
+    return {"data": described, "has_more": False, "first_id": described[0]["id"], "last_id": described[-1]["id"]}
+
+
+def _anthropic(model: str) -> dict[str, Any]:
+    return {"type": "model", "id": model, "display_name": model, "created_at": CREATED_AT, "lifecycle": "active"}
+
+
+def _openai(model: str) -> dict[str, Any]:
+    return {"id": model, "object": "model", "created": CREATED, "owned_by": "signet"}

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from signet_reference_harness.llm_server.asked import Asked
+from signet_reference_harness.llm_server.playback import Asked
 
 MOST_REQUESTS: Final = 2_000
 MOST_BYTES: Final = 64 * 1024 * 1024

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from signet_reference_harness.errors import HarnessError
-from signet_reference_harness.llm_server.asked import Asked
+from signet_reference_harness.llm_server.playback import Asked
 from signet_reference_harness.llm_server.script import (
     AnyPart,
     Chunks,

@@ -3,18 +3,296 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from functools import partial
+from importlib import import_module
+from typing import Any, Final
 
 from signet_reference_harness.daemon_client import AdapterClient
-from signet_reference_harness.errors import ConfigError
+from signet_reference_harness.errors import ConfigError, ToolFailedError
 from signet_reference_harness.identity import SessionIdentity
+from signet_reference_harness.mcp_servers import transports
+from signet_reference_harness.mcp_servers.guardian import LAST_WORDS
+from signet_reference_harness.mcp_servers.offered import (
+    LONGEST_ERROR,
+    Offer,
+    content_of,
+    failure_of,
+    offers,
+    server_label,
+    shown,
+)
 from signet_reference_harness.mcp_servers.settings import Configured, Named, ServerSettings, registered
 from signet_reference_harness.tools import ServedTool
 
-if TYPE_CHECKING:
-    from signet_reference_harness.mcp_servers.server import Server
+END_PATIENCE_S: Final = 8.0
+"""For a server's end: two seconds each for its own, for SIGTERM and for SIGKILL."""
+CANCEL_PATIENCE_S: Final = 1.0
+LAST_ANSWER_S: Final = 0.1
+BETWEEN_LISTS_S: Final = 0.5
+"""A server that says all the time that its tools have changed is asked so often, and no oftener."""
+MOST_PAGES: Final = 32
+MOST_LISTED: Final = 2_000
+"""Tools of a server that are looked at."""
+LONGEST_REASON: Final = 600
+
+
+class Server:
+    """A connected server, or one that could not be. `tell` is called with what a model and a person are to know."""
+
+    def __init__(self, settings: ServerSettings, tell: Callable[[str], None]) -> None:
+        self.settings = settings
+        self.label = server_label(settings.name)
+        self.tools: Mapping[str, ServedTool] = {}
+        self._offers: dict[str, Offer] = {}
+        self._tell = tell
+        self._session: Any = None
+        self._tail = transports.Tail()
+        self._settled = asyncio.Event()
+        """The server has named its tools, or will not."""
+        self._stop = asyncio.Event()
+        self._changed = asyncio.Event()
+        self._closed = asyncio.Event()
+        """The connection is gone, from the other side."""
+        self._life: asyncio.Task[None] | None = None
+        self._failure: Exception | None = None
+        """What ended the connection, if something was raised."""
+        self._why = ""
+        """Why a server that is there cannot be used."""
+        self._told = False
+        """Its end has been told."""
+
+    async def start(self) -> None:
+        """Connect; returns when the server has named its tools, or cannot be used, which has been told then."""
+        self._life = asyncio.create_task(self._live(), name=f"MCP server {self.label}")
+        await self._settled.wait()
+
+    async def aclose(self) -> None:
+        """End the connection, and the server's process if it has one."""
+        self._stop.set()
+        if self._life is not None:
+            await asyncio.wait([self._life], timeout=END_PATIENCE_S)
+            self._life.cancel()
+
+    async def call(self, tool: str, arguments: Mapping[str, Any]) -> Any:
+        """The result of a tool, by the server's own name of it. Raises ToolFailedError."""
+        session = self._session
+        if session is None:
+            raise ToolFailedError(f"the MCP server {self.label} has ended")
+        try:
+            result = await self._answer(session, tool, arguments)
+        except Exception as error:  # noqa: BLE001 - the package passes on what its parts raise
+            if self._closed.is_set() and self._life is not None:
+                await asyncio.wait([self._life], timeout=END_PATIENCE_S)
+                raise ToolFailedError(f"the MCP server {self.label} ended during the call: {self._reason()}") from None
+            raise ToolFailedError(self._clear(_told(_first(error)), LONGEST_ERROR)) from None
+        told = result.model_dump(mode="json", by_alias=True, exclude_none=True)
+        if told.get("isError"):
+            raise ToolFailedError(self._clear(failure_of(told), LONGEST_ERROR))
+        return content_of(told)
+
+    async def _answer(self, session: Any, tool: str, arguments: Mapping[str, Any]) -> Any:
+        """What the server answers. Raises what the package raises, and ConnectionError when the server is gone."""
+        number: int | None = None
+
+        async def ask() -> Any:
+            nonlocal number
+            # The first range of the package leaves a call that is cancelled running; its number is known nowhere else.
+            number = getattr(session, "_request_id", None)
+            return await session.call_tool(tool, dict(arguments))
+
+        asking, closing = asyncio.create_task(ask()), asyncio.create_task(self._closed.wait())
+        try:
+            await asyncio.wait({asking, closing}, return_when=asyncio.FIRST_COMPLETED)
+            # An answer that came with the end is one.
+            await asyncio.wait({asking}, timeout=0 if asking.done() else LAST_ANSWER_S)
+            if asking.done():
+                return asking.result()
+            raise ConnectionError
+        except asyncio.CancelledError:
+            if number is not None:
+                await self._cancel(session, number)
+            raise
+        finally:
+            asking.cancel()
+            closing.cancel()
+
+    async def _cancel(self, session: Any, number: int) -> None:
+        """Let the server know that nobody waits for a call any more."""
+        types = import_module("mcp.types")
+        params = types.CancelledNotificationParams(requestId=number, reason="the harness waits no longer")
+        notification = types.ClientNotification(types.CancelledNotification(params=params))
+        with contextlib.suppress(Exception):
+            await asyncio.wait_for(session.send_notification(notification), CANCEL_PATIENCE_S)
+
+    async def _live(self) -> None:
+        try:
+            async with contextlib.AsyncExitStack() as stack:
+                session = await self._begin(stack)
+                self._session = session
+                self._settled.set()
+                await self._attend(session)
+        except Exception as error:  # noqa: BLE001 - as above, in groups of exceptions too
+            self._failure = _first(error)
+        finally:
+            self._session = None
+            self._end()
+
+    async def _begin(self, stack: contextlib.AsyncExitStack) -> Any:
+        """A session whose tools are listed."""
+        try:
+            async with asyncio.timeout(self.settings.start_timeout_s):
+                streams = await stack.enter_async_context(transports.connected(self.settings, self._tail, self._lose))
+                session = await self._join(stack, *streams)
+                await session.initialize()
+                await self._list(session)
+                return session
+        except Exception as error:
+            if isinstance(error, TimeoutError) or not self._closed.is_set():
+                # Whoever waits for the start need not wait for the end of what is there and cannot be used.
+                self._why = _why(error, self.settings.start_timeout_s)
+                self._end()
+            raise
+
+    async def _join(self, stack: contextlib.AsyncExitStack, read: Any, write: Any) -> Any:
+        """A session of the package over the streams, which sees when the other side closes them."""
+        package = import_module("mcp")
+        anyio = import_module("anyio")
+        send, receive = anyio.create_memory_object_stream(0)
+
+        async def pass_on() -> None:
+            try:
+                with contextlib.suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
+                    async with send:
+                        async for message in read:
+                            await send.send(message)
+            finally:
+                self._closed.set()
+
+        passing = asyncio.create_task(pass_on())
+        stack.push_async_callback(read.aclose)
+        stack.callback(receive.close)
+        stack.callback(send.close)
+        stack.callback(passing.cancel)
+        client = import_module("mcp.types").Implementation(name="signet-reference-harness", version="1")
+        session = package.ClientSession(receive, write, message_handler=self._hear, client_info=client)
+        return await stack.enter_async_context(session)
+
+    async def _hear(self, message: Any) -> None:
+        """Something that the server said unasked; only a change of its tools matters."""
+        message = getattr(message, "root", message)
+        if getattr(message, "method", None) == "notifications/tools/list_changed":
+            self._changed.set()
+
+    def _lose(self, why: str) -> None:
+        """The connection is of no use any more."""
+        if not self._stop.is_set():
+            self._why = self._why or why
+        self._closed.set()
+
+    async def _attend(self, session: Any) -> None:
+        """List the tools anew whenever they change, until the server ends or is not needed any more."""
+        while True:
+            events = [asyncio.create_task(each.wait()) for each in (self._stop, self._closed, self._changed)]
+            try:
+                await asyncio.wait(events, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                for event in events:
+                    event.cancel()
+            if self._stop.is_set() or self._closed.is_set():
+                return
+            self._changed.clear()
+            before = self._offers
+            try:
+                async with asyncio.timeout(self.settings.timeout_s):
+                    await self._list(session)
+            except Exception as error:  # noqa: BLE001 - as above
+                if not self._closed.is_set():
+                    self._lose(f"asked for its changed tools: {_why(error, self.settings.timeout_s)}")
+                return
+            self._tell_changes(before)
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._stop.wait(), BETWEEN_LISTS_S)
+
+    async def _list(self, session: Any) -> None:
+        listed: list[dict[str, Any]] = []
+        cursor: str | None = None
+        types = import_module("mcp.types")
+        for _ in range(MOST_PAGES):
+            page = await session.list_tools(params=types.PaginatedRequestParams(cursor=cursor))
+            answer = page.model_dump(mode="json", by_alias=True, exclude_none=True)
+            listed += answer.get("tools", [])
+            cursor = answer.get("nextCursor")
+            if not cursor or len(listed) > MOST_LISTED:
+                break
+        wanted = self.settings.tools
+        listed = [tool for tool in listed if wanted is None or tool.get("name") in wanted]
+        before = self._offers
+        self._offers, left_out = offers(self.label, listed)
+        if left_out and self._offers != before:
+            self._tell(f"Of the MCP server {self.label} these are left out: {'; '.join(left_out)[:LONGEST_REASON]}.")
+        kept = {name: tool for name, tool in self.tools.items() if self._offers.get(name) == before.get(name)}
+        self.tools = {
+            name: kept.get(name)
+            or ServedTool(offer.definition, partial(self.call, offer.name), self.settings.timeout_s)
+            for name, offer in self._offers.items()
+        }
+
+    def _tell_changes(self, before: Mapping[str, Offer]) -> None:
+        now = self._offers
+        changes = {
+            "new": sorted(now.keys() - before.keys()),
+            "gone": sorted(before.keys() - now.keys()),
+            "changed": sorted(name for name in now.keys() & before.keys() if now[name] != before[name]),
+        }
+        told = "; ".join(f"{what}: {', '.join(names)}" for what, names in changes.items() if names)
+        if told:
+            self._tell(f"The MCP server {self.label} has changed its tools: {told[:LONGEST_REASON]}.")
+
+    def _end(self) -> None:
+        """The server cannot be used any more; if nobody wished it, that is told."""
+        gone, self.tools, self._offers = sorted(self.tools), {}, {}
+        started, told = self._settled.is_set(), self._told
+        self._settled.set()
+        self._told = True
+        if self._stop.is_set() or told:
+            return
+        why = self._reason()
+        if started:
+            tools = f" Its tools are gone: {', '.join(gone)[:LONGEST_REASON]}." if gone else ""
+            self._tell(f"The MCP server {self.label} has ended: {why}.{tools}")
+        else:
+            self._tell(f"The MCP server {self.label} of {self.settings.source} cannot be used: {why}.")
+
+    def _reason(self) -> str:
+        """Why the server is gone: by its guardian's last words and its own, else by what was raised."""
+        words, _, end = self._tail.text.rpartition(LAST_WORDS)
+        last = self._clear(words.strip().rpartition("\n")[2] if end else self._tail.text.rpartition("\n")[2], 300)
+        why = f"it {end.strip()}" if end else "it closed the connection"
+        if self._failure is not None and self.settings.url:
+            why = _told(self._failure)
+        return self._clear(self._why or why, LONGEST_REASON) + (f" (its last words: {last})" if last else "")
+
+    def _clear(self, text: str, most: int) -> str:
+        return shown(self.settings.scrub(text), most).strip().rstrip(".")
+
+
+def _first(error: Exception) -> Exception:
+    """What went wrong; of several things the first."""
+    while isinstance(error, ExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
+def _why(error: Exception, patience_s: float) -> str:
+    return f"it did not answer within {patience_s:g} s" if isinstance(error, TimeoutError) else _told(_first(error))
+
+
+def _told(error: Exception) -> str:
+    return str(error) or type(error).__name__
+
 
 MOST_NOTICES: Final = 100
 """In a program's life: a server that changes its tools all the time is not heard beyond that."""
@@ -41,9 +319,6 @@ class Servers:
         if not wanted:
             return
         try:
-            # Only now: the package takes longer to import than most turns take.
-            from signet_reference_harness.mcp_servers import server, transports
-
             transports.import_package()
         except ConfigError as error:
             names = ", ".join(settings.name for settings in wanted)
@@ -51,7 +326,7 @@ class Servers:
             return
         known: dict[str, ServerSettings] = {}
         for settings in wanted:
-            made = server.Server(settings, self._tell)
+            made = Server(settings, self._tell)
             first = known.setdefault(made.label, settings)
             if first is settings:
                 self._servers.append(made)

@@ -12,10 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from signet_reference_harness import reminders
 from signet_reference_harness.errors import printable
-from signet_reference_harness.messages import ToolDefinition
-from signet_reference_harness.tools.bounds import clean
+from signet_reference_harness.messages import ToolDefinition, valid_text, without_tags
 
 PREFIX: Final = "mcp__"
 SERVER_ROOM: Final = 24
@@ -99,7 +97,7 @@ def _escaped(value: Any) -> Any:
 def shown(text: str, most: int = LARGEST_SCHEMA) -> str:
     """`text` as a model and a terminal may see it: bounded, without control characters and the harness's own tags."""
     text = text if len(text) <= most else text[:most] + " ..."
-    return reminders.without_tags(printable(clean(text)))
+    return without_tags(printable(valid_text(text)))
 
 
 def content_of(result: Mapping[str, Any]) -> Any:

@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+from signet_reference_harness.config import Secret
 from signet_reference_harness.daemon_client.reply import Reply
 from signet_reference_harness.errors import ConfigError, printable
 from signet_reference_harness.providers.agent_file import AgentFile, McpServerPart
-from signet_reference_harness.providers.secret import Secret
 
 CALL_TIMEOUT_S: Final = 60.0
 START_TIMEOUT_S: Final = 30.0

@@ -16,7 +16,7 @@ from signet_reference_harness.providers.completion import (
     StopReason,
     Usage,
 )
-from signet_reference_harness.providers.rate_limits import rate_limits
+from signet_reference_harness.providers.failures import rate_limits
 from signet_reference_harness.providers.reasons import Api, reason_of
 
 
@@ -44,6 +44,9 @@ class Answer:
     rate_limits: tuple[RateLimit, ...] = ()
     refused: bool = False
     thinking: list[Thinking] = field(default_factory=list)
+    unfinished: dict[int, dict[str, Any]] = field(default_factory=dict)
+    """Blocks that a provider has begun to read, by their place in the answer."""
+    _thoughts: list[str] = field(default_factory=list)
     _text: list[str] = field(default_factory=list)
     _calls: dict[object, _Call] = field(default_factory=dict)
 
@@ -64,7 +67,13 @@ class Answer:
 
     def thought(self, piece: str) -> CompletionChunk:
         """The chunk that shows `piece` of what the model thinks; the provider keeps the whole in `thinking`."""
+        self._thoughts.append(piece)
         return CompletionChunk(piece, kind="thinking")
+
+    @property
+    def thoughts(self) -> str:
+        """The text of all pieces of thinking."""
+        return "".join(self._thoughts)
 
     def call(self, key: object, identity: str | None, name: str | None, *, value: object = None) -> None:
         """A tool call begins, known by `key` while it arrives; an API without ids gets one made here."""

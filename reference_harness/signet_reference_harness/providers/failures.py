@@ -1,15 +1,103 @@
-"""What went wrong with a call to a provider, read from the vendors' exceptions without naming their HTTP types."""
+"""A call to a provider that failed: its kind, the wait that the provider asks for, and when it is tried again."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import asyncio
+import os
+import random
+import re
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from enum import StrEnum
-from typing import Any, Final
+from typing import Any, Final, Literal
+
+import httpx
 
 from signet_reference_harness.errors import ProviderDeferredError, ProviderError
 from signet_reference_harness.providers.completion import RateLimit
-from signet_reference_harness.providers.rate_limits import rate_limits, wait_asked
+
+ANTHROPIC: Final = re.compile(r"anthropic-ratelimit-(?P<scope>.+)-(?P<fact>limit|remaining|reset)")
+OPENAI: Final = re.compile(r"x-ratelimit-(?P<fact>limit|remaining|reset)-(?P<scope>.+)")
+DURATION: Final = re.compile(
+    r"(?:(\d+(?:\.\d+)?)d)?(?:(\d+(?:\.\d+)?)h)?(?:(\d+(?:\.\d+)?)m)?(?:(\d+(?:\.\d+)?)s)?(?:(\d+(?:\.\d+)?)ms)?"
+)
+SECONDS_OF_UNITS: Final = (86_400.0, 3_600.0, 60.0, 1.0, 0.001)
+
+
+def rate_limits(headers: Mapping[str, str], now: float) -> tuple[RateLimit, ...]:
+    """The limits that `headers` name, by scope in the order of their names. `now` is in seconds since 1970.
+
+    Read are Anthropic's anthropic-ratelimit-SCOPE-limit, -remaining and -reset (a time of day) and OpenAI's
+    x-ratelimit-limit-SCOPE, -remaining- and -reset- (a duration such as 6m0s). What cannot be read is left out.
+    """
+    scopes: dict[str, dict[str, str]] = {}
+    for name, value in sorted(headers.items()):
+        match = ANTHROPIC.fullmatch(name.lower()) or OPENAI.fullmatch(name.lower())
+        if match is not None:
+            scopes.setdefault(match["scope"], {})[match["fact"]] = value
+    return tuple(
+        RateLimit(
+            scope=scope,
+            limit=_count(facts.get("limit")),
+            remaining=_count(facts.get("remaining")),
+            reset_s=_reset(facts.get("reset"), now),
+        )
+        for scope, facts in scopes.items()
+    )
+
+
+def wait_asked(headers: Mapping[str, str], limits: tuple[RateLimit, ...], now: float) -> float | None:
+    """Seconds that the provider asks to wait; None when it asks for none.
+
+    Retry-After-Ms goes before Retry-After (seconds or a date), and both before the reset of a limit that has
+    nothing remaining.
+    """
+    lower = {name.lower(): value for name, value in headers.items()}
+    milliseconds = _number(lower.get("retry-after-ms"))
+    if milliseconds is not None:
+        return milliseconds / 1000
+    after = lower.get("retry-after")
+    if after is not None:
+        seconds = _number(after)
+        if seconds is None:
+            seconds = _until(after, now, parsedate_to_datetime)
+        if seconds is not None:
+            return seconds
+    return max((limit.reset_s for limit in limits if limit.remaining == 0 and limit.reset_s is not None), default=None)
+
+
+def _number(text: str | None) -> float | None:
+    return float(text) if text is not None and re.fullmatch(r"\d{1,12}(\.\d{1,9})?", text.strip()) else None
+
+
+def _count(text: str | None) -> int | None:
+    number = _number(text)
+    return None if number is None else int(number)
+
+
+def _reset(text: str | None, now: float) -> float | None:
+    if text is None:
+        return None
+    number = _number(text)
+    if number is not None:
+        return number
+    match = DURATION.fullmatch(text.strip())
+    if match is not None and any(match.groups()):
+        return sum(float(part) * unit for part, unit in zip(match.groups(), SECONDS_OF_UNITS, strict=True) if part)
+    return _until(text, now, datetime.fromisoformat)
+
+
+def _until(text: str, now: float, read: Callable[[str], datetime]) -> float | None:
+    try:
+        when = read(text.strip())
+        if when.tzinfo is None:
+            when = when.replace(tzinfo=UTC)
+        return max(0.0, when.timestamp() - now)
+    except (ValueError, TypeError, LookupError, OverflowError):  # the reader of mail's dates raises them all
+        return None
 
 
 class FailureKind(StrEnum):
@@ -87,39 +175,23 @@ KIND_OF_WORD: Final[Mapping[str, FailureKind]] = {
 }
 LONGEST_MESSAGE: Final = 2_000
 UNREADABLE: Final = (ValueError, TypeError, AttributeError, LookupError)
-# The base classes of the HTTP libraries that the vendors' packages came with, by name: importing them would tie
-# this harness to one of them.
-TIMEOUT_CLASSES: Final = frozenset({"TimeoutException", "TimeoutError", "APITimeoutError"})
-NETWORK_CLASSES: Final = frozenset({"TransportError", "StreamError", "HTTPError", "APIConnectionError", "OSError"})
 
 
-def failure_of(error: Exception, now: float) -> Failure:
-    """What an exception of a vendor's package means. `now` is in seconds since 1970.
-
-    An error answer's headers are those of the exception's `response`, where it has that.
-    """
+def failure_of(error: Exception) -> Failure:
+    """Read an exception of one attempt."""
     if isinstance(error, Failure):
         return error
-    classes = {base.__name__ for base in type(error).__mro__}
-    if classes & TIMEOUT_CLASSES:
+    if isinstance(error, httpx.TimeoutException):
         return Failure(FailureKind.TIMEOUT, f"no answer in time ({type(error).__name__})")
-    if classes & NETWORK_CLASSES:
+    if isinstance(error, httpx.HTTPError | httpx.StreamError | OSError):
         return Failure(FailureKind.NETWORK, _with_cause(error))
-    status = getattr(error, "status_code", None)
-    body = getattr(error, "body", None)
-    if isinstance(status, int) or body is not None:
-        headers = getattr(getattr(error, "response", None), "headers", None)
-        return answered(
-            status if isinstance(status, int) and status > 0 else None, body, headers or {}, _text(error), now
-        )
-    if isinstance(error, UNREADABLE):
-        return Failure(FailureKind.MALFORMED, f"{type(error).__name__}: {error}")
-    return Failure(FailureKind.REFUSED, f"{type(error).__name__}: {error}")
+    kind = FailureKind.MALFORMED if isinstance(error, UNREADABLE) else FailureKind.REFUSED
+    return Failure(kind, f"{type(error).__name__}: {error}")
 
 
-def failure_of_words(code: object, kind: object, message: object) -> Failure:
-    """An error that the provider told in the middle of an answer."""
-    words = tuple(word for word in (code, kind) if isinstance(word, str) and word)
+def failure_of_words(code: object, message: object) -> Failure:
+    """Read an error that OpenAI's responses tell within an answer."""
+    words = (code,) if isinstance(code, str) and code else ()
     return Failure(
         next((KIND_OF_WORD[word] for word in words if word in KIND_OF_WORD), FailureKind.SERVER),
         message if isinstance(message, str) and message else "no message",
@@ -127,8 +199,11 @@ def failure_of_words(code: object, kind: object, message: object) -> Failure:
     )
 
 
-def answered(status: int | None, body: object, headers: Mapping[str, str], text: str, now: float) -> Failure:
-    """An answer that is an error; `text` is shown where the body holds no message. `now` is in seconds since 1970."""
+def failure_of_answer(status: int | None, body: object, headers: Mapping[str, str], text: str, now: float) -> Failure:
+    """Read an answer that is an error, or with `status` None an event that says one.
+
+    The failure shows `text` where the body holds no message. `now` is in seconds since 1970.
+    """
     told = _error_member(body)
     words = tuple(word for word in (told.get("code"), told.get("type")) if isinstance(word, str) and word)
     message = told.get("message")
@@ -161,20 +236,91 @@ def _kind_of_status(status: int | None, words: tuple[str, ...]) -> FailureKind:
         return FailureKind.TIMEOUT
     if status == 429:
         return FailureKind.RATE_LIMIT
-    if status is None or status >= 500:
-        return FailureKind.SERVER
-    if status < 400:
+    if status is None:
         # The answer began well and an error came within it.
         return FailureKind.REFUSED if "invalid_request_error" in words else FailureKind.SERVER
-    return FailureKind.REFUSED
-
-
-def _text(error: Exception) -> str:
-    told = getattr(error, "error", None) or getattr(error, "message", None)
-    return told if isinstance(told, str) else str(error)
+    return FailureKind.SERVER if status >= 500 else FailureKind.REFUSED
 
 
 def _with_cause(error: Exception) -> str:
-    cause = error.__cause__
-    text = f"{type(error).__name__}: {error}".rstrip(": ")
-    return f"{text} ({type(cause).__name__}: {cause})" if cause is not None and str(cause) else text
+    """The error with the system's word for what is beneath it, such as: connection refused."""
+    text, cause = f"{type(error).__name__}: {error}".rstrip(": "), error.__cause__ or error.__context__
+    while cause is not None and (cause.__cause__ or cause.__context__) is not None:
+        cause = cause.__cause__ or cause.__context__
+    if isinstance(cause, OSError) and cause.errno is not None:
+        return f"{text} ({os.strerror(cause.errno).lower()})"
+    return text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetryPolicy:
+    """When a failed call is tried again. Times are in seconds.
+
+    At most `attempts` calls, none begun later than `total_s` after the first. Without a wish of the provider the
+    wait is between `shortest_wait_s` and a ceiling that doubles up to `longest_backoff_s`. A wait that the provider
+    asks for is kept to exactly; one above `longest_wait_s`, or beyond `total_s`, is not waited for: it ends as
+    DeferredError or as an error, as `too_long` says. The four switches name what is tried again at all.
+    """
+
+    attempts: int = 3
+    total_s: float = 60.0
+    longest_wait_s: float = 20.0
+    shortest_wait_s: float = 0.5
+    longest_backoff_s: float = 8.0
+    network: bool = True
+    timeouts: bool = True
+    rate_limits: bool = True
+    server_errors: bool = True
+    too_long: Literal["deferred", "error"] = "deferred"
+
+    def covers(self, kind: FailureKind) -> bool:
+        """Whether a failure of this kind is tried again at all."""
+        switches = {
+            FailureKind.NETWORK: self.network,
+            FailureKind.TIMEOUT: self.timeouts,
+            FailureKind.RATE_LIMIT: self.rate_limits,
+            FailureKind.SERVER: self.server_errors,
+        }
+        return switches.get(kind, False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timing:
+    """Clocks, sleep and chance, so that a test waits for nothing. `now` is in seconds since 1970."""
+
+    monotonic: Callable[[], float] = time.monotonic
+    now: Callable[[], float] = time.time
+    sleep: Callable[[float], Awaitable[object]] = asyncio.sleep
+    chance: Callable[[], float] = field(default=random.random)
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """The call is tried again after `seconds`."""
+
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class GiveUp:
+    """The call is not tried again; `asked_s` is the wait that was asked for and is too long, else None."""
+
+    asked_s: float | None = None
+
+
+def next_step(
+    failure: Failure, *, attempt: int, elapsed_s: float, policy: RetryPolicy, chance: Callable[[], float]
+) -> Wait | GiveUp:
+    """What follows the failure of attempt number `attempt`, counted from 1, `elapsed_s` after the first began."""
+    if not policy.covers(failure.kind):
+        return GiveUp()
+    asked = failure.wait_asked_s
+    if asked is not None and (asked > policy.longest_wait_s or elapsed_s + asked > policy.total_s):
+        return GiveUp(asked)
+    if attempt >= policy.attempts:
+        return GiveUp()
+    if asked is not None:
+        return Wait(asked)
+    ceiling = min(policy.longest_backoff_s, policy.shortest_wait_s * 2**attempt)
+    seconds = policy.shortest_wait_s + chance() * max(0.0, ceiling - policy.shortest_wait_s)
+    return Wait(seconds) if elapsed_s + seconds <= policy.total_s else GiveUp()

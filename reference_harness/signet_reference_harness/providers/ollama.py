@@ -1,116 +1,78 @@
-"""Ollama's chat API, through its own package."""
+"""Ollama's chat API."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, Awaitable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from signet_reference_harness.messages import Message, Thinking
+from signet_reference_harness.messages import Message, Thinking, valid_text
 from signet_reference_harness.providers.answer import Answer
 from signet_reference_harness.providers.completion import CompletionChunk, CompletionOptions, Usage
-from signet_reference_harness.providers.failures import answered
-from signet_reference_harness.providers.vendor import VendorProvider, clean, function_tools, mounts
+from signet_reference_harness.providers.http import EventReader, HttpProvider, function_tools
 
 
-class OllamaProvider(VendorProvider):
+class OllamaProvider(HttpProvider):
     """Completes through the chat API of Ollama."""
 
     api = "ollama-chat"
-    package = "ollama"
+    path = "/api/chat"
+    models_path = "/api/tags"
 
-    @staticmethod
-    def import_package() -> Any:
-        """Ollama's own package."""
-        import ollama
-
-        return ollama
-
-    def _connect(self) -> Any:
-        key = self._settings.key
-        return self._sdk.AsyncClient(
-            host=self._settings.base_url,
-            headers={"authorization": f"Bearer {key.reveal()}"} if key else {},
-            timeout=self._settings.timeout_s,
-            mounts=mounts(self._settings.base_url),
-            event_hooks={"response": [self._refuse]},
-        )
-
-    async def _refuse(self, response: Any) -> None:
-        """Raises for an error answer while its headers are at hand: the package's own exception has none."""
-        if response.status_code < 400:
-            return
-        text = (await response.aread()).decode("utf-8", "replace")
-        try:
-            body = json.loads(text)
-        except ValueError:
-            body = None
-        raise answered(response.status_code, body, response.headers, text, self._timing.now())
-
-    def _models(self) -> Awaitable[Any]:
-        request: Awaitable[Any] = self._client.list()
-        return request
-
-    def _request(self, messages: Sequence[Message], options: CompletionOptions) -> dict[str, Any]:
-        system = [{"role": "system", "content": clean(options.system_prompt)}] if options.system_prompt else []
-        wishes = {"num_predict": options.max_tokens, "temperature": options.temperature}
-        request: dict[str, Any] = {
+    def _body(self, messages: Sequence[Message], options: CompletionOptions) -> dict[str, Any]:
+        system = [{"role": "system", "content": valid_text(options.system_prompt)}] if options.system_prompt else []
+        bounds = {"num_predict": options.max_tokens, "temperature": options.temperature}
+        body: dict[str, Any] = {
             "model": options.model or self._settings.model,
-            "messages": [*system, *_lowered(messages)],
-            "options": {name: value for name, value in wishes.items() if value is not None},
+            "messages": [*system, *_messages(messages)],
+            "options": {name: value for name, value in bounds.items() if value is not None},
         }
         if options.tools and options.tool_choice != "none":
-            request["tools"] = function_tools(options.tools)
-        return request
+            body["tools"] = function_tools(options.tools)
+        return body
 
-    async def _whole(self, answer: Answer, request: Mapping[str, Any]) -> AsyncGenerator[CompletionChunk, None]:
-        answer.begin({}, 0.0)  # its answers have no headers of interest
-        part = await self._client.chat(**request)
-        thoughts: list[str] = []
-        for chunk in _part(answer, part, thoughts):
-            yield chunk
-        self._keep_thinking(answer, thoughts)
+    def _reader(self) -> EventReader:
+        return _LineReader()
 
-    async def _streamed(self, answer: Answer, request: Mapping[str, Any]) -> AsyncGenerator[CompletionChunk, None]:
-        answer.begin({}, 0.0)
-        thoughts: list[str] = []
-        async for part in await self._client.chat(**request, stream=True):
-            for chunk in _part(answer, part, thoughts):
-                yield chunk
-        self._keep_thinking(answer, thoughts)
+    def _read_whole(self, answer: Answer, value: Any) -> None:
+        for _ in self._read_event(answer, value):
+            pass
 
-    def _keep_thinking(self, answer: Answer, thoughts: list[str]) -> None:
-        if thoughts:
-            text = "".join(thoughts)
-            answer.thinking.append(Thinking(text, self.id, {"thinking": text}))
+    def _read_event(self, answer: Answer, event: Mapping[str, Any]) -> Iterator[CompletionChunk]:
+        message = event.get("message") or {}
+        if message.get("thinking"):
+            yield answer.thought(message["thinking"])
+        if message.get("content"):
+            yield answer.text(message["content"])
+        for call in message.get("tool_calls") or ():
+            # The API numbers no calls, and sends each whole.
+            answer.call(object(), None, call["function"]["name"], value=call["function"].get("arguments"))
+        if event.get("done"):
+            answer.done = True
+            answer.raw_reason = event.get("done_reason") or None
+            answer.usage = Usage(event.get("prompt_eval_count") or 0, event.get("eval_count") or 0)
 
-
-def _part(answer: Answer, part: Any, thoughts: list[str]) -> Iterator[CompletionChunk]:
-    """A line of a stream, or a whole answer."""
-    said = part.message
-    thought = getattr(said, "thinking", None)
-    if thought:
-        thoughts.append(thought)
-        yield answer.thought(thought)
-    if said.content:
-        yield answer.text(said.content)
-    for call in said.tool_calls or ():
-        # The API numbers no calls, and sends each whole.
-        answer.call(object(), None, call.function.name, value=dict(call.function.arguments))
-    if part.done:
-        answer.done = True
-        answer.raw_reason = part.done_reason or None
-        answer.usage = Usage(part.prompt_eval_count or 0, part.eval_count or 0)
+    def _finish(self, answer: Answer) -> None:
+        if answer.thoughts:
+            answer.thinking.append(Thinking(answer.thoughts, self.id, {"thinking": answer.thoughts}))
 
 
-def _lowered(messages: Sequence[Message]) -> Iterator[dict[str, Any]]:
+class _LineReader(EventReader):
+    """Reads one JSON object a line."""
+
+    def feed(self, piece: bytes) -> Iterator[Any]:
+        *lines, self._rest = (self._rest + piece).split(b"\n")
+        yield from (json.loads(line) for line in lines if line.strip())
+
+
+def _messages(messages: Sequence[Message]) -> Iterator[dict[str, Any]]:
     names = {call.id: call.name for message in messages for call in message.tool_calls}
     for message in messages:
-        lowered: dict[str, Any] = {"role": message.role, "content": clean(message.content)}
+        members: dict[str, Any] = {"role": message.role, "content": valid_text(message.content)}
         if message.role == "tool":
-            lowered["tool_name"] = names.get(message.tool_call_id or "", "")
+            members["tool_name"] = names.get(message.tool_call_id or "", "")
         if message.tool_calls:
-            lowered["tool_calls"] = [
+            members["tool_calls"] = [
                 {"function": {"name": call.name, "arguments": dict(call.arguments)}} for call in message.tool_calls
             ]
-        yield lowered
+        yield members

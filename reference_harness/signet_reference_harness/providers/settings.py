@@ -4,16 +4,70 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from difflib import get_close_matches
+from importlib import import_module
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from signet_reference_harness.errors import ConfigError
+from signet_reference_harness.config import Secret
+from signet_reference_harness.errors import ConfigError, HarnessError
+from signet_reference_harness.providers import Provider
 from signet_reference_harness.providers.agent_file import AgentFile, read_agent_file
-from signet_reference_harness.providers.kinds import DEFAULT, KINDS, OF_API
+from signet_reference_harness.providers.failures import RetryPolicy
 from signet_reference_harness.providers.reasons import APIS, Api
-from signet_reference_harness.providers.retry import RetryPolicy
-from signet_reference_harness.providers.secret import Secret
+
+DEFAULT: Final = "anthropic"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind:
+    """One provider. Without `base_url` the address must be configured; `needs_key` holds at that address only."""
+
+    api: Api
+    base_url: str | None = None
+    needs_key: bool = False
+    key_variable: str | None = None
+    base_url_variable: str | None = None
+
+
+_OPENAI: Final = {
+    "base_url": "https://api.openai.com/v1",
+    "key_variable": "OPENAI_API_KEY",
+    "base_url_variable": "OPENAI_BASE_URL",
+}
+KINDS: Final[Mapping[str, Kind]] = {
+    "anthropic": Kind(
+        api="anthropic-messages",
+        base_url="https://api.anthropic.com",
+        needs_key=True,
+        key_variable="ANTHROPIC_API_KEY",
+        base_url_variable="ANTHROPIC_BASE_URL",
+    ),
+    "openai": Kind(api="openai-completions", needs_key=True, **_OPENAI),
+    "openai-responses": Kind(api="openai-responses", needs_key=True, **_OPENAI),
+    "openai-compatible": Kind(api="openai-completions"),
+    "ollama": Kind(
+        api="ollama-chat",
+        base_url="http://127.0.0.1:11434",
+        key_variable="OLLAMA_API_KEY",
+        base_url_variable="OLLAMA_HOST",
+    ),
+}
+OF_API: Final[Mapping[str, str]] = {
+    "anthropic-messages": "anthropic",
+    "openai-completions": "openai",
+    "openai-responses": "openai-responses",
+    "ollama-chat": "ollama",
+}
+"""The provider that is meant where only an API is named; an API's name names it, too."""
+CLASSES: Final[Mapping[Api, str]] = {
+    "anthropic-messages": "signet_reference_harness.providers.anthropic:AnthropicProvider",
+    "openai-completions": "signet_reference_harness.providers.openai:OpenAIChatProvider",
+    "openai-responses": "signet_reference_harness.providers.openai:OpenAIResponsesProvider",
+    "ollama-chat": "signet_reference_harness.providers.ollama:OllamaProvider",
+}
 
 DEFAULT_TIMEOUT_S: Final = 300.0
 VARIABLES: Final[Mapping[str, str]] = {
@@ -218,3 +272,50 @@ def _secret(key: _Value) -> Secret:
 def _lacking(name: str, what: str, file: AgentFile | None, example: str) -> ConfigError:
     where = f", or runtime.{name} in {file.path}" if file is not None else ""
     return ConfigError(what, remedy=f"give {FLAGS[name]} {example}, or set {VARIABLES[name]}{where}")
+
+
+GROUP: Final = "signet_reference_harness.providers"
+"""The entry points that register providers: each a callable that takes ProviderSettings and returns a Provider."""
+
+
+def make_provider(settings: ProviderSettings) -> Provider:
+    """The provider that `settings` names. Raises ConfigError when nothing has that name, or it cannot be made."""
+    name = settings.provider
+    if name in KINDS and settings.api is not None:
+        return _make(CLASSES[settings.api], name, settings)
+    if ":" in name:
+        return _make(name, name, settings)
+    registered = {entry.name: entry.value for entry in entry_points(group=GROUP)}
+    if name in registered:
+        return _make(registered[name], name, settings)
+    names = sorted({*KINDS, *OF_API, *registered})
+    near = get_close_matches(name, names, 1)
+    raise ConfigError(
+        f"there is no provider {name[:80]!r} ({settings.provider_source})",
+        remedy=f"name {near[0]}" if near else f"name one of {', '.join(names)}, or a module:attribute",
+    )
+
+
+def _make(reference: str, name: str, settings: ProviderSettings) -> Provider:
+    module, _, attribute = reference.partition(":")
+    try:
+        factory: Any = import_module(module)
+        for step in attribute.split("."):
+            factory = getattr(factory, step)
+        made: Provider = factory(settings)
+    except HarnessError:
+        raise
+    except (Exception, SystemExit) as error:  # noqa: BLE001  # a stranger's module may raise anything
+        told = f"{type(error).__name__}: {error}"
+        told = settings.key.hide_in(told) if settings.key is not None else told
+        raise ConfigError(
+            f"the provider {name!r} cannot be made from {reference}: {told}",
+            remedy="give a callable that takes ProviderSettings and returns a Provider",
+        ) from None
+    missing = [each for each in ("id", "complete", "stream", "available", "aclose") if not hasattr(made, each)]
+    if missing:
+        raise ConfigError(
+            f"the provider {name!r} made by {reference} lacks {', '.join(missing)}",
+            remedy="write what signet_reference_harness.providers.Provider names",
+        )
+    return made

@@ -14,16 +14,16 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 from uuid import uuid4
 
+from signet_reference_harness.config import Secret
 from signet_reference_harness.daemon_client.reply import FailureClass
 from signet_reference_harness.errors import ConfigError, HarnessError, printable
 from signet_reference_harness.mcp_servers import Servers, start_for
 from signet_reference_harness.providers import Provider
 from signet_reference_harness.providers.completion import StopReason
-from signet_reference_harness.providers.secret import Secret
-from signet_reference_harness.run.checkpoints import Checkpoints
 from signet_reference_harness.run.inputs import (
     Folders,
     Options,
+    Plan,
     check_not_gone_on,
     check_resume,
     check_summary,
@@ -34,16 +34,21 @@ from signet_reference_harness.run.inputs import (
 )
 from signet_reference_harness.run.interruption import Interruption
 from signet_reference_harness.run.open_sessions import OpenMark, OpenSession, end_abandoned
-from signet_reference_harness.run.output import Output
-from signet_reference_harness.run.plan import Plan
-from signet_reference_harness.run.run_journal import FINAL, Recorded, RunJournal, demand_new
+from signet_reference_harness.run.output import EXIT_STATUSES, Output, write_summary
+from signet_reference_harness.run.run_journal import FINAL, Checkpoints, Recorded, RunJournal, demand_new
 from signet_reference_harness.run.session_file import SessionFile, path_of
-from signet_reference_harness.run.summary import EXIT_STATUSES, write_summary
 from signet_reference_harness.session import Session
 from signet_reference_harness.session.conversation import Conversation
-from signet_reference_harness.session.events import RunFinished, RunStarted
+from signet_reference_harness.session.events import (
+    Failure,
+    RunFinished,
+    RunStarted,
+    Status,
+    Summary,
+    SummaryFolders,
+    came_to,
+)
 from signet_reference_harness.session.host import SessionHost
-from signet_reference_harness.session.summary import Failure, Status, Summary, SummaryFolders, came_to
 from signet_reference_harness.session.turn import TurnResult
 from signet_reference_harness.tools.bounds import ResultFolder
 

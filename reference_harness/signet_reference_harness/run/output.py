@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 import json
+import os
+import tempfile
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Final, TextIO
 
-from signet_reference_harness.errors import printable
+from signet_reference_harness.errors import HarnessError, printable
 from signet_reference_harness.run.kept_lines import append
-from signet_reference_harness.session.event_queue import EventQueue
-from signet_reference_harness.session.events import Event, RunFinished, Text, ToolCalled, as_json
-from signet_reference_harness.session.summary import OutputFormat
+from signet_reference_harness.session.events import (
+    Event,
+    OutputFormat,
+    RunFinished,
+    Status,
+    Summary,
+    Text,
+    ToolCalled,
+    as_json,
+)
+from signet_reference_harness.session.watching import EventQueue
 
 Render = Callable[[Event], str]
 """The text of an event in a format; empty for one that the format does not show."""
@@ -99,3 +110,24 @@ RENDERERS: Final[dict[OutputFormat, Callable[[], Render]]] = {
     "stream-json": lambda: _line,
     "none": lambda: lambda _event: "",
 }
+
+EXIT_STATUSES: Final[dict[Status, int]] = {"done": 0, "failed": 1, "invalid": 2, "timeout": 124, "cancelled": 130}
+
+
+def write_summary(summary: Summary, path: Path) -> None:
+    """Put the summary in the place of whatever `path` holds, whole or not at all. Raises HarnessError."""
+    text = json.dumps(summary.model_dump(mode="json", by_alias=True), indent=2, ensure_ascii=False) + "\n"
+    try:
+        # Beside the file, so that the last step is a rename on one disk.
+        handle, name = tempfile.mkstemp(prefix=".summary.", dir=path.parent)
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as file:
+                file.write(text)
+            Path(name).replace(path)
+        except BaseException:
+            Path(name).unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise HarnessError(
+            f"--summary {path}: cannot be written: {error.strerror or error}", remedy="name a file in a folder of yours"
+        ) from None

@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 from signet_reference_harness.errors import ConfigError, HarnessError
-from signet_reference_harness.messages import Message
+from signet_reference_harness.messages import Message, ToolCall
 from signet_reference_harness.providers.completion import CompletionResult, StopReason, Usage
 from signet_reference_harness.run.kept_lines import (
     Scrub,
@@ -39,9 +39,10 @@ from signet_reference_harness.run.kept_lines import (
     put_in_place,
     whole_lines,
 )
-from signet_reference_harness.run.session_file import message_from, message_json
-from signet_reference_harness.session.past import Past
-from signet_reference_harness.session.summary import Status
+from signet_reference_harness.run.session_file import SessionFile, message_from, message_json
+from signet_reference_harness.session.events import Status
+from signet_reference_harness.session.turn import Past
+from signet_reference_harness.session.watching import EventQueue, Publisher
 from signet_reference_harness.tools import ToolResult
 
 FORMAT: Final = "signet-run/1"
@@ -327,3 +328,31 @@ def _unwritable(path: Path, error: OSError) -> ConfigError:
         f"{path}: the run cannot be kept: {error.strerror or error}",
         remedy="give --state-dir a folder of yours on a disk with room",
     )
+
+
+class Checkpoints(Publisher):
+    """Publishes what it hears of a turn, and keeps of it what is neither asked nor done again."""
+
+    def __init__(self, events: EventQueue, file: SessionFile, journal: RunJournal) -> None:
+        super().__init__(events.put)
+        self._file, self._journal = file, journal
+
+    def answer(self, answer: CompletionResult) -> None:
+        """Keep the answer."""
+        self._journal.answer(answer)
+
+    def tool_call(self, call: ToolCall) -> None:
+        """Note that the tool is about to run."""
+        self._journal.calling(call.name)
+        super().tool_call(call)
+
+    def tool_result(self, call: ToolCall, result: ToolResult) -> None:
+        """Keep what the tool brought."""
+        self._journal.result(result)
+        self._file.tool(call.name, ok=result.ok)
+        super().tool_result(call, result)
+
+    def compaction(self, summary: str) -> None:
+        """Keep the summary."""
+        self._file.compaction(summary)
+        super().compaction(summary)

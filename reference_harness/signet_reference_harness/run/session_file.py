@@ -21,10 +21,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal, Self
 
-from signet_reference_harness import reminders
 from signet_reference_harness.errors import ConfigError, IdentityError
 from signet_reference_harness.identity import SessionIdentity
-from signet_reference_harness.messages import Message, Role, Thinking, ToolCall
+from signet_reference_harness.messages import Message, Role, Thinking, ToolCall, reminder_from_json, reminder_json
 from signet_reference_harness.run.kept_lines import Scrub, append, as_line, file_of, lock, now, put_in_place
 from signet_reference_harness.session.conversation import said_in
 
@@ -247,7 +246,7 @@ def message_json(message: Message) -> dict[str, Any]:
             {"text": each.text, "provider": each.provider, "raw": dict(each.raw)} for each in message.thinking
         ]
     if message.reminders:
-        members["reminders"] = [reminders.to_json(each) for each in message.reminders]
+        members["reminders"] = [reminder_json(each) for each in message.reminders]
     return members
 
 
@@ -264,7 +263,7 @@ def message_from(members: Mapping[str, Any]) -> Message:
         ),
         tool_call_id=members.get("tool_call_id"),
         thinking=tuple(Thinking(each["text"], each["provider"], each["raw"]) for each in members.get("thinking", ())),
-        reminders=tuple(reminders.from_json(each) for each in members.get("reminders", ())),
+        reminders=tuple(reminder_from_json(each) for each in members.get("reminders", ())),
     )
 
 

@@ -18,13 +18,25 @@ from signet_reference_harness.messages import (
 )
 from signet_reference_harness.providers import Provider
 from signet_reference_harness.providers.completion import CompletionOptions, StopReason
-from signet_reference_harness.session.assembly import Context, assembled
-from signet_reference_harness.session.compaction import Compaction, estimated_tokens, is_whole, written_by_model
-from signet_reference_harness.session.identity_files import identity_files
-from signet_reference_harness.session.lifecycle import Lifecycle
-from signet_reference_harness.session.past import Past
-from signet_reference_harness.session.turn import MOST_ROUNDS, ModelLoop, TurnListener, TurnResult, added, broken_reply
-from signet_reference_harness.session.uninterrupted import uninterrupted
+from signet_reference_harness.session.context import (
+    Compaction,
+    Context,
+    assembled,
+    estimated_tokens,
+    identity_files,
+    is_whole,
+    written_by_model,
+)
+from signet_reference_harness.session.lifecycle import Lifecycle, uninterrupted
+from signet_reference_harness.session.turn import (
+    MOST_ROUNDS,
+    ModelLoop,
+    Past,
+    TurnListener,
+    TurnResult,
+    added,
+    broken_reply,
+)
 from signet_reference_harness.tools import ToolResult
 from signet_reference_harness.tools.bounds import ResultFolder
 from signet_reference_harness.tools.registry import ToolRegistry

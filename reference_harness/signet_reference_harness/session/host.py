@@ -24,8 +24,7 @@ from signet_reference_harness.providers.scripted import ScriptedProvider
 from signet_reference_harness.session import Session
 from signet_reference_harness.session.lifecycle import SHUTDOWN
 from signet_reference_harness.tools import DaemonTool, Tool, ToolSource
-from signet_reference_harness.tools.built_in import BUILT_IN
-from signet_reference_harness.tools.registry import ToolRegistry
+from signet_reference_harness.tools.registry import BUILT_IN, ToolRegistry
 
 SWITCH: Final = "session_switch"
 Models = Callable[[Sequence[CompletionResult], Callable[[], Awaitable[None]] | None], Provider]

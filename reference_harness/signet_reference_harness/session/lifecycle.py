@@ -8,9 +8,9 @@ raises for what the daemon does.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final, TypeVar
 
 from signet_reference_harness.daemon_client import AdapterClient
 from signet_reference_harness.daemon_client.adapter import (
@@ -25,6 +25,23 @@ from signet_reference_harness.daemon_client.adapter import (
 from signet_reference_harness.daemon_client.reply import FailureClass, Reply, held_back
 from signet_reference_harness.identity import SessionIdentity
 from signet_reference_harness.session.conversation import Conversation
+
+Value = TypeVar("Value")
+
+
+async def uninterrupted(work: Coroutine[Any, Any, Value]) -> Value:
+    """What `work` comes to. Where the caller is cancelled meanwhile, `work` is finished first, and its value lost."""
+    task = asyncio.ensure_future(work)
+    cancelled: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.wait([task])
+        except asyncio.CancelledError as error:
+            cancelled = error
+    if cancelled is not None:
+        raise cancelled
+    return task.result()
+
 
 CLAIMED: Final = 409
 CLEAR: Final = "clear"

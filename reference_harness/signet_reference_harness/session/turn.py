@@ -6,13 +6,21 @@ The loop streams. Whatever the provider or a tool does, :meth:`ModelLoop.run` co
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
+from collections import deque
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from signet_reference_harness import reminders
 from signet_reference_harness.errors import ProviderDeferredError, ProviderError
-from signet_reference_harness.messages import Message, Reminder, ReminderKind, ReminderOrigin, ToolCall, ToolDefinition
+from signet_reference_harness.messages import (
+    Message,
+    Reminder,
+    ReminderKind,
+    ReminderOrigin,
+    ToolCall,
+    ToolDefinition,
+    lower_reminders,
+)
 from signet_reference_harness.providers import Provider
 from signet_reference_harness.providers.completion import (
     CompletionChunk,
@@ -23,9 +31,25 @@ from signet_reference_harness.providers.completion import (
     Usage,
 )
 from signet_reference_harness.providers.failures import CallDeferredError, CallError
-from signet_reference_harness.session.past import Past
 from signet_reference_harness.tools import ToolResult
 from signet_reference_harness.tools.bounds import as_json
+
+
+class Past:
+    """The model's answers and the results of its tools, each in order. A turn takes them before it asks or runs."""
+
+    def __init__(self, answers: Iterable[CompletionResult] = (), results: Iterable[ToolResult] = ()) -> None:
+        self._answers = deque(answers)
+        self._results = deque(results)
+
+    def answer(self) -> CompletionResult | None:
+        """The next answer that the model has given already; None when it has to be asked."""
+        return self._answers.popleft() if self._answers else None
+
+    def result(self) -> ToolResult | None:
+        """The result of the next tool, where it was begun already; None when it has to be run."""
+        return self._results.popleft() if self._results else None
+
 
 MOST_ROUNDS: Final = 8
 """Rounds of tool calls in one turn; then the model is asked once more, and may call none."""
@@ -231,7 +255,7 @@ class ModelLoop:
         return completion
 
     async def _stream(self) -> CompletionResult:
-        lowered = reminders.lowered(self.messages)
+        lowered = lower_reminders(self.messages)
         completion = CompletionResult(content="")
         async with contextlib.aclosing(self._chunks(lowered)) as chunks:
             async for chunk in chunks:

@@ -4,31 +4,97 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import threading
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
+from typing import Final
 from uuid import uuid4
 
-from signet_reference_harness.messages import Message, ToolCall
+from signet_reference_harness.messages import Message, ToolCall, texts_for_person
 from signet_reference_harness.providers.completion import CompletionChunk, StopReason
-from signet_reference_harness.reminders import shown
 from signet_reference_harness.session import Session
-from signet_reference_harness.session.event_queue import CAPACITY, EventQueue
 from signet_reference_harness.session.events import (
     Compacted,
     Event,
+    Failure,
     Notice,
     RunFinished,
     RunStarted,
+    StreamOverflow,
+    Summary,
     Text,
     Thinking,
     ToolCalled,
     ToolReturned,
+    came_to,
 )
-from signet_reference_harness.session.summary import Failure, Summary, came_to
 from signet_reference_harness.session.turn import TurnListener, TurnResult
 from signet_reference_harness.tools import ToolResult
+
+CAPACITY: Final = 4_096
+"""Events that are held for a reader before droppable ones are dropped."""
+
+
+class EventQueue:
+    """Is filled by the thread of the run, and read by a task of the same event loop, or by one other thread.
+
+    `capacity` None drops nothing. The last event is the :class:`RunFinished`.
+    """
+
+    def __init__(self, capacity: int | None = CAPACITY) -> None:
+        self._capacity = capacity
+        self._held: deque[Event] = deque()
+        self._arrival = threading.Condition()
+        self._reading: asyncio.Future[None] | None = None
+        """What a reader in the event loop waits for."""
+        self.finished = False
+        """Whether the last event was put."""
+
+    def put(self, event: Event) -> None:
+        """Hold the event for the reader, or count it as dropped. After the last event nothing is held any more."""
+        with self._arrival:
+            if self.finished:
+                return
+            if event.droppable and self._capacity is not None and len(self._held) >= self._capacity:
+                self._drop()
+            else:
+                self._held.append(event)
+                self.finished = isinstance(event, RunFinished)
+            self._arrival.notify()
+        if self._reading is not None and not self._reading.done():
+            self._reading.set_result(None)
+
+    def _drop(self) -> None:
+        last = self._held[-1] if self._held else None
+        if isinstance(last, StreamOverflow):
+            self._held[-1] = StreamOverflow(last.dropped + 1)
+        else:
+            self._held.append(StreamOverflow(1))
+
+    def take(self) -> list[Event]:
+        """All that is held, in order; they are the reader's now."""
+        with self._arrival:
+            taken = list(self._held)
+            self._held.clear()
+            return taken
+
+    def wait_and_take(self) -> list[Event]:
+        """As :meth:`take`, in a thread of the reader's own: waits until there is something, or the run is over."""
+        with self._arrival:
+            self._arrival.wait_for(lambda: self._held or self.finished)
+            return self.take()
+
+    async def arrived_and_taken(self) -> list[Event]:
+        """As :meth:`take`, in the event loop of the run: waits until there is something, or the run is over."""
+        while not (taken := self.take()) and not self.finished:
+            self._reading = asyncio.get_running_loop().create_future()
+            try:
+                await self._reading
+            finally:
+                self._reading = None
+        return taken
 
 
 class Publisher(TurnListener):
@@ -44,7 +110,7 @@ class Publisher(TurnListener):
 
     def message(self, message: Message) -> None:
         """Publish what the message shows to the person beside its own words."""
-        for text in shown(replace(message, content="")):
+        for text in texts_for_person(replace(message, content="")):
             self._put(Notice(text))
 
     def tool_call(self, call: ToolCall) -> None:

@@ -1,4 +1,4 @@
-"""What the arguments of a built-in tool must be. Each function raises ToolInputError with the argument's name."""
+"""Arguments of built-in tools: their JSON Schemas for the model, and checks that raise ToolInputError."""
 
 from __future__ import annotations
 
@@ -9,6 +9,20 @@ from typing import Any, Final
 from signet_reference_harness.errors import ToolInputError
 
 SPOKEN: Final = {str: "a string that is not blank", bool: "true or false", float: "a number", dict: "an object"}
+STRING: Final = {"type": "string"}
+NUMBER: Final = {"type": "number"}
+BOOLEAN: Final = {"type": "boolean"}
+STRINGS: Final = {"type": "array", "items": STRING}
+
+
+def object_schema(properties: Mapping[str, Any], *required: str) -> dict[str, Any]:
+    """The JSON Schema of an object with these properties."""
+    return {"type": "object", "properties": dict(properties), **({"required": list(required)} if required else {})}
+
+
+def describe(description: str, **schema: Any) -> dict[str, Any]:
+    """A schema, by default that of a string, with its description."""
+    return {**(schema or STRING), "description": description}
 
 
 def text(arguments: Mapping[str, Any], name: str) -> str:

@@ -12,6 +12,8 @@ from itertools import count
 from pathlib import Path
 from typing import Any, Final
 
+from signet_reference_harness.messages import valid_text
+
 TOLD_LIMIT: Final = 64 * 1024
 """Bytes of JSON that one result may take of the model's context."""
 NOTE_ROOM: Final = 1_024
@@ -64,7 +66,7 @@ def bounded(content: Any, name: str, folder: ResultFolder) -> tuple[Any, Path | 
     text = as_json(content)
     if len(text.encode()) <= TOLD_LIMIT:
         return json.loads(text), None
-    whole = clean(content) if isinstance(content, str) else text
+    whole = valid_text(content) if isinstance(content, str) else text
     size = len(whole.encode())
     told: dict[str, Any] = {"cut": True, "bytes": size, "beginning": beginning(whole, TOLD_LIMIT - NOTE_ROOM)}
     try:
@@ -80,12 +82,7 @@ def bounded(content: Any, name: str, folder: ResultFolder) -> tuple[Any, Path | 
 
 def as_json(content: Any) -> str:
     """The content as JSON. Raises ValueError, TypeError or RecursionError for what is not JSON."""
-    return clean(json.dumps(content, ensure_ascii=False, allow_nan=False))
-
-
-def clean(text: str) -> str:
-    """`text` with a question mark for each lone surrogate, which no provider's request could hold."""
-    return text.encode("utf-8", "replace").decode()
+    return valid_text(json.dumps(content, ensure_ascii=False, allow_nan=False))
 
 
 def beginning(text: str, most: int) -> str:

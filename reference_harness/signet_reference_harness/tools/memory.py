@@ -1,7 +1,8 @@
 """The built-in tools on memory, as the daemon's own MCP endpoint lists them.
 
-Each checks what the contract demands, then calls. A host may call them with more than a model is told of: several ids,
-patches, filters. What names the session and its agent is left out of the schemas, since the harness itself says it.
+Each checks the arguments that the contract demands, then calls. A host may give more than the model is told of: several
+ids, patches, filters. The schemas lack the session and its agent (`session_key`, `agent_id`): the harness adds them,
+and the contract allows a session one agent only.
 """
 
 from __future__ import annotations
@@ -16,7 +17,20 @@ from signet_reference_harness.daemon_client import AdapterClient
 from signet_reference_harness.daemon_client.reply import FailureClass, Reply
 from signet_reference_harness.errors import ToolInputError
 from signet_reference_harness.identity import SessionIdentity
-from signet_reference_harness.tools.arguments import are_strings, integer, text, typed
+from signet_reference_harness.messages import ToolDefinition
+from signet_reference_harness.tools import DaemonTool
+from signet_reference_harness.tools.arguments import (
+    BOOLEAN,
+    NUMBER,
+    STRING,
+    STRINGS,
+    are_strings,
+    describe,
+    integer,
+    object_schema,
+    text,
+    typed,
+)
 
 DEFAULT_RECALL: Final = 10
 MOST_RECALLED: Final = 100
@@ -215,3 +229,163 @@ def _check_time(name: str, value: str) -> None:
         datetime.fromisoformat(value)
     except ValueError as error:
         raise ToolInputError(f"{name!r} must be an ISO 8601 time, such as 2026-11-22T16:00:00Z") from error
+
+
+FACETS: Final = ("captured", "session", "source", "observed", "occurred", "valid")
+_RELATION: Final = object_schema(
+    {
+        **dict.fromkeys(("source", "sourceType", "relationship", "target", "targetType"), STRING),
+        "confidence": NUMBER,
+    },
+    "source",
+    "relationship",
+    "target",
+)
+_ATTRIBUTE: Final = object_schema(
+    {
+        "groupKey": describe("Where in the aspect it belongs"),
+        "claimKey": describe("The same for each version of one claim, so that a newer one takes its place"),
+        "content": STRING,
+        "confidence": NUMBER,
+        "importance": NUMBER,
+    },
+    "content",
+)
+_ASPECTS: Final = {
+    "anyOf": [
+        object_schema(
+            {
+                **dict.fromkeys(("entityName", "entityType", "aspect"), STRING),
+                "attributes": {"type": "array", "items": _ATTRIBUTE},
+            },
+            "entityName",
+            "aspect",
+            "attributes",
+        ),
+        object_schema(
+            {
+                **dict.fromkeys(("entity", "aspect", "value", "groupKey", "claimKey"), STRING),
+                "confidence": NUMBER,
+                "importance": NUMBER,
+            },
+            "entity",
+            "aspect",
+            "value",
+        ),
+    ]
+}
+
+MEMORY_TOOLS: Final = (
+    DaemonTool(
+        ToolDefinition(
+            "memory_search",
+            "Recall stored memories by words or meaning.",
+            object_schema(
+                {
+                    "query": describe("What to look for"),
+                    "limit": describe("Most rows, 1 to 100 (default 10)", **NUMBER),
+                    "project": describe("Only of this project"),
+                    "type": describe("Only of this type"),
+                    "tags": describe("Only with these tags, separated by commas"),
+                    "who": describe("Only by this author"),
+                    "since": describe("Only made after this day"),
+                    "until": describe("Only made before this day"),
+                    "time": object_schema(
+                        {
+                            "start": STRING,
+                            "end": STRING,
+                            "facets": {"type": "array", "items": {"type": "string", "enum": list(FACETS)}},
+                            "mode": {"type": "string", "enum": ["auto", "timeline", "filter"]},
+                        }
+                    ),
+                    "keyword_query": describe("Words to look for in the place of the query's"),
+                    "pinned": describe("Only pinned ones", **BOOLEAN),
+                    "importance_min": describe("Least importance", **NUMBER),
+                    "min_score": describe("An older name of importance_min", **NUMBER),
+                    "score_min": describe("Least score of a row", **NUMBER),
+                    "aggregate": describe("Put one answer made of the rows beside them", **BOOLEAN),
+                    "aggregate_budget": {"type": "string", "enum": list(BUDGETS)},
+                    "save_aggregate": describe("Keep that answer as a memory", **BOOLEAN),
+                    "include_recalled": describe("Show rows again that this session was shown before", **BOOLEAN),
+                },
+                "query",
+            ),
+        ),
+        memory_search,
+    ),
+    DaemonTool(
+        ToolDefinition(
+            "memory_store",
+            "Store a memory for later sessions.",
+            object_schema(
+                {
+                    "content": describe("The memory, in one or a few sentences"),
+                    "type": describe("What kind of memory it is"),
+                    "importance": describe("0 to 1", **NUMBER),
+                    "tags": describe("Separated by commas"),
+                    "pinned": BOOLEAN,
+                    "hints": describe(
+                        "Questions that this memory answers", type="array", items={**STRING, "minLength": 1}, minItems=1
+                    ),
+                    **dict.fromkeys(TIMES, describe("An ISO 8601 time")),
+                    "transcript": describe("The conversation it comes from"),
+                    "structured": object_schema(
+                        {
+                            "entities": {"type": "array", "items": _RELATION},
+                            "aspects": {"type": "array", "items": _ASPECTS},
+                            "hints": STRINGS,
+                        }
+                    ),
+                },
+                "content",
+                "hints",
+            ),
+        ),
+        memory_store,
+    ),
+    DaemonTool(
+        ToolDefinition("memory_get", "Read one memory by its id.", object_schema({"id": STRING}, "id")), memory_get
+    ),
+    DaemonTool(
+        ToolDefinition(
+            "memory_list",
+            "List memories, newest first.",
+            object_schema(
+                {
+                    "limit": describe("Most rows (default 100)", **NUMBER),
+                    "offset": describe("Rows to leave out", **NUMBER),
+                    "type": describe("Only of this type"),
+                }
+            ),
+        ),
+        memory_list,
+    ),
+    DaemonTool(
+        ToolDefinition(
+            "memory_modify",
+            "Change a memory; say why.",
+            object_schema(
+                {
+                    "id": STRING,
+                    "content": STRING,
+                    "type": STRING,
+                    "importance": describe("0 to 1", **NUMBER),
+                    "tags": describe("Separated by commas"),
+                    "pinned": BOOLEAN,
+                    "reason": describe("Why it is changed"),
+                },
+                "id",
+                "reason",
+            ),
+        ),
+        memory_modify,
+    ),
+    DaemonTool(
+        ToolDefinition(
+            "memory_forget",
+            "Forget a memory by its id; say why.",
+            object_schema({"id": STRING, "reason": describe("Why it is forgotten")}, "id", "reason"),
+        ),
+        memory_forget,
+    ),
+)

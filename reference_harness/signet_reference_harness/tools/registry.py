@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 import inspect
 import threading
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from importlib.metadata import entry_points
+from typing import Any, Final, cast
 
 from signet_reference_harness.daemon_client import AdapterClient
 from signet_reference_harness.errors import ConfigError, HarnessError, ToolFailedError
 from signet_reference_harness.identity import SessionIdentity
-from signet_reference_harness.messages import ToolDefinition
+from signet_reference_harness.messages import ToolDefinition, valid_text
 from signet_reference_harness.tools import DaemonTool, ServedTool, Tool, ToolContext, ToolResult, ToolSource
-from signet_reference_harness.tools.bounds import ERROR_LIMIT, ResultFolder, bounded, clean
+from signet_reference_harness.tools.bounds import ERROR_LIMIT, ResultFolder, bounded
+from signet_reference_harness.tools.memory import MEMORY_TOOLS
+from signet_reference_harness.tools.secrets import SECRET_TOOLS
 
+BUILT_IN: Final = (*MEMORY_TOOLS, *SECRET_TOOLS)
+"""The tools of a host that names no others: those of memories and secrets that the daemon's own MCP endpoint lists."""
 DEFAULT_TIMEOUT_S: Final = 60.0
 
 
@@ -235,4 +241,43 @@ def _first(error: Exception) -> str:
 
 
 def _failed(name: str, error: str) -> ToolResult:
-    return ToolResult(name, False, {}, clean(error)[:ERROR_LIMIT])
+    return ToolResult(name, False, {}, valid_text(error)[:ERROR_LIMIT])
+
+
+GROUP: Final = "signet_reference_harness.tools"
+"""The entry point group: each entry names a tool, or something without arguments that makes one."""
+
+
+def installed_tools() -> list[Tool]:
+    """The tools that installed packages register. Raises ConfigError."""
+    return [tool_of(entry.value, f"entry point {entry.name!r} of {GROUP}") for entry in entry_points(group=GROUP)]
+
+
+def configured_tools(places: Sequence[str]) -> list[Tool]:
+    """The tools at these places, each `module:attribute`. Raises ConfigError."""
+    return [tool_of(place, f"tool {place!r}") for place in places]
+
+
+def tool_of(place: str, where: str) -> Tool:
+    """The tool at `module:attribute`, made if it is a class or a function. Raises ConfigError naming `where`."""
+    module, _, attribute = place.partition(":")
+    if not module or not attribute:
+        raise ConfigError(f"{where}: is not of the form module:attribute", remedy="name it such as my_tools:Weather")
+    try:
+        value: Any = importlib.import_module(module.strip())
+        for name in attribute.strip().split("."):
+            value = getattr(value, name)
+        if isinstance(value, type) or not hasattr(value, "execute"):
+            value = value()
+    except (Exception, SystemExit) as error:
+        raise ConfigError(
+            f"{where}: cannot be loaded: {type(error).__name__}: {error}", remedy="install its package, or leave it out"
+        ) from error
+    for name, kind in (("name", str), ("description", str)):
+        if not isinstance(getattr(value, name, None), kind) or not getattr(value, name).strip():
+            raise ConfigError(f"{where}: has no {name}", remedy=f"give the tool a {name}")
+    if not callable(getattr(value, "execute", None)) or not hasattr(value, "input_schema"):
+        raise ConfigError(f"{where}: has no 'execute' or no 'input_schema'", remedy="implement the Tool interface")
+    if not hasattr(value, "run_before_generation"):
+        raise ConfigError(f"{where}: has no 'run_before_generation'", remedy="set it to False, usually")
+    return cast(Tool, value)

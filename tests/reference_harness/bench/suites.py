@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from signet_reference_harness.bench.command import Given, perform
-from signet_reference_harness.bench.reading import parse_suite
-from signet_reference_harness.bench.suite import Suite
+from signet_reference_harness.bench.suite import Suite, parse_suite
 
 HEAD = {"kind": "suite", "format": "signet-bench-suite/1", "name": "huts", "licence": "CC0-1.0"}
 COLOURS = ("red", "green", "blue", "white")

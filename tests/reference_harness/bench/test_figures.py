@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from signet_reference_harness.bench import figures, scoring
+from signet_reference_harness.bench import answering, figures
 
 
 def test_figures_follow_from_ranks() -> None:
@@ -64,10 +64,10 @@ def test_percentiles_are_values_that_were_measured() -> None:
 )
 def test_f1_counts_stems_as_locomo_does(answer: str, expected: str | None, category: str | None, f1: float) -> None:
     """Lists by their parts, reasons cut off, refusals by their words."""
-    assert scoring.f1(answer, expected, category) == f1
+    assert answering.f1_score(answer, expected, category) == f1
 
 
 def test_exact_looks_past_case_punctuation_and_articles() -> None:
     """Nothing else."""
-    assert scoring.exact("The Red, hut.", "red hut") == 1.0
-    assert scoring.exact("red huts", "red hut") == 0.0
+    assert answering.exact_match("The Red, hut.", "red hut") == 1.0
+    assert answering.exact_match("red huts", "red hut") == 0.0

@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 
 from signet_reference_harness.bench.daemons import DaemonOptions, EmbeddedDaemon
+from signet_reference_harness.bench.log import BenchFailureError, Record
 from signet_reference_harness.bench.performing import perform
-from signet_reference_harness.bench.places import Database, Place
-from signet_reference_harness.bench.records import BenchFailureError, Record
+from signet_reference_harness.bench.programs import Database, Place
 from signet_reference_harness.errors import ConfigError
 from tests.reference_harness.bench.suites import hut_lines, suite
 from tests.support.processes import Watched, descendants

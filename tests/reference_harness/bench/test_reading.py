@@ -7,7 +7,7 @@ import json
 import pytest
 
 from signet_reference_harness.bench.command import own_suite
-from signet_reference_harness.bench.reading import SuiteError, parse_suite
+from signet_reference_harness.bench.suite import SuiteError, parse_suite
 
 HEAD = {"kind": "suite", "format": "signet-bench-suite/1", "name": "small", "licence": "CC0-1.0"}
 SCENARIO = {"kind": "scenario", "id": "first"}

@@ -14,10 +14,9 @@ from rich.console import Console
 
 from signet_reference_harness.bench import answering, comparing
 from signet_reference_harness.bench.answering import Answerer
-from signet_reference_harness.bench.log import RunLog
+from signet_reference_harness.bench.log import BenchFailureError, RunLog
 from signet_reference_harness.bench.pairs import read_pairs
 from signet_reference_harness.bench.progress import Progress
-from signet_reference_harness.bench.records import BenchFailureError
 from signet_reference_harness.documents import DocumentError
 from signet_reference_harness.errors import ConfigError
 from signet_reference_harness.providers.completion import CompletionResult

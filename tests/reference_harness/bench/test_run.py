@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from signet_reference_harness.bench.command import own_suite
-from signet_reference_harness.bench.log import NAME
-from signet_reference_harness.bench.records import BenchFailureError
+from signet_reference_harness.bench.log import NAME, BenchFailureError
 from signet_reference_harness.bench.result import write_text
 from signet_reference_harness.errors import ConfigError
 from tests.reference_harness.bench.suites import data, hut_lines, result, run

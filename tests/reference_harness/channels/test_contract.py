@@ -14,8 +14,7 @@ from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.output.vt100 import Vt100_Output
 
 from signet_conformance.contracts import ChannelContract
-from signet_reference_harness.channels import Channel, UserTurn
-from signet_reference_harness.channels.face import Status
+from signet_reference_harness.channels import Channel, Status, UserTurn
 from signet_reference_harness.channels.http import HttpChannel
 from signet_reference_harness.channels.plain import PlainFace
 from signet_reference_harness.channels.screen import Screen

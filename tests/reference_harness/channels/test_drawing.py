@@ -7,8 +7,7 @@ import re
 import pytest
 from rich.cells import cell_len
 
-from signet_reference_harness.channels.blocks import Blocks
-from signet_reference_harness.channels.drawing import Drawing, in_brief, one_line
+from signet_reference_harness.channels.drawing import Blocks, Drawing, in_brief, one_line
 
 HOSTILE = "a\x1b[31mb\x1b]8;;http://evil.example\x07c\u202ed\x00e\x9bf\u2066g\rh"
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from signet_reference_harness.daemon_client.outgoing import EnvelopeGuard, without_date, without_tokens
+from signet_reference_harness.daemon_client.restraint import EnvelopeGuard, without_date, without_tokens
 
 ENVELOPE = (
     "[signet active]\n# Current Date & Time\nSaturday, 21 November 2026\nYou have persistent memory managed by Signet."

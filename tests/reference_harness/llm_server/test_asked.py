@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from signet_reference_harness.llm_server.asked import Asked
+from signet_reference_harness.llm_server.playback import Asked
 from signet_reference_harness.llm_server.protocols import APIS
 
 from .served import Serve

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from signet_reference_harness.documents import parse_document
-from signet_reference_harness.llm_server.control import ROUTES
+from signet_reference_harness.llm_server import ROUTES
 from signet_reference_harness.llm_server.script import Condition, Failure, Fault, Script, Turn, Usage
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "harness" / "scripted-models.md"

@@ -15,13 +15,12 @@ from typing import Any
 import pytest
 import uvicorn
 
-from signet_reference_harness import reminders
+from signet_reference_harness.config import Secret
 from signet_reference_harness.mcp_servers import Servers, transports
 from signet_reference_harness.mcp_servers.settings import Named, ServerSettings
-from signet_reference_harness.messages import Message, ToolCall
+from signet_reference_harness.messages import Message, ToolCall, texts_for_person
 from signet_reference_harness.providers.completion import CompletionResult, StopReason
 from signet_reference_harness.providers.scripted import ScriptedProvider
-from signet_reference_harness.providers.secret import Secret
 from signet_reference_harness.session import Session
 from signet_reference_harness.session.host import SessionHost
 from signet_reference_harness.session.turn import TurnListener, TurnResult
@@ -40,7 +39,7 @@ class Heard(TurnListener):
 
     def message(self, message: Message) -> None:
         """Keep its reminders."""
-        self.shown += reminders.shown(message)[bool(message.content) :]
+        self.shown += texts_for_person(message)[bool(message.content) :]
 
 
 @pytest.fixture

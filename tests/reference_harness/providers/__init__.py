@@ -1,1 +1,1 @@
-"""The providers, through the vendors' own packages, against the scripted model server."""
+"""The providers, against the scripted model server."""

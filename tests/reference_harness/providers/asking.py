@@ -7,15 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from signet_reference_harness.config import Secret
 from signet_reference_harness.messages import Message, ToolDefinition
 from signet_reference_harness.providers import Provider
 from signet_reference_harness.providers.anthropic import AnthropicProvider
 from signet_reference_harness.providers.completion import CompletionOptions, CompletionResult
+from signet_reference_harness.providers.failures import Timing
 from signet_reference_harness.providers.ollama import OllamaProvider
-from signet_reference_harness.providers.openai_chat import OpenAIChatProvider
-from signet_reference_harness.providers.openai_responses import OpenAIResponsesProvider
-from signet_reference_harness.providers.retry import Timing
-from signet_reference_harness.providers.secret import Secret
+from signet_reference_harness.providers.openai import OpenAIChatProvider, OpenAIResponsesProvider
 from signet_reference_harness.providers.settings import ProviderSettings
 
 KEY = "sk-planted-2f9c"

@@ -1,4 +1,4 @@
-"""What a vendor's package reads from the scripted server arrives as one normalised answer, streamed and not."""
+"""What the scripted server answers arrives as one normalised answer, streamed and not."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ import pytest
 
 from signet_conformance.contracts import ProviderContract
 from signet_reference_harness.providers import Provider
-from signet_reference_harness.providers.retry import Timing
+from signet_reference_harness.providers.failures import Timing
 from tests.reference_harness.llm_server.served import Serve
 
 from .asking import make

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from importlib import import_module
+import socket
 from typing import Any
 
 import pytest
 
-from signet_reference_harness.errors import ConfigError
 from signet_reference_harness.providers.completion import StopReason
-from signet_reference_harness.providers.failures import CallDeferredError, CallError, FailureKind
-from signet_reference_harness.providers.retry import RetryPolicy
-from signet_reference_harness.providers.vendor import imported
+from signet_reference_harness.providers.failures import CallDeferredError, CallError, FailureKind, RetryPolicy
 from tests.reference_harness.llm_server.served import Serve
 from tests.reference_harness.providers.asking import APIS, KEY, ask
 
@@ -196,8 +193,9 @@ def test_a_server_that_forbids_it_is_not_asked_again(serve: Serve) -> None:
     assert len(served.requests()) == 1
 
 
-def test_a_package_that_is_missing_names_the_extra() -> None:
-    """Absence is a matter of configuration, and ends in the command that installs it."""
-    with pytest.raises(ConfigError, match="no_such_vendor") as told:
-        imported(lambda: import_module("no_such_vendor"), "no_such_vendor", "anthropic")
-    assert told.value.remedy == "pip install 'signet-conformance[harness]'"
+@each_api
+def test_a_port_where_nothing_listens_is_told_as_such(api: str) -> None:
+    """The error holds the system's word for it."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+    assert "connection refused" in str(ask(api, url).error)

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from signet_reference_harness.providers.failures import Failure, FailureKind
-from signet_reference_harness.providers.retry import GiveUp, RetryPolicy, Wait, after
+from signet_reference_harness.providers.failures import Failure, FailureKind, GiveUp, RetryPolicy, Wait, next_step
 
 SWITCHES = {
     FailureKind.NETWORK: "network",
@@ -28,7 +27,9 @@ def follows(
 ) -> Wait | GiveUp:
     """What follows a failure."""
     failure = Failure(kind, "failed", wait_asked_s=asked_s)
-    return after(failure, attempt=attempt, elapsed_s=elapsed_s, policy=policy or RetryPolicy(), chance=lambda: chance)
+    return next_step(
+        failure, attempt=attempt, elapsed_s=elapsed_s, policy=policy or RetryPolicy(), chance=lambda: chance
+    )
 
 
 def test_the_policy_is_what_the_documentation_says() -> None:

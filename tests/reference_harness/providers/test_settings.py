@@ -11,10 +11,9 @@ from typing import Any
 
 import pytest
 
+from signet_reference_harness.config import Secret
 from signet_reference_harness.errors import ConfigError, HarnessError
-from signet_reference_harness.providers.registry import provider
-from signet_reference_harness.providers.secret import Secret
-from signet_reference_harness.providers.settings import ProviderSettings, load, workspace_of
+from signet_reference_harness.providers.settings import ProviderSettings, load, make_provider, workspace_of
 
 KEY = "sk-planted-71d0"
 
@@ -28,7 +27,7 @@ def write(folder: Path, text: str | bytes, name: str = "agent.yaml") -> Path:
 def refusal(flags: dict[str, str | None], environ: dict[str, str], workspace: Path | None = None) -> ConfigError:
     """The error that the settings end in; it never holds the planted key."""
     with pytest.raises(ConfigError) as told:
-        provider(load(flags, environ, workspace))
+        make_provider(load(flags, environ, workspace))
     assert KEY not in "".join(traceback.format_exception(told.value))
     return told.value
 
@@ -100,7 +99,7 @@ def test_both_apis_of_openai_share_what_is_said_for_it(tmp_path: Path) -> None:
 def test_an_api_names_a_provider(name: str, flag: str) -> None:
     """As provider or as API."""
     made = load({flag: name, "model": "m", "api_key": "k"}, {}, None)
-    assert (made.api, provider(made).id) == (name, made.provider)
+    assert (made.api, make_provider(made).id) == (name, made.provider)
 
 
 def test_a_server_may_speak_any_api() -> None:
@@ -109,7 +108,7 @@ def test_a_server_may_speak_any_api() -> None:
         {"provider": "openai-compatible", "api": "anthropic-messages", "base_url": "http://x", "model": "m"}, {}, None
     )
     assert (made.api, made.key, made.at_vendor) == ("anthropic-messages", None, False)
-    assert type(provider(made)).__name__ == "AnthropicProvider"
+    assert type(make_provider(made)).__name__ == "AnthropicProvider"
 
 
 @pytest.mark.parametrize(
@@ -211,7 +210,7 @@ class Mine:
 
 def test_a_strangers_provider_is_named_by_module_and_attribute() -> None:
     """It gets the settings, and nothing is demanded of them."""
-    made = provider(load({"provider": f"{__name__}:Mine", "api_key": KEY}, {}, None))
+    made = make_provider(load({"provider": f"{__name__}:Mine", "api_key": KEY}, {}, None))
     assert isinstance(made, Mine)
     assert made.given.key is not None
     assert made.given.key.reveal() == KEY
@@ -226,7 +225,7 @@ def test_a_strangers_provider_is_registered_by_entry_point(tmp_path: Path, monke
         f"[signet_reference_harness.providers]\nmy-models = {__name__}:Mine\n"
     )
     monkeypatch.syspath_prepend(str(tmp_path))
-    assert isinstance(provider(load({"provider": "my-models"}, {}, None)), Mine)
+    assert isinstance(make_provider(load({"provider": "my-models"}, {}, None)), Mine)
     assert refusal({"provider": "my-model"}, {}).remedy == "name my-models"
 
 

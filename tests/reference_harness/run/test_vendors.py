@@ -1,4 +1,4 @@
-"""A task with each vendor's own package: however the model ends, the reason is normalised and the session is ended."""
+"""A task over each vendor's interface: however the model ends, the reason is normalised and the session is ended."""
 
 from __future__ import annotations
 

@@ -7,17 +7,17 @@ import threading
 from hypothesis import given
 from hypothesis import strategies as st
 
-from signet_reference_harness.session.event_queue import EventQueue
 from signet_reference_harness.session.events import (
     Compacted,
     Event,
     RunFinished,
     StreamOverflow,
+    Summary,
     Text,
     Thinking,
     ToolCalled,
 )
-from signet_reference_harness.session.summary import Summary
+from signet_reference_harness.session.watching import EventQueue
 
 FINISHED = RunFinished("Hi.", Summary(status="done"))
 EVENTS = st.one_of(

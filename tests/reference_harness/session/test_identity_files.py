@@ -8,8 +8,8 @@ from typing import Any
 
 from signet_reference_harness.providers.completion import CompletionResult
 from signet_reference_harness.providers.scripted import ScriptedProvider
+from signet_reference_harness.session.context import LONGEST, identity_files
 from signet_reference_harness.session.host import SessionHost
-from signet_reference_harness.session.identity_files import LONGEST, identity_files
 from tests.reference_harness.recording_daemon import START, Answer, RecordingDaemon
 
 

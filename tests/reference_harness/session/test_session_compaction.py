@@ -11,7 +11,7 @@ import pytest
 from signet_conformance.contracts import EventRecorder
 from signet_reference_harness.providers.completion import CompletionResult, StopReason, Usage
 from signet_reference_harness.providers.scripted import ScriptedProvider
-from signet_reference_harness.session.compaction import Compaction
+from signet_reference_harness.session.context import Compaction
 from signet_reference_harness.session.events import Compacted
 from signet_reference_harness.session.host import SessionHost
 from signet_reference_harness.session.turn import TurnResult

@@ -1,4 +1,4 @@
-"""A whole turn through each vendor's package: it ends with the right reason, and the daemon sees the session end."""
+"""A whole turn over each vendor's interface: it ends with the right reason, and the daemon sees the session end."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from signet_reference_harness.providers.completion import StopReason
-from signet_reference_harness.providers.retry import RetryPolicy, Timing
+from signet_reference_harness.providers.failures import RetryPolicy, Timing
 from signet_reference_harness.session.host import SessionHost
 from signet_reference_harness.session.turn import TurnResult
 from tests.reference_harness.llm_server.conftest import scripted_model, serve

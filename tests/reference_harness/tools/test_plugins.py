@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from signet_reference_harness.errors import ConfigError
-from signet_reference_harness.tools.plugins import configured_tools, installed_tools
+from signet_reference_harness.tools.registry import configured_tools, installed_tools
 
 MODULE = """
 class Weather:

@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from signet_conformance.contracts import EventRecorder
-from signet_reference_harness import reminders
 from signet_reference_harness.errors import ToolFailedError
-from signet_reference_harness.messages import Message, ToolCall, ToolDefinition
+from signet_reference_harness.messages import Message, ToolCall, ToolDefinition, lower_reminders, texts_for_person
 from signet_reference_harness.providers.completion import CompletionOptions, CompletionResult, StopReason
 from signet_reference_harness.providers.scripted import ScriptedProvider
 from signet_reference_harness.session import Session
@@ -90,8 +89,8 @@ def test_what_became_of_tools_is_told_after_the_result_and_the_tools_are_renewed
         turn = await session.turn("Go.", provider, listener=heard)
         assert turn.reply == "Done."
         told = heard.messages[-2]
-        assert reminders.shown(told) == ("'vanish' has gone, 'arrive' has come",)
-        assert "has come" in reminders.lowered([told])[0].content
+        assert texts_for_person(told) == ("'vanish' has gone, 'arrive' has come",)
+        assert "has come" in lower_reminders([told])[0].content
         await session.turn("And now?", provider, listener=heard)
         assert provider.offered == [{"vanish"}, {"arrive"}, {"arrive"}]
         assert sum(bool(message.reminders) for message in heard.messages) == 1, "it is told once"
@@ -108,7 +107,7 @@ def test_what_became_of_tools_between_turns_is_told_with_the_next_prompt(config:
         failed = await session.turn("Go.", ScriptedProvider([]), listener=heard)
         assert failed.error
         await session.turn("Go.", ScriptedProvider([CompletionResult(content="Done.")]), listener=heard)
-        shown = [reminders.shown(message) for message in heard.messages if message.role == "user"]
+        shown = [texts_for_person(message) for message in heard.messages if message.role == "user"]
         assert shown == [("Go.", "'vanish' has gone")] * 2
 
     in_session(config, source, work)

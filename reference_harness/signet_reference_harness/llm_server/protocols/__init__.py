@@ -8,7 +8,7 @@ from datetime import datetime
 from types import ModuleType
 from typing import Any, Final
 
-from signet_reference_harness.llm_server.asked import Asked
+from signet_reference_harness.llm_server.playback import Asked
 from signet_reference_harness.llm_server.protocols import (
     anthropic_messages,
     ollama_chat,

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from signet_reference_harness.llm_server.asked import Asked, AskedMessage, names, objects, text_of
+from signet_reference_harness.llm_server.playback import Asked, AskedMessage, names, objects, text_of
 from signet_reference_harness.llm_server.reply import (
     Piece,
     Reply,

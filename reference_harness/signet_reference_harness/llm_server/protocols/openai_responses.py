@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from signet_reference_harness.llm_server.asked import Asked, AskedMessage, names, objects, text_of
-from signet_reference_harness.llm_server.protocols import openai_errors
+from signet_reference_harness.llm_server.playback import Asked, AskedMessage, names, objects, text_of
+from signet_reference_harness.llm_server.protocols import openai_completions
 from signet_reference_harness.llm_server.reply import Piece, Reply, arguments_of, chunks_of, server_sent, whole
 from signet_reference_harness.llm_server.script import (
     AnyPart,
@@ -51,8 +51,8 @@ _ECHOED: Final[Mapping[str, Any]] = {
     "truncation": "disabled",
 }
 """What a response repeats of its request, with what stands there for what the request left out."""
-headers = openai_errors.headers
-failure = openai_errors.failure
+headers = openai_completions.headers
+failure = openai_completions.failure
 
 
 def read(body: Mapping[str, Any]) -> Asked:

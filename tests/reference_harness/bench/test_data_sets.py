@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from signet_reference_harness.bench.converters import converted
-from signet_reference_harness.bench.reading import parse_suite
-from signet_reference_harness.bench.suite import Fact, Query, Suite
+from signet_reference_harness.bench.data_sets import convert
+from signet_reference_harness.bench.suite import Fact, Query, Suite, parse_suite
 from signet_reference_harness.documents import DocumentError
 
 LOCOMO = [
@@ -91,7 +90,7 @@ def suite(name: str, value: Any, folder: Path) -> Suite:
     """The suite made of a file that holds `value`."""
     file = folder / "source.json"
     file.write_text(json.dumps(value), "utf-8")
-    return parse_suite(converted(name, file), "made")
+    return parse_suite(convert(name, file), "made")
 
 
 def test_locomo_turns_are_facts_in_the_order_of_their_sessions(tmp_path: Path) -> None:
@@ -140,7 +139,7 @@ def test_beam_is_read_as_a_folder_and_as_records(tmp_path: Path) -> None:
     (folder / "chat.json").write_text(json.dumps(BEAM["chat"]), "utf-8")
     probing = json.dumps(eval(str(BEAM["probing_questions"])))  # noqa: S307 - written above
     (folder / "probing_questions" / "probing_questions.json").write_text(probing, "utf-8")
-    assert parse_suite(converted("beam", tmp_path / "chats"), "made").steps() == records.steps()
+    assert parse_suite(convert("beam", tmp_path / "chats"), "made").steps() == records.steps()
     fact, _, abstention, update = records.steps()
     assert isinstance(fact, Fact)
     assert fact.text == "user: My sprint ends today."
@@ -156,7 +155,7 @@ def test_another_file_is_refused_by_name_and_pointer(name: str, content: bytes, 
     file = tmp_path / "other.json"
     file.write_bytes(content)
     with pytest.raises(DocumentError) as raised:
-        parse_suite(converted(name, file), "made")
+        parse_suite(convert(name, file), "made")
     assert "other.json" in raised.value.message or "made" in raised.value.message
     assert raised.value.remedy
 
@@ -164,7 +163,7 @@ def test_another_file_is_refused_by_name_and_pointer(name: str, content: bytes, 
 @pytest.mark.skipif("SIGNET_LOCOMO" not in os.environ, reason="SIGNET_LOCOMO names no locomo10.json")
 def test_the_published_locomo_is_converted_whole() -> None:
     """Ten conversations, every turn, and every question that names a turn."""
-    counts = parse_suite(converted("locomo", Path(os.environ["SIGNET_LOCOMO"])), "made").counts()
+    counts = parse_suite(convert("locomo", Path(os.environ["SIGNET_LOCOMO"])), "made").counts()
     assert counts["databases"] == 10
     assert counts["facts"] == 5882
     assert counts["questions"] == 1982

@@ -1,15 +1,16 @@
-"""`signet-harness adapter`: a runtime adapter behind HTTP, for a harness in any language."""
+"""`signet-harness adapter` and `llm`: a runtime adapter, and a scripted model, behind HTTP."""
 
 from __future__ import annotations
 
 import asyncio
 import os
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import click
 
-EPILOG = """\b
+ADAPTER_EPILOG = """\b
 Prints one JSON line with its url when it is ready. A harness calls it there:
   curl -d '{"sessionKey": "k-1", "project": "/srv/acme", "source": "startup"}' URL/onSessionStart
 
@@ -20,7 +21,7 @@ at SIGINT, and with --until-stdin-closes when standard input is closed.
 """
 
 
-@click.command("adapter", help="Serve the lifecycle of a harness over HTTP (signet-adapter/1).", epilog=EPILOG)
+@click.command("adapter", help="Serve the lifecycle of a harness over HTTP (signet-adapter/1).", epilog=ADAPTER_EPILOG)
 @click.option("--harness", metavar="NAME", help="The harness whose sessions they are (default: reference).")
 @click.option(
     "--runtime-path", type=click.Choice(["plugin", "legacy"]), default="plugin", show_default=True,
@@ -33,7 +34,7 @@ at SIGINT, and with --until-stdin-closes when standard input is closed.
     help="The address to listen at. Whoever can reach another than the loopback speaks to the daemon as the agent.",
 )  # fmt: skip
 @click.option("--until-stdin-closes", is_flag=True, help="End when standard input is closed.")
-def command(
+def adapter(
     harness: str | None, agent: str | None, port: int, host: str, *, until_stdin_closes: bool, **path: Any
 ) -> None:
     """Serve until a signal, or the end of standard input."""
@@ -46,14 +47,44 @@ def command(
         config, harness=config.harness if harness is None else harness, agent=agent or config.agent, **path
     )
     refuse_harness_as_agent(config.agent, config.harness)
-    asyncio.run(_served(config, routing_table(os.environ), port, host, until_stdin_closes=until_stdin_closes))
+    asyncio.run(_serve(config, routing_table(os.environ), port, host, until_stdin_closes=until_stdin_closes))
 
 
-async def _served(config: Any, routing: Any, port: int, host: str, *, until_stdin_closes: bool) -> None:
+async def _serve(config: Any, routing: Any, port: int, host: str, *, until_stdin_closes: bool) -> None:
     from signet_reference_harness.adapter import SessionAdapter
     from signet_reference_harness.adapter.server import RuntimeAdapterServer
     from signet_reference_harness.local_server import is_loopback, serving
 
-    async with SessionAdapter(config, routing=routing) as adapter:
-        app = RuntimeAdapterServer(adapter, config.agent, any_host=not is_loopback(host))
+    async with SessionAdapter(config, routing=routing) as opened:
+        app = RuntimeAdapterServer(opened, config.agent, any_host=not is_loopback(host))
         await serving(app, port, host=host, until_stdin_closes=until_stdin_closes)
+
+
+LLM_EPILOG = """\b
+Prints one JSON line with its url when it is ready. A program is pointed there:
+  ANTHROPIC_BASE_URL=URL   OPENAI_BASE_URL=URL/v1   OLLAMA_HOST=URL
+
+\b
+What reached the model:   curl URL/requests
+Add turns while it plays: curl -d '{"turns": [{"content": "Hello."}]}' URL/turns
+"""
+
+
+@click.command(
+    "llm",
+    help="Answer as a model does, from SCRIPT, over the interfaces of Anthropic, OpenAI and Ollama. "
+    "Without SCRIPT each request waits until POST /turns says its answer.",
+    epilog=LLM_EPILOG,
+)
+@click.argument("script", type=click.Path(path_type=Path), required=False)
+@click.option("--port", type=click.IntRange(0, 65_535), default=0, help="Port on 127.0.0.1; default: a free one.")
+@click.option("--until-stdin-closes", is_flag=True, help="End when standard input is closed.")
+def llm(script: Path | None, port: int, *, until_stdin_closes: bool) -> None:
+    """Serve until a signal, or the end of standard input."""
+    from signet_reference_harness.documents import read_document
+    from signet_reference_harness.llm_server import ScriptedModelApp
+    from signet_reference_harness.llm_server.script import Script
+    from signet_reference_harness.local_server import serve
+
+    played = Script(format="signet-llm/1", when_out="wait") if script is None else read_document(Script, script)
+    serve(ScriptedModelApp(played), port, until_stdin_closes=until_stdin_closes)

@@ -1,0 +1,343 @@
+"""A provider over HTTP: what it is asked, how its answer is read, and when a call that failed is tried again."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import ssl
+from abc import ABC, abstractmethod
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import replace
+from functools import cached_property
+from typing import Any, ClassVar, Final
+
+import httpx
+
+from signet_reference_harness.errors import ProviderError
+from signet_reference_harness.messages import Message, ToolDefinition
+from signet_reference_harness.providers.answer import Answer
+from signet_reference_harness.providers.completion import (
+    CompletionChunk,
+    CompletionOptions,
+    CompletionResult,
+    StopReason,
+)
+from signet_reference_harness.providers.failures import (
+    CallDeferredError,
+    CallError,
+    CallFacts,
+    Failure,
+    FailureKind,
+    GiveUp,
+    Timing,
+    failure_of,
+    failure_of_answer,
+    next_step,
+)
+from signet_reference_harness.providers.reasons import Api, reason_of_error
+from signet_reference_harness.providers.settings import ProviderSettings
+
+DONE: Final = b"[DONE]"
+"""Takes the place of JSON in the event after the last one, where an API sends such an event."""
+REST_S: Final = 0.2
+"""How long an answer may take to end after that event: a connection serves the next request only at its end."""
+
+
+class HttpProvider(ABC):
+    """A provider that a vendor, or a compatible server, serves. The abstract members are what differs between APIs."""
+
+    api: ClassVar[Api]
+    path: ClassVar[str]
+    models_path: ClassVar[str]
+    ignored_events: ClassVar[frozenset[bytes]] = frozenset()
+
+    def __init__(self, settings: ProviderSettings, timing: Timing | None = None) -> None:
+        self.id = settings.provider
+        self._settings = settings
+        self._timing = timing or Timing()
+
+    async def complete(self, messages: Sequence[Message], options: CompletionOptions) -> CompletionResult:
+        """Ask for the model's next message in one answer that is not streamed."""
+        body = self._body(messages, options)
+        call = _Call(self.api, self._settings, self._timing)
+        while True:
+            answer = Answer(api=self.api)
+            try:
+                response = await self._client.post(self.path, json={**body, "stream": False})
+                self._accept(answer, response)
+                self._read_whole(answer, response.json())
+                self._finish(answer)
+                return call.hide_key(answer.result())
+            except Exception as error:  # noqa: BLE001 - what can be wrong with an answer is not listed anywhere
+                result = await call.end_attempt(answer, error, shown=False)
+            if result is not None:
+                return result
+
+    async def stream(self, messages: Sequence[Message], options: CompletionOptions) -> AsyncIterator[CompletionChunk]:
+        """Ask for the model's next message, piece by piece."""
+        body = {**self._body(messages, options), **self._stream_members()}
+        call = _Call(self.api, self._settings, self._timing)
+        while True:
+            answer, shown = Answer(api=self.api), False
+            result: CompletionResult | None
+            try:
+                async with aclosing(self._events(answer, body)) as events:
+                    async for event in events:
+                        for chunk in self._read_event(answer, event):
+                            shown = True
+                            yield chunk
+                self._finish(answer)
+                result = call.hide_key(answer.result())
+            except Exception as error:  # noqa: BLE001 - as above
+                result = await call.end_attempt(answer, error, shown=shown)
+            if result is not None:
+                yield CompletionChunk("", result=result)
+                return
+
+    async def available(self) -> bool:
+        """Whether the server answers a request for its models: with anything but a refused key or its own failure."""
+        try:
+            status = (await self._client.get(self.models_path)).status_code
+        except (httpx.HTTPError, httpx.InvalidURL, OSError):
+            return False
+        return status < 500 and status not in {401, 403}
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        if "_client" in self.__dict__:
+            await self._client.aclose()
+
+    @cached_property
+    def _client(self) -> httpx.AsyncClient:
+        base_url = self._settings.base_url or ""
+        # Loading the certificates takes longer than many a turn, and plain HTTP needs none.
+        verify = True if base_url.startswith("https:") else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        return httpx.AsyncClient(
+            base_url=base_url,
+            headers={"user-agent": "signet-reference-harness/1", **self._headers()},
+            timeout=self._settings.timeout_s,
+            follow_redirects=True,
+            verify=verify,
+        )
+
+    def _headers(self) -> Mapping[str, str]:
+        key = self._settings.key
+        return {"authorization": f"Bearer {key.reveal()}"} if key else {}
+
+    def _stream_members(self) -> Mapping[str, Any]:
+        return {"stream": True}
+
+    @abstractmethod
+    def _body(self, messages: Sequence[Message], options: CompletionOptions) -> dict[str, Any]:
+        """Write the body of the request."""
+
+    @abstractmethod
+    def _read_whole(self, answer: Answer, value: Any) -> None:
+        """Fill `answer` from an answer that was not streamed."""
+
+    @abstractmethod
+    def _read_event(self, answer: Answer, event: Mapping[str, Any]) -> Iterator[CompletionChunk]:
+        """Fill `answer` from one event of a stream, and yield what it shows."""
+
+    def _finish(self, answer: Answer) -> None:  # noqa: B027 - most APIs have nothing to do then
+        """Complete an answer that has been read to its end."""
+
+    def _reader(self) -> EventReader:
+        return EventReader(self.ignored_events)
+
+    def _accept(self, answer: Answer, response: httpx.Response) -> None:
+        """Begin the answer. Raises Failure when the response, which has been read then, is an error."""
+        now = self._timing.now()
+        if response.status_code < 400:
+            answer.begin(response.headers, now)
+            return
+        try:
+            body = response.json()
+        except ValueError:
+            body = None
+        text = response.text or response.reason_phrase
+        raise failure_of_answer(response.status_code, body, response.headers, text, now)
+
+    async def _events(self, answer: Answer, body: Mapping[str, Any]) -> AsyncGenerator[Mapping[str, Any], None]:
+        """Ask, and yield the events of the answer. Raises Failure for an event that says an error."""
+        async with self._client.stream("POST", self.path, json=body) as response:
+            if response.status_code >= 400:
+                await response.aread()
+            self._accept(answer, response)
+            reader, pieces = self._reader(), response.aiter_bytes()
+            async for piece in pieces:
+                for event in reader.feed(piece):
+                    if event.get("error"):
+                        raise failure_of_answer(None, event, {}, "no message", self._timing.now())
+                    yield event
+                if reader.done:
+                    await _read_rest(pieces)
+                    return
+
+
+async def _read_rest(pieces: AsyncIterator[bytes]) -> None:
+    try:
+        async with asyncio.timeout(REST_S):
+            async for _ in pieces:
+                pass
+    except (TimeoutError, httpx.HTTPError):
+        return  # the answer is complete, however its connection ends
+
+
+class EventReader:
+    """Reads the JSON of server-sent events from bytes as they come, without the events that `ignored` names.
+
+    `done` says that the last event has come.
+    """
+
+    def __init__(self, ignored: frozenset[bytes] = frozenset()) -> None:
+        self.done = False
+        self._ignored = ignored
+        self._rest = b""
+        self._half_end = False
+        """Whether the last piece ended with a carriage return, to which a line feed may belong."""
+        self._name = b""
+        self._data: list[bytes] = []
+
+    def feed(self, piece: bytes) -> Iterator[Any]:
+        """Yield the values of the events that `piece` completes. Raises ValueError for what is not JSON."""
+        if self._half_end:
+            piece = piece.removeprefix(b"\n")
+        self._half_end = piece.endswith(b"\r")
+        lines = (self._rest + piece).splitlines(keepends=True)
+        self._rest = lines.pop() if lines and not lines[-1].endswith((b"\n", b"\r")) else b""
+        for line in lines:
+            text = line.rstrip(b"\r\n")
+            if text:
+                self._take_field(text)
+                continue
+            name, data = self._name, b"\n".join(self._data)
+            self._name, self._data = b"", []
+            if data.startswith(DONE):
+                self.done = True
+                return
+            if data and name not in self._ignored:
+                yield _event(name, data)
+
+    def _take_field(self, line: bytes) -> None:
+        field, _, value = line.partition(b":")
+        if field == b"data":
+            self._data.append(value.removeprefix(b" "))
+        elif field == b"event":
+            self._name = value.removeprefix(b" ")
+
+
+def _event(name: bytes, data: bytes) -> Any:
+    """The event's JSON, with its name as `type` where it has none."""
+    value = json.loads(data)
+    if name and isinstance(value, dict):
+        value.setdefault("type", name.decode())
+    return value
+
+
+class _Call:
+    """One call to a provider: its attempts, and what follows one that failed."""
+
+    def __init__(self, api: Api, settings: ProviderSettings, timing: Timing) -> None:
+        self._api, self._settings, self._timing = api, settings, timing
+        self._began = timing.monotonic()
+        self._attempts = 1
+
+    async def end_attempt(self, answer: Answer, error: Exception, *, shown: bool) -> CompletionResult | None:
+        """Return the result in which a failed attempt ends, or wait for the next attempt and return None.
+
+        Nothing is tried again once a token is `shown`. Raises CallError or CallDeferredError where no attempt is left.
+        """
+        if isinstance(error, ProviderError):
+            raise error
+        failure = failure_of(error)
+        if failure.kind is FailureKind.MALFORMED and not answer.begun:
+            failure = Failure(FailureKind.REFUSED, f"the request is not valid: {failure.message}")
+        result = self._result(answer, failure, shown=shown)
+        if result is not None:
+            return self.hide_key(result)
+        step = next_step(
+            failure,
+            attempt=self._attempts,
+            elapsed_s=self._timing.monotonic() - self._began,
+            policy=self._settings.retry,
+            chance=self._timing.chance,
+        )
+        if isinstance(step, GiveUp):
+            raise self._error(failure, step.asked_s) from None
+        await self._timing.sleep(step.seconds)
+        self._attempts += 1
+        return None
+
+    def _result(self, answer: Answer, failure: Failure, *, shown: bool) -> CompletionResult | None:
+        """The result in which a failure ends the answer; None where there is nothing to keep."""
+        answer.rate_limits = failure.limits or answer.rate_limits
+        raw = failure.words[0] if failure.words else None
+        reason = reason_of_error(self._api, failure.words, failure.message)
+        if reason is not None:
+            return answer.broken(reason, failure.message, raw or failure.message)
+        if failure.kind is FailureKind.MALFORMED:
+            return answer.broken(StopReason.MALFORMED, f"the answer cannot be read: {failure.message}", raw)
+        if not shown:
+            return None
+        if failure.words or failure.kind not in {FailureKind.NETWORK, FailureKind.TIMEOUT}:
+            return answer.broken(StopReason.ERROR, f"the provider broke off: {failure.message}", raw)
+        return answer.broken(StopReason.MALFORMED, f"the stream broke: {failure.message}", raw)
+
+    def _error(self, failure: Failure, asked_s: float | None) -> ProviderError:
+        name = self._settings.provider
+        word = f" ({failure.words[0]})" if failure.words else ""
+        if failure.status is not None:
+            message = f"{name} answered {failure.status}{word}: {failure.message}"
+        elif failure.kind is FailureKind.REFUSED:
+            message = f"{name} cannot be asked{word}: {failure.message}"
+        else:
+            message = f"{name} did not answer{self._where}{word}: {failure.message}"
+        if self._attempts > 1:
+            message = f"{message}; tried {self._attempts} times"
+        if asked_s is not None:
+            message = f"{message}; it asks to wait {asked_s:g} s"
+        message = self._hide(message)
+        raw_reason = self._hide(failure.words[0]) if failure.words else None
+        facts = CallFacts(kind=failure.kind, status=failure.status, attempts=self._attempts, rate_limits=failure.limits)
+        if asked_s is not None and self._settings.retry.too_long == "deferred":
+            remedy = f"try again in {asked_s:g} s"
+            return CallDeferredError(message, asked_s, facts, remedy=remedy, raw_reason=raw_reason)
+        return CallError(message, facts, remedy=self._remedy(failure), raw_reason=raw_reason)
+
+    @property
+    def _where(self) -> str:
+        return f" at {self._settings.base_url}" if self._settings.base_url else ""
+
+    def _remedy(self, failure: Failure) -> str | None:
+        name = self._settings.provider
+        if failure.status in {401, 403}:
+            whence = f" from {self._settings.key_source}" if self._settings.key_source else ""
+            return f"check the key{whence}, or give another by --api-key"
+        if failure.status == 404:
+            return f"check the model's name (--model) and that {name}{self._where} serves it"
+        if failure.kind in {FailureKind.NETWORK, FailureKind.TIMEOUT}:
+            return f"check that {name} can be reached{self._where}, or name another address by --base-url"
+        if failure.kind is FailureKind.RATE_LIMIT:
+            return "wait, then run it again"
+        return None
+
+    def _hide(self, text: str) -> str:
+        return self._settings.key.hide_in(text) if self._settings.key is not None else text
+
+    def hide_key(self, result: CompletionResult) -> CompletionResult:
+        """The result without the key, which a server may have echoed in an error."""
+        raw = None if result.raw_reason is None else self._hide(result.raw_reason)
+        return replace(result, detail=self._hide(result.detail), raw_reason=raw)
+
+
+def function_tools(tools: Sequence[ToolDefinition]) -> list[dict[str, Any]]:
+    """The tools as OpenAI's chat completions name them, and others after them."""
+    return [
+        {
+            "type": "function",
+            "function": {"name": tool.name, "description": tool.description, "parameters": dict(tool.input_schema)},
+        }
+        for tool in tools
+    ]

@@ -1,0 +1,211 @@
+"""OpenAI's two APIs: chat completions, which compatible servers speak too, and responses."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from signet_reference_harness.messages import Message, Thinking, valid_text
+from signet_reference_harness.providers.answer import Answer
+from signet_reference_harness.providers.completion import CompletionChunk, CompletionOptions, Usage
+from signet_reference_harness.providers.failures import failure_of_words
+from signet_reference_harness.providers.http import HttpProvider, function_tools
+
+UNENDED: Final = frozenset({None, "queued", "in_progress"})
+THOUGHTS: Final = frozenset({"response.reasoning_summary_text.delta", "response.reasoning_text.delta"})
+
+
+class OpenAIChatProvider(HttpProvider):
+    """Completes through the chat completions of OpenAI, or of a server that speaks them."""
+
+    api = "openai-completions"
+    path = "/chat/completions"
+    models_path = "/models"
+
+    def _body(self, messages: Sequence[Message], options: CompletionOptions) -> dict[str, Any]:
+        system = [{"role": "system", "content": valid_text(options.system_prompt)}] if options.system_prompt else []
+        body: dict[str, Any] = {
+            "model": options.model or self._settings.model,
+            "messages": [*system, *(_message(message) for message in messages)],
+        }
+        if options.max_tokens is not None:
+            # OpenAI's newer models refuse the old name; many compatible servers know no other.
+            body["max_completion_tokens" if self._settings.at_vendor else "max_tokens"] = options.max_tokens
+        if options.temperature is not None:
+            body["temperature"] = options.temperature
+        if options.tools:
+            body["tools"] = function_tools(options.tools)
+            body["tool_choice"] = options.tool_choice
+        return body
+
+    def _stream_members(self) -> Mapping[str, Any]:
+        return {"stream": True, "stream_options": {"include_usage": True}}
+
+    def _read_whole(self, answer: Answer, value: Any) -> None:
+        choice = value["choices"][0]
+        message = choice["message"]
+        calls = [{**call, "index": place} for place, call in enumerate(message.get("tool_calls") or ())]
+        for _ in _read_message(answer, {**message, "tool_calls": calls}):
+            pass
+        answer.usage = _usage(value.get("usage"), answer.usage)
+        answer.raw_reason = choice.get("finish_reason")
+
+    def _read_event(self, answer: Answer, event: Mapping[str, Any]) -> Iterator[CompletionChunk]:
+        answer.usage = _usage(event.get("usage"), answer.usage)
+        for choice in event["choices"][:1]:
+            answer.raw_reason = choice.get("finish_reason") or answer.raw_reason
+            yield from _read_message(answer, choice.get("delta") or {})
+
+    def _finish(self, answer: Answer) -> None:
+        if answer.thoughts:
+            answer.thinking.append(Thinking(answer.thoughts, self.id, {"reasoning_content": answer.thoughts}))
+
+
+class OpenAIResponsesProvider(HttpProvider):
+    """Completes through the responses API of OpenAI, or of a server that speaks it.
+
+    The server stores nothing: each request holds the whole conversation.
+    """
+
+    api = "openai-responses"
+    path = "/responses"
+    models_path = "/models"
+    ignored_events = frozenset({b"response.created", b"response.in_progress"})
+    """They hold the whole request once more, and nothing that is read here."""
+
+    def _body(self, messages: Sequence[Message], options: CompletionOptions) -> dict[str, Any]:
+        body: dict[str, Any] = {
+            "model": options.model or self._settings.model,
+            "input": [item for message in messages for item in _items(message, self.id)],
+            "store": False,
+        }
+        if options.system_prompt:
+            body["instructions"] = valid_text(options.system_prompt)
+        if options.max_tokens is not None:
+            body["max_output_tokens"] = options.max_tokens
+        if options.temperature is not None:
+            body["temperature"] = options.temperature
+        if options.tools:
+            body["tools"] = [
+                {"type": "function", **tool["function"], "strict": False} for tool in function_tools(options.tools)
+            ]
+            body["tool_choice"] = options.tool_choice
+        return body
+
+    def _read_whole(self, answer: Answer, value: Any) -> None:
+        for place, item in enumerate(value["output"]):
+            for part in item["content"] if item["type"] == "message" else ():
+                if part["type"] == "refusal":
+                    answer.refusal(part["refusal"])
+                else:
+                    answer.text(part["text"])
+            self._keep_item(answer, place, item)
+        _end(answer, value)
+
+    def _read_event(self, answer: Answer, event: Mapping[str, Any]) -> Iterator[CompletionChunk]:
+        kind = event["type"]
+        if kind == "response.output_text.delta":
+            yield answer.text(event["delta"])
+        elif kind == "response.refusal.delta":
+            yield answer.refusal(event["delta"])
+        elif kind in THOUGHTS:
+            yield answer.thought(event["delta"])
+        elif kind == "response.output_item.done":
+            self._keep_item(answer, event["output_index"], event["item"])
+        elif kind == "error":
+            raise failure_of_words(event.get("code"), event.get("message"))
+        elif "response" in event:
+            _end(answer, event["response"])
+
+    def _keep_item(self, answer: Answer, place: int, item: Mapping[str, Any]) -> None:
+        """Keep a call or a thought that has arrived complete."""
+        if item["type"] == "function_call":
+            answer.call(place, item.get("call_id"), item.get("name"))
+            answer.arguments(place, item.get("arguments") or "")
+        elif item["type"] == "reasoning":
+            thought = "".join(part["text"] for part in item.get("summary") or ())
+            kept = {name: value for name, value in item.items() if value is not None}
+            answer.thinking.append(Thinking(thought, self.id, kept))
+
+
+def _message(message: Message) -> dict[str, Any]:
+    text = valid_text(message.content)
+    if message.role == "tool":
+        return {"role": "tool", "tool_call_id": message.tool_call_id, "content": text}
+    if not message.tool_calls:
+        return {"role": message.role, "content": text}
+    calls = [
+        {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": json.dumps(call.arguments)}}
+        for call in message.tool_calls
+    ]
+    return {"role": "assistant", "content": text or None, "tool_calls": calls}
+
+
+def _items(message: Message, provider: str) -> Iterator[dict[str, Any]]:
+    text = valid_text(message.content)
+    if message.role == "tool":
+        yield {"type": "function_call_output", "call_id": message.tool_call_id, "output": text}
+        return
+    for thinking in message.thinking:
+        # The server kept nothing, so it reads back only what it encrypted.
+        if thinking.provider == provider and thinking.raw.get("encrypted_content"):
+            yield dict(thinking.raw)
+    if text or not message.tool_calls:
+        yield {"role": message.role, "content": text}
+    for call in message.tool_calls:
+        arguments = json.dumps(call.arguments)
+        yield {"type": "function_call", "call_id": call.id, "name": call.name, "arguments": arguments}
+
+
+def _read_message(answer: Answer, message: Mapping[str, Any]) -> Iterator[CompletionChunk]:
+    """Read a message of chat completions, or a piece of one."""
+    # OpenAI does not tell what the model thinks; compatible servers do, under two names.
+    thought = message.get("reasoning_content") or message.get("reasoning")
+    if thought:
+        yield answer.thought(thought)
+    if message.get("content"):
+        yield answer.text(message["content"])
+    if message.get("refusal"):
+        yield answer.refusal(message["refusal"])
+    for call in message.get("tool_calls") or ():
+        _read_call(answer, call)
+    call = message.get("function_call")
+    if call is not None:
+        # The one call that the API had before it had tools.
+        if answer.call_id("function_call") is None:
+            answer.call("function_call", None, call.get("name"))
+        answer.arguments("function_call", call.get("arguments") or "")
+
+
+def _read_call(answer: Answer, piece: Mapping[str, Any]) -> None:
+    """Read a piece of a tool call. Some servers give every call the index 0, and tell them apart by id."""
+    key: Any = piece.get("index") or 0
+    identity, function = piece.get("id"), piece.get("function") or {}
+    if identity and answer.call_id(key) not in {None, identity}:
+        key = identity
+    if answer.call_id(key) is None:
+        answer.call(key, identity, function.get("name"))
+    answer.arguments(key, function.get("arguments") or "")
+
+
+def _usage(counts: Mapping[str, Any] | None, before: Usage) -> Usage:
+    if counts is None:
+        return before
+    return Usage(counts.get("prompt_tokens") or 0, counts.get("completion_tokens") or 0)
+
+
+def _end(answer: Answer, response: Mapping[str, Any]) -> None:
+    """Note how a response ended. Raises Failure where it says that it failed, so that it may be tried again."""
+    status = response.get("status")
+    if status in UNENDED:
+        return
+    usage = response.get("usage") or {}
+    answer.usage = Usage(usage.get("input_tokens") or 0, usage.get("output_tokens") or 0)
+    answer.raw_reason = status
+    error = response.get("error")
+    if status == "incomplete":
+        why = (response.get("incomplete_details") or {}).get("reason")
+        answer.raw_reason = f"incomplete: {why}" if why else "incomplete"
+    elif status == "failed" and error is not None:
+        raise failure_of_words(error.get("code"), error.get("message"))

@@ -1,0 +1,185 @@
+"""What the model is given in a turn: the parts of its context, in their one order, each named.
+
+Identity files, what session-start injected, what this prompt injected, the history or its summary, research. All but
+the history are reminders; those of the session come first, so that what stands longest begins the context.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final
+
+from signet_reference_harness.daemon_client.adapter import PreCompactionResult
+from signet_reference_harness.daemon_client.reply import Reply
+from signet_reference_harness.errors import ConfinementError
+from signet_reference_harness.messages import (
+    Message,
+    Reminder,
+    ReminderKind,
+    ReminderOrigin,
+    ReminderScope,
+    ToolCall,
+    render_reminders,
+)
+from signet_reference_harness.providers import Provider
+from signet_reference_harness.providers.completion import CompletionOptions, StopReason, Usage
+from signet_reference_harness.session.conversation import Conversation
+from signet_reference_harness.session.turn import ModelLoop, told
+from signet_reference_harness.tools import ToolResult
+from signet_reference_harness.tools.confined import ConfinedFolder
+
+NAMES: Final = ("AGENTS.md", "SOUL.md", "IDENTITY.md", "USER.md", "MEMORY.md")
+"""In the order in which they begin the model's context."""
+LONGEST: Final = 24 * 1024
+"""Bytes of one file."""
+
+
+def identity_files(workspace: Path | None, project: str) -> tuple[Reminder, ...]:
+    """Those of the files that exist, the workspace's before the project's, each at most 24 kB of it.
+
+    A link, or a file that is not text in UTF-8, counts as absent.
+    """
+    places = ((ReminderOrigin.WORKSPACE, workspace), (ReminderOrigin.PROJECT, project))
+    roots = [(origin, ConfinedFolder(root)) for origin, root in places if root is not None]
+    made = (next(filter(None, (_read(name, origin, root) for origin, root in roots)), None) for name in NAMES)
+    return tuple(reminder for reminder in made if reminder is not None)
+
+
+def _read(name: str, origin: ReminderOrigin, root: ConfinedFolder) -> Reminder | None:
+    try:
+        content, size = root.read(name, most=LONGEST)
+        # A character that the bound cuts is left out.
+        text = content.decode(errors="strict" if size <= LONGEST else "ignore")
+    except (ConfinementError, UnicodeDecodeError):
+        return None
+    if not text.strip():
+        return None
+    if size > LONGEST:
+        text += f"\n[the first {LONGEST} of {size} bytes]"
+    return Reminder(
+        kind=ReminderKind.IDENTITY, origin=origin, scope=ReminderScope.SESSION, text=text, data={"source": name}
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    """The parts beside the conversation."""
+
+    identity: tuple[Reminder, ...] = ()
+    start: tuple[str, ...] = ()
+    """What starts of the session injected."""
+    prompt: str = ""
+    """What this prompt injected."""
+    research: tuple[ToolResult, ...] = ()
+    notices: tuple[Reminder, ...] = ()
+    """What the harness has to say beside the prompt."""
+
+
+def assembled(
+    context: Context, conversation: Conversation, prompt: str, options: CompletionOptions
+) -> tuple[list[Message], CompletionOptions]:
+    """The messages of a turn about `prompt`, and `options` with the system prompt and the list of parts.
+
+    `metadata["context"]` lists the parts in their order: `part`, its `characters` (of the history: its `messages`),
+    and its `source` where it has one.
+    """
+    start = [_injected(text, ReminderScope.SESSION) for text in context.start]
+    submitted = [_injected(text, ReminderScope.TURN) for text in filter(None, (context.prompt,))]
+    summary = summary_of(conversation)
+    research = [_research(result) for result in context.research]
+    message = Message("user", prompt, reminders=(*conversation.pending, *context.notices, *research))
+    history = list(conversation.messages)
+    parts = [
+        *_named("identity", context.identity),
+        *_named("session-start", start),
+        *_named("user-prompt-submit", submitted),
+        *_named("summary", summary),
+        {"part": "history", "messages": len(history)},
+        *_named("research", research),
+    ]
+    stable = render_reminders([*context.identity, *start])
+    system = "\n\n".join(filter(None, (stable, render_reminders([*submitted, *summary]))))
+    metadata = {**options.metadata, "context": parts}
+    return [*history, message], replace(options, system_prompt=system, stable_prompt=len(stable), metadata=metadata)
+
+
+def summary_of(conversation: Conversation) -> tuple[Reminder, ...]:
+    """What stands for the messages of before the last compaction, if there was one."""
+    if not conversation.summary:
+        return ()
+    scope, text = ReminderScope.SESSION, conversation.summary
+    return (Reminder(kind=ReminderKind.SUMMARY, origin=ReminderOrigin.MODEL, scope=scope, text=text),)
+
+
+def _injected(text: str, scope: ReminderScope) -> Reminder:
+    return Reminder(kind=ReminderKind.CONTEXT, origin=ReminderOrigin.DAEMON, scope=scope, text=text)
+
+
+def _research(result: ToolResult) -> Reminder:
+    return Reminder(
+        kind=ReminderKind.RESEARCH, origin=ReminderOrigin.TOOL, text=told(result), data={"source": result.name}
+    )
+
+
+def _named(part: str, blocks: Iterable[Reminder]) -> Sequence[dict[str, Any]]:
+    return [
+        {"part": part, "characters": len(block.text), **{k: v for k, v in block.data.items() if k == "source"}}
+        for block in blocks
+    ]
+
+
+DEFAULT_ORDER: Final = (
+    "Summarise this conversation so that the work can go on from the summary alone: what the user wants, what was "
+    "decided and why, what was done and found out, and what is left to do. Name files, commands and values exactly."
+)
+"""What the model is asked for when the daemon has not said."""
+CHARACTERS_A_TOKEN: Final = 4
+WHOLE: Final = frozenset({StopReason.END_TURN, StopReason.STOP_SEQUENCE})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compaction:
+    """What became of a compaction: the `summary`, and the daemon's reply to it.
+
+    `by_model` is False where the model could not write it, as `detail` says: it is then a list of what was asked.
+    """
+
+    summary: str
+    reply: Reply
+    asked: PreCompactionResult
+    by_model: bool = True
+    detail: str = ""
+    usage: Usage = field(default_factory=Usage)
+
+
+async def written_by_model(
+    provider: Provider, conversation: Conversation, asked: PreCompactionResult, options: CompletionOptions
+) -> ModelLoop:
+    """The loop in which the model was asked for a summary; its reply is one if :func:`is_whole` says so."""
+    order = "\n\n".join(filter(None, (asked.summary_prompt.strip(), asked.guidelines.strip()))) or DEFAULT_ORDER
+    origin = ReminderOrigin.HARNESS if order == DEFAULT_ORDER else ReminderOrigin.DAEMON
+    request = Message("user", "", reminders=(Reminder(kind=ReminderKind.NOTICE, origin=origin, text=order),))
+    options = replace(options, system_prompt=render_reminders(summary_of(conversation)))
+    loop = ModelLoop(provider, options, [*conversation.messages, request], _refuse_tools, most_rounds=0)
+    await loop.run()
+    return loop
+
+
+def is_whole(loop: ModelLoop) -> bool:
+    """Whether what the model wrote can stand for the conversation."""
+    return loop.outcome in WHOLE and bool(loop.reply.strip())
+
+
+def estimated_tokens(messages: Sequence[Message], *texts: str) -> int:
+    """How many tokens these take, roughly: for a context that no provider has counted yet."""
+    size = sum(len(text) for text in texts)
+    for message in messages:
+        size += len(message.content) + sum(len(each.text) for each in message.reminders)
+        size += sum(len(str(call.arguments)) for call in message.tool_calls)
+    return size // CHARACTERS_A_TOKEN
+
+
+async def _refuse_tools(call: ToolCall) -> ToolResult:
+    return ToolResult(call.name, False, {}, "no tool runs while a summary is written")
