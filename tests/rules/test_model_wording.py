@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from signet_conformance.rules.model.wording import plain
+from signet_conformance.rules.model.requests import plain_words
 
 
 @pytest.mark.parametrize(
@@ -19,4 +19,4 @@ from signet_conformance.rules.model.wording import plain
 )
 def test_words_of_a_text(told: str) -> None:
     """They stay when a text is escaped, wrapped, marked up or partly redacted."""
-    assert plain(told) == "fish chips says mira"
+    assert plain_words(told) == "fish chips says mira"

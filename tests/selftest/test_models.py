@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from signet_conformance.contract import document
-from signet_conformance.rules.model.wording import marker_lines, padded, presence
+from signet_conformance.rules.model.requests import marker_lines, padded, presence
 from signet_conformance.selftest import models
 from signet_conformance.selftest.models import ChangedModels
 from signet_reference_harness.errors import ProviderError

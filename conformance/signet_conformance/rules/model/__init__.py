@@ -8,20 +8,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from signet_conformance.facts import Recording
-from signet_conformance.rules.model import compacted, injected, isolation, timing, tools
-from signet_conformance.rules.model.turns import turns
+from signet_conformance.rules.model import injected, tools, turns
+from signet_conformance.rules.model.turns import turns as turns_in
 from signet_conformance.rules.outcome import Rule
 
 MODEL_RULES: Mapping[str, Rule] = {
     "SIG-MODEL-001": injected.start_is_before_the_model,
     "SIG-MODEL-002": injected.prompt_context_is_before_the_model,
     "SIG-MODEL-003": injected.injected_text_stands_once,
-    "SIG-MODEL-004": isolation.injected_text_stays_in_its_session,
-    "SIG-MODEL-005": isolation.memory_stays_with_its_agent_and_project,
-    "SIG-MODEL-006": timing.prompt_hook_comes_first,
+    "SIG-MODEL-004": injected.injected_text_stays_in_its_session,
+    "SIG-MODEL-005": injected.memory_stays_with_its_agent_and_project,
+    "SIG-MODEL-006": turns.prompt_hook_comes_first,
     "SIG-MODEL-007": tools.tool_outcome_is_told,
-    "SIG-MODEL-008": timing.turn_is_answered_without_the_daemon,
-    "SIG-MODEL-009": compacted.model_works_with_the_told_summary,
+    "SIG-MODEL-008": turns.turn_is_answered_without_the_daemon,
+    "SIG-MODEL-009": injected.model_works_with_the_told_summary,
 }
 """Every rule of the harness's side by requirement id."""
 
@@ -35,4 +35,4 @@ def why_not_judged(recording: Recording) -> str | None:
     """Why no rule of the harness's side can say anything of a recording; None where they can."""
     if recording.model is None:
         return NOT_RECORDED
-    return None if turns(recording) else NO_TURNS
+    return None if turns_in(recording) else NO_TURNS

@@ -1,22 +1,33 @@
-"""What the daemon gave a session to put before the model: the texts that its hooks were answered with."""
+"""The texts that the daemon gave a session to inject, and the lines of each that prove that a request holds it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from enum import Enum, auto
 from functools import cached_property
+from math import inf
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from signet_conformance.facts import PROMPT, START, Call, Recording
-from signet_conformance.rules.model.wording import marker_lines, padded, plain, says
-from signet_conformance.trace.marks import StepMark
+from signet_conformance.rules.model.requests import (
+    ModelRequest,
+    marker_lines,
+    padded,
+    plain_words,
+    presence,
+    says,
+    says_left_out,
+)
+from signet_conformance.rules.model.turns import TOLERANCE_S, model_requests, session_asking, turns, turns_of
+from signet_conformance.trace.marks import StepMark, StepName
 
 _STUB = "stub"
 _PARENTS = ("parentSessionKey", "parentKey", "parentId", "parentID")
 
 
-class Given(Struct, frozen=True, dict=True):
+class InjectedText(Struct, frozen=True, dict=True):
     """A text that an answer gave to inject. `lines` are those that it is known by, in plain wording."""
 
     call: Call
@@ -32,24 +43,24 @@ class Given(Struct, frozen=True, dict=True):
     def memories(self) -> tuple[str, ...]:
         """Of a start the lines that are memories: identity and instructions a program may read from their files."""
         rows = (self.call.answer or {}).get("memories") if self.call.operation == START else None
-        contents = [plain(str(row.get("content", ""))) for row in _objects(rows)]
+        contents = [plain_words(str(row.get("content", ""))) for row in _objects(rows)]
         known = [words for words in contents if words]
         return tuple(
             line for line in self.lines if any(says(words, f" {line} ") or says(line, f" {words} ") for words in known)
         )
 
 
-def given(recording: Recording) -> Sequence[Given]:
-    """What starts and prompts were given, in order; without what a sub-agent was, whose turns no mark names."""
-    known: tuple[Given, ...] | None = recording.memo.get(given)
+def injected_texts(recording: Recording) -> Sequence[InjectedText]:
+    """Read what starts and prompts gave to inject, in order; without those of sub-agents, whose turns no mark names."""
+    known: tuple[InjectedText, ...] | None = recording.memo.get(injected_texts)
     if known is None:
-        known = tuple(_given(recording))
-        recording.memo[given] = known
+        known = tuple(_with_own_lines(recording))
+        recording.memo[injected_texts] = known
     return known
 
 
-def _given(recording: Recording) -> Iterator[Given]:
-    texts = list(_texts_given(recording))
+def _with_own_lines(recording: Recording) -> Iterator[InjectedText]:
+    texts = list(_read_texts(recording))
     lines_of = {
         kind: {line for text in texts if _kind(text.call) == kind for line in text.lines}
         for kind in (START, PROMPT, _STUB)
@@ -67,7 +78,7 @@ def _kind(call: Call) -> str:
     return _STUB if _is_stub(call) else str(call.operation)
 
 
-def _texts_given(recording: Recording) -> Iterator[Given]:
+def _read_texts(recording: Recording) -> Iterator[InjectedText]:
     for call in recording.of(START, PROMPT, cut=True):
         inject = (call.answer or {}).get("inject") if call.accepted else None
         if not isinstance(inject, str) or any(call.body.get(name) for name in _PARENTS):
@@ -80,7 +91,7 @@ def _texts_given(recording: Recording) -> Iterator[Given]:
             session = None if step is None else step.session
         lines = _own_lines(recording, inject)
         if session is not None and lines:
-            yield Given(call, session, lines)
+            yield InjectedText(call, session, lines)
 
 
 def _is_stub(call: Call) -> bool:
@@ -110,7 +121,7 @@ def agent_and_project(recording: Recording, session: str) -> tuple[str | None, s
 
 
 def heard_by(recording: Recording, session: str, before: float) -> str:
-    """What the daemon had said to one session by an instant, in plain wording: its model may know that."""
+    """Return the daemon's answers to one session until an instant, as plain words: its model may know them."""
     known: dict[str, Sequence[tuple[float, str]]] = recording.memo.setdefault(heard_by, {})
     if session not in known:
         known[session] = tuple(_answers(recording, session))
@@ -138,3 +149,123 @@ def _strings(value: object) -> Iterator[str]:
     elif isinstance(value, list):
         for each in value:
             yield from _strings(each)
+
+
+_DROPPING = frozenset({StepName.COMPACT, StepName.COMPACTION_COMPLETE, StepName.CLEAR, StepName.START})
+"""Steps after which the history of a session is gone from its requests."""
+
+
+class Standing(Enum):
+    """How much of a text a request holds."""
+
+    HELD = auto()
+    PARTLY = auto()
+    UNTOLD = auto()
+    """The lines that it holds may have another source."""
+    LACKED = auto()
+    UNKNOWABLE = auto()
+    """It would hold each of the text's lines without the text, too."""
+
+
+class ExpectedText(Struct, frozen=True):
+    """A text that a request should hold.
+
+    `lines` are those that it is known by, `telling` those of them that come from nowhere else, `memories` those of
+    them that matter most, if there are any.
+    """
+
+    text: str
+    lines: tuple[str, ...]
+    telling: tuple[str, ...]
+    memories: tuple[str, ...] = ()
+
+    def standing_in(self, request: ModelRequest) -> Standing:
+        """How much of the text a request holds; half of its lines are enough, and one where it says what it lacks."""
+        if not self.telling and self._holds(request, self.lines):
+            return Standing.UNKNOWABLE
+        here = presence(self.telling, request.everything)
+        if here.absent:
+            return Standing.UNTOLD if self._may_stand_there(request) else Standing.LACKED
+        if self._is_shortened_in(request):
+            return Standing.HELD
+        if not here.mostly:
+            return Standing.PARTLY
+        return Standing.HELD if not self.memories or self._holds(request, self.memories) else Standing.UNTOLD
+
+    def in_words(self, request: ModelRequest, what: str) -> str:
+        """Why it is left open whether a request holds the text, `what` by name."""
+        here = presence(self.telling, request.everything)
+        if here.mostly:
+            return f"of {what} only lines are before the model that a program may know by itself, and no memory"
+        return f"only {here.present} of {here.total} lines of {what} are before the model"
+
+    def _may_stand_there(self, request: ModelRequest) -> bool:
+        """Whether a request holds other lines of the text, and too few are left to call it missing."""
+        if not self._holds(request, self.lines):
+            return False
+        decisive = any(line in self.telling for line in self.memories) or 2 * len(self.telling) >= len(self.lines)
+        return not decisive or self._is_shortened_in(request)
+
+    def _is_shortened_in(self, request: ModelRequest) -> bool:
+        return any(says_left_out(part.text, self.lines, self.text) for part in request.parts)
+
+    @staticmethod
+    def _holds(request: ModelRequest, lines: Sequence[str]) -> bool:
+        return any(says(line, request.everything) for line in lines)
+
+
+def expect_text(
+    recording: Recording, session: str, call: Call, text: str, lines: tuple[str, ...], memories: tuple[str, ...] = ()
+) -> ExpectedText:
+    """Choose the lines of a call's text that prove its presence: not those that the model was shown without that call.
+
+    A program may know by itself what is in the system text of each session. Where no other line is left, those that
+    the daemon had given to each session count, unless they are identity.
+    """
+    before = _stood_before(recording, session, call)
+    new = [line for line in lines if not any(says(line, request.everything) for request in before)]
+    telling = [line for line in new if not _is_common(recording, line)]
+    if not telling:
+        told = memories if call.operation == START else new
+        telling = [line for line in new if line in told and _was_given(recording, line)]
+    return ExpectedText(text, lines, tuple(telling), memories)
+
+
+def _stood_before(recording: Recording, session: str, call: Call) -> Sequence[ModelRequest]:
+    """Return the newest request of a session's turns before a call, later ones, and those before the first step."""
+    times = {mark.seq: mark.t for mark in recording.trace.marks}
+    steps = (mark for mark in recording.marks(StepMark) if mark.session == session and mark.step in _DROPPING)
+    dropped = max((times[mark.seq] for mark in steps if mark.seq < call.seq), default=-inf)
+    early = [each for each in model_requests(recording) if each.t0 < call.t0]
+    of_none = [each for each in early if session_asking(recording, each) is None]
+    own = [each for each in early if session_asking(recording, each) == session and each.t0 >= dropped]
+    main = {each.seq for turn in turns_of(recording, session) for each in turn.main}
+    newest = max((each.t0 for each in own if each.seq in main), default=-inf)
+    return [*of_none, *(each for each in own if each.t0 >= newest)]
+
+
+def _is_common(recording: Recording, line: str) -> bool:
+    """Whether the system texts of all sessions hold a line, in a recording of several."""
+    sessions = _main_requests(recording).values()
+    return len(sessions) > 1 and all(any(says(line, each.system) for each in requests) for requests in sessions)
+
+
+def _was_given(recording: Recording, line: str) -> bool:
+    """Whether the daemon had given a line to each session before its system text held it."""
+    for session, requests in _main_requests(recording).items():
+        first = next(each for each in requests if says(line, each.system))
+        if not says(line, heard_by(recording, session, first.t0 + TOLERANCE_S)):
+            return False
+    return True
+
+
+def _main_requests(recording: Recording) -> Mapping[str, Sequence[ModelRequest]]:
+    """The requests of each session's turns."""
+    known: dict[str, list[ModelRequest]] | None = recording.memo.get(_main_requests)
+    if known is None:
+        known = {}
+        for turn in turns(recording):
+            if turn.session is not None and turn.main:
+                known.setdefault(turn.session, []).extend(turn.main)
+        recording.memo[_main_requests] = known
+    return known

@@ -1,17 +1,22 @@
-"""What the daemon's hooks gave to inject: whether it is before the model, and not more often than it was given."""
+"""Rules on injected texts and summaries: each reaches the model of its session, and no other, as often as given."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from math import inf
 
-from signet_conformance.facts import PROMPT, START, Recording, plain
-from signet_conformance.rules.model.asked import Asked
-from signet_conformance.rules.model.given import Given, given
-from signet_conformance.rules.model.outcomes import breach, unclear
-from signet_conformance.rules.model.standing import Sought, Standing, sought
-from signet_conformance.rules.model.turns import TOLERANCE_S, Turn, turns_of
-from signet_conformance.rules.model.wording import presence, says, times
+from signet_conformance.facts import COMPLETE, PROMPT, START, Call, Recording, plain
+from signet_conformance.rules.model.given import (
+    ExpectedText,
+    InjectedText,
+    Standing,
+    agent_and_project,
+    expect_text,
+    heard_by,
+    injected_texts,
+)
+from signet_conformance.rules.model.requests import ModelRequest, marker_lines, plain_words, presence, says, times
+from signet_conformance.rules.model.turns import TOLERANCE_S, ModelTurn, breach, turns, turns_of, unclear
 from signet_conformance.rules.outcome import PASS, Outcome
 from signet_conformance.trace.marks import StepMark, StepName
 
@@ -19,10 +24,10 @@ _COMPACTING = frozenset({StepName.COMPACT, StepName.COMPACTION_COMPLETE, StepNam
 
 
 def start_is_before_the_model(recording: Recording) -> Iterator[Outcome]:
-    """What session-start injected stands in the first request of the session to the model after it."""
-    for text in (each for each in given(recording) if each.call.operation == START):
+    """The first request after session-start holds the text that it injected."""
+    for text in (each for each in injected_texts(recording) if each.call.operation == START):
         turn = next((t for t in turns_of(recording, text.session) if t.high > text.call.seq), None)
-        if turn is None or _given_up(recording, text, turn):
+        if turn is None or _is_cleared(recording, text, turn):
             continue
         main = [request for request in turn.main if request.t0 >= text.call.t1 - TOLERANCE_S]
         if turn.main and not main:
@@ -32,27 +37,29 @@ def start_is_before_the_model(recording: Recording) -> Iterator[Outcome]:
 
 
 def prompt_context_is_before_the_model(recording: Recording) -> Iterator[Outcome]:
-    """What the prompt hook injected stands in the first request of its turn to the model."""
-    for text in (each for each in given(recording) if each.call.operation == PROMPT):
+    """The first request of a turn holds the text that its prompt hook injected."""
+    for text in (each for each in injected_texts(recording) if each.call.operation == PROMPT):
         turn = next((t for t in turns_of(recording, text.session) if t.low < text.call.seq < t.high), None)
         if turn is not None and plain(text.call.text or "") == plain(turn.text):
             yield from _in_first(recording, text, turn, turn.main)
 
 
-def _given_up(recording: Recording, text: Given, turn: Turn) -> bool:
+def _is_cleared(recording: Recording, text: InjectedText, turn: ModelTurn) -> bool:
     """Whether the user took the context away between the start and the turn, or started once more."""
     later = (each for each in recording.of(START) if text.call.seq < each.seq < turn.low and each.key == text.call.key)
     return any(each.body.get("source") == "clear" for each in later)
 
 
-def _in_first(recording: Recording, text: Given, turn: Turn, main: Sequence[Asked]) -> Iterator[Outcome]:
-    """What to say of a text that the first of the `main` requests should hold."""
+def _in_first(
+    recording: Recording, text: InjectedText, turn: ModelTurn, main: Sequence[ModelRequest]
+) -> Iterator[Outcome]:
+    """Judge a text that the first of the `main` requests should hold."""
     if not main:
         why = "was recorded in part only" if turn.unread else "was not recorded"
         yield unclear(text.call, asked=turn.asked, message=f"step {turn.step.index}: what the model was asked {why}")
         return
     first = main[0]
-    wanted = sought(recording, text.session, text.call, text.text, text.lines, text.memories)
+    wanted = expect_text(recording, text.session, text.call, text.text, text.lines, text.memories)
     here = wanted.standing_in(first)
     if here is Standing.UNKNOWABLE:
         return
@@ -67,10 +74,12 @@ def _in_first(recording: Recording, text: Given, turn: Turn, main: Sequence[Aske
         if later is not None and not later.continues(first):
             yield PASS
             return
-        yield _lacked(text, turn, first, later, wanted)
+        yield _breach_of(text, turn, first, later, wanted)
 
 
-def _lacked(text: Given, turn: Turn, first: Asked, later: Asked | None, wanted: Sought) -> Outcome:
+def _breach_of(
+    text: InjectedText, turn: ModelTurn, first: ModelRequest, later: ModelRequest | None, wanted: ExpectedText
+) -> Outcome:
     what = "session-start" if text.call.operation == START else "the prompt hook"
     aside = [each for each in turn.asked if each not in turn.main and wanted.standing_in(each) is Standing.HELD]
     where = " when it is first asked, only later in the turn" if later is not None else ""
@@ -88,22 +97,22 @@ def _lacked(text: Given, turn: Turn, first: Asked, later: Asked | None, wanted: 
 
 def injected_text_stands_once(recording: Recording) -> Iterator[Outcome]:
     """A request holds an injected text once for each time that it was given."""
-    for session in dict.fromkeys(text.session for text in given(recording)):
+    for session in dict.fromkeys(text.session for text in injected_texts(recording)):
         compacted = _compacted_at(recording, session)
         for turn in turns_of(recording, session):
             for request in turn.main:
-                texts = [t for t in given(recording) if t.session == session and t.call.t0 <= request.t0]
+                texts = [t for t in injected_texts(recording) if t.session == session and t.call.t0 <= request.t0]
                 if turn.low > compacted:
                     continue
-                yield from _repeated(texts, request)
+                yield from _judge_repeats(texts, request)
 
 
-def _repeated(texts: Sequence[Given], request: Asked) -> Iterator[Outcome]:
+def _judge_repeats(texts: Sequence[InjectedText], request: ModelRequest) -> Iterator[Outcome]:
     for place, text in enumerate(texts):
-        if any(other.lines == text.lines for other in texts[:place]) or presence(text.lines, request.told).absent:
+        if any(other.lines == text.lines for other in texts[:place]) or presence(text.lines, request.context).absent:
             continue
         allowed = {line: sum(_in_text(line, other) for other in texts) for line in text.lines}
-        counted = {line: times(line, request.told) for line in text.lines}
+        counted = {line: times(line, request.context) for line in text.lines}
         if all(counted[line] > allowed[line] for line in text.lines):
             most = max(counted.values())
             yield breach(
@@ -118,8 +127,8 @@ def _repeated(texts: Sequence[Given], request: Asked) -> Iterator[Outcome]:
             yield PASS
 
 
-def _in_text(line: str, text: Given) -> int:
-    """How often a line stands in what was given: at least once where a longer line holds it."""
+def _in_text(line: str, text: InjectedText) -> int:
+    """Count a line in a given text: at least one where a longer line holds it."""
     whole = "|".join(f" {each} " for each in text.lines)
     return max(times(line, whole), 1) if says(line, whole) else 0
 
@@ -132,3 +141,132 @@ def _compacted_at(recording: Recording, session: str) -> float:
     """The number from which a summary in the session's history may quote what was injected before."""
     steps = (mark for mark in recording.marks(StepMark) if mark.session == session and mark.step in _COMPACTING)
     return min((mark.seq for mark in steps), default=inf)
+
+
+def model_works_with_the_told_summary(recording: Recording) -> Iterator[Outcome]:
+    """After a compaction the model is given the summary that the daemon was told."""
+    for call in recording.of(COMPLETE):
+        summary = call.body.get("summary")
+        step = recording.timeline.step_at(call.seq)
+        session = recording.timeline.session_of(call.key) or (None if step is None else step.session)
+        lines = marker_lines(summary) if isinstance(summary, str) and session is not None else ()
+        turn = next((turn for turn in turns_of(recording, session) if turn.high > call.seq), None)
+        if turn is None or session is None:
+            continue
+        # What the daemon has said itself is before the model without the summary.
+        heard = heard_by(recording, session, turn.began)
+        lines = tuple(line for line in lines if not says(line, heard))
+        if lines and not _taken_away(recording, session, call.seq, turn.low):
+            yield from _judge_summary(recording, call, session, turn, lines)
+
+
+def _judge_summary(
+    recording: Recording, call: Call, session: str, turn: ModelTurn, lines: tuple[str, ...]
+) -> Iterator[Outcome]:
+    summary = str(call.body.get("summary"))
+    main = [request for request in turn.main if request.t0 >= call.t0]
+    if not main or main[0].chained:
+        yield unclear(call, asked=turn.asked, message="what the model was asked after the compaction is not known")
+        return
+    first = main[0]
+    wanted = expect_text(recording, session, call, summary, lines)
+    here = wanted.standing_in(first)
+    said_before = (said for said in turns_of(recording, session) if said.high <= call.seq)
+    if here is Standing.HELD:
+        yield PASS
+    elif here is not Standing.UNKNOWABLE and (here is not Standing.LACKED or turn.unread):
+        yield unclear(call, asked=[first], message=wanted.in_words(first, "the summary"))
+    elif here is Standing.LACKED and any(says(plain_words(said.text), first.users) for said in said_before):
+        yield unclear(call, asked=[first], message="what was said before the compaction is still before the model")
+    elif here is Standing.LACKED:
+        yield breach(
+            call,
+            asked=[first],
+            message="after the compaction the model goes on without the summary that the daemon was told",
+            expected=f"a request that holds {summary.strip()[:200]!r}",
+            received=first.excerpt,
+            fold="without the summary",
+        )
+
+
+def _taken_away(recording: Recording, session: str, low: int, high: int) -> bool:
+    """Whether the user cleared the context, or opened the session anew, before the turn."""
+    opening = (StepName.CLEAR, StepName.START, StepName.COMPACT, StepName.COMPACTION_COMPLETE)
+    return any(
+        mark.session == session and low < mark.seq < high and mark.step in opening for mark in recording.marks(StepMark)
+    )
+
+
+_LEAST_WORDS = 5
+"""A shorter line may be a heading that any prompt has."""
+
+
+def injected_text_stays_in_its_session(recording: Recording) -> Iterator[Outcome]:
+    """No request holds a text that was injected into another session of the same agent and project."""
+    yield from _strangers(recording, same=True)
+
+
+def memory_stays_with_its_agent_and_project(recording: Recording) -> Iterator[Outcome]:
+    """No request holds a text that was injected for another agent or in another project."""
+    yield from _strangers(recording, same=False)
+
+
+def _strangers(recording: Recording, *, same: bool) -> Iterator[Outcome]:
+    """Judge each turn's requests by the texts of other sessions: those of its agent and project, or the others."""
+    branched = _sessions_going_on(recording)
+    for turn in turns(recording):
+        session = turn.session
+        if session is None or session in branched:
+            continue
+        mine = agent_and_project(recording, session)
+        for text in injected_texts(recording):
+            if text.session == session or text.call.seq > turn.high:
+                continue
+            if (agent_and_project(recording, text.session) == mine) is not same:
+                continue
+            for request in turn.main:
+                if lines := _foreign_lines(recording, text, session, request.t0):
+                    yield _judge_leak(recording, turn, request, text, lines)
+
+
+def _foreign_lines(recording: Recording, text: InjectedText, session: str, before: float) -> tuple[str, ...]:
+    """The memories in a text of another session that the daemon had not said to this one by an instant."""
+    own = heard_by(recording, session, before + TOLERANCE_S)
+    lines = text.memories if text.call.operation == START else text.lines
+    return tuple(line for line in lines if line.count(" ") + 1 >= _LEAST_WORDS and not says(line, own))
+
+
+def _judge_leak(
+    recording: Recording, turn: ModelTurn, request: ModelRequest, text: InjectedText, lines: tuple[str, ...]
+) -> Outcome:
+    line = next((line for line in lines if says(line, request.context)), None)
+    if line is None:
+        return PASS
+    if _may_be_of(recording, text.session, turn):
+        return unclear(text.call, asked=[request], message="which session the request belongs to is not certain")
+    agent, project = agent_and_project(recording, text.session)
+    return breach(
+        text.call,
+        asked=[request],
+        message=f"what was injected into session {text.session} is before the model in session {turn.session}",
+        expected=f"nothing of session {text.session} (agent {agent or 'not named'}, project {project or 'not named'})",
+        received=line,
+        fold="another session's text",
+    )
+
+
+def _may_be_of(recording: Recording, session: str, turn: ModelTurn) -> bool:
+    """Whether a request of a turn may be a late one of another session, in which the user said the same."""
+    words = plain_words(turn.text)
+    steps = (mark for mark in recording.marks(StepMark) if mark.session == session and mark.seq < turn.low)
+    return any(words == plain_words(mark.text) for mark in steps if mark.text)
+
+
+def _sessions_going_on(recording: Recording) -> frozenset[str]:
+    """The sessions that go on from another one: a sub-agent's, or one that took another's place."""
+    steps = recording.marks(StepMark)
+    return frozenset(
+        mark.session
+        for mark in steps
+        if mark.session is not None and any(mark.other.get(name) for name in ("parent", "replaces"))
+    )

@@ -1,4 +1,4 @@
-"""What the model is told of a tool that asks the daemon: the daemon's own outcome, or another one."""
+"""Rules on tools that ask the daemon: the model gets the daemon's own outcome."""
 
 from __future__ import annotations
 
@@ -7,10 +7,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from signet_conformance.facts import HOOK_RECALL, HOOK_REMEMBER, MEMORY_SEARCH, RECALL, REMEMBER, Call, Recording
-from signet_conformance.rules.model.asked import Asked, Part, ToolUse, results
-from signet_conformance.rules.model.outcomes import breach, unclear
-from signet_conformance.rules.model.turns import Turn, turns
-from signet_conformance.rules.model.wording import marker_lines, padded, plain, says
+from signet_conformance.rules.model.requests import (
+    ModelRequest,
+    SaidPart,
+    ToolUse,
+    marker_lines,
+    padded,
+    plain_words,
+    results,
+    says,
+)
+from signet_conformance.rules.model.turns import ModelTurn, breach, turns, unclear
 from signet_conformance.rules.outcome import PASS, Outcome
 
 _FIRST_WORDS = 5
@@ -49,10 +56,10 @@ def tool_outcome_is_told(recording: Recording) -> Iterator[Outcome]:
 def _asks_for(call: Call) -> str:
     """What tells a call of a tool from others: the query, or what is to be kept."""
     value = call.query.get("q") if call.operation == MEMORY_SEARCH else call.body.get("query", call.body.get("content"))
-    return plain(value) if isinstance(value, str) else ""
+    return plain_words(value) if isinstance(value, str) else ""
 
 
-def _told_of(call: Call, turn: Turn) -> tuple[Asked, Part] | None:
+def _told_of(call: Call, turn: ModelTurn) -> tuple[ModelRequest, SaidPart] | None:
     """The first request after a call that holds the result of the tool which made it, as far as one tool is alike."""
     words = _asks_for(call)
     for request in turn.asked:
@@ -65,12 +72,12 @@ def _told_of(call: Call, turn: Turn) -> tuple[Asked, Part] | None:
 
 
 def _used_for(use: ToolUse, words: str) -> bool:
-    return says(words, padded([use.arguments])) or words in plain(use.arguments)
+    return says(words, padded([use.arguments])) or words in plain_words(use.arguments)
 
 
-def _judged(call: Call, request: Asked, part: Part) -> Outcome:
-    """What to say of a result; a text that claims neither is undecided."""
-    text = plain(part.text)
+def _judged(call: Call, request: ModelRequest, part: SaidPart) -> Outcome:
+    """Judge a result; one that claims neither success nor failure is undecided."""
+    text = plain_words(part.text)
     if call.operation in _SAVES:
         # What was kept may itself speak of errors.
         text = text.replace(_asks_for(call), " ")
@@ -110,10 +117,10 @@ def _beginning(line: str) -> str:
     return " ".join(line.split(" ")[:_FIRST_WORDS])
 
 
-def _names_the_row(call: Call, part: Part) -> bool:
+def _names_the_row(call: Call, part: SaidPart) -> bool:
     """Whether a result holds the id that the daemon gave what it kept."""
     identifier = (call.answer or {}).get("id")
-    return isinstance(identifier, str) and bool(words := plain(identifier)) and says(words, padded([part.text]))
+    return isinstance(identifier, str) and bool(words := plain_words(identifier)) and says(words, padded([part.text]))
 
 
 def _succeeded(call: Call) -> bool:
@@ -128,7 +135,7 @@ def _contents(call: Call) -> Sequence[tuple[str, ...]]:
     return [lines for text in contents if isinstance(text, str) and (lines := marker_lines(text))]
 
 
-def _lie(call: Call, request: Asked, part: Part, message: str, wanted: str) -> Outcome:
+def _lie(call: Call, request: ModelRequest, part: SaidPart, message: str, wanted: str) -> Outcome:
     return breach(
         call,
         asked=[request],

@@ -1,27 +1,31 @@
-"""Which request to the model belongs to which turn of the user, by the marks that both recordings share."""
+"""The turns of the user: which requests to the model belong to each by the marks of both recordings, and when."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from math import inf
+from statistics import median
+from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from signet_conformance.facts import Recording, text_or_none
-from signet_conformance.rules.model.asked import Asked, asked
-from signet_conformance.rules.model.wording import plain, says
+from signet_conformance.facts import PROMPT, Call, Recording, plain, text_or_none
+from signet_conformance.finding import Finding, Side, Verdict
+from signet_conformance.rules.model.requests import ModelRequest, plain_words, read_request, says
+from signet_conformance.rules.outcome import PASS, Outcome
 from signet_conformance.trace.marks import StepMark, StepName, marks_of
 
 TOLERANCE_S = 0.05
 """How far apart two instants of the two recorders may be told in the wrong order."""
 
 
-class Turn(Struct, frozen=True, dict=True):
-    """One turn of the user, with what the model was asked meanwhile.
+class ModelTurn(Struct, frozen=True, dict=True):
+    """One turn of the user, with the requests to the model meanwhile.
 
-    `low` and `high` are the numbers between which it lies in the daemon's recording; at `over` the kit may already have
-    switched a fault for the next step. `began` is when it was given, in seconds. `asked` are all requests from then on
-    until the next step, of whatever session and for whatever purpose; `main` are those of the turn itself, without
+    Its calls have numbers between `low` and `high` in the daemon's recording; at `over` the kit may already have
+    switched a fault for the next step. `began` is when it was given, in seconds. `asked` are all requests from then
+    on until the next step, of whatever session and for whatever purpose; `main` are those of the turn itself, without
     titles, summaries and warm-ups.
     """
 
@@ -31,8 +35,8 @@ class Turn(Struct, frozen=True, dict=True):
     over: int
     high: float
     began: float
-    asked: tuple[Asked, ...]
-    main: tuple[Asked, ...]
+    asked: tuple[ModelRequest, ...]
+    main: tuple[ModelRequest, ...]
 
     @property
     def session(self) -> str | None:
@@ -45,39 +49,39 @@ class Turn(Struct, frozen=True, dict=True):
         return any(not request.whole for request in self.asked)
 
 
-def model_requests(recording: Recording) -> Sequence[Asked]:
+def model_requests(recording: Recording) -> Sequence[ModelRequest]:
     """The requests to the model in order, in the time of the daemon's recording."""
-    known: tuple[Asked, ...] | None = recording.memo.get(model_requests)
+    known: tuple[ModelRequest, ...] | None = recording.memo.get(model_requests)
     if known is None:
         model = recording.model
         shift = 0.0 if model is None else recording.trace.instant(model, 0.0)
         exchanges = () if model is None else model.exchanges
-        known = tuple(each for exchange in exchanges if (each := asked(exchange, shift)) is not None)
+        known = tuple(each for exchange in exchanges if (each := read_request(exchange, shift)) is not None)
         recording.memo[model_requests] = known
     return known
 
 
-def turns(recording: Recording) -> Sequence[Turn]:
+def turns(recording: Recording) -> Sequence[ModelTurn]:
     """The user's turns in order. None where the two recordings do not have the same steps."""
-    known: tuple[Turn, ...] | None = recording.memo.get(turns)
+    known: tuple[ModelTurn, ...] | None = recording.memo.get(turns)
     if known is None:
         known = tuple(_turns(recording))
         recording.memo[turns] = known
     return known
 
 
-def session_asking(recording: Recording, request: Asked) -> str | None:
+def session_asking(recording: Recording, request: ModelRequest) -> str | None:
     """The session in whose step a request to the model came; None before the first step."""
     steps = [] if recording.model is None else list(marks_of(recording.model, StepMark))
     return next((mark.session for mark in reversed(steps) if mark.seq < request.seq), None)
 
 
-def turns_of(recording: Recording, session: str | None) -> Sequence[Turn]:
+def turns_of(recording: Recording, session: str | None) -> Sequence[ModelTurn]:
     """The turns of one session."""
     return [turn for turn in turns(recording) if turn.session == session]
 
 
-def _turns(recording: Recording) -> Iterator[Turn]:
+def _turns(recording: Recording) -> Iterator[ModelTurn]:
     model = recording.model
     steps = recording.marks(StepMark)
     beside = [] if model is None else list(marks_of(model, StepMark))
@@ -101,18 +105,157 @@ def _turns(recording: Recording) -> Iterator[Turn]:
         until = beside[last + 1].seq if last + 1 < len(beside) else inf
         during = tuple(each for each in requests if other.seq < each.seq < until)
         over = recording.timeline.end_of(steps[last])
-        yield Turn(step, text, step.seq, over, high, times[step.seq], during, tuple(_main(during, text)))
+        yield ModelTurn(step, text, step.seq, over, high, times[step.seq], during, tuple(_main(during, text)))
 
 
 def _name(mark: StepMark) -> tuple[object, ...]:
     return mark.index, mark.step, mark.session
 
 
-def _main(requests: Sequence[Asked], text: str) -> list[Asked]:
+def _main(requests: Sequence[ModelRequest], text: str) -> list[ModelRequest]:
     """The requests that hold what the user said; where some of them offer tools, those alone.
 
     Titles and topics are asked for with the user's text, too, and without tools.
     """
-    words = plain(text)
+    words = plain_words(text)
     about = [each for each in requests if each.whole and words and says(words, each.users)]
     return [each for each in about if each.tools] or about
+
+
+def breach(
+    *calls: Call,
+    asked: Iterable[ModelRequest] = (),
+    message: str,
+    expected: str = "",
+    received: Any = None,
+    fold: str = "",
+    verdict: Verdict = Verdict.WARN,
+) -> Finding:
+    """A breach of the harness, a WARN unless said otherwise; the first request is the breaching one."""
+    return Finding(
+        verdict=verdict,
+        exchanges=tuple(call.seq for call in calls),
+        message=message,
+        expected=expected,
+        received=received,
+        side=Side.HARNESS,
+        fold=fold,
+        model=tuple(dict.fromkeys(request.seq for request in asked)),
+    )
+
+
+def remarked(*calls: Call, asked: Iterable[ModelRequest] = (), message: str) -> Finding:
+    """A subject conforms, and there is something to tell of it."""
+    return replace(breach(*calls, asked=asked, message=message), verdict=Verdict.PASS)
+
+
+def unclear(*calls: Call, asked: Iterable[ModelRequest] = (), message: str) -> Finding:
+    """The two recordings do not tell."""
+    return replace(breach(*calls, asked=asked, message=message), verdict=Verdict.INCONCLUSIVE)
+
+
+CLOCK_S = 0.001
+"""The precision of a written instant."""
+GRACE_S = 1.0
+"""Time that a turn may take beyond the declared bounds, as with SIG-FAIL-002."""
+
+
+def prompt_hook_comes_first(recording: Recording) -> Iterator[Outcome]:
+    """The prompt hook has ended when the model is asked, or its declared bound has passed."""
+    bound = recording.declared.bounds_s.get("prompt")
+    for turn in turns(recording):
+        hooks = [c for c in recording.of(PROMPT) if turn.low < c.seq < turn.high]
+        hook = next((c for c in hooks if plain(c.text or "") == plain(turn.text)), None)
+        if hook is None or not turn.main:
+            continue
+        first = turn.main[0]
+        early = hook.t1 - first.t0
+        # Both recorders read one clock, and a harness that waits cannot ask before its own hook has begun, however
+        # quick everything is; only the end of an answer may be noted late.
+        began = first.t0 < hook.t0 - CLOCK_S
+        if not began and (early <= TOLERANCE_S or (bound is not None and first.t0 >= hook.t0 + bound - TOLERANCE_S)):
+            yield PASS
+        elif bound is None and first.t0 >= hook.t0:
+            yield unclear(hook, asked=[first], message="how long the harness waits for the prompt hook is not declared")
+        else:
+            yield breach(
+                hook,
+                asked=[first],
+                message="the model is asked before the prompt hook has "
+                + ("ended" if first.t0 >= hook.t0 else "begun"),
+                expected="the answer of the prompt hook before the model is asked"
+                + ("" if bound is None else f", or {bound:g} s of waiting for it"),
+                received=f"asked {early:.2f} s before its end",
+                fold="asked too early",
+            )
+
+
+def turn_is_answered_without_the_daemon(recording: Recording) -> Iterator[Outcome]:
+    """The model answers the user's turn while the daemon is away, and no later than the declared bounds allow."""
+    away = [turn for turn in turns(recording) if _is_away(recording, turn)]
+    undisturbed = _undisturbed(recording)
+    bounds = recording.declared.bounds_s
+    for turn in away:
+        wait = _waited(turn)
+        if wait is None:
+            usually = any(_waited(other) is not None for other in undisturbed)
+            yield _unanswered(turn, usual=usually, growing=recording.trace.growing)
+            continue
+        # A program takes its time for the first turn of a session, whatever the daemon does.
+        alike = [other for other in undisturbed if _is_first(recording, other) is _is_first(recording, turn)]
+        usual = [other_wait for other in alike if (other_wait := _waited(other)) is not None]
+        late = wait - median(usual) if usual else None
+        allowed = bounds["prompt"] + bounds.get("start", 0.0) + GRACE_S if "prompt" in bounds else None
+        if late is not None and allowed is not None and late > allowed:
+            yield breach(
+                asked=turn.main,
+                message=f"step {turn.step.index}: with the daemon away the model is asked {late:.1f} s later than else",
+                expected=f"at most {allowed:g} s, by the declared bounds",
+                received=round(late, 2),
+                fold="late",
+            )
+        elif late is not None:
+            yield remarked(asked=turn.main, message=f"with the daemon away asked {max(late, 0):.1f} s later than else")
+        else:
+            yield PASS
+
+
+def _unanswered(turn: ModelTurn, *, usual: bool, growing: bool) -> Outcome:
+    what = f"step {turn.step.index}: with the daemon away the model "
+    if growing and turn.high == inf:
+        return unclear(asked=turn.asked, message=f"{what}may still be asked: the recording grows")
+    if not usual or turn.unread:
+        return unclear(asked=turn.asked, message=f"{what}may have been asked what was not recorded")
+    return breach(
+        asked=turn.asked,
+        message=f"{what}{'does not answer' if turn.main else 'is never asked'} in the user's turn",
+        expected=f"an answer to {turn.text[:200]!r}",
+        received=None,
+        fold="no answer",
+        verdict=Verdict.FAIL,
+    )
+
+
+def _waited(turn: ModelTurn) -> float | None:
+    """Seconds from the user's turn to the model's first request that was answered; None when no request was."""
+    first = next((request for request in turn.main if request.is_answered), None)
+    return None if first is None else max(first.t0 - turn.began, 0.0)
+
+
+def _is_away(recording: Recording, turn: ModelTurn) -> bool:
+    """Whether the daemon was unreachable during a part of the turn."""
+    lost = (
+        call.error in ("upstream_refused", "upstream_reset") or call.fault in ("refuse", "reset", "hang")
+        for call in recording.calls
+        if turn.low < call.seq < turn.over
+    )
+    return recording.timeline.switches.closed_between(turn.low, turn.over) or any(lost)
+
+
+def _is_first(recording: Recording, turn: ModelTurn) -> bool:
+    """Whether the user says something in the session for the first time: many a program starts only then."""
+    return not any(other.session == turn.session and other.low < turn.low for other in turns(recording))
+
+
+def _undisturbed(recording: Recording) -> Sequence[ModelTurn]:
+    return [turn for turn in turns(recording) if not recording.timeline.switches.any_between(turn.low, turn.over)]

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from signet_conformance.rules.model.requests import marker_lines, padded, plain_words, presence, says_left_out, times
 from signet_conformance.rules.model.turns import model_requests
-from signet_conformance.rules.model.wording import marker_lines, padded, plain, presence, says_left_out, times
 
 from .model_requests import Item, model
 from .model_turns import recorded
@@ -173,7 +173,7 @@ def test_people_are_shown_the_beginnings_of_the_last_four_texts(tmp_path: Path) 
 )
 def test_the_words_of_a_text(text: str, words: str) -> None:
     """Markup, escapes, signs and case are none of them."""
-    assert plain(text) == words
+    assert plain_words(text) == words
 
 
 @pytest.mark.parametrize(

@@ -1,27 +1,126 @@
-"""What a request to a model holds, read from its body in each of the four formats: who says what, tools, results.
+"""Requests to a model, read from their bodies, and the comparison of texts by their words.
 
-The formats are Anthropic's messages, OpenAI's chat completions and responses, and Ollama's chat and generate. A
-request for anything else (a list of models, a count of tokens) asks the model nothing.
+Programs wrap, escape, indent, quote and re-order what they put before a model. The formats are Anthropic's messages,
+OpenAI's chat completions and responses, and Ollama's chat and generate. A request for anything else (a list of
+models, a count of tokens) asks the model nothing.
 """
 
 from __future__ import annotations
 
+import html
 import json
-from collections.abc import Callable, Iterator, Mapping
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from itertools import takewhile
 from typing import Any, Literal
 
 from msgspec import Struct
 
-from signet_conformance.rules.model.wording import padded, plain
 from signet_conformance.trace.model import Body, Exchange
 
+_REDACTED = re.compile(r"<redacted:[^>\s]{1,40}>")
+_ESCAPED_BLANK = re.compile(r"\\+[nrt]")
+_ESCAPED_LETTER = re.compile(r"\\+u([0-9a-fA-F]{4})")
+_NO_WORD = re.compile(r"[\W_]+")
+_LEAST_WORDS, _LEAST_LETTERS = 3, 14
+_SHORTENED = re.compile(
+    r"\b(?:truncated|shortened|omitted|trimmed|cut off|too long|saved to|full output|more (?:lines|characters|chars))\b"
+    r"|\[\.\.\.\]|\u2026|\.\.\.",
+    re.IGNORECASE,
+)
+_LONG_LETTERS = 40
+"""From this length on a line is recognised with other blanks in it."""
+_MOST_OF_IT = 0.5
+
+
+def plain_words(text: str) -> str:
+    """The words of a text, in lower case, a blank between two; without markup, escapes and redaction tokens."""
+    text = _REDACTED.sub(" ", text)
+    if "&" in text:
+        text = html.unescape(text)
+    if "\\" in text:
+        text = _ESCAPED_LETTER.sub(lambda match: chr(int(match[1], 16)), _ESCAPED_BLANK.sub(" ", text))
+    return _NO_WORD.sub(" ", text).strip().casefold()
+
+
+def padded(texts: Iterable[str]) -> str:
+    """Texts in plain wording, apart from each other, so that whole words can be looked for."""
+    return "|".join(f" {words} " for text in texts if (words := plain_words(text)))
+
+
+def times(line: str, text: str) -> int:
+    """Count a line of plain words in a padded text."""
+    return len(re.findall(f"(?<= ){re.escape(line)}(?= )", text))
+
+
+def says(line: str, text: str) -> bool:
+    """Whether a padded text holds a line. A long one may be wrapped inside its words."""
+    return f" {line} " in text or (len(line) >= _LONG_LETTERS and line.replace(" ", "") in text.replace(" ", ""))
+
+
+def marker_lines(text: str) -> tuple[str, ...]:
+    """The lines of a text by which it is known, in plain wording; of a text of short lines, the whole of it.
+
+    Empty for a text that has too few words to be told from others.
+    """
+    lines = dict.fromkeys(filter(_tells, (plain_words(line) for line in text.splitlines())))
+    if lines:
+        return tuple(lines)
+    whole = plain_words(text)
+    return (whole,) if _tells(whole) else ()
+
+
+def _tells(words: str) -> bool:
+    return len(words) >= _LEAST_LETTERS and words.count(" ") + 1 >= _LEAST_WORDS
+
+
+_NOTICE_LETTERS = 300
+"""A notice may say how much was left out and where all of it is kept."""
+
+
+def says_left_out(text: str, lines: Iterable[str], given: str) -> bool:
+    """Whether a text says near the lines that it holds of `given` that something was left out there.
+
+    A text is cut within a line or after one. What its host says elsewhere, or `given` itself, is about something else.
+    """
+    words = f" {plain_words(text)} "
+    spans = [(at, at + len(line)) for line in lines if (at := words.find(f" {line} ")) >= 0]
+    if not spans:
+        return False
+    reach = max((len(line) for line in marker_lines(given)), default=0) + _NOTICE_LETTERS
+    low, high = min(begin for begin, _ in spans) - reach, max(end for _, end in spans) + reach
+    places = [len(plain_words(text[: match.start()])) for match in _SHORTENED.finditer(text)]
+    return sum(low <= place <= high for place in places) > len(_SHORTENED.findall(given))
+
+
+class LineCount(Struct, frozen=True):
+    """How many of the lines of a text another one holds."""
+
+    present: int
+    total: int
+
+    @property
+    def absent(self) -> bool:
+        """Whether not one line stands there."""
+        return self.present == 0
+
+    @property
+    def mostly(self) -> bool:
+        """Whether at least half of the lines stand there: a program may leave some out."""
+        return self.present >= self.total * _MOST_OF_IT and self.present > 0
+
+
+def presence(lines: tuple[str, ...], text: str) -> LineCount:
+    """Count the marker lines of a text in a padded text."""
+    return LineCount(sum(says(line, text) for line in lines), len(lines))
+
+
 Role = Literal["system", "user", "assistant", "result"]
-"""Who speaks; `system` stands for developers too, `result` is what a tool returned."""
+"""Who speaks; `system` includes developers, `result` is the output of a tool."""
 
 
-class Part(Struct, frozen=True):
+class SaidPart(Struct, frozen=True):
     """One piece of what a request holds. Of a result: the id of its call, and whether it says that the tool failed."""
 
     role: Role
@@ -38,7 +137,7 @@ class ToolUse(Struct, frozen=True):
     arguments: str
 
 
-class Asked(Struct, frozen=True, dict=True):
+class ModelRequest(Struct, frozen=True, dict=True):
     """One request to the model.
 
     `t0`, when it was sent, is in the time of the daemon's recording. A request is `whole` unless its body was cut by
@@ -49,7 +148,7 @@ class Asked(Struct, frozen=True, dict=True):
     api: str
     t0: float
     whole: bool
-    parts: tuple[Part, ...] = ()
+    parts: tuple[SaidPart, ...] = ()
     uses: tuple[ToolUse, ...] = ()
     tools: tuple[str, ...] = ()
     chained: bool = False
@@ -61,14 +160,14 @@ class Asked(Struct, frozen=True, dict=True):
         return self.exchange.seq
 
     @property
-    def answered(self) -> bool:
+    def is_answered(self) -> bool:
         """Whether the model answered it."""
         response = self.exchange.response
         return response is not None and 200 <= response.status < 300
 
     @cached_property
-    def told(self) -> str:
-        """What stands before the model in plain wording, but for its own words and the results of tools."""
+    def context(self) -> str:
+        """System and user text as plain words, without the model's own words and tool results."""
         return padded(part.text for part in self.parts if part.role in ("system", "user"))
 
     @cached_property
@@ -92,18 +191,20 @@ class Asked(Struct, frozen=True, dict=True):
         told = [" ".join(part.text.split()) for part in self.parts if part.role in ("system", "user")]
         return " | ".join(text if len(text) <= 120 else f"{text[:119]}…" for text in told[-4:])
 
-    def continues(self, earlier: Asked) -> bool:
+    def continues(self, earlier: ModelRequest) -> bool:
         """Whether it goes on with the same conversation: it repeats what the user said there, in order."""
         said = [part.text for part in self.parts if part.role == "user"]
         before = [part.text for part in earlier.parts if part.role == "user"]
-        return self.chained or [plain(text) for text in said[: len(before)]] == [plain(text) for text in before]
+        return self.chained or [plain_words(text) for text in said[: len(before)]] == [
+            plain_words(text) for text in before
+        ]
 
 
-Read = Callable[[Mapping[str, Any]], Iterator[Part | ToolUse]]
+RequestReader = Callable[[Mapping[str, Any]], Iterator[SaidPart | ToolUse]]
 
 
-def asked(exchange: Exchange, shift: float) -> Asked | None:
-    """What an exchange asks the model; None where it asks nothing. `shift` is added to its times."""
+def read_request(exchange: Exchange, shift: float) -> ModelRequest | None:
+    """Read an exchange as a request to the model; None if it is no such request. `shift` is added to its times."""
     request = exchange.request
     path = request.path.rstrip("/")
     api = next((suffix for suffix in _READERS if path.endswith(suffix)), None)
@@ -112,14 +213,14 @@ def asked(exchange: Exchange, shift: float) -> Asked | None:
     t0 = exchange.t0 + shift
     document = _document(request.body)
     if document is None:
-        return Asked(exchange, api, t0, whole=False)
+        return ModelRequest(exchange, api, t0, whole=False)
     read = list(_READERS[api](document))
-    return Asked(
+    return ModelRequest(
         exchange,
         api,
         t0,
         whole=True,
-        parts=tuple(each for each in read if isinstance(each, Part) and each.text.strip()),
+        parts=tuple(each for each in read if isinstance(each, SaidPart) and each.text.strip()),
         uses=tuple(each for each in read if isinstance(each, ToolUse)),
         tools=tuple(_tool_names(document.get("tools"))),
         chained=bool(document.get("previous_response_id")),
@@ -165,28 +266,28 @@ def _role(value: Any) -> Role:
     return _ROLES.get(_name(value), "user")
 
 
-def _anthropic(document: Mapping[str, Any]) -> Iterator[Part | ToolUse]:
-    yield Part("system", _text(document.get("system")))
+def _anthropic(document: Mapping[str, Any]) -> Iterator[SaidPart | ToolUse]:
+    yield SaidPart("system", _text(document.get("system")))
     for message in _objects(document.get("messages")):
         role, content = _role(message.get("role")), message.get("content")
         if isinstance(content, str):
-            yield Part(role, content)
+            yield SaidPart(role, content)
         for block in _objects(content):
             kind = block.get("type")
             if kind == "tool_result":
                 failed = block.get("is_error") is True
-                yield Part("result", _text(block.get("content")), _name(block.get("tool_use_id")), failed)
+                yield SaidPart("result", _text(block.get("content")), _name(block.get("tool_use_id")), failed)
             elif kind == "tool_use":
                 yield ToolUse(_name(block.get("id")), _name(block.get("name")), _arguments(block.get("input")))
             else:
-                yield Part(role, _name(block.get("text")))
+                yield SaidPart(role, _name(block.get("text")))
 
 
-def _chat(document: Mapping[str, Any]) -> Iterator[Part | ToolUse]:
+def _chat(document: Mapping[str, Any]) -> Iterator[SaidPart | ToolUse]:
     """OpenAI's chat completions, and Ollama's chat, whose calls may lack ids."""
     for message in _objects(document.get("messages")):
         call = message.get("tool_call_id")
-        yield Part(_role(message.get("role")), _text(message.get("content")), _name(call) or None)
+        yield SaidPart(_role(message.get("role")), _text(message.get("content")), _name(call) or None)
         for use in _objects(message.get("tool_calls")):
             function = use.get("function")
             if isinstance(function, Mapping):
@@ -195,28 +296,28 @@ def _chat(document: Mapping[str, Any]) -> Iterator[Part | ToolUse]:
                 )
 
 
-def _responses(document: Mapping[str, Any]) -> Iterator[Part | ToolUse]:
-    yield Part("system", _text(document.get("instructions")))
+def _responses(document: Mapping[str, Any]) -> Iterator[SaidPart | ToolUse]:
+    yield SaidPart("system", _text(document.get("instructions")))
     given = document.get("input")
     if isinstance(given, str):
-        yield Part("user", given)
+        yield SaidPart("user", given)
     for item in _objects(given):
         kind = _name(item.get("type"))
         if kind.endswith("_output"):
-            yield Part("result", _text(item.get("output")), _name(item.get("call_id")))
+            yield SaidPart("result", _text(item.get("output")), _name(item.get("call_id")))
         elif kind.endswith("_call"):
             arguments = _arguments(item.get("arguments", item.get("input")))
             yield ToolUse(_name(item.get("call_id")), _name(item.get("name")), arguments)
         elif "role" in item:
-            yield Part(_role(item["role"]), _text(item.get("content")))
+            yield SaidPart(_role(item["role"]), _text(item.get("content")))
 
 
-def _generate(document: Mapping[str, Any]) -> Iterator[Part | ToolUse]:
-    yield Part("system", _name(document.get("system")))
-    yield Part("user", _name(document.get("prompt")))
+def _generate(document: Mapping[str, Any]) -> Iterator[SaidPart | ToolUse]:
+    yield SaidPart("system", _name(document.get("system")))
+    yield SaidPart("user", _name(document.get("prompt")))
 
 
-_READERS: Mapping[str, Read] = {
+_READERS: Mapping[str, RequestReader] = {
     "/messages": _anthropic,
     "/chat/completions": _chat,
     "/responses": _responses,
@@ -226,7 +327,7 @@ _READERS: Mapping[str, Read] = {
 """How each interface is read, by how its path ends."""
 
 
-def results(request: Asked) -> Iterator[tuple[ToolUse, Part]]:
+def results(request: ModelRequest) -> Iterator[tuple[ToolUse, SaidPart]]:
     """The calls of tools in a request, each with what the model was told of it; in order where they have no ids."""
     waiting = list(request.uses)
     for part in request.parts:
