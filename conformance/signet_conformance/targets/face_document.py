@@ -201,6 +201,9 @@ class FaceDocument(Document):
     resumes_anew: Annotated[
         bool, Field(description="true where the host resumes a session in another process than the one that began it")
     ] = False
+    starts_a_turn_before_its_context: Annotated[
+        bool, Field(description="true where the turn after a tool's starts before the messages of it are told")
+    ] = False
     replaces_by: Maybe[Literal["session_switch", "session_shutdown"]] = None
     ends_on_stray_errors: Annotated[
         bool,

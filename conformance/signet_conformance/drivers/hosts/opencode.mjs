@@ -153,11 +153,13 @@ class Server {
 
   async #answer(session, text, more = {}) {
     const { id: sessionID } = session;
-    const info = { id: identifier("msg"), role: "assistant", sessionID, time: { created: Date.now() }, ...MODEL, ...more };
-    const part = { id: identifier("prt"), sessionID, messageID: info.id, type: "text", text };
-    const bag = { sessionID, messageID: info.id, partID: part.id };
+    const info = { id: identifier("msg"), role: "assistant", sessionID, time: { created: Date.now() }, mode: "build", ...MODEL, ...more };
+    const part = (type, members) => ({ id: identifier("prt"), sessionID, messageID: info.id, type, ...members });
+    const said = part("text", { text });
+    const bag = { sessionID, messageID: info.id, partID: said.id };
     const output = await this.#hook(session, "experimental.text.complete", bag, { text });
-    this.#messages.get(sessionID).push({ info, parts: [{ ...part, text: output.text }] });
+    const parts = [part("step-start", {}), { ...said, text: output.text }, part("step-finish", { reason: "stop" })];
+    this.#messages.get(sessionID).push({ info, parts });
     await this.#event(session, "message.updated", { info });
   }
 
@@ -203,6 +205,10 @@ class Server {
     const session = this.#sessions.of(step);
     compaction.begin(session);
     await this.#event(session, "session.status", { status: { type: "busy" } });
+    // The compaction is a message of the user without text.
+    const asked = { id: identifier("msg"), role: "user", sessionID: session.id, time: { created: Date.now() }, agent: "build", model: MODEL };
+    const part = { id: identifier("prt"), sessionID: session.id, messageID: asked.id, type: "compaction", auto: false };
+    this.#messages.get(session.id).push({ info: asked, parts: [part] });
     const output = { context: [], prompt: undefined };
     await this.#hook(session, "experimental.session.compacting", { sessionID: session.id }, output);
     return { context: output.context };

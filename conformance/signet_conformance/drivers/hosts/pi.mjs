@@ -163,8 +163,11 @@ class Program {
     if (this.#turn === undefined) return;
     this.#turn.index += 1;
     await this.#fire("turn_end", { turnIndex: this.#turn.index - 1, message: this.#session.messages.at(-1), toolResults: [] });
-    await this.#fire("context", { messages: this.#session.messages });
-    await this.#fire("turn_start", { turnIndex: this.#turn.index, timestamp: Date.now() });
+    const next = [
+      ["context", { messages: this.#session.messages }],
+      ["turn_start", { turnIndex: this.#turn.index, timestamp: Date.now() }],
+    ];
+    for (const [event, told] of this.#face.starts_a_turn_before_its_context ? next.reverse() : next) await this.#fire(event, told);
   }
 
   /** One call of the model; returns what the extension put among its messages. */
