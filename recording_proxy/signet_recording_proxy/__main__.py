@@ -45,7 +45,7 @@ from signet_conformance import __version__
 from signet_conformance.errors import KitError, SignetConformanceError, UsageError, printable
 from signet_conformance.trace import Declared, Header
 from signet_conformance.trace.fault_kinds import fault_page
-from signet_conformance.trace.sides import MODEL
+from signet_conformance.trace.recordings import MODEL
 from signet_recording_proxy.body import DEFAULT_LIMIT
 from signet_recording_proxy.redaction.redactor import Redactor, canaries_in
 from signet_recording_proxy.trace_file import TraceFile, demand_creatable

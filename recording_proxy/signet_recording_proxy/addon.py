@@ -27,7 +27,7 @@ from signet_conformance.trace import Declared, Header
 from signet_recording_proxy.body import DEFAULT_LIMIT
 from signet_recording_proxy.captures.common import DEFAULT_ORIGIN
 from signet_recording_proxy.captures.flows import error_kind
-from signet_recording_proxy.recorder import Headers, Ongoing, Recorder, Sent
+from signet_recording_proxy.recorder import Headers, Ongoing, Recorder, SentMessage
 from signet_recording_proxy.redaction.redactor import Redactor, canaries_in
 from signet_recording_proxy.trace_file import TraceFile
 from signet_recording_proxy.upstream import Upstream, health
@@ -43,7 +43,7 @@ _OPTIONS: Sequence[tuple[str, Any, Any, str]] = (
 )
 
 
-class Recording:
+class RecordingAddon:
     """Writes the exchanges with one daemon; other traffic passes unrecorded."""
 
     def __init__(self) -> None:
@@ -134,7 +134,7 @@ class Recording:
         """An answer begins."""
         exchange: Ongoing | None = flow.metadata.get(_EXCHANGE)
         if exchange is not None and flow.response is not None:
-            sent = exchange.answered(flow.response.status_code, _headers(flow.response))
+            sent = exchange.begin_answer(flow.response.status_code, _headers(flow.response))
             flow.response.stream = partial(_pass, sent)
 
     def response(self, flow: HTTPFlow) -> None:
@@ -167,7 +167,7 @@ def _reversed_origin(modes: Sequence[str]) -> str:
     return f"{reverse.scheme}://{f'[{host}]' if ':' in host else host}:{port}"
 
 
-def _pass(sent: Sent, data: bytes) -> bytes:
+def _pass(sent: SentMessage, data: bytes) -> bytes:
     sent.body.feed(data)
     return data
 
@@ -179,4 +179,4 @@ def _headers(message: Message) -> Headers:
     ]
 
 
-addons = [Recording()]
+addons = [RecordingAddon()]

@@ -61,17 +61,17 @@ class KeptBody:
         self._chunks.clear()
 
     @property
-    def cut(self) -> bool:
+    def is_cut(self) -> bool:
         """Whether more bytes passed than were kept."""
         return self._digest is not None
 
-    def kept(self) -> bytes:
+    def kept_bytes(self) -> bytes:
         """The first `limit` bytes."""
         return b"".join(self._chunks)
 
     def sha256(self) -> str:
         """The SHA-256 of everything that passed, in hexadecimal."""
-        return str((self._digest or hashlib.sha256(self.kept())).hexdigest())
+        return str((self._digest or hashlib.sha256(self.kept_bytes())).hexdigest())
 
 
 def describe(body: KeptBody, media_type: str | None, content_encoding: str | None) -> dict[str, Any] | None:
@@ -83,12 +83,12 @@ def describe(body: KeptBody, media_type: str | None, content_encoding: str | Non
     """
     if not body.size:
         return None
-    described = _described(body, media_type, content_encoding)
+    described = _body_of(body, media_type, content_encoding)
     if body.size <= _SURELY_SMALL and not content_encoding:
         return described
     if len(json.dumps(described, ensure_ascii=False).encode("utf-8", "surrogatepass")) <= MAX_ENCODED:
         return described
-    text = body.kept()[: MAX_ENCODED // _MOST_BYTES_A_CHARACTER].decode("utf-8", "replace")
+    text = body.kept_bytes()[: MAX_ENCODED // _MOST_BYTES_A_CHARACTER].decode("utf-8", "replace")
     return {
         "cut": True,
         "size": body.size,
@@ -108,8 +108,8 @@ def as_carried(body: KeptBody) -> dict[str, Any] | None:
 
     JSON is checked and not decoded, so what was carried is not made anew. Its numbers may be beyond a float.
     """
-    data = body.kept()
-    if body.cut or body.size > _SURELY_SMALL:
+    data = body.kept_bytes()
+    if body.is_cut or body.size > _SURELY_SMALL:
         return None
     if body.size > _SURELY_SHALLOW and data.count(b"[") + data.count(b"{") > MAX_JSON_DEPTH:
         return None
@@ -120,8 +120,8 @@ def as_carried(body: KeptBody) -> dict[str, Any] | None:
         return None
 
 
-def _described(body: KeptBody, media_type: str | None, content_encoding: str | None) -> dict[str, Any]:
-    data, whole = body.kept(), not body.cut
+def _body_of(body: KeptBody, media_type: str | None, content_encoding: str | None) -> dict[str, Any]:
+    data, whole = body.kept_bytes(), not body.is_cut
     if content_encoding and (coding := not_installed(content_encoding)):
         return undecoded(body.size, body.sha256(), media_type, coding)
     if content_encoding:
@@ -159,7 +159,7 @@ def parse_json(text: str) -> tuple[bool, Any]:
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
         pass  # the slower reader takes half an emoji and a byte order mark, and knows what is beyond a float
     try:
-        return True, json.loads(text.removeprefix("\ufeff"), parse_constant=_refused, parse_float=_finite)
+        return True, json.loads(text.removeprefix("\ufeff"), parse_constant=_refuse_constant, parse_float=_finite)
     except (ValueError, RecursionError):
         return False, None
 
@@ -171,7 +171,7 @@ def _finite(literal: str) -> float:
     return number
 
 
-def _refused(literal: str) -> float:
+def _refuse_constant(literal: str) -> float:
     raise ValueError(literal)
 
 

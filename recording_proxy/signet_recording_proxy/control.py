@@ -24,7 +24,7 @@ from signet_recording_proxy.recorder import Recorder
 from signet_recording_proxy.upstream import Upstream, ask
 
 MAX_COMMAND_BYTES = 16 * 1024 * 1024
-Answer = dict[str, Any]
+Json = dict[str, Any]
 
 
 class Control:
@@ -34,7 +34,7 @@ class Control:
         self._recorder = recorder
         self._listener = listener
         self._header = header
-        self._commands: dict[str, Callable[[Answer], Awaitable[Answer]]] = {
+        self._commands: dict[str, Callable[[Json], Awaitable[Json]]] = {
             "mark": self._mark,
             "trace": self._trace,
             "fault": self._fault,
@@ -63,7 +63,7 @@ class Control:
             if command["op"] == "exit":
                 return
 
-    async def _perform(self, command: Answer) -> Answer:
+    async def _perform(self, command: Json) -> Json:
         perform = self._commands.get(command["op"])
         if perform is None:
             raise UsageError(
@@ -71,13 +71,13 @@ class Control:
             )
         return await perform(command)
 
-    async def _mark(self, command: Answer) -> Answer:
+    async def _mark(self, command: Json) -> Json:
         name, data = command.get("name"), command.get("data", {})
         if not isinstance(name, str) or not name or not isinstance(data, dict):
             raise UsageError("a mark has a name and may have a data object", remedy='{"op":"mark","name":"step"}')
         return {"ok": True, "seq": self._recorder.mark(name, data)}
 
-    async def _trace(self, command: Answer) -> Answer:
+    async def _trace(self, command: Json) -> Json:
         path, given = command.get("out"), command.get("header", {})
         if not isinstance(path, str) or not path or not isinstance(given, dict):
             raise UsageError("trace needs out, and may have a header object", remedy='{"op":"trace","out":"b.jsonl"}')
@@ -93,13 +93,13 @@ class Control:
         self._recorder.switch(path, header)
         return {"ok": True}
 
-    async def _fault(self, command: Answer) -> Answer:
+    async def _fault(self, command: Json) -> Json:
         fault = self._recorder.switch_on(command.get("fault"), command.get("match"), command.get("count"))
         if fault.kind == "refuse":
             await self._listener.refuse(fault)
         return {"ok": True, "id": fault.id}
 
-    async def _fault_off(self, command: Answer) -> Answer:
+    async def _fault_off(self, command: Json) -> Json:
         number = command.get("id")
         off = self._recorder.switch_off(number)
         if not self._recorder.refusing:
@@ -110,7 +110,7 @@ class Control:
             )
         return {"ok": True, "off": [fault.id for fault in off], "unmet": [fault.id for fault in off if not fault.met]}
 
-    async def _idle(self, command: Answer) -> Answer:
+    async def _idle(self, command: Json) -> Json:
         timeout_s = command.get("timeout_s", 5)
         if not isinstance(timeout_s, (int, float)) or isinstance(timeout_s, bool) or timeout_s < 0:
             raise UsageError("timeout_s is not a number of seconds", remedy='{"op":"idle","timeout_s":5}')
@@ -124,7 +124,7 @@ class Control:
             "remedy": "wait longer, or switch off the fault that holds them",
         }
 
-    async def _upstream(self, command: Answer) -> Answer:
+    async def _upstream(self, command: Json) -> Json:
         url = command.get("url")
         upstream = Upstream(url if isinstance(url, str) else "")
         version = (await ask(upstream)).version
@@ -132,7 +132,7 @@ class Control:
         self._header = replace(self._header, upstream=upstream.url, daemon_version=version)
         return {"ok": True, "daemon_version": version}
 
-    async def _counts(self, _command: Answer) -> Answer:
+    async def _counts(self, _command: Json) -> Json:
         recorder = self._recorder
         return {
             "ok": True,
@@ -142,12 +142,12 @@ class Control:
         }
 
 
-def write_line(answer: Answer) -> None:
+def write_line(answer: Json) -> None:
     """Write one JSON line on stdout at once."""
     os.write(1, json.dumps(answer).encode() + b"\n")
 
 
-def _parse(line: bytes) -> Answer:
+def _parse(line: bytes) -> Json:
     if len(line) > MAX_COMMAND_BYTES:
         raise UsageError("a command line is longer than 16 MiB", remedy="send less at once")
     _, command = parse_json(line.decode("utf-8", "replace"))

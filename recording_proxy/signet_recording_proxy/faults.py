@@ -34,7 +34,7 @@ _NOT_JSON = "<!doctype html><title>Bad gateway</title><p>This is not JSON.\n"
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class MadeUpAnswer:
     """An answer that a fault gives itself. `body` None means no body; `promised` is a content-length that lies."""
 
     status: int
@@ -95,7 +95,7 @@ class Fault:
         """Whether the daemon never gets the request: the fault answers it, or nobody does."""
         return self.kind in ("reset", "hang") or self.kind in _ANSWERS
 
-    def answer(self) -> Answer | None:
+    def answer(self) -> MadeUpAnswer | None:
         """What the fault answers without asking the daemon, or None when it does not answer."""
         make = _ANSWERS.get(self.kind)
         return None if make is None else make(self.spec)
@@ -116,24 +116,24 @@ class Fault:
         return json.dumps({**value, **self.unknown_members()}, ensure_ascii=False).encode("utf-8", "surrogatepass")
 
 
-def _status(spec: Mapping[str, Any]) -> Answer:
+def _status(spec: Mapping[str, Any]) -> MadeUpAnswer:
     status = int(spec["status"])
     body = spec.get("body", {"error": _STATUS_ERRORS.get(status, f"status {status} for a test")})
     retry = spec.get("retry_after_s")
-    return Answer(status, json=body, headers=() if retry is None else (("retry-after", f"{retry:g}"),))
+    return MadeUpAnswer(status, json=body, headers=() if retry is None else (("retry-after", f"{retry:g}"),))
 
 
-def _truncated(_spec: Mapping[str, Any]) -> Answer:
+def _truncated(_spec: Mapping[str, Any]) -> MadeUpAnswer:
     text = '{"inject":"","memories":[{"id":"m-1","content":"the rest of this ans'
-    return Answer(200, text=text, headers=(("connection", "close"),), promised=len(text) + 400)
+    return MadeUpAnswer(200, text=text, headers=(("connection", "close"),), promised=len(text) + 400)
 
 
-_ANSWERS: Mapping[str, Callable[[Mapping[str, Any]], Answer]] = {
+_ANSWERS: Mapping[str, Callable[[Mapping[str, Any]], MadeUpAnswer]] = {
     "status": _status,
-    "not_json": lambda _: Answer(200, "text/html; charset=utf-8", text=_NOT_JSON),
-    "empty": lambda _: Answer(200, None, text=""),
+    "not_json": lambda _: MadeUpAnswer(200, "text/html; charset=utf-8", text=_NOT_JSON),
+    "empty": lambda _: MadeUpAnswer(200, None, text=""),
     "truncated": _truncated,
-    "shape": lambda spec: Answer(200, json=spec.get("body", _WRONG_SHAPE)),
+    "shape": lambda spec: MadeUpAnswer(200, json=spec.get("body", _WRONG_SHAPE)),
 }
 """The kinds that answer without asking the daemon."""
 

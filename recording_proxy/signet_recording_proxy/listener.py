@@ -11,14 +11,14 @@ from urllib.parse import urlsplit
 
 from signet_conformance.errors import SignetConformanceError, UsageError, printable
 from signet_conformance.trace.marks import NO_ORIGIN, NoRequestMark, RefusedMark
-from signet_recording_proxy.faults import Answer, Fault
+from signet_recording_proxy.faults import Fault, MadeUpAnswer
 from signet_recording_proxy.recorder import Headers, Recorder
 from signet_recording_proxy.upstream import Upstream
 
 _LOOPBACK_NAMES = ("127.0.0.1", "localhost", "[::1]")
 _MOST_ORIGINS_TOLD = 20
 _MOST_SHOWN = 2000
-PAGE_REFUSED = Answer(403, json={"error": "origin not allowed"}, headers=(("connection", "close"),))
+PAGE_REFUSED = MadeUpAnswer(403, json={"error": "origin not allowed"}, headers=(("connection", "close"),))
 """The answer to a foreign page."""
 _TURNS_TO_CLOSE = 10
 

@@ -33,7 +33,7 @@ _READY_MOST = 64 * 1024
 
 
 @dataclass(slots=True)
-class Sent:
+class SentMessage:
     """What one side has sent so far."""
 
     headers: Headers
@@ -70,9 +70,9 @@ class Ongoing:
     begun: float
     method: str
     target: str
-    request: Sent
+    request: SentMessage
     status: int | None = None
-    response: Sent | None = None
+    response: SentMessage | None = None
     fault: Fault | None = None
     faulted: bool = False
     done: bool = False
@@ -85,9 +85,9 @@ class Ongoing:
         """The path as it was sent, without the query."""
         return self.target.partition("?")[0]
 
-    def answered(self, status: int, headers: Headers) -> Sent:
+    def begin_answer(self, status: int, headers: Headers) -> SentMessage:
         """The head of an answer has come; returns where its body goes."""
-        self.status, self.response = status, Sent(headers, KeptBody(self.request.body.limit))
+        self.status, self.response = status, SentMessage(headers, KeptBody(self.request.body.limit))
         return self.response
 
 
@@ -114,7 +114,7 @@ class Recorder:
 
     def begin(self, conn: int, method: str, target: str, headers: Headers) -> Ongoing:
         """A request head has come. It gets the next number, and the fault that is for it, if any."""
-        request = Sent(headers, KeptBody(self._body_limit))
+        request = SentMessage(headers, KeptBody(self._body_limit))
         now = time.monotonic()
         exchange = Ongoing(self.file, self.file.begin_exchange(), conn, now, method, target, request)
         if self._faults:
@@ -128,18 +128,18 @@ class Recorder:
 
         `error` is one of the trace format's kinds, `at` the instant at which it happened.
         """
-        line = self._ended(exchange, error, note, at)
+        line = self._end_exchange(exchange, error, note, at)
         if line is not None:
             exchange.file.end_exchange(line)
             self._write(exchange.file)
             self._look_whether_quiet()
 
-    def answered(self, exchange: Ongoing, then: Callable[[], None]) -> None:
+    def finish_before(self, exchange: Ongoing, then: Callable[[], None]) -> None:
         """As `finish` of one that went well; `then` lets the client hear the end, and is called once the line is there.
 
         Lines of exchanges that end in the same turn of the loop are written at once.
         """
-        line = self._ended(exchange, None, "", None)
+        line = self._end_exchange(exchange, None, "", None)
         if line is None:
             then()
             return
@@ -168,7 +168,7 @@ class Recorder:
         if not self._ongoing:
             self._quiet.set()
 
-    def _ended(self, exchange: Ongoing, error: str | None, note: str, at: float | None) -> bytes | None:
+    def _end_exchange(self, exchange: Ongoing, error: str | None, note: str, at: float | None) -> bytes | None:
         """The line of an exchange that ends now; None when it has ended before."""
         if exchange.done:
             return None
@@ -203,7 +203,7 @@ class Recorder:
         if len(encoded) <= MAX_LINE_BYTES:
             return encoded
         # Tokens may be longer than what they stand for, and heads have no bound of their own.
-        return self._redactor.exchange(_shortened(_line(exchange, error, note, ended), exchange))
+        return self._redactor.exchange(_shorten(_line(exchange, error, note, ended), exchange))
 
     def mark(self, name: str, data: Mapping[str, Any]) -> int:
         """Write a mark, return its number."""
@@ -280,7 +280,7 @@ class Recorder:
         self.mark(mark.NAME, mark.data)
 
 
-def _shortened(line: dict[str, Any], exchange: Ongoing) -> dict[str, Any]:
+def _shorten(line: dict[str, Any], exchange: Ongoing) -> dict[str, Any]:
     """A line without the bodies, and with the beginnings of what is long in the heads."""
     request, response = line["request"], line["response"]
     for message, sent in ((request, exchange.request), (response, exchange.response)):

@@ -175,7 +175,7 @@ def test_its_options_are_read_before_anything_that_judges_is_imported(process: P
     """While rules and reports are imported, other processes look through a large recording already."""
     done = process("check", "--help", PYTHONPROFILEIMPORTTIME="1")
     loaded = {line.rsplit("|", 1)[-1].strip() for line in done.stderr.splitlines()}
-    assert "signet_conformance.trace.glancing" in loaded
+    assert "signet_conformance.trace.glance" in loaded
     assert not loaded & {f"signet_conformance.{room}" for room in ("contract", "engine", "rules", "outcome.conclusion")}
 
 

@@ -34,8 +34,8 @@ class Recording:
 
     def end(self, exchange: Ongoing, body: bytes = b"{}") -> None:
         """Its answer has come."""
-        exchange.answered(200, []).body.feed(body)
-        self.recorder.answered(exchange, lambda: self.told.append((exchange.seq, self.written())))
+        exchange.begin_answer(200, []).body.feed(body)
+        self.recorder.finish_before(exchange, lambda: self.told.append((exchange.seq, self.written())))
 
     def written(self) -> list[int]:
         """The numbers that stand in the recording."""

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from signet_conformance.trace.glance import Glance, glance, glance_at
-from signet_conformance.trace.lines import Lines
+from signet_conformance.trace.lines import LineReader
 from signet_conformance.trace.model import Exchange
 from tests.support.evidence import recordings
 
@@ -25,7 +25,7 @@ def line(headers: str = NO_HEADERS, body: str = "null", response: str = "null", 
 
 def whole(raw: bytes) -> Glance:
     """What the whole exchange of a line tells."""
-    entry = Lines().entry(raw, 2)
+    entry = LineReader().entry(raw, 2)
     assert isinstance(entry, Exchange)
     return glance_at(entry)
 

@@ -245,7 +245,7 @@ def test_unknown_members_change_nothing(file: Path, lines: list[Line], junk: Lin
 @fewer_examples
 @given(lines=WHOLE, data=st.data())
 def test_the_numbers_give_the_order(file: Path, lines: list[Line], data: st.DataObject) -> None:
-    """Lines that were written out of order are read in the order of their numbers."""
+    """LineReader that were written out of order are read in the order of their numbers."""
     shuffled = data.draw(st.permutations(lines[1:]), label="order")
     ordered = _read_bytes(file, _written(lines))
     assert _lines_of(_read_bytes(file, _written([lines[0], *shuffled]))) == _lines_of(ordered)

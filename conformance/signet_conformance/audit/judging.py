@@ -29,7 +29,7 @@ from signet_conformance.outcome.known_failures import UNNAMED
 from signet_conformance.rules.memory import idempotency_key
 from signet_conformance.rules.spoken_at_all import was_tested
 from signet_conformance.trace import Header, Trace, read
-from signet_conformance.trace.sides import SUFFIX, model_side
+from signet_conformance.trace.recordings import SUFFIX, model_side
 
 JOINED = frozenset({"SIG-END-002", "SIG-HEALTH-001", "SIG-END-005", "SIG-PROMPT-005", "SIG-START-004"})
 """What is said of a session by these may be settled by another recording of it."""

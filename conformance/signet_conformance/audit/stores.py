@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 from signet_conformance.audit import package
 from signet_conformance.audit.rows import Unreadable
 from signet_conformance.errors import UsageError, printable
-from signet_conformance.trace.sides import is_model_side, is_recording, model_side
+from signet_conformance.trace.recordings import is_model_side, is_recording, model_side
 
 TRIES = 5
 """Of ours; the package of a store may try several times in each of them."""

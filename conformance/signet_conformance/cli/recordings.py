@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from glob import glob, has_magic
 from pathlib import Path
 
@@ -14,19 +13,19 @@ from msgspec.structs import replace
 from signet_conformance.errors import TraceError, printable
 from signet_conformance.files.reading import is_special
 from signet_conformance.reports.command_lines import shell_command
-from signet_conformance.trace import FORMAT, Trace, read
-from signet_conformance.trace.opening import first_bytes
-from signet_conformance.trace.sides import SUFFIX, daemon_side, is_model_side, is_recording
+from signet_conformance.trace import Trace, read
+from signet_conformance.trace.recordings import (
+    CAPTURES,
+    SUFFIX,
+    daemon_side,
+    is_model_side,
+    is_recording,
+    other_format,
+)
 
-_FAMILY = FORMAT.partition("/")[0]
-_BEGINNING_BYTES = 4096
-_NAMED = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{(?:\s*"kind"\s*:\s*"header"\s*,)?\s*"format"\s*:\s*"(signet-[a-z]+)/\d+"')
 STDIN = "-"
 _STDIN_FILE = "/dev/fd/0"
 _STDIN_NAME = "standard input"
-_HAR = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{\s*"log"\s*:\s*\{')
-_FLOW = re.compile(rb"\d{1,12}:")
-_CAPTURES: Mapping[str, str] = {".har": "HAR", ".flow": "flow", ".flows": "flow", ".mitm": "flow", ".dump": "flow"}
 
 
 class Other(Struct, frozen=True):
@@ -58,7 +57,7 @@ def read_recording(path: str, *, workers: int = 1) -> Trace:
     try:
         return read(path, workers=workers)
     except TraceError as failure:
-        other = recognised(path)
+        other = recognise(path)
         if other is None:
             raise
         raise TraceError(f"is {other.what}, no trace", where=printable(path, 400), remedy=other.remedy) from failure
@@ -74,26 +73,18 @@ def _read_stdin(workers: int) -> Trace:
     return replace(read_in, path=STDIN, warnings=warnings)
 
 
-def recognised(path: str) -> Other | None:
-    """What a file is by its beginning; None for a trace and for an unknown format."""
-    if is_special(path):
+def recognise(path: str) -> Other | None:
+    """What a file is by its beginning, and what to do with it; None for a trace and for an unknown format."""
+    form = other_format(path)
+    if form is None:
         return None
-    try:
-        beginning = first_bytes(path, _BEGINNING_BYTES)
-    except (OSError, ValueError):
-        return None
-    capture = _HAR.match(beginning) or (_FLOW.match(beginning) and _CAPTURES.get(Path(path).suffix.lower()) == "flow")
-    if capture:
-        kind = _CAPTURES.get(Path(path).suffix.lower(), "HAR")
-        trace = Path(path).with_suffix(".trace.jsonl" if Path(path).suffix == ".jsonl" else ".jsonl")
-        words = ["signet-conformance", "convert", path, str(trace)]
-        words += [] if Path(path).suffix.lower() in _CAPTURES else ["--from", "har"]
-        return Other(f"a {kind} capture", shell_command(words))
-    named = _NAMED.match(beginning)
-    form = "" if named is None else named[1].decode()
-    if not form or form == _FAMILY:
-        return None
-    return Other(f"a {form} file", _remedy(form, path))
+    if form.startswith("signet-"):
+        return Other(f"a {form} file", _remedy(form, path))
+    suffix = Path(path).suffix
+    trace = Path(path).with_suffix(".trace.jsonl" if suffix == ".jsonl" else ".jsonl")
+    words = ["signet-conformance", "convert", path, str(trace)]
+    words += [] if suffix.lower() in CAPTURES else ["--from", "har"]
+    return Other(f"a {form} capture", shell_command(words))
 
 
 def _remedy(form: str, path: str) -> str:
@@ -173,7 +164,7 @@ def _traces(files: Iterator[str], notes: list[str]) -> list[str]:
     for file in sorted(files):
         if is_model_side(file):
             continue  # read with the recording that it stands beside
-        other = recognised(file)
+        other = recognise(file)
         if is_special(file):
             notes.append(f"{printable(file, 400)} is not a plain file: passed over")
         elif other is not None:

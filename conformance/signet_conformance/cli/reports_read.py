@@ -14,7 +14,7 @@ from signet_conformance.files.reading import read_json
 from signet_conformance.reports.registry import FORMATS
 from signet_conformance.reports.report_document import Report
 from signet_conformance.trace import Trace, read
-from signet_conformance.trace.sides import recordings_in
+from signet_conformance.trace.recordings import recordings_in
 
 FILE = FORMATS["json"].file
 MAX_BYTES = 1024 * 1024 * 1024

@@ -26,7 +26,7 @@ from signet_conformance.running.performance import Performance
 from signet_conformance.running.plan import Invocation
 from signet_conformance.running.request import DEFAULT_SESSIONS, Given, Request, worst
 from signet_conformance.targets.real import HarnessChoice, harness_words
-from signet_conformance.trace.sides import recordings_in
+from signet_conformance.trace.recordings import recordings_in
 
 _EPILOG = """\b
 Examples:

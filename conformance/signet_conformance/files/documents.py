@@ -133,9 +133,9 @@ def demand(
     if problem["loc"][-1:] == ("[key]",) or problem["type"] in _UNKNOWN:
         # The name of a member is off, and not its value.
         *pointer, name = pointer
-        message, advice = _told_of_name(problem, name, _part(schema, pointer))
+        message, advice = _explain_name(problem, name, _part(schema, pointer))
     else:
-        message, advice = _told(problem, _part(schema, pointer))
+        message, advice = _explain(problem, _part(schema, pointer))
     place, way = model.place(where, pointer)
     shown = "".join(f"/{printable(escape(str(part)), 60)}" for part in way)
     raise error(
@@ -191,16 +191,16 @@ _BOUNDS: Mapping[str, tuple[str, str]] = {
 """The type of a problem to what was expected, and to the bound among what pydantic tells of it."""
 
 
-def _told_of_name(problem: Any, name: str | int, part: Mapping[str, Any]) -> tuple[str, str]:
+def _explain_name(problem: Any, name: str | int, part: Mapping[str, Any]) -> tuple[str, str]:
     """What is wrong with the name of a member of an object, and what to write instead."""
     if problem["type"] in _UNKNOWN:
         known = sorted(part.get("properties", ()))
         near = difflib.get_close_matches(str(name), known, n=2)
         return f"unknown member {printable(name)!r}", f"did you mean {' or '.join(near) or ', '.join(known)}?"
-    return _told(problem, {"description": part.get("description"), **part.get("propertyNames", {})})
+    return _explain(problem, {"description": part.get("description"), **part.get("propertyNames", {})})
 
 
-def _told(problem: Any, part: Mapping[str, Any]) -> tuple[str, str]:
+def _explain(problem: Any, part: Mapping[str, Any]) -> tuple[str, str]:
     """What is wrong with a value, and what to write instead; the second is empty where nothing special is known."""
     kind, context, value = problem["type"], problem.get("ctx", {}), shown_value(problem["input"])
     remedy = str(part.get("description") or "")

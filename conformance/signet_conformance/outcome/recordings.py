@@ -9,7 +9,7 @@ from signet_conformance import trace
 from signet_conformance.contract import catalogue
 from signet_conformance.outcome.broken_off import Shortfall
 from signet_conformance.outcome.generated_summary import Summary
-from signet_conformance.trace.sides import recordings_in
+from signet_conformance.trace.recordings import recordings_in
 
 
 class Recordings:

@@ -40,7 +40,7 @@ from signet_conformance.running.shown_progress import shown_progress
 from signet_conformance.running.stopwatch import REPORTS
 from signet_conformance.targets.face import find_face
 from signet_conformance.targets.real import harness_words
-from signet_conformance.trace.sides import recordings_in
+from signet_conformance.trace.recordings import recordings_in
 
 _SETTLED = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED)
 """The statuses of a run that came to its end; any other one is left as pytest gave it."""

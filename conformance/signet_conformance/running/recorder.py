@@ -15,7 +15,7 @@ from signet_conformance.errors import KitError, NothingTestedError, printable
 from signet_conformance.outcome.time_spent import Part
 from signet_conformance.running.stopwatch import Stopwatch
 from signet_conformance.trace.marks import KitMark
-from signet_conformance.trace.sides import MODEL, MODEL_SUFFIX, model_side
+from signet_conformance.trace.recordings import MODEL, MODEL_SUFFIX, model_side
 
 READY_TIMEOUT_S = 60.0
 CONTROL_TIMEOUT_S = 30.0

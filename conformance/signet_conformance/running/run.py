@@ -33,7 +33,7 @@ from signet_conformance.scenarios.steps import SwitchFaultOn, SwitchFaultsOff
 from signet_conformance.targets import Target
 from signet_conformance.trace.fault_kinds import SLOW
 from signet_conformance.trace.marks import StepMark
-from signet_conformance.trace.sides import recordings_in
+from signet_conformance.trace.recordings import recordings_in
 
 _BETWEEN_CHUNKS = 2
 _SOME_BOUND_S = 1.0

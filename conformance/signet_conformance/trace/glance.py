@@ -1,18 +1,23 @@
-"""What a glance at a line tells: the number of its exchange, the sessions that it may belong to, whether it went wrong.
+"""Glances at the lines of a large recording: the number of an exchange, its sessions, and whether it failed.
 
 Most of a line is passed over. What a glance does not take in at once (a body that is text, headers that name a session)
-is told by the whole exchange.
+the whole exchange tells. On Linux several processes glance, each at a part of the file.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from functools import lru_cache
-from typing import Any, NamedTuple
+import os
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import IO, Any, NamedTuple
 
-from msgspec import UNSET, MsgspecError, Raw, Struct, UnsetType
+from msgspec import UNSET, MsgspecError, Raw, Struct, UnsetType, field
 from msgspec.json import Decoder
 
+from signet_conformance.children.spread import begun, spread
 from signet_conformance.trace.model import NOT_CARRIED, Exchange
 
 SESSION_HEADER = "x-signet-session-key"
@@ -119,3 +124,206 @@ def _names(values: Iterable[Any]) -> tuple[str, ...]:
 
 def _is_troubled(error: object, response: Any) -> bool:
     return error is not None or (response is not None and response.status >= _SERVER_FAILED)
+
+
+_NO_SESSION = -1
+
+
+class SessionGroups:
+    """Exchanges in groups: those that name a key in common are in one, and so are those of two keys named in one."""
+
+    def __init__(self) -> None:
+        self.groups = array("l")
+        """The group of each exchange; below zero where it names no key."""
+        self._named: dict[str, int] = {}
+        self._above = array("l")
+
+    def put(self, names: Sequence[str]) -> None:
+        """Take in the keys that the next exchange names."""
+        if not names:
+            self.groups.append(_NO_SESSION)
+            return
+        first = self._group(names[0])
+        for name in names[1:]:
+            one, another = self._top(first), self._top(self._group(name))
+            self._above[max(one, another)] = min(one, another)
+        self.groups.append(first)
+
+    def put_all(self, later: SessionGroups) -> None:
+        """Take in the keys that the next exchanges name, which were put in there."""
+        known = array("l", [self._group(name) for name in later._named])
+        for name, above in enumerate(later._above):
+            if name != above:
+                one, another = self._top(known[name]), self._top(known[above])
+                self._above[max(one, another)] = min(one, another)
+        self.groups.extend([group if group < 0 else known[group] for group in later.groups])
+
+    def settle(self) -> None:
+        """Say of each exchange which group it is in at last, now that all were put in."""
+        self.groups[:] = array("l", [group if group < 0 else self._top(group) for group in self.groups])
+        self._named.clear()
+        self._above = array("l")
+
+    def pieces(self, sizes: Sequence[int], piece: int, most: int) -> Sequence[Sequence[int]] | None:
+        """The places of all exchanges, in pieces of groups that are about so large; None where a group is over `most`.
+
+        An exchange that names no key goes with the one before it.
+        """
+        whole: dict[int, int] = {}
+        for group, size in zip(self.groups, sizes, strict=True):
+            if group >= 0:
+                whole[group] = whole.get(group, 0) + size
+        if max(whole.values(), default=0) > most:
+            return None
+        pieces: list[array[int]] = [array("l")]
+        piece_of: dict[int, int] = {}
+        held = at = 0
+        for place, group in enumerate(self.groups):
+            if group >= 0 and group not in piece_of:
+                if held > piece:
+                    pieces.append(array("l"))
+                    held = 0
+                piece_of[group] = len(pieces) - 1
+                held += whole[group]
+            if group >= 0:
+                at = piece_of[group]
+            elif at == len(pieces) - 1:
+                held += sizes[place]
+                if held > 2 * piece:
+                    # Many that name no key, one after the other: no session would end the piece.
+                    pieces.append(array("l"))
+                    held, at = sizes[place], len(pieces) - 1
+            pieces[at].append(place)
+        return [_as_range(places) for places in pieces if places]
+
+    def _group(self, name: str) -> int:
+        group = self._named.setdefault(name, len(self._above))
+        if group == len(self._above):
+            self._above.append(group)
+        return group
+
+    def _top(self, group: int) -> int:
+        above = self._above
+        while above[group] != group:
+            above[group] = above[above[group]]
+            group = above[group]
+        return group
+
+
+def _as_range(places: array[int]) -> Sequence[int]:
+    """Neighbours, as nearly all are where sessions follow each other, take no memory."""
+    whole = range(places[0], places[-1] + 1)
+    return whole if len(whole) == len(places) else places
+
+
+LEAST_BYTES = 32 * 1024 * 1024
+"""At less than this one process has glance_over before others have begun."""
+_BUFFER_BYTES = 256 * 1024
+
+
+class Glances(Struct):
+    """What glances at neighbouring lines told, as another process can be told it.
+
+    `begins` is where the first line begins, `ends` where the line begins that comes next: of the following part, or
+    one that somebody has to look at closely.
+    """
+
+    begins: int
+    ends: int
+    numbers: array[int] = field(default_factory=lambda: array("q"))
+    lengths: array[int] = field(default_factory=lambda: array("i"))
+    sessions: SessionGroups = field(default_factory=SessionGroups)
+    troubled: list[int] = field(default_factory=list)
+
+    def put(self, told: Glance, length: int) -> None:
+        """Take in what the next line tells."""
+        self.sessions.put(told.names)
+        if told.troubled:
+            self.troubled.append(told.seq)
+        self.numbers.append(told.seq)
+        self.lengths.append(length)
+        self.ends += length
+
+
+class _GlancesAhead(Struct):
+    """What other processes do already: from where on in which file, and what ends them."""
+
+    file: tuple[int, int, int]
+    begins: int
+    told: Iterator[Glances]
+    processes: ExitStack
+
+
+_begun_ahead: list[_GlancesAhead] = []
+
+
+@contextmanager
+def glance_ahead(stream: IO[bytes], begins: int, size: int, workers: int, longest: int) -> Iterator[None]:
+    """Have other processes glance at a file in the meantime; `glance_over` asks them in the block.
+
+    For whoever has something else to do first, such as importing. All arguments are those of `glance_over`.
+    """
+    parts = _parts(begins, size, workers)
+    with ExitStack() as processes:
+        told = processes.enter_context(begun(_glancer(stream, begins, longest), parts, workers))
+        _begun_ahead.append(_GlancesAhead(_identity(stream), begins, told, processes))
+        try:
+            yield
+        finally:
+            _begun_ahead.clear()
+
+
+def glance_over(stream: IO[bytes], begins: int, size: int, workers: int, longest: int) -> Sequence[Glances]:
+    """What glances at the lines of a file tell, from the one that begins there on, in order and without a gap.
+
+    They end before the first line that is longer than `longest` or that somebody has to look at closely. The position
+    of the stream stays as it is. Linux alone has what this needs.
+    """
+    if _begun_ahead and (_begun_ahead[0].file, _begun_ahead[0].begins) == (_identity(stream), begins):
+        ahead = _begun_ahead.pop()
+        with ahead.processes:
+            return list(_without_gap(ahead.told, begins))
+    parts = _parts(begins, size, workers)
+    return list(_without_gap(spread(_glancer(stream, begins, longest), parts, workers), begins))
+
+
+def _identity(stream: IO[bytes]) -> tuple[int, int, int]:
+    status = os.fstat(stream.fileno())
+    return status.st_dev, status.st_ino, status.st_size
+
+
+def _parts(begins: int, size: int, count: int) -> Sequence[tuple[int, int]]:
+    step = (size - begins) // count + 1
+    return [(first, min(first + step, size)) for first in range(begins, size, step)]
+
+
+def _without_gap(parts: Iterable[Glances], at: int) -> Iterator[Glances]:
+    for glances in parts:
+        if glances.begins != at:
+            break
+        yield glances
+        at = glances.ends
+
+
+def _glancer(stream: IO[bytes], begins: int, longest: int) -> Callable[[tuple[int, int]], Glances]:
+    return partial(_part, Path(f"/proc/self/fd/{stream.fileno()}"), begins, longest)
+
+
+def _part(file: Path, foremost: int, longest: int, part: tuple[int, int]) -> Glances:
+    """What the lines tell that begin in a part of the file, which is opened anew: forks share a stream's position."""
+    first, beyond = part
+    with file.open("rb", _BUFFER_BYTES) as lines:
+        if first > foremost:
+            # The line that begins before the part is another's.
+            lines.seek(first - 1)
+            first += len(lines.readline(longest + 1)) - 1
+        else:
+            lines.seek(first)
+        glances = Glances(first, first)
+        while glances.ends < beyond:
+            raw = lines.readline(longest + 1)
+            told = glance(raw) if len(raw) <= longest else None
+            if told is None:
+                break
+            glances.put(told, len(raw))
+    return glances

@@ -31,7 +31,7 @@ class BrokenLineError(ValueError):
     """Why a line does not belong to a trace; the reader turns it into a TraceError with file and line."""
 
 
-class Lines:
+class LineReader:
     """Reads lines of one trace. Most of its messages have the headers of another: those are kept once."""
 
     def __init__(self) -> None:
@@ -41,7 +41,7 @@ class Lines:
         """The exchange or mark of a line with that number in its file; raise BrokenLineError."""
         entry: Exchange | Mark | None = _decoded(raw)
         if entry is None:
-            value = parsed(raw)
+            value = parse_line(raw)
             entry = _at_once(value)
             if entry is None:
                 return _member_by_member(value, line, raw)
@@ -60,7 +60,7 @@ class Lines:
         force_setattr(message, "headers", self._headers.setdefault(message.headers, message.headers))
 
 
-def parsed(raw: bytes) -> JSONValue:
+def parse_line(raw: bytes) -> JSONValue:
     """The JSON value of a line; raise BrokenLineError."""
     try:
         return parse(raw)

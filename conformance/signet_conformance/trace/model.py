@@ -41,7 +41,7 @@ class Body(Struct, frozen=True, gc=False):
     """The JSON object this body is, or None. Text that parses as an object is one: the daemon parses too."""
 
     def __post_init__(self) -> None:
-        # Whatever stands in the line: the body is parsed once, here.
+        # Whatever stands in the line: the body is parse_line once, here.
         force_setattr(self, "object", self._object())
 
     @property
@@ -71,10 +71,10 @@ class Body(Struct, frozen=True, gc=False):
         if text is not None and text.lstrip("\ufeff \t\r\n").startswith("{"):
             try:
                 # The same reader as for lines: half an emoji is read, a body nested too deep is refused.
-                parsed = parse(text.lstrip("\ufeff").encode("utf-8", "surrogatepass"))
+                parse_line = parse(text.lstrip("\ufeff").encode("utf-8", "surrogatepass"))
             except NotJSONError:
                 return None
-            return parsed if isinstance(parsed, dict) else None
+            return parse_line if isinstance(parse_line, dict) else None
         return None
 
     def _readable_text(self) -> str | None:

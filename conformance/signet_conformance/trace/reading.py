@@ -16,9 +16,8 @@ from typing import IO
 from msgspec.structs import replace
 
 from signet_conformance.errors import TraceError, printable
-from signet_conformance.trace.glance import MOST_NUMBER, glance, glance_at
-from signet_conformance.trace.glancing import LEAST_BYTES, glanced, glancing_ahead
-from signet_conformance.trace.lines import BrokenLineError, Lines, parsed
+from signet_conformance.trace.glance import LEAST_BYTES, MOST_NUMBER, glance, glance_ahead, glance_at, glance_over
+from signet_conformance.trace.lines import BrokenLineError, LineReader, parse_line
 from signet_conformance.trace.model import (
     FORMAT,
     NOT_CARRIED,
@@ -31,10 +30,9 @@ from signet_conformance.trace.model import (
     Trace,
     is_seconds,
 )
-from signet_conformance.trace.opening import Opened, opened
 from signet_conformance.trace.parsing import JSONValue
+from signet_conformance.trace.recordings import MODEL, OpenRecording, model_side, open_recording
 from signet_conformance.trace.shelf import Shelf
-from signet_conformance.trace.sides import MODEL, model_side
 
 MAX_LINE_BYTES = 64 * 1024 * 1024
 HELD_BYTES = 64 * 1024 * 1024
@@ -126,13 +124,13 @@ def read_ahead(path: str | os.PathLike[str], *, workers: int) -> Iterator[None]:
                 stream = stack.enter_context(Path(path).open("rb"))
                 begins = len(stream.readline(MAX_LINE_BYTES)) if stream.peek(1)[:1] == b"{" else status.st_size
                 if begins < status.st_size:
-                    stack.enter_context(glancing_ahead(stream, begins, status.st_size, workers, MAX_LINE_BYTES))
+                    stack.enter_context(glance_ahead(stream, begins, status.st_size, workers, MAX_LINE_BYTES))
         yield
 
 
 def _read_file(name: str, held_bytes: int, workers: int = 1) -> Trace:
     try:
-        with opened(name, beyond=held_bytes) as recording, _collector_paused():
+        with open_recording(name, beyond=held_bytes) as recording, _collector_paused():
             if recording.cut_short is not None and not recording.size:
                 raise TraceError(
                     f"the {recording.cut_short} data ends before anything of it could be unpacked",
@@ -161,14 +159,14 @@ def _read_file(name: str, held_bytes: int, workers: int = 1) -> Trace:
     return replace(whole, warnings=(cut,))
 
 
-def _read(recording: Opened, name: str, shelf: Shelf | None, workers: int) -> Trace:
+def _read(recording: OpenRecording, name: str, shelf: Shelf | None, workers: int) -> Trace:
     """Read a file to its end; with a shelf, of the exchanges only where they are."""
     exchanges: list[Exchange] = []
     marks: list[Mark] = []
     header: Header | None = None
     warnings: list[str] = []
     gaps: list[Gap] = []
-    seen, lines = _Numbers(), Lines()
+    seen, lines = _Numbers(), LineReader()
     number = offset = 0
     while raw := recording.stream.readline(MAX_LINE_BYTES + 1):
         number, begins, offset = number + 1, offset, offset + len(raw)
@@ -176,22 +174,22 @@ def _read(recording: Opened, name: str, shelf: Shelf | None, workers: int) -> Tr
             # Some editors put one in front of what they save; no line of a trace begins with it.
             raw = raw.removeprefix(codecs.BOM_UTF8)
         _demand_short(raw, name, number)
-        glanced = glance(raw) if shelf is not None and header is not None else None
-        if shelf is not None and glanced is not None and glanced.seq not in seen:
+        glance_over = glance(raw) if shelf is not None and header is not None else None
+        if shelf is not None and glance_over is not None and glance_over.seq not in seen:
             # Nearly every line of a large recording.
-            seen.add(glanced.seq)
-            shelf.put(glanced, begins, len(raw), number)
+            seen.add(glance_over.seq)
+            shelf.put(glance_over, begins, len(raw), number)
             continue
         if raw.isspace():
             number, offset = _pass_blank_lines(recording.stream, number, offset)
             continue
         try:
             if header is None:
-                header = _header(parsed(raw), _place(name, number))
+                header = _header(parse_line(raw), _place(name, number))
                 if shelf is not None and workers > 1 and recording.size >= LEAST_BYTES:
                     number, offset = _by_several(recording, shelf, seen, workers, number, offset)
                 continue
-            entry = (lines if shelf is None else Lines()).entry(raw, number)
+            entry = (lines if shelf is None else LineReader()).entry(raw, number)
             _demand_good(entry.seq, seen, shelf)
         except BrokenLineError as broken:
             where = _place(name, number)
@@ -258,10 +256,10 @@ def _pass_blank_lines(stream: IO[bytes], number: int, offset: int) -> tuple[int,
 
 
 def _by_several(
-    recording: Opened, shelf: Shelf, seen: _Numbers, workers: int, number: int, offset: int
+    recording: OpenRecording, shelf: Shelf, seen: _Numbers, workers: int, number: int, offset: int
 ) -> tuple[int, int]:
     """Have several processes glance at what comes after a line; the line up to which that did, and where it ends."""
-    told = glanced(recording.stream, offset, recording.size, workers, MAX_LINE_BYTES)
+    told = glance_over(recording.stream, offset, recording.size, workers, MAX_LINE_BYTES)
     numbers = [each for glances in told for each in glances.numbers]
     if len(set(numbers)) < len(numbers):
         # Whoever reads line by line says which number occurs twice, and where.

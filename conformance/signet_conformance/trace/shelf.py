@@ -11,11 +11,9 @@ from itertools import accumulate, islice
 from typing import IO, overload
 
 from signet_conformance.errors import TraceError, printable
-from signet_conformance.trace.glance import Glance
-from signet_conformance.trace.glancing import Glances
-from signet_conformance.trace.lines import BrokenLineError, Lines
+from signet_conformance.trace.glance import Glance, Glances, SessionGroups
+from signet_conformance.trace.lines import BrokenLineError, LineReader
 from signet_conformance.trace.model import Exchange
-from signet_conformance.trace.sessions import Sessions
 
 _PIECE_BYTES = 1024 * 1024
 """How much of the file is read at once where all exchanges are asked for in order; one exchange may be longer.
@@ -43,7 +41,7 @@ class Shelf(Sequence[Exchange]):
         """The numbers of the exchanges, in order."""
         self._lines = array("i")
         self._latest: tuple[int, Exchange] | None = None
-        self._sessions = Sessions()
+        self._sessions = SessionGroups()
         self.troubled: list[int] = []
         """The numbers of the exchanges that ended with an error, or with a status of 500 or more."""
 
@@ -92,7 +90,7 @@ class Shelf(Sequence[Exchange]):
         at = range(len(self))[place]
         # Whoever looks at one member of a body mostly looks at another one next.
         if self._latest is None or self._latest[0] != at:
-            self._latest = at, self._read(at, Lines())
+            self._latest = at, self._read(at, LineReader())
         return self._latest[1]
 
     def numbered(self, number: int) -> Exchange:
@@ -132,10 +130,10 @@ class Shelf(Sequence[Exchange]):
 
     def at(self, places: Sequence[int]) -> tuple[Exchange, ...]:
         """The exchanges at some places."""
-        lines = Lines()
+        lines = LineReader()
         return tuple([self._entry(place, raw, lines) for place, raw in self._raw(places)])
 
-    def _read(self, at: int, lines: Lines) -> Exchange:
+    def _read(self, at: int, lines: LineReader) -> Exchange:
         ((_, raw),) = self._raw([at])
         return self._entry(at, raw, lines)
 
@@ -162,7 +160,7 @@ class Shelf(Sequence[Exchange]):
             at = self._offsets[place] - begins
             yield place, data[at : at + self._lengths[place]]
 
-    def _entry(self, at: int, raw: bytes, lines: Lines) -> Exchange:
+    def _entry(self, at: int, raw: bytes, lines: LineReader) -> Exchange:
         try:
             entry = lines.entry(raw, self._lines[at])
             if isinstance(entry, Exchange) and entry.seq == self.numbers[at]:

@@ -28,7 +28,7 @@ Headers = list[tuple[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class CapturedMessage:
     """What one side of a captured exchange sent. `coding` is the content coding that the bytes still have."""
 
     headers: Headers
@@ -53,9 +53,9 @@ class Captured:
 
     method: str
     url: str
-    request: Said
+    request: CapturedMessage
     status: int | None
-    answer: Said | None
+    answer: CapturedMessage | None
     begun: float
     ended: float
     error: str | None = None
@@ -175,12 +175,12 @@ def captured_of(trace: Trace) -> Iterator[Captured]:
     zero = _created(trace.header.created)
     origin = _origin(trace.header.upstream)
     for exchange in trace.exchanges:
-        answer = None if exchange.response is None else _said(exchange.response)
+        answer = None if exchange.response is None else _message_of(exchange.response)
         instant(zero + exchange.t0, f"exchange {exchange.seq}")
         yield Captured(
             exchange.request.method,
             origin + _target(exchange),
-            _said(exchange.request),
+            _message_of(exchange.request),
             exchange.response.status if exchange.response is not None else None,
             answer,
             zero + exchange.t0,
@@ -227,10 +227,10 @@ def as_sent(text: str) -> bytes:
         return text.encode("utf-8", "surrogatepass")
 
 
-def _said(message: Message) -> Said:
+def _message_of(message: Message) -> CapturedMessage:
     # The trace holds decoded bodies: a coding that the headers still name would have to be undone again.
     headers = [(name, value) for name, value in message.headers if name.lower() != "content-encoding"]
-    return Said(headers, b"" if message.body is None else _content(message.body))
+    return CapturedMessage(headers, b"" if message.body is None else _content(message.body))
 
 
 def _content(body: Body) -> bytes:

@@ -12,7 +12,7 @@ from mitmproxy.io import FlowReader, FlowWriter
 
 from signet_conformance.errors import UsageError, printable
 from signet_conformance.trace.model import NOT_CARRIED
-from signet_recording_proxy.captures.common import Captured, Headers, Said, as_sent, instant
+from signet_recording_proxy.captures.common import Captured, CapturedMessage, Headers, as_sent, instant
 
 _LOOPBACK = ("127.0.0.1", 0)
 
@@ -51,18 +51,18 @@ def _captured(captured: http.HTTPFlow) -> Captured:
     return Captured(
         request.method,
         request.url,
-        _said(request),
+        _message_of(request),
         response.status_code if response is not None else None,
-        None if response is None else _said(response),
+        None if response is None else _message_of(response),
         begun,
         ended,
         None if response is not None else error_kind(captured.error),
     )
 
 
-def _said(message: http.Message) -> Said:
+def _message_of(message: http.Message) -> CapturedMessage:
     headers: Headers = [(name.lower(), value) for name, value in message.headers.items(multi=True)]
-    return Said(headers, message.raw_content or b"", message.headers.get("content-encoding"))
+    return CapturedMessage(headers, message.raw_content or b"", message.headers.get("content-encoding"))
 
 
 def error_kind(error: flow.Error | None) -> str:
@@ -119,5 +119,5 @@ def _flow(exchange: Captured) -> http.HTTPFlow:
     return made
 
 
-def _headers(said: Said) -> http.Headers:
+def _headers(said: CapturedMessage) -> http.Headers:
     return http.Headers([(as_sent(name), as_sent(value)) for name, value in said.headers])

@@ -14,7 +14,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from signet_conformance.errors import UsageError, printable
 from signet_conformance.trace.model import NOT_CARRIED
-from signet_recording_proxy.captures.common import Captured, Headers, Said, instant
+from signet_recording_proxy.captures.common import Captured, CapturedMessage, Headers, instant
 
 MAX_BYTES = 512 * 1024 * 1024
 ERRORS = frozenset({"upstream_refused", "upstream_reset", "upstream_timeout", "client_closed", NOT_CARRIED, "fault"})
@@ -68,9 +68,9 @@ def _captured(entry: dict[str, Any]) -> Captured:
     return Captured(
         str(request["method"]),
         request["url"],
-        Said(_headers(request), _posted(request.get("postData"))),
+        CapturedMessage(_headers(request), _posted(request.get("postData"))),
         status if status > 0 else None,
-        Said(_headers(response), _content(response.get("content") or {})) if status > 0 else None,
+        CapturedMessage(_headers(response), _content(response.get("content") or {})) if status > 0 else None,
         begun,
         begun + max(took, 0.0),
         kind if kind in ERRORS else None,
@@ -141,12 +141,12 @@ def _request(exchange: Captured) -> dict[str, Any]:
 
 
 def _response(exchange: Captured) -> dict[str, Any]:
-    said = exchange.answer or Said([], b"")
+    said = exchange.answer or CapturedMessage([], b"")
     content = {"size": len(said.content), "mimeType": said.media_type or "", **_text(said.content)}
     return {"status": exchange.status or 0, "statusText": "", "redirectURL": "", "content": content, **_common(said)}
 
 
-def _common(said: Said) -> dict[str, Any]:
+def _common(said: CapturedMessage) -> dict[str, Any]:
     headers = [{"name": name, "value": value} for name, value in said.headers]
     return {
         "httpVersion": "HTTP/1.1", "headers": headers, "cookies": [], "headersSize": -1, "bodySize": len(said.content)

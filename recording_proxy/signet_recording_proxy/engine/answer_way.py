@@ -23,7 +23,7 @@ _TOGETHER_S: Final = 0.5
 """So long the head of an answer waits for its small body, that both go out at once."""
 
 
-class Presence:
+class ClientPresence:
     """Whether a client is there, and waits for as long as it is.
 
     `left_at` is the instant of `time.monotonic()` at which it left of its own wish.
@@ -34,7 +34,7 @@ class Presence:
         self._recorder = recorder
         self._gone = asyncio.Event()
 
-    def left(self) -> None:
+    def note_left(self) -> None:
         """The client left of its own wish, now."""
         self.left_at = time.monotonic()
         self._gone.set()
@@ -56,7 +56,7 @@ class Presence:
     def hears_the_end(self, exchange: Ongoing, then: Callable[[], None]) -> None:
         """Write the exchange's line, as `finish` does, and call `then`, which lets the client hear the end."""
         if self.left_at is None:
-            self._recorder.answered(exchange, then)
+            self._recorder.finish_before(exchange, then)
         else:
             self.finish(exchange)
             then()
@@ -69,14 +69,14 @@ class Presence:
             self._recorder.finish(exchange, "client_closed", at=self.left_at)
 
 
-class Asked(Protocol):
+class AnsweredRequest(Protocol):
     """The request that is answered, and the client that made it."""
 
     request: Incoming
     over: bool
 
     @property
-    def presence(self) -> Presence:
+    def presence(self) -> ClientPresence:
         """Whether the client is there."""
 
     def write(self, data: bytes) -> None:
@@ -98,12 +98,12 @@ class Asked(Protocol):
 class AnswerWay:
     """Passes one answer on. `begun` says whether the client has heard any of it."""
 
-    def __init__(self, asked: Asked, exchange: Ongoing, answer: Incoming) -> None:
+    def __init__(self, asked: AnsweredRequest, exchange: Ongoing, answer: Incoming) -> None:
         self.begun = False
         self._asked = asked
         self._exchange = exchange
         self._answer = answer
-        self._sent = exchange.answered(answer.status, answer.headers)
+        self._sent = exchange.begin_answer(answer.status, answer.headers)
         self._kept: list[bytes] = []
         self._kept_size = 0
         self._chunked = answer.chunked and asked.request.version == "1.1"
@@ -262,6 +262,6 @@ class AnswerWay:
         ]
         answer.chunked = self._chunked = False
         exchange.faulted = True
-        self._sent = exchange.answered(answer.status, wire.headers(answer.fields))
+        self._sent = exchange.begin_answer(answer.status, wire.headers(answer.fields))
         self._sent.body.feed(coded)
         self._kept = [coded]

@@ -14,11 +14,11 @@ from typing import Any, cast
 
 from signet_conformance.errors import KitError
 from signet_conformance.trace.model import NOT_CARRIED
-from signet_recording_proxy.engine.answer_way import Presence
+from signet_recording_proxy.engine.answer_way import ClientPresence
 from signet_recording_proxy.engine.daemon_connection import DaemonConnection, Valve, Why
 from signet_recording_proxy.engine.messages import RequestReader
 from signet_recording_proxy.engine.room import Room
-from signet_recording_proxy.engine.turn import Turn
+from signet_recording_proxy.engine.turn import RequestTurn
 from signet_recording_proxy.faults import Fault
 from signet_recording_proxy.listener import Listener
 from signet_recording_proxy.upstream import Upstream
@@ -39,9 +39,9 @@ class ClientConnection(asyncio.Protocol):
         self.room = room
         self.recorder = listener.recorder
         self.number = number
-        self.presence = Presence(listener.recorder)
+        self.presence = ClientPresence(listener.recorder)
         self._requests = RequestReader(listener.is_ours)
-        self._turn: Turn | None = None
+        self._turn: RequestTurn | None = None
         self._advancing = False
         self._crowded_out = False
         self._sent_away = False
@@ -171,11 +171,11 @@ class ClientConnection(asyncio.Protocol):
 
     def eof_received(self) -> None:
         """The client says nothing more."""
-        self._left()
+        self._note_left()
 
     def connection_lost(self, _failure: Exception | None) -> None:
         """The client is there no longer."""
-        self._left()
+        self._note_left()
         self._requests.close()
         self.listener.gone(self)
         self.room.leave(self)
@@ -206,7 +206,7 @@ class ClientConnection(asyncio.Protocol):
                     break
                 if self._crowded_out and self.room.full:
                     request.complaint = request.complaint or self.room.complaint()
-                turn = self._turn = Turn(self, request)
+                turn = self._turn = RequestTurn(self, request)
                 turn.begin()
             if self._turn is turn:
                 turn.request_came()
@@ -218,10 +218,10 @@ class ClientConnection(asyncio.Protocol):
         else:
             self.valve.open(Why.EARLIER_REQUEST)
 
-    def _left(self) -> None:
+    def _note_left(self) -> None:
         if self._sent_away or self.presence.left_at is not None:
             return
-        self.presence.left()
+        self.presence.note_left()
         self._deaf = True
         if self._turn is not None:
             self._turn.client_left()

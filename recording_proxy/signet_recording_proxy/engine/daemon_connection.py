@@ -49,7 +49,7 @@ class Valve:
 class Asker(Protocol):
     """Who asked the daemon."""
 
-    def heard(self, messages: deque[Incoming]) -> None:
+    def hear(self, messages: deque[Incoming]) -> None:
         """More of the answer has come."""
 
     def daemon_left(self, messages: deque[Incoming], failure: Exception | None) -> None:
@@ -119,7 +119,7 @@ class DaemonConnection(asyncio.Protocol):
             return
         try:
             self._reader.feed(data)
-            asker.heard(self._reader.messages)
+            asker.hear(self._reader.messages)
         except Exception as bug:  # noqa: BLE001 - a bug costs this exchange, and no other
             asker.crashed(bug)
 

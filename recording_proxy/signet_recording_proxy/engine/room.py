@@ -15,7 +15,7 @@ _DROPPED_AT_ONCE = 64
 _ENOUGH = 1 << 20
 
 
-class Holder(Protocol):
+class IdleHolder(Protocol):
     """A client, which may hold a connection to the daemon that it does not use at the moment."""
 
     def drop_idle_daemon(self) -> bool:
@@ -27,15 +27,15 @@ class Room:
 
     def __init__(self) -> None:
         self._taken = 0
-        self._holders: dict[Holder, None] = {}
+        self._holders: dict[IdleHolder, None] = {}
         self._told = False
 
-    def enter(self, client: Holder) -> bool:
+    def enter(self, client: IdleHolder) -> bool:
         """A client is there; whether there is room for it."""
         self._holders[client] = None
         return self.take()
 
-    def leave(self, client: Holder) -> None:
+    def leave(self, client: IdleHolder) -> None:
         """A client is there no longer."""
         del self._holders[client]
         self.give_back()

@@ -15,11 +15,11 @@ from typing import Any, Protocol
 
 from signet_conformance.trace.model import NOT_CARRIED
 from signet_recording_proxy.engine import wire
-from signet_recording_proxy.engine.answer_way import AnswerWay, Presence
+from signet_recording_proxy.engine.answer_way import AnswerWay, ClientPresence
 from signet_recording_proxy.engine.daemon_connection import DaemonConnection, Valve, Why
 from signet_recording_proxy.engine.messages import Complaint, Incoming
 from signet_recording_proxy.engine.room import Room
-from signet_recording_proxy.faults import Answer, Fault
+from signet_recording_proxy.faults import Fault, MadeUpAnswer
 from signet_recording_proxy.listener import PAGE_REFUSED, Listener
 from signet_recording_proxy.recorder import Ongoing
 from signet_recording_proxy.upstream import Upstream
@@ -35,7 +35,7 @@ class ClientSide(Protocol):
 
     listener: Listener
     number: int
-    presence: Presence
+    presence: ClientPresence
     room: Room
     valve: Valve
 
@@ -67,7 +67,7 @@ class ClientSide(Protocol):
         """Send the client a reset in place of whatever it waits for."""
 
 
-class Turn:
+class RequestTurn:
     """The request whose turn it is on a client's connection, until it is answered."""
 
     def __init__(self, client: ClientSide, request: Incoming) -> None:
@@ -131,7 +131,8 @@ class Turn:
         if begun:
             self.client.reset()
             return
-        self._answer(Answer(complaint.status, json={"error": complaint.reason}, headers=(("connection", "close"),)))
+        closes = (("connection", "close"),)
+        self._answer(MadeUpAnswer(complaint.status, json={"error": complaint.reason}, headers=closes))
 
     def _forward(self, pieces: list[bytes]) -> None:
         if self._daemon is not None:
@@ -227,21 +228,21 @@ class Turn:
             self.give_up("upstream_reset")
             self.client.reset()
 
-    def _answer(self, answer: Answer) -> None:
+    def _answer(self, answer: MadeUpAnswer) -> None:
         """Answer in the daemon's place."""
-        fields, body = wire.made_up(answer)
+        fields, body = wire.fields_and_body(answer)
         if self.request.method == "HEAD":
             body = b""
         exchange = self.exchange
         if exchange is not None and not exchange.done:
-            exchange.answered(answer.status, wire.headers(fields)).body.feed(body)
+            exchange.begin_answer(answer.status, wire.headers(fields)).body.feed(body)
             self.client.listener.recorder.finish(exchange)
         self.client.write(wire.head(wire.status_line(answer.status), fields) + body)
         self._end(keeps_open=self.request.keeps_open and ("connection", "close") not in answer.headers)
 
     # ---- the answer
 
-    def heard(self, messages: deque[Incoming]) -> None:
+    def hear(self, messages: deque[Incoming]) -> None:
         """More of the answer has come. It may have answers of 1xx before it."""
         self.client.passed()
         while messages and not self.over:
@@ -314,7 +315,7 @@ class Turn:
         (self.client.valve.shut if full else self.client.valve.open)(Why.OTHER_SIDE)
 
     @property
-    def presence(self) -> Presence:
+    def presence(self) -> ClientPresence:
         """Whether the client is there."""
         return self.client.presence
 

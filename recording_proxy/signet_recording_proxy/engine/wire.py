@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from http import HTTPStatus
 
-from signet_recording_proxy.faults import Answer
+from signet_recording_proxy.faults import MadeUpAnswer
 from signet_recording_proxy.recorder import Headers
 
 Fields = list[tuple[bytes, bytes]]
@@ -22,11 +22,11 @@ def headers(fields: Fields) -> Headers:
     known = _names
     kept = []
     for name, value in fields:
-        kept.append((known.get(name) or _lowered(name), value.decode("utf-8", "surrogateescape")))
+        kept.append((known.get(name) or _lower_case(name), value.decode("utf-8", "surrogateescape")))
     return kept
 
 
-def _lowered(name: bytes) -> str:
+def _lower_case(name: bytes) -> str:
     lowered = name.decode("utf-8", "surrogateescape").lower()
     if len(_names) < _MOST_NAMES and len(name) < 64:
         _names[name] = lowered
@@ -79,6 +79,6 @@ def status_line(status: int) -> bytes:
     return f"HTTP/1.1 {status} {reason}".encode()
 
 
-def made_up(answer: Answer) -> tuple[Fields, bytes]:
+def fields_and_body(answer: MadeUpAnswer) -> tuple[Fields, bytes]:
     """Fields and body of an answer that the recorder makes up."""
     return [(name.encode(), value.encode()) for name, value in answer.fields], answer.body

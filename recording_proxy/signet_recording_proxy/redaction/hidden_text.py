@@ -125,14 +125,14 @@ def is_text(raw: bytes) -> bool:
     return 4 * text.count("\ufffd") <= len(text) or parse_json(text)[0]
 
 
-def recoded(raw: bytes, clean: Callable[[bytes], bytes], layers: int = _LAYERS) -> bytes:
+def recode(raw: bytes, clean: Callable[[bytes], bytes], layers: int = _LAYERS) -> bytes:
     """`raw` with `clean` applied to it and to what it hides, in the coding that it has.
 
     The same bytes when nothing was to be cleaned. What a coding holds beyond 2 MiB is left out, for nobody has
     looked at it.
     """
     for view in _views(raw) if layers else ():
-        cleaned = recoded(view.content, clean, layers - 1)
+        cleaned = recode(view.content, clean, layers - 1)
         if view.more or cleaned != view.content:
             return view.back(cleaned)
     # Last, for what a coding leaves legible could not be decoded again with a token in its middle.

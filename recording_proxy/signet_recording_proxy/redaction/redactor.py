@@ -25,7 +25,7 @@ from signet_conformance.trace import RELEASES, Header, encode
 from signet_recording_proxy.body import undecoded
 from signet_recording_proxy.content_coding import all_installed
 from signet_recording_proxy.redaction import named_values
-from signet_recording_proxy.redaction.hidden_text import is_text, recoded
+from signet_recording_proxy.redaction.hidden_text import is_text, recode
 from signet_recording_proxy.redaction.known_secrets import KnownSecrets
 from signet_recording_proxy.redaction.secret_names import is_secret_header, is_secret_parameter, mixes
 from signet_recording_proxy.redaction.secret_walk import Cleaner
@@ -281,11 +281,11 @@ class Redactor:
             if not all_installed() and not is_text(raw):
                 # It may be in a coding that cannot be undone here, and so hold anything.
                 return undecoded(len(raw), hashlib.sha256(raw).hexdigest(), body["media_type"], "unknown")
-            clean = recoded(raw, self._bytes)
+            clean = recode(raw, self._bytes)
             return body if clean == raw else {**body, "base64": base64.b64encode(clean).decode("ascii")}
         text = body["text"]
         if "\0" in text:
-            text = recoded(text.encode("utf-8", "surrogatepass"), self._bytes).decode("utf-8", "replace")
+            text = recode(text.encode("utf-8", "surrogatepass"), self._bytes).decode("utf-8", "replace")
         if _is_form(text, body.get("media_type")):
             text = named_values.FORM.replace(text, self._token)
         if body.get("cut"):

@@ -94,7 +94,7 @@ def suspects(encoded: bytes, known: KnownSecrets) -> Suspects | None:
     if may_name_or_show(encoded):
         lowered = encoded.lower()
         shaped = _shapes(lowered)
-        patterns += (*shaped, *_named(lowered), *_assigned(lowered, _ASSIGNED_IN_LINE))
+        patterns += (*shaped, *_name_patterns(lowered), *_assigned(lowered, _ASSIGNED_IN_LINE))
     # A secret that is taken out may leave encoded text behind that it was glued to.
     if hides or issued or shaped or shows_escapes(encoded):
         patterns.append(HIDDEN)
@@ -140,14 +140,14 @@ def _gate(*, as_carried: bool = False) -> Any:
     """
     squeezed = f"[{re.escape(SQUEEZED_OUT.decode())}]*"
 
-    def spread(names: Iterable[bytes]) -> str:
+    def _spaced(names: Iterable[bytes]) -> str:
         return "|".join(squeezed.join(map(re.escape, name.decode())) for name in sorted(names))
 
     programs = "|".join(re.escape(program.decode()) for program in _PROGRAMS)
     last = "|".join(sorted(re.escape(ending.decode()) for ending in _LAST_LETTERS))
     looks = (
-        f'(?:{spread(NAME_ENDINGS)}){squeezed}["=]',
-        f"(?:{spread(NAMES_BEFORE_SIGN)}){squeezed}=",
+        f'(?:{_spaced(NAME_ENDINGS)}){squeezed}["=]',
+        f"(?:{_spaced(NAMES_BEFORE_SIGN)}){squeezed}=",
         rf"(?:{last})[0-9_.\-]{{0,63}}(?:\\{{0,40}}'|\\+\")?(?: |\t|\\+t){{0,40}}[:=]",
         "|".join(re.escape(stem.decode()) for stem in _SHAPED),
         "</|<input|form-data|agentsdir|-pass",
@@ -214,7 +214,7 @@ def _issued(runs: list[bytes]) -> list[TextPattern]:
     return [ISSUED[number] for number in sorted(possible) if ISSUED[number].occurs(text)]
 
 
-def _named(lowered: bytes) -> list[Pattern]:
+def _name_patterns(lowered: bytes) -> list[Pattern]:
     patterns = suspected(lowered)
     return [NESTED, *patterns] if MEMBERS in patterns else [*patterns]
 
@@ -244,7 +244,7 @@ def shows_secret(text: str) -> bool:
     lowered = raw.lower()
     looks: tuple[Callable[[], Sequence[Pattern]], ...] = (
         lambda: _assigned(lowered, _ASSIGNED_IN_TEXT),
-        lambda: _named(lowered),
+        lambda: _name_patterns(lowered),
         lambda: _shapes(lowered),
         lambda: _issued(_long_runs(raw)),
     )

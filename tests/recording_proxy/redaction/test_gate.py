@@ -30,7 +30,7 @@ def test_what_a_search_could_find_passes_the_gate(pieces: list[str], upper: bool
     lowered = raw.lower()
     could = [
         *suspects._shapes(lowered),
-        *suspects._named(lowered),
+        *suspects._name_patterns(lowered),
         *suspects._assigned(lowered, suspects._ASSIGNED_IN_LINE),
     ]
     # An option before its program is not one of its options.

@@ -12,7 +12,7 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from signet_recording_proxy.redaction.hidden_text import MOST_DECODED, is_text, recoded
+from signet_recording_proxy.redaction.hidden_text import MOST_DECODED, is_text, recode
 
 CODERS: list[tuple[Callable[[bytes], bytes], Callable[[bytes], bytes]]] = [
     (gzip.compress, gzip.decompress),
@@ -36,31 +36,31 @@ def test_a_secret_is_taken_out_of_what_is_coded(
 ) -> None:
     """In one coding and in three, the content comes back cleaned in the same coding."""
     sent = "see a secret, thrice ä".encode()
-    assert decode(recoded(code(sent), without_secret)) == "see <>, thrice ä".encode()
+    assert decode(recode(code(sent), without_secret)) == "see <>, thrice ä".encode()
     wrapped = gzip.compress(gzip.compress(code(sent)))
-    assert decode(gzip.decompress(gzip.decompress(recoded(wrapped, without_secret)))) == "see <>, thrice ä".encode()
+    assert decode(gzip.decompress(gzip.decompress(recode(wrapped, without_secret)))) == "see <>, thrice ä".encode()
 
 
 @given(st.binary(max_size=200))
 def test_bytes_without_a_secret_stay_as_they_are(raw: bytes) -> None:
     """Whatever they may be taken for."""
-    assert recoded(raw, without_secret) == raw
+    assert recode(raw, without_secret) == raw
 
 
 def test_utf_16_of_few_latin_letters() -> None:
     """A mark at the beginning tells it, where zeros do not."""
     sent = "一二三" * 20 + "a secret"
-    assert recoded(sent.encode("utf-16"), without_secret).decode("utf-16") == "一二三" * 20 + "<>"
+    assert recode(sent.encode("utf-16"), without_secret).decode("utf-16") == "一二三" * 20 + "<>"
 
 
 def test_an_odd_byte_hides_nothing() -> None:
     """Nor does what follows the last whole unit of UTF-16 get lost."""
-    assert recoded("a secret".encode("utf-16-le") + b"\xff", without_secret) == "<>".encode("utf-16-le") + b"\xff"
+    assert recode("a secret".encode("utf-16-le") + b"\xff", without_secret) == "<>".encode("utf-16-le") + b"\xff"
 
 
 def test_what_nobody_looked_at_is_left_out() -> None:
     """Behind the limit a secret would not be seen, so what a coding holds there is not kept."""
-    kept = recoded(gzip.compress(b"\1" * MOST_DECODED + b"a secret"), without_secret)
+    kept = recode(gzip.compress(b"\1" * MOST_DECODED + b"a secret"), without_secret)
     assert gzip.decompress(kept) == b"\1" * MOST_DECODED
 
 

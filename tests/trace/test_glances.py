@@ -14,8 +14,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from signet_conformance.errors import TraceError
-from signet_conformance.trace import glancing, read_ahead, reading
-from signet_conformance.trace.glancing import glanced
+from signet_conformance.trace import glance as glance_module
+from signet_conformance.trace import read_ahead, reading
+from signet_conformance.trace.glance import glance_over
 from signet_conformance.trace.shelf import Shelf
 from tests.support.processes import children_of
 
@@ -85,7 +86,7 @@ def test_they_see_the_same(
     turned: bool,
 ) -> None:
     """Wherever a line stands that has to be looked at closely, and in whatever order the numbers are."""
-    monkeypatch.setattr(glancing, "spread", lambda work, items, _: map(work, items))
+    monkeypatch.setattr(glance_module, "spread", lambda work, items, _: map(work, items))
     numbers = range(len(lines), 0, -1) if turned else range(1, len(lines) + 1)
     written = [exchange(number, **line) for number, line in zip(numbers, lines, strict=True)]
     for place, line in odd:
@@ -115,7 +116,7 @@ def test_a_file_that_was_begun_ahead_is_read_as_any_other(tmp_path: Path, monkey
     before = children_of(os.getpid())
     with read_ahead(path, workers=3):
         assert len(children_of(os.getpid()) - before) == 3
-        monkeypatch.setattr(glancing, "spread", None)  # nobody else is asked
+        monkeypatch.setattr(glance_module, "spread", None)  # nobody else is asked
         assert seen(path, 3) == seen(path, 1)
         assert children_of(os.getpid()) <= before
 
@@ -153,7 +154,7 @@ def test_parts_follow_each_other_without_a_gap(tmp_path: Path) -> None:
     lines = [exchange(number, blanks=number % 50) + "\n" for number in range(300)]
     path.write_text("".join(lines))
     with path.open("rb") as stream:
-        told = glanced(stream, 0, path.stat().st_size, 4, 10_000)
+        told = glance_over(stream, 0, path.stat().st_size, 4, 10_000)
         assert stream.tell() == 0
     assert [number for glances in told for number in glances.numbers] == list(range(300))
     assert min(len(glances.numbers) for glances in told) > 50
@@ -165,5 +166,5 @@ def test_a_line_that_is_too_long_is_left_to_who_reads_line_by_line(tmp_path: Pat
     path = tmp_path / "trace.jsonl"
     path.write_text("".join(exchange(number, blanks=3000 * (number == 70)) + "\n" for number in range(100)))
     with path.open("rb") as stream:
-        told = glanced(stream, 0, path.stat().st_size, 3, 1000)
+        told = glance_over(stream, 0, path.stat().st_size, 3, 1000)
     assert [number for glances in told for number in glances.numbers] == list(range(70))

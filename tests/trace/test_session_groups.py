@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from signet_conformance.trace.sessions import Sessions
+from signet_conformance.trace.glance import SessionGroups
 
 NAMES = st.lists(st.lists(st.sampled_from("abcdefgh"), max_size=2), min_size=1, max_size=30)
 
 
 def pieces(named: Sequence[Sequence[str]], piece: int = 1, most: int = 1000) -> Sequence[Sequence[int]] | None:
     """The pieces of exchanges that name these keys, each of size 1."""
-    sessions = Sessions()
+    sessions = SessionGroups()
     for names in named:
         sessions.put(names)
     sessions.settle()

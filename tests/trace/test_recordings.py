@@ -13,8 +13,8 @@ import pytest
 import zstandard
 
 from signet_conformance.errors import TraceError
-from signet_conformance.trace import Trace, opening, read
-from signet_conformance.trace.sides import MODEL_SUFFIX, daemon_side, model_side, recordings_in
+from signet_conformance.trace import Trace, read, recordings
+from signet_conformance.trace.recordings import MODEL_SUFFIX, daemon_side, model_side, recordings_in
 
 PACKED = {".gz": gzip.compress, ".zst": zstandard.ZstdCompressor().compress}
 
@@ -88,7 +88,7 @@ def test_damage_is_told_with_its_place(tmp_path: Path, suffix: str) -> None:
 
 def test_small_file_that_unpacks_to_very_much_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file that unpacks to more than any recording does is refused before it fills the disk."""
-    monkeypatch.setattr(opening, "_ALWAYS_FITS_BYTES", 1 << 20)
+    monkeypatch.setattr(recordings, "_ALWAYS_FITS_BYTES", 1 << 20)
     file = tmp_path / "a.jsonl.zst"
     file.write_bytes(PACKED[".zst"](bytes(200 << 20)))
     with pytest.raises(TraceError, match="unpacks to more than 250 times its size"):
@@ -101,7 +101,7 @@ def test_packing_that_this_python_lacks_is_told(tmp_path: Path, monkeypatch: pyt
     def absent(name: str) -> object:
         raise ImportError(name)
 
-    monkeypatch.setattr(opening.importlib, "import_module", absent)
+    monkeypatch.setattr(recordings.importlib, "import_module", absent)
     file = tmp_path / "a.jsonl.zst"
     file.write_bytes(PACKED[".zst"](lines(5)))
     with pytest.raises(TraceError, match="nothing that unpacks it") as caught:

@@ -10,7 +10,7 @@ from signet_conformance.cli.recordings import read_recording, trace_files
 from signet_conformance.errors import TraceError
 from signet_conformance.facts import Recording
 from signet_conformance.trace import Header, encode, read
-from signet_conformance.trace.sides import recordings_in
+from signet_conformance.trace.recordings import recordings_in
 
 MARK = encode({"kind": "mark", "seq": 1, "t": 2.5, "name": "step", "data": {"step": "prompt", "index": 0}})
 

@@ -1,17 +1,19 @@
-"""How the file of a recording is opened: a plain one as it is, a pipe or a packed one through a temporary file.
+"""The files of recordings: how they are named, recognised and opened.
 
-Packed files are known by their first bytes, whatever their names. A packed file that ends early is read as far as it
-goes, as a recording is that lost its last line; damage before its end is an error.
+NAME.jsonl is a recording, and NAME.model.jsonl its model's side, where a model server was recorded too. Each may be
+packed, and then has the suffix of the packing as well; packed files are known by their first bytes, whatever their
+names. A packed file that ends early is read as far as it goes; damage before its end is an error.
 """
 
 from __future__ import annotations
 
 import importlib
 import os
+import re
 import shutil
 import stat
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import SpooledTemporaryFile
@@ -20,6 +22,8 @@ from typing import IO, Protocol
 from msgspec import Struct
 
 from signet_conformance.errors import TraceError, printable
+from signet_conformance.files.reading import is_special
+from signet_conformance.trace.model import FORMAT
 
 HELD_BYTES = 32 * 1024 * 1024
 """More than this of what comes out of a pipe or a packed file goes to a temporary file."""
@@ -76,7 +80,7 @@ def _zstd() -> Unpacker:
 PACKINGS = (Packing("gzip", ".gz", b"\x1f\x8b", _gzip), Packing("zstd", ".zst", b"\x28\xb5\x2f\xfd", _zstd))
 
 
-class Opened(Struct):
+class OpenRecording(Struct):
     """An open recording: a stream at its first byte that can be read anywhere, and how many bytes it holds.
 
     `cut_short` is the name of the packing where the packed data ends early, else None.
@@ -88,7 +92,7 @@ class Opened(Struct):
 
 
 @contextmanager
-def opened(name: str, *, beyond: int) -> Iterator[Opened]:
+def open_recording(name: str, *, beyond: int) -> Iterator[OpenRecording]:
     """Open a recording for reading; raise OSError, ValueError or TraceError.
 
     One of more than `beyond` bytes stays open for as long as its stream is kept; any other is closed at the end.
@@ -99,7 +103,7 @@ def opened(name: str, *, beyond: int) -> Iterator[Opened]:
         beginning = stream.peek(4)[:4] if hasattr(stream, "peek") else b""
         packing = next((each for each in PACKINGS if beginning.startswith(each.magic)), None)
         if packing is None and stat.S_ISREG(status.st_mode):
-            recording = Opened(stream, status.st_size)
+            recording = OpenRecording(stream, status.st_size)
         else:
             spool = stack.enter_context(SpooledTemporaryFile(HELD_BYTES))
             cut_short = None
@@ -107,7 +111,7 @@ def opened(name: str, *, beyond: int) -> Iterator[Opened]:
                 shutil.copyfileobj(stream, spool)
             else:
                 cut_short = _unpack(stream, spool, packing, name)
-            recording = Opened(spool, spool.tell(), cut_short)
+            recording = OpenRecording(spool, spool.tell(), cut_short)
             spool.seek(0)
         if recording.size > beyond:
             stack.pop_all()
@@ -169,3 +173,74 @@ def _unpacker(packing: Packing, name: str) -> Unpacker:
             where=printable(name, 400),
             remedy="install it with: pip install 'signet-conformance[codings]'; or unpack the file first",
         ) from None
+
+
+SUFFIX = ".jsonl"
+SUFFIXES = (SUFFIX, *(SUFFIX + packing.suffix for packing in PACKINGS))
+"""How the name of a recording ends, packed or not."""
+MODEL = "model"
+"""The `side` of a recording that was made in front of a model server."""
+MODEL_SUFFIX = f".{MODEL}{SUFFIX}"
+
+
+def is_recording(name: str) -> bool:
+    """Whether a file of that name is a recording, by its suffix."""
+    return name.endswith(SUFFIXES)
+
+
+def recordings_in(folder: Path) -> list[Path]:
+    """The recordings in a folder, sorted; what stands beside one is not one of its own."""
+    return sorted(
+        path for path in folder.glob(f"*{SUFFIX}*") if is_recording(path.name) and not is_model_side(path.name)
+    )
+
+
+def is_model_side(name: str) -> bool:
+    """Whether a file of that name is the model's side of another."""
+    stem, suffix = _stem_and_suffix(name)
+    return bool(suffix) and stem.endswith(f".{MODEL}")
+
+
+def model_side(path: str) -> str | None:
+    """Where the model's side of the recording `path` stands, if there is any; None for a name that has none."""
+    stem, suffix = _stem_and_suffix(path)
+    return f"{stem}.{MODEL}{suffix}" if suffix and not is_model_side(path) else None
+
+
+def daemon_side(path: str) -> str:
+    """The recording beside which the model's side `path` stands."""
+    stem, suffix = _stem_and_suffix(path)
+    return stem.removesuffix(f".{MODEL}") + suffix
+
+
+def _stem_and_suffix(name: str) -> tuple[str, str]:
+    """A name without the suffix of a recording, and that suffix; empty for another name."""
+    suffix = next((suffix for suffix in SUFFIXES if name.endswith(suffix)), "")
+    return name[: len(name) - len(suffix)], suffix
+
+
+_BEGINNING_BYTES = 4096
+_NAMED = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{(?:\s*"kind"\s*:\s*"header"\s*,)?\s*"format"\s*:\s*"(signet-[a-z]+)/\d+"')
+_HAR = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{\s*"log"\s*:\s*\{')
+_FLOW = re.compile(rb"\d{1,12}:")
+CAPTURES: Mapping[str, str] = {".har": "HAR", ".flow": "flow", ".flows": "flow", ".mitm": "flow", ".dump": "flow"}
+"""The suffixes of captures that other programs make, and what kind they are."""
+
+
+def other_format(path: str) -> str | None:
+    """What the beginning of a file says that it is: `HAR`, `flow` or a format such as `signet-report`.
+
+    None for a recording, for an unknown format, and for what is not a plain file or cannot be read.
+    """
+    if is_special(path):
+        return None
+    try:
+        beginning = first_bytes(path, _BEGINNING_BYTES)
+    except (OSError, ValueError):
+        return None
+    capture = CAPTURES.get(Path(path).suffix.lower())
+    if _HAR.match(beginning) or (_FLOW.match(beginning) and capture == "flow"):
+        return capture or "HAR"
+    named = _NAMED.match(beginning)
+    form = "" if named is None else named[1].decode()
+    return form if form and form != FORMAT.partition("/")[0] else None
