@@ -9,8 +9,7 @@ import pytest
 from signet_conformance import engine, trace
 from signet_conformance.drivers.sent import MAX_PLACES, MAX_REQUESTS, sent
 from signet_conformance.facts import Recording
-from signet_conformance.reports.evidence import evidence
-from signet_conformance.reports.sources import source_of
+from signet_conformance.reports.evidence import evidence, source_of
 
 from .conftest import FIXTURES, Made, Recorded
 

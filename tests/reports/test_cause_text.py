@@ -13,10 +13,8 @@ from signet_conformance.finding import Finding, Judgement, Reason, Verdict
 from signet_conformance.reports.cause_text import MAX_KINDS, CauseText, Detail
 from signet_conformance.reports.cause_text import summary_lines as quiet_lines
 from signet_conformance.reports.causes import Cause, Causes
-from signet_conformance.reports.headings import Headings
 from signet_conformance.reports.terminal import MIN_WIDTH
-from signet_conformance.reports.text import settled_lines, summary_lines
-from signet_conformance.reports.undecided import Undecided
+from signet_conformance.reports.text import Headings, Undecided, settled_lines, summary_lines
 from signet_conformance.trace import Header, Trace, read
 from tests.support.trace_files import BREACHING, HEADER, end, health, recall, start, write
 

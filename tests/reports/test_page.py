@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from signet_conformance.engine import judge
 from signet_conformance.errors import printable
-from signet_conformance.reports import requirement_pages
+from signet_conformance.reports import command_lines
 from signet_conformance.reports.ending import Ending
 from signet_conformance.reports.html import page
 from signet_conformance.reports.html.markup import MAX_TEXT, Markup, element
@@ -104,24 +104,24 @@ def documented(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None
     links = "Project-URL: Source, https://x.invalid\nProject-URL: Documentation, https://docs.invalid/kit/\n"
     (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: signet-conformance\nVersion: 9\n{links}")
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
-    requirement_pages._site.cache_clear()
+    command_lines._site.cache_clear()
     yield
-    requirement_pages._site.cache_clear()
+    command_lines._site.cache_clear()
 
 
 @pytest.mark.usefixtures("documented")
 def test_a_requirement_is_linked_where_the_documentation_has_an_address() -> None:
     """The address comes from the package's own metadata; each requirement has a page below it."""
     address = f"https://docs.invalid/kit/requirements/{ID}/"
-    assert requirement_pages.page_address(ID) == address
+    assert command_lines.page_address(ID) == address
     assert requirement_page(ID) == f'<a href="{address}">{address}</a>'
 
 
 def test_a_requirement_is_explained_by_a_command_everywhere() -> None:
     """The command works without any address; a rule of somebody's own has neither."""
-    assert requirement_pages.explain_command(ID) == f"signet-conformance explain {ID}"
-    assert requirement_pages.explain_note(ID) == f" (signet-conformance explain {ID})"
-    assert requirement_pages.explain_note("ACME-1") == ""
+    assert command_lines.explain_command(ID) == f"signet-conformance explain {ID}"
+    assert command_lines.explain_note(ID) == f" (signet-conformance explain {ID})"
+    assert command_lines.explain_note("ACME-1") == ""
     assert inline(ID) == ID
 
 

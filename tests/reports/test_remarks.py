@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from io import StringIO
+from pathlib import Path
 from typing import Any
 
 import jsonschema_rs
@@ -12,11 +13,12 @@ import pytest
 from signet_conformance import engine
 from signet_conformance.contract import document
 from signet_conformance.reports.ending import Ending
-from signet_conformance.reports.headings import Headings
 from signet_conformance.reports.html.report import HtmlReport
 from signet_conformance.reports.markdown import MarkdownReport
 from signet_conformance.reports.remarks import MAX_KINDS, remarks
+from signet_conformance.reports.text import Headings
 from signet_conformance.trace import Header, Mark, Trace
+from tests.support.case_traces import build
 from tests.support.json_reports import json_report
 
 Given = tuple[str, Mapping[str, Any]]
@@ -171,3 +173,27 @@ def test_nothing_to_note_is_not_mentioned() -> None:
         stream = StringIO()
         make(stream).close(Ending([judged], 0))
         assert "Noticed in the harness" not in stream.getvalue()
+
+
+def mark(name: str, /, **data: Any) -> dict[str, Any]:
+    """A mark."""
+    return {"mark": name, "data": data}
+
+
+@pytest.mark.parametrize("real", [True, False])
+def test_a_step_that_a_real_program_skipped_is_named_with_its_reason(real: bool, tmp_path: Path) -> None:
+    """Once for all scenarios with it; what a played harness has no counterpart for is no remark."""
+    traces = [
+        build(
+            tmp_path / f"{name}.jsonl",
+            [
+                mark("scenario", name=name),
+                mark("loaded", ok=True, host="omp", release="1", real=real),
+                mark("step", index=3, step="tool", session="s1"),
+                mark("skipped", index=3, reason="the connector has no tool memory_search"),
+            ],
+        )
+        for name in ("day", "night")
+    ]
+    told = ["omp did not perform tool in day, night: the connector has no tool memory_search"]
+    assert remarks(traces) == (told if real else [])

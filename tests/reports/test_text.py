@@ -5,13 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from signet_conformance.engine import fold_run, judge
 from signet_conformance.finding import Verdict
 from signet_conformance.reports.terminal import MIN_WIDTH
-from signet_conformance.reports.text import MAX_ROWS, closing_line, settled_lines, summary_lines
+from signet_conformance.reports.text import MAX_ROWS, closing_line, settled_by, settled_lines, summary_lines
 from signet_conformance.trace import read
-from tests.support.trace_files import CONFORMING, write
+from tests.support.trace_files import CONFORMING, post, write
 
 
 def test_counts_stand_in_columns_or_in_sentences() -> None:
@@ -82,3 +83,24 @@ def test_every_sentence_that_holds_can_be_listed(tmp_path: Path) -> None:
     judged = judge(read(write(tmp_path / "a.jsonl", CONFORMING)))
     lines = settled_lines(fold_run([judged]), 80, False)
     assert any(line.startswith("PASS SIG-AGENT-002") for line in lines)
+
+
+def test_nobody_is_told_to_drive_what_was_driven(tmp_path: Path) -> None:
+    """Where step marks are there and a prompt has no text, the request is to be mended."""
+    wordless = post("/api/hooks/user-prompt-submit", {"harness": "openclaw", "sessionKey": "s-41c7"})
+    mark = {"kind": "mark", "t": 0.5, "name": "step", "data": {"index": 0, "step": "prompt", "text": "Where?"}}
+    for lines, words in (
+        ([mark, wordless], "mend what else the request breaches"),
+        ([wordless], "drive the connector"),
+    ):
+        judged = judge(read(write(tmp_path / "a.jsonl", lines)))
+        assert settled_by(judged, judged.judgements["SIG-PROMPT-010"]).startswith(words)
+
+
+def test_a_run_that_lacks_scenarios_is_to_be_completed(tmp_path: Path) -> None:
+    """Whoever ran the kit already is not told to run it."""
+    judged = judge(read(write(tmp_path / "a.jsonl", CONFORMING)))
+    coverage = judged.judgements["SIG-COV-001"]
+    assert settled_by(judged, coverage).endswith("judge a whole run of the kit")
+    part = replace(judged, trace=replace(judged.trace, part=True))
+    assert settled_by(part, coverage) == "let every scenario be performed to its end, without -k"

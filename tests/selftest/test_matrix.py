@@ -10,7 +10,7 @@ import pytest
 from signet_conformance.contract import catalogue
 from signet_conformance.files.documents import demand
 from signet_conformance.finding import Verdict
-from signet_conformance.reports.selftest_document import KillMatrix
+from signet_conformance.reports.html.kill_matrix import KillMatrix
 from signet_conformance.selftest.grading import Grade, Selftest
 from signet_conformance.selftest.matrix import (
     as_json,

@@ -193,8 +193,7 @@ class _Counting:
         self._stack.close()
 
     def _told(self, done: int, total: int) -> None:
-        from signet_conformance.reports.progress import steps
-        from signet_conformance.reports.terminal import is_live
+        from signet_conformance.reports.terminal import is_live, steps
 
         if not is_live(sys.stderr):
             return

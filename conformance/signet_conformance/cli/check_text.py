@@ -15,11 +15,9 @@ from signet_conformance.reports import text
 from signet_conformance.reports.cause_text import CauseText, Detail, summary_lines
 from signet_conformance.reports.causes import Causes
 from signet_conformance.reports.ending import Ending
-from signet_conformance.reports.headings import Headings
-from signet_conformance.reports.known import known_lines
 from signet_conformance.reports.remarks import warning_lines
 from signet_conformance.reports.terminal import table_width, terminal_width, wants_colour
-from signet_conformance.reports.undecided import Undecided
+from signet_conformance.reports.text import Headings, Undecided, known_lines
 
 
 class Shown(Struct):

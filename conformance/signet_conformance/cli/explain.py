@@ -23,7 +23,7 @@ from signet_conformance.contract import (
     harness_requirements,
     requirements,
 )
-from signet_conformance.reports.requirement_pages import page_address
+from signet_conformance.reports.command_lines import page_address
 from signet_conformance.reports.terminal import (
     STRONG,
     Paragraph,

@@ -13,13 +13,12 @@ from signet_conformance.cli.commands import tell
 from signet_conformance.cli.output import demand_apart, report_stream
 from signet_conformance.cli.reports_read import reports_in
 from signet_conformance.errors import SignetConformanceError, UsageError, printable, printable_json
-from signet_conformance.reports.matrix import badge
 from signet_conformance.reports.matrix import document as matrix
 from signet_conformance.reports.matrix import page as matrix_page
 from signet_conformance.reports.matrix import site as matrix_site
 from signet_conformance.reports.matrix.document import Column
 
-_BADGES = {".svg": badge.as_svg, ".json": badge.as_json}
+_BADGES = {".svg": matrix_site.svg_badge, ".json": matrix_site.json_badge}
 
 _EPILOG = """\b
 Examples:

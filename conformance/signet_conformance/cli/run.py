@@ -299,8 +299,8 @@ def _time_spent_lines(performance: Performance, *, colour: bool) -> Sequence[str
     spent = performance.time_spent
     if spent is None:
         return ()
+    from signet_conformance.reports.run_text import time_spent_lines
     from signet_conformance.reports.terminal import table_width
-    from signet_conformance.reports.time_spent_text import time_spent_lines
 
     return time_spent_lines(spent, table_width(sys.stdout), colour)
 

@@ -15,8 +15,7 @@ import click
 from signet_conformance.children.temporary import temporary_folder
 from signet_conformance.engine import Judged
 from signet_conformance.errors import UsageError, printable
-from signet_conformance.reports.progress import steps
-from signet_conformance.reports.terminal import terminal_width, wants_colour
+from signet_conformance.reports.terminal import steps, terminal_width, wants_colour
 from signet_conformance.rules import run_rules
 from signet_conformance.selftest import matrix
 from signet_conformance.selftest.grading import (

@@ -12,9 +12,9 @@ from signet_conformance.diff.difference import Difference, Kind
 from signet_conformance.diff.folding import texts
 from signet_conformance.diff.reports import Became, Change, Compared
 from signet_conformance.errors import KitError, counted, printable
+from signet_conformance.reports.command_lines import explain_command, page_address
 from signet_conformance.reports.markdown import code, inline
 from signet_conformance.reports.report_document import Report
-from signet_conformance.reports.requirement_pages import explain_command, page_address
 from signet_conformance.reports.terminal import (
     STRONG,
     Paragraph,

@@ -13,9 +13,9 @@ from typing import TextIO
 from signet_conformance.errors import UsageError, printable
 from signet_conformance.finding import FOLDING_ORDER, Verdict
 from signet_conformance.outcome.conclusion import Conclusion
-from signet_conformance.reports.cause_words import seen
+from signet_conformance.reports.cause_text import seen
 from signet_conformance.reports.causes import Cause, Causes
-from signet_conformance.reports.requirement_pages import explain_command, page_address
+from signet_conformance.reports.command_lines import explain_command, page_address
 
 MAX_SUMMARY_BYTES = 1_000_000
 """GitHub drops a step's whole summary when it is longer than 1 MiB."""

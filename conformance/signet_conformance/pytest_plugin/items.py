@@ -13,7 +13,7 @@ import pytest
 from signet_conformance.contract import requirements
 from signet_conformance.errors import SignetConformanceError, printable
 from signet_conformance.finding import Judgement, Verdict
-from signet_conformance.reports.requirement_pages import explain_note
+from signet_conformance.reports.command_lines import explain_note
 from signet_conformance.rules import rules
 
 NODE = "signet-conformance"

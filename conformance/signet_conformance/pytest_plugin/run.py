@@ -30,7 +30,7 @@ from signet_conformance.pytest_plugin.items import NODE, RequirementItem, Requir
 from signet_conformance.pytest_plugin.options import chosen_face, invocation, read_options, read_worker_options
 from signet_conformance.reports.cause_text import CauseText
 from signet_conformance.reports.causes import Cause, Causes
-from signet_conformance.reports.folder import write_reports
+from signet_conformance.reports.registry import write_reports
 from signet_conformance.reports.terminal import is_live
 from signet_conformance.rules import rules
 from signet_conformance.running.events import Tell

@@ -12,8 +12,8 @@ import pytest
 from signet_conformance.errors import printable
 from signet_conformance.pytest_plugin.run import ConformanceRun
 from signet_conformance.reports import run_text
-from signet_conformance.reports.requirement_pages import explain_note
-from signet_conformance.reports.time_spent_text import time_spent_lines
+from signet_conformance.reports.command_lines import explain_note
+from signet_conformance.reports.run_text import time_spent_lines
 
 
 @dataclass(frozen=True, slots=True)

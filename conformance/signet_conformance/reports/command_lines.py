@@ -1,12 +1,17 @@
-"""Commands that a message names, as lines that can be pasted into a shell."""
+"""Commands that a message names, as lines for a shell, and where the page of a requirement is."""
 
 from __future__ import annotations
 
 import os
 import shlex
 from collections.abc import Sequence
+from functools import cache
 
+from signet_conformance.contract import catalogue
 from signet_conformance.errors import printable
+
+MAX_PAGES = 3
+"""Requirements that the command for their pages names."""
 
 
 def shell_command(words: Sequence[str]) -> str:
@@ -29,3 +34,41 @@ def _bytes_of(word: str) -> bytes:
     except UnicodeEncodeError:
         # Half a character, which a recording may hold and no name of a file.
         return word.encode("utf-8", "surrogatepass")
+
+
+_DISTRIBUTION = "signet-conformance"
+_LABEL = "documentation"
+
+
+def explain_command(requirement: str) -> str:
+    """The command that shows a requirement's page in a terminal, as it can be pasted."""
+    return shell_command(["signet-conformance", "explain", requirement])
+
+
+def explain_note(requirement: str) -> str:
+    """That command in parentheses, to stand behind a message; nothing for a rule of somebody's own, without a page."""
+    known = requirement in catalogue()
+    return f" ({explain_command(requirement)})" if known else ""
+
+
+def page_address(requirement: str) -> str | None:
+    """The address of a requirement's page; None while the package names no documentation."""
+    site = _site()
+    return None if site is None else f"{site}/requirements/{requirement}/"
+
+
+@cache
+def _site() -> str | None:
+    """What the package's own metadata gives as `Documentation`: pyproject.toml is the one place that says it."""
+    # It brings the email package with it, which most runs can do without.
+    from importlib.metadata import PackageNotFoundError, metadata
+
+    try:
+        links = metadata(_DISTRIBUTION).get_all("Project-URL") or ()
+    except PackageNotFoundError:
+        return None
+    for link in links:
+        label, _, address = link.partition(",")
+        if label.strip().lower() == _LABEL and address.strip().startswith("https://"):
+            return str(address.strip().rstrip("/"))
+    return None

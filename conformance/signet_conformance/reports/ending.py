@@ -109,8 +109,8 @@ def _notes(conclusion: Conclusion) -> list[str]:
 def _known_notes(known: KnownInRun) -> Iterator[str]:
     if known.covered or known.fails:
         # Imported when there is something to tell: a document for programs needs no terminal.
-        from signet_conformance.reports.known import known_lines
         from signet_conformance.reports.terminal import MAX_WIDTH
+        from signet_conformance.reports.text import known_lines
 
         yield from known_lines(known, MAX_WIDTH, colour=False)
 

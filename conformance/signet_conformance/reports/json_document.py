@@ -24,11 +24,10 @@ from signet_conformance.outcome.coverage import Coverage
 from signet_conformance.outcome.generated_summary import Summary
 from signet_conformance.outcome.time_spent import GROUPS, TimeSpent
 from signet_conformance.reports.causes import Cause, Causes
+from signet_conformance.reports.command_lines import explain_command
 from signet_conformance.reports.ending import Ending
 from signet_conformance.reports.evidence import known_requirement
-from signet_conformance.reports.played import played
-from signet_conformance.reports.remarks import remarks
-from signet_conformance.reports.requirement_pages import explain_command
+from signet_conformance.reports.remarks import played, remarks
 from signet_conformance.reports.values import shortened
 from signet_conformance.trace.marks import ScenarioMark, marks_of
 

@@ -10,13 +10,11 @@ from xml.sax.saxutils import escape, quoteattr
 from signet_conformance.engine import Judged
 from signet_conformance.errors import printable
 from signet_conformance.finding import Verdict
-from signet_conformance.reports.cause_words import MAX_PROBLEMS, replay_words, seen
-from signet_conformance.reports.causes import Cause, Causes
-from signet_conformance.reports.command_lines import shell_command
+from signet_conformance.reports.cause_text import MAX_PROBLEMS, replay_words, seen
+from signet_conformance.reports.causes import Cause, Causes, Share
+from signet_conformance.reports.command_lines import explain_command, shell_command
 from signet_conformance.reports.ending import Ending
 from signet_conformance.reports.evidence import known_requirement
-from signet_conformance.reports.problems import Share
-from signet_conformance.reports.requirement_pages import explain_command
 from signet_conformance.reports.text import closing_line
 
 _UNTESTED = (Verdict.INCONCLUSIVE, Verdict.NOT_APPLICABLE)

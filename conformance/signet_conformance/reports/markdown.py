@@ -14,15 +14,12 @@ from signet_conformance import __version__
 from signet_conformance.engine import Judged
 from signet_conformance.errors import printable
 from signet_conformance.finding import FOLDING_ORDER, Verdict
-from signet_conformance.reports.cause_words import MAX_PROBLEMS, replay_words, seen
-from signet_conformance.reports.causes import Also, Cause, Causes
-from signet_conformance.reports.command_lines import shell_command
+from signet_conformance.reports.cause_text import MAX_PROBLEMS, replay_words, seen
+from signet_conformance.reports.causes import Also, Cause, Causes, Share
+from signet_conformance.reports.command_lines import explain_command, page_address, shell_command
 from signet_conformance.reports.ending import Ending
 from signet_conformance.reports.evidence import known_requirement
-from signet_conformance.reports.played import played
-from signet_conformance.reports.problems import Share
-from signet_conformance.reports.remarks import remarks
-from signet_conformance.reports.requirement_pages import explain_command, page_address
+from signet_conformance.reports.remarks import played, remarks
 from signet_conformance.reports.text import closing_line
 
 HEADING = "## Signet conformance"

@@ -6,11 +6,17 @@ of `check`, a file in the folder of a run's reports, and the tests that every fo
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, TextIO, cast
 
 from msgspec import Struct
+
+from signet_conformance.engine import Judged
+from signet_conformance.files.whole_file import private_opener
+from signet_conformance.reports.ending import Ending, Report
 
 if TYPE_CHECKING:
     from signet_conformance.reports.ending import Report
@@ -64,3 +70,26 @@ _TABLE = (
 
 FORMATS: Mapping[str, Format] = {line.name: line for line in _TABLE}
 """Every format by its name."""
+
+
+def write_reports(folder: Path, ending: Ending, known: Callable[[Judged], Mapping[str, str]]) -> None:
+    """Write each report of a run whose traces are held whole; `known` is why failures of a trace may stand.
+
+    Raises OSError when one cannot be written; then no report gets its final name.
+    """
+    unfinished = {kind: folder / f"{kind.file}.part" for kind in FORMATS.values()}
+    with ExitStack() as stack:
+        reports: list[Report] = [kind.open(stack.enter_context(_private(path))) for kind, path in unfinished.items()]
+        for judged in ending.judged:
+            reasons = known(judged)
+            for report in reports:
+                report.add(judged, reasons)
+        for report in reports:
+            report.close(ending)
+    # Renamed when all are whole, so that nobody reads half a report.
+    for kind, path in unfinished.items():
+        path.rename(folder / kind.file)
+
+
+def _private(path: Path) -> TextIO:
+    return open(path, "x", encoding="utf-8", errors="backslashreplace", opener=private_opener)

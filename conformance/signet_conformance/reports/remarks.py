@@ -1,4 +1,4 @@
-"""Notes beside the verdicts: on gaps of the recording, installation, default port, steps left out, handlers."""
+"""Notes beside the verdicts: installation, default port, handlers, steps left out, the harness that was played."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from pathlib import Path
 from msgspec import Struct
 
 from signet_conformance.errors import counted, printable
-from signet_conformance.reports.unperformed import unperformed
 from signet_conformance.rules.whole_run import refusals
 from signet_conformance.trace import Gap, Trace
 from signet_conformance.trace.marks import (
@@ -20,9 +19,11 @@ from signet_conformance.trace.marks import (
     TIMED_OUT,
     FaultMark,
     HandlerMark,
+    LoadedMark,
     NoRequestMark,
     RemarkMark,
     ScenarioMark,
+    SkippedMark,
     StepMark,
     UnheardPortMark,
     kit_marks,
@@ -160,3 +161,51 @@ def _line(alike: Sequence[_Trouble]) -> str:
     only = ", only while a fault was on" if not free else ", also without a fault" if len(free) < len(alike) else ""
     text = f": {first.text}" if first.text else ""
     return f"{said}, in {often}{only}; the first: {first.scenario}, {first.step}{text}"
+
+
+def unperformed(traces: Iterable[Trace]) -> Iterator[str]:
+    """A line for each kind of step and reason, with the scenarios that it stands in."""
+    places: dict[tuple[str, str, str], list[str]] = {}
+    for trace in traces:
+        real = next((mark for mark in marks_of(trace, LoadedMark) if mark.real), None)
+        if real is None:
+            continue
+        steps = {mark.index: str(mark.step) for mark in marks_of(trace, StepMark)}
+        scenario = next((str(mark.name) for mark in marks_of(trace, ScenarioMark)), "a recording")
+        for skipped in marks_of(trace, SkippedMark):
+            told = (str(real.host), steps.get(skipped.index, "a step"), str(skipped.reason))
+            places.setdefault(told, []).append(scenario)
+    for (host, step, reason), scenarios in places.items():
+        where = ", ".join(dict.fromkeys(scenarios))
+        what = f"{printable(host, 60)} did not perform {printable(step, 40)} in {printable(where, 300)}"
+        yield f"{what}: {printable(reason, 300)}"
+
+
+class Played(Struct, frozen=True):
+    """One release of a harness that was played, and the later ones that the kit knew then.
+
+    A `real` one is the program that people run, which the kit launched.
+    """
+
+    host: str
+    release: str
+    newer: Sequence[str]
+    real: bool = False
+
+    @property
+    def words(self) -> str:
+        """The same as a phrase."""
+        newer = f", and knows of {', '.join(printable(release, 60) for release in self.newer)}" if self.newer else ""
+        did = "launched the real" if self.real else "played"
+        return f"the kit {did} {printable(self.host, 60)} {printable(self.release, 60)}{newer}"
+
+
+def played(traces: Iterable[Trace]) -> Sequence[Played]:
+    """The hosts that were played in some traces, each once."""
+    loaded = (mark for trace in traces for mark in marks_of(trace, LoadedMark))
+    told = {
+        (mark.host, mark.release, mark.real): mark
+        for mark in loaded
+        if mark.host is not None and mark.release is not None
+    }
+    return [Played(str(host), str(release), mark.newer, real) for (host, release, real), mark in told.items()]

@@ -3,23 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import groupby
 from pathlib import Path
 
 from msgspec import Struct
+from rich.table import Table
+from rich.text import Text
 
 from signet_conformance.errors import printable
 from signet_conformance.outcome.broken_off import warnings_of
 from signet_conformance.outcome.conclusion import Conclusion
+from signet_conformance.outcome.time_spent import GROUPS, Part, TimeSpent
 from signet_conformance.reports.cause_text import CauseText
 from signet_conformance.reports.causes import Causes
 from signet_conformance.reports.command_lines import shell_command
-from signet_conformance.reports.known import known_lines
-from signet_conformance.reports.played import played
 from signet_conformance.reports.registry import FORMATS
-from signet_conformance.reports.remarks import no_requests, remarks
-from signet_conformance.reports.terminal import Paragraph, drawn
-from signet_conformance.reports.text import closing_line, model_closing_line, side_summary_lines, summary_lines
-from signet_conformance.reports.undecided import Undecided
+from signet_conformance.reports.remarks import no_requests, played, remarks
+from signet_conformance.reports.terminal import FAINT, STRONG, Paragraph, drawn, drawn_table
+from signet_conformance.reports.text import (
+    Undecided,
+    closing_line,
+    known_lines,
+    model_closing_line,
+    side_summary_lines,
+    summary_lines,
+)
 from signet_conformance.rules.whole_run import refusals
 from signet_conformance.trace import Trace
 from signet_conformance.trace.marks import SkippedMark, marks_of
@@ -170,3 +178,32 @@ PARTS: tuple[Callable[[Ending], Iterable[str]], ...] = (
     coverage,
     silence,
 )
+
+
+def time_spent_lines(spent: TimeSpent, width: int | None, colour: bool = False) -> list[str]:
+    """The table, and below it the phases and the CPU time, a line each."""
+    table = Table(box=None, pad_edge=False)
+    table.add_column(Text("where the time went", STRONG))
+    for heading in ("seconds", "share", "times"):
+        table.add_column(Text(heading, FAINT), justify="right")
+    total = sum(seconds for seconds, _ in spent.parts.values())
+    for group, parts in groupby(spent.parts, lambda part: GROUPS[part][0]):
+        _add_group(table, group, [(part, *spent.parts[part]) for part in parts], total)
+    phases = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in spent.phases.items())
+    programs = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in spent.cpu_s.items())
+    return [
+        *drawn_table(table, width, colour),
+        f"time, {spent.wall_s:.1f} s: {phases}; above, what {spent.workers} workers were at while driving",
+        f"CPU time, {sum(spent.cpu_s.values()):.1f} s: {programs}",
+    ]
+
+
+def _add_group(table: Table, group: str, parts: list[tuple[Part, float, int]], total: float) -> None:
+    _add(table, Text(group, STRONG), sum(seconds for _, seconds, _ in parts), total, None)
+    for part, seconds, times in parts:
+        _add(table, Text(f"  {GROUPS[part][1]}"), seconds, total, times)
+
+
+def _add(table: Table, name: Text, seconds: float, total: float, times: int | None) -> None:
+    share = f"{seconds / total:.0%}" if total else ""
+    table.add_row(name, Text(f"{seconds:.2f}"), Text(share), Text("" if times is None else str(times)))

@@ -18,12 +18,10 @@ from signet_conformance.contract import MUST, Requirement, catalogue, requiremen
 from signet_conformance.engine import Judged
 from signet_conformance.errors import printable
 from signet_conformance.finding import BREACHES, Finding, Judgement, Reason, Verdict
+from signet_conformance.reports.command_lines import explain_command, page_address
 from signet_conformance.reports.ending import Ending
-from signet_conformance.reports.evidence import evidence, kinds, known_requirement
-from signet_conformance.reports.excerpt import call_line
+from signet_conformance.reports.evidence import Source, call_line, evidence, kinds, known_requirement
 from signet_conformance.reports.json_document import encoded
-from signet_conformance.reports.requirement_pages import explain_command, page_address
-from signet_conformance.reports.sources import Source
 from signet_conformance.rules import rules
 
 VERSION = "2.1.0"

@@ -1,11 +1,13 @@
-"""The report for people: a block for each breach that can be mended alone, then what is undecided, then counts."""
+"""The report for people around its causes: what was judged, what is undecided or known, counts, the closing line."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
+from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
@@ -13,17 +15,25 @@ from signet_conformance.contract import catalogue, requirements
 from signet_conformance.engine import Judged
 from signet_conformance.errors import KitError, NothingTestedError, counted, printable
 from signet_conformance.finding import BREACHES, FOLDING_ORDER, Judgement, Verdict
+from signet_conformance.outcome.baseline import KnownInRun
+from signet_conformance.outcome.broken_off import broke_off
 from signet_conformance.outcome.coverage import Coverage
-from signet_conformance.reports.requirement_pages import explain_note
+from signet_conformance.reports.command_lines import MAX_PAGES, explain_note
+from signet_conformance.reports.evidence import known_requirement
+from signet_conformance.reports.remarks import remarks
 from signet_conformance.reports.terminal import (
     MAX_WIDTH,
+    STRONG,
     VERDICT_STYLES,
     Paragraph,
     drawn,
+    labelled,
+    labelled_command,
     one_line,
     usable_width,
     verdict_text,
 )
+from signet_conformance.trace.marks import StepMark, marks_of
 
 _COLUMNS = {
     Verdict.ERROR: "ERROR",
@@ -210,3 +220,173 @@ def closing_line(
     tail = f"; {counted(tested, 'requirement')} tested in {where} (exit {status})"
     (line,) = drawn([one_line(Text.assemble((text, VERDICT_STYLES[worst]), tail))], MAX_WIDTH, colour)
     return line
+
+
+MAX_NAMES = 6
+MAX_NOTES = 20
+
+
+class Headings:
+    """Gathers what a run judged, and the notes about its traces: each note once, with the first traces it is about."""
+
+    def __init__(self) -> None:
+        self._files: list[str] = []
+        self._exchanges = 0
+        self._daemons: dict[str, None] = {}
+        self._harnesses: dict[str, None] = {}
+        self._agents: dict[str, None] = {}
+        self._notes: dict[str, list[str]] = {}
+        self._broken_off: str | None = None
+
+    def add(self, judged: Judged) -> None:
+        """Take one trace."""
+        trace = judged.trace
+        declared = trace.header.declared
+        file = printable(trace.path or "trace", 400)
+        self._files.append(file)
+        self._exchanges += len(trace.exchanges)
+        self._daemons[printable(judged.daemon_version, 40)] = None
+        if declared.harness is not None:
+            self._harnesses[printable(declared.harness, 60)] = None
+        self._agents.update(dict.fromkeys(printable(agent, 60) for agent in declared.agents))
+        for note in (*trace.warnings, *remarks([trace])):
+            self._notes.setdefault(f"note: {printable(note, 600)}", []).append(file)
+        if (why := broke_off(trace)) is not None:
+            told = f"the scenario was broken off, so its trace decides nothing: {printable(why, 600)}"
+            self._notes.setdefault(told, []).append(file)
+            self._broken_off = self._broken_off or trace.path
+
+    def lines(self, width: int, colour: bool = False) -> list[str]:
+        """The heading; empty where nothing was judged."""
+        if not self._files:
+            return []
+        alone = len(self._files) == 1
+        what = self._files[0] if alone else counted(len(self._files), "trace")
+        facts = [
+            f"daemon {_first_of(self._daemons)}",
+            counted(self._exchanges, "exchange"),
+            *([f"harness {_first_of(self._harnesses)}"] if self._harnesses else []),
+            f"agents {_first_of(self._agents)}" if self._agents else "no agent declared",
+        ]
+        block: list[RenderableType] = [one_line(Text.assemble((what, STRONG))), Paragraph(", ".join(facts), 2)]
+        for note, files in list(self._notes.items())[:MAX_NOTES]:
+            block.append(Paragraph(note if alone else f"{note} ({_first_of(files, 3)})", 2, 4))
+        if (more := len(self._notes) - MAX_NOTES) > 0:
+            block.append(Paragraph(f"{counted(more, 'more note')}: --json lists them", 2))
+        if self._broken_off is not None:
+            block.append(labelled_command("so far", ["signet-conformance", "show", self._broken_off]))
+        return drawn(block, width, colour)
+
+
+def _first_of(names: Iterable[str], most: int = MAX_NAMES) -> str:
+    every = list(names)
+    more = f" and {len(every) - most} more" if len(every) > most else ""
+    return f"{', '.join(every[:most])}{more}"
+
+
+class Undecided:
+    """Why each requirement stays open, and what would settle it, by the first trace that leaves it open."""
+
+    def __init__(self) -> None:
+        self._first: dict[str, tuple[str, str]] = {}
+        self._traces: dict[str, int] = {}
+
+    def add(self, judged: Judged) -> None:
+        """Take one trace."""
+        for name, judgement in judged.judgements.items():
+            if judgement.verdict is Verdict.INCONCLUSIVE:
+                self._traces[name] = self._traces.get(name, 0) + 1
+                if name not in self._first:
+                    self._first[name] = (judgement.message, settled_by(judged, judgement))
+
+    def lines(
+        self, judgements: Mapping[str, Judgement], width: int, colour: bool = False, *, short: bool = False
+    ) -> list[str]:
+        """The undecided among `judgements`, those of a run; what has one reason and one way out is one paragraph.
+
+        `short` leaves the reasons out: what is breached is read first. Requirements that another trace decided are
+        only named.
+        """
+        alike: dict[tuple[str, str], list[str]] = {}
+        for name, judgement in judgements.items():
+            if judgement.verdict is Verdict.INCONCLUSIVE:
+                why, way_out = self._first.get(name, ("", ""))
+                # What a run says of its own, such as a breach that showed only once, is not what a trace says.
+                why = why if why and judgement.message.startswith(why) else judgement.message
+                key = ("", way_out) if short and way_out else (printable(why, 300), way_out)
+                alike.setdefault(key, []).append(name)
+        things: list[RenderableType] = [_paragraph(names, why, way_out) for (why, way_out), names in alike.items()]
+        known = [name for names in alike.values() for name in names if known_requirement(name) is not None]
+        if known and not short:
+            things.append(labelled_command("page", ["signet-conformance", "explain", *known[:MAX_PAGES]]))
+        elsewhere = [
+            f"{name} in {counted(number, 'trace')}"
+            for name, number in self._traces.items()
+            if name in judgements and judgements[name].verdict is not Verdict.INCONCLUSIVE
+        ]
+        if elsewhere:
+            things.append(Paragraph(f"undecided, and decided by other traces: {', '.join(elsewhere)}", 0, 4))
+        return drawn(things, width, colour)
+
+
+def _paragraph(names: Sequence[str], why: str, way_out: str) -> Paragraph:
+    it = "it" if len(names) == 1 else "them"
+    settling = f". To settle {it}: {way_out}." if why else f"; to settle {it}: {way_out}"
+    said = f"{f' {why}' if why else ''}{settling if way_out else ''}"
+    return Paragraph(Text.assemble(verdict_text(Verdict.INCONCLUSIVE), f" {', '.join(names)}{said}"), 0, 4)
+
+
+_BY_MARKS = "whose step marks say what the user did"
+_BY_A_WHOLE_RUN = "a whole run of the kit"
+_WHOLE_SESSION = "record the whole session, from its start to its end"
+
+
+def settled_by(judged: Judged, judgement: Judgement) -> str:
+    """What to record or declare so that the requirement can be decided."""
+    for finding in judgement.findings:
+        call = judged.recording.by_seq.get(finding.exchanges[0]) if finding.exchanges else None
+        if call is not None and call.exchange.request.body is not None and call.exchange.request.body.kind == "cut":
+            return "record with a larger --body-limit, so that the body is kept whole"
+    requirement = requirements().get(judgement.requirement)
+    way_out = (requirement and requirement.settled_by) or _WHOLE_SESSION
+    # The kit has driven it already: what is missing is something else.
+    if way_out.endswith(_BY_MARKS) and next(marks_of(judged.trace, StepMark), None) is not None:
+        return "mend what else the request breaches, and drive it again"
+    if way_out.endswith(_BY_A_WHOLE_RUN) and judged.trace.part:
+        return "let every scenario be performed to its end, without -k"
+    return way_out
+
+
+if TYPE_CHECKING:
+    from signet_conformance.outcome.baseline_documents import Entry
+
+
+def known_lines(known: KnownInRun, width: int, colour: bool) -> Sequence[str]:
+    """What is known, and what must be done about entries that fail the run."""
+    return drawn([*_blocks(known)], width, colour)
+
+
+def _blocks(known: KnownInRun) -> Iterator[RenderableType]:
+    for (requirement, target), (_, entry) in known.covered.items():
+        yield _head("KNOWN", requirement, target)
+        whose = f"{printable(entry.owner, 80)}, until {entry.expires.isoformat()}: {printable(entry.reason, 300)}"
+        yield labelled("by", whose)
+        yield labelled_command("explain", ["signet-conformance", "explain", requirement])
+    for word, entries, what in (
+        ("STALE", known.stale, "it no longer fails: take the entry out"),
+        ("EXPIRED", known.expired, "mend the connector and take the entry out, or agree on a later day with its owner"),
+    ):
+        for file, entry in entries:
+            yield _head(word, entry.requirement, entry.target)
+            yield labelled("in", f"{printable(file.path, 400)}, {_since(entry)}")
+            yield labelled("change", what)
+            yield labelled_command("explain", ["signet-conformance", "explain", entry.requirement])
+
+
+def _head(word: str, requirement: str, target: str) -> Text:
+    return one_line(Text.assemble((word, STRONG), f" {requirement} at {printable(target, 60)}"))
+
+
+def _since(entry: Entry) -> str:
+    days = f"{entry.created.isoformat()} to {entry.expires.isoformat()}"
+    return f"by {printable(entry.owner, 80)}, {days}"

@@ -17,7 +17,7 @@ from signet_conformance.errors import counted, printable
 from signet_conformance.facts import Call, Recording
 from signet_conformance.finding import FOLDING_ORDER, Finding, Verdict
 from signet_conformance.outcome.broken_off import warnings_of
-from signet_conformance.reports.excerpt import call_line
+from signet_conformance.reports.evidence import call_line
 from signet_conformance.reports.mark_words import mark_words
 from signet_conformance.reports.terminal import (
     FAINT,

@@ -17,8 +17,7 @@ from signet_conformance.outcome.conclusion import Conclusion, Judging
 from signet_conformance.outcome.recordings import Recordings
 from signet_conformance.outcome.time_spent import TimeSpent
 from signet_conformance.reports.ending import Ending
-from signet_conformance.reports.folder import write_reports
-from signet_conformance.reports.registry import Format
+from signet_conformance.reports.registry import Format, write_reports
 from signet_conformance.running.events import Tell
 from signet_conformance.running.plan import Invocation
 from signet_conformance.running.request import Request

@@ -19,7 +19,7 @@ from signet_conformance.errors import NothingTestedError, TargetError
 from signet_conformance.facts import Recording
 from signet_conformance.finding import BREACHES, Verdict
 from signet_conformance.outcome.broken_off import BrokenOff, Shortfall
-from signet_conformance.reports.excerpt import call_line
+from signet_conformance.reports.evidence import call_line
 from signet_conformance.running.chunk import Chunk
 from signet_conformance.running.events import Event, RunFinished, RunStarted, ScenarioBrokeOff, ScenarioPerformed, Tell
 from signet_conformance.running.generated import GeneratedSessions

@@ -15,10 +15,10 @@ from signet_conformance.engine import Judged
 from signet_conformance.errors import printable
 from signet_conformance.facts import Call, Recording
 from signet_conformance.reports.command_lines import shell_command
-from signet_conformance.reports.excerpt import names_agent
+from signet_conformance.reports.evidence import names_agent
 from signet_conformance.reports.html.page import embedded
 from signet_conformance.reports.mark_words import mark_words
-from signet_conformance.reports.played import played
+from signet_conformance.reports.remarks import played
 from signet_conformance.reports.timeline import findings_of
 from signet_conformance.reports.values import finite, shortened
 from signet_conformance.trace import Body, Mark, Message

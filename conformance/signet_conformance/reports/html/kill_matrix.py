@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import ConfigDict, Field
 
 from signet_conformance.errors import printable
+from signet_conformance.files.documents import Document, Items, Maybe, Part
 from signet_conformance.files.reading import read_json
 from signet_conformance.reports.html.markup import Markup, element, joined
 from signet_conformance.reports.html.page import facts, requirement_page, table
@@ -17,7 +20,7 @@ def read(path: str) -> Mapping[str, Any]:
     """A kill matrix from a file. Raises UsageError when it is not a signet-selftest/1."""
     where = f"--selftest {printable(path, 400)}"
     from signet_conformance.files.documents import demand
-    from signet_conformance.reports.selftest_document import KillMatrix
+    from signet_conformance.reports.html.kill_matrix import KillMatrix
 
     demand(KillMatrix, data := read_json(path, _REMEDY, where=where), where, remedy=_REMEDY)
     rows: Mapping[str, Any] = data["requirements"]
@@ -51,3 +54,35 @@ def _facts(row: Mapping[str, Any]) -> list[tuple[str, str | Markup]]:
 
 def _names(row: Mapping[str, Any], member: str) -> list[str]:
     return list(row.get(member, ()))
+
+
+class Tested(Part):
+    """The mutants that break one requirement."""
+
+    killed_by: Annotated[Items[str], Field(description="The mutants that were found out.")] = ()
+    survived: Annotated[Items[str], Field(description="The mutants that were not.")] = ()
+    exempt: Annotated[Maybe[str], Field(description="Why the requirement needs no mutant.")] = None
+
+
+class KillMatrix(Document):
+    """What a selftest showed: which mutants break each requirement, and which survived."""
+
+    model_config = ConfigDict(title="Kill matrix (signet-selftest/1)", extra="ignore")
+    schema_file: ClassVar[str] = "selftest/signet-selftest-1.schema.json"
+
+    format: Literal["signet-selftest/1"]
+    green: Annotated[bool, Field(description="Whether every mutant was killed and the reference passed.")] = False
+    seconds: Maybe[float] = None
+    complaints: Annotated[Items[str], Field(description="What keeps the whole from being green.")] = ()
+    unreached: Annotated[
+        dict[str, str],
+        Field(description="Requirement to the reason why neither the reference nor a variant is judged by it."),
+    ] = Field(default_factory=dict)
+    reference: Annotated[
+        Items[dict[str, Any]], Field(description="Each scenario of the reference, which must breach nothing.")
+    ] = ()
+    mutants: Annotated[Items[dict[str, Any]], Field(description="Each mutant, and what it breached.")] = ()
+    variants: Annotated[
+        Items[dict[str, Any]], Field(description="Each odd but conforming connector, which must not be blamed.")
+    ] = ()
+    requirements: dict[str, Tested]

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from signet_conformance import __version__
+from signet_conformance.reports.command_lines import explain_command, page_address
 from signet_conformance.reports.html.markup import Markup, element, joined
 from signet_conformance.reports.json_document import encoded
-from signet_conformance.reports.requirement_pages import explain_command, page_address
 
 _ASSETS = Path(__file__).parent / "assets"
 _UNSAFE = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}

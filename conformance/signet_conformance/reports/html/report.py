@@ -18,8 +18,8 @@ from signet_conformance import __version__
 from signet_conformance.engine import Judged
 from signet_conformance.errors import printable
 from signet_conformance.finding import FOLDING_ORDER, Verdict
-from signet_conformance.reports.cause_words import MAX_PROBLEMS, replay_words, seen
-from signet_conformance.reports.causes import Cause, Causes
+from signet_conformance.reports.cause_text import MAX_PROBLEMS, replay_words, seen
+from signet_conformance.reports.causes import Cause, Causes, Share
 from signet_conformance.reports.command_lines import shell_command
 from signet_conformance.reports.ending import Ending
 from signet_conformance.reports.evidence import known_requirement
@@ -34,9 +34,7 @@ from signet_conformance.reports.html.page import (
     verdict_tag,
     write_page,
 )
-from signet_conformance.reports.played import played
-from signet_conformance.reports.problems import Share
-from signet_conformance.reports.remarks import remarks
+from signet_conformance.reports.remarks import played, remarks
 from signet_conformance.reports.text import closing_line
 from signet_conformance.reports.values import cell
 

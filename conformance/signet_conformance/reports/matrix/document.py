@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from msgspec import Struct
+from pydantic import ConfigDict, Field
 
 from signet_conformance.contract import contract_versions, document, version_document
 from signet_conformance.errors import UsageError, printable
+from signet_conformance.files.documents import Document, Items, Maybe, Part
 from signet_conformance.files.reading import read_json
 from signet_conformance.finding import BREACHES, FOLDING_ORDER, Verdict
 from signet_conformance.reports.values import cell
@@ -135,7 +137,7 @@ def _column(name: str, traces: Sequence[ReportTrace], report: Report, path: str,
     )
 
 
-class Difference(Struct, frozen=True):
+class Disagreement(Struct, frozen=True):
     """A requirement that a connector breaches in one lane and not in the other; None where it was not judged."""
 
     name: str
@@ -154,7 +156,7 @@ class Difference(Struct, frozen=True):
         )
 
 
-def differences(columns: Sequence[Column]) -> list[Difference]:
+def differences(columns: Sequence[Column]) -> list[Disagreement]:
     """What the real program shows of a connector and the played one does not, or the other way round.
 
     Only a connector with a column of either kind has any.
@@ -165,14 +167,12 @@ def differences(columns: Sequence[Column]) -> list[Difference]:
             for name in dict.fromkeys((*played.verdicts, *real.verdicts)):
                 verdicts = played.verdicts.get(name), real.verdicts.get(name)
                 if (verdicts[0] in BREACHES) is not (verdicts[1] in BREACHES):
-                    differences.append(Difference(real.name, name, *verdicts, harness=str(real.harness)))
+                    differences.append(Disagreement(real.name, name, *verdicts, harness=str(real.harness)))
     return differences
 
 
 def to_json(columns: Sequence[Column]) -> dict[str, Any]:
     """The matrix as an object: signet-matrix/1."""
-    from signet_conformance.reports.matrix.matrix_document import Matrix
-
     matrix = {
         "format": "signet-matrix/1",
         "surface": list(surface()),
@@ -220,3 +220,77 @@ def parity_line(column: Column) -> str:
     missing = column.missing
     head = f"{cell(column.head, 120)} ({column.contract}): {len(column.rows)} of {len(surface())} operations"
     return f"{head}, full parity" if not missing else f"{head}, partial: without {', '.join(missing)}"
+
+
+ROWS = 12
+"""How many operations make up the integration surface."""
+
+Row = Annotated[int, Field(ge=0, le=ROWS)]
+
+
+class Parity(Part):
+    """How much of the integration surface a connector uses."""
+
+    rows: Row
+    of: Literal[12]
+    full: bool
+    missing: Annotated[
+        Items[str],
+        Field(
+            description="The operations of the surface that it does not use, in their order; empty with full parity.",
+            json_schema_extra={"uniqueItems": True},
+        ),
+    ] = ()
+
+
+class Connector(Part):
+    """One connector in one report."""
+
+    name: str
+    report: str
+    harness: Annotated[
+        Maybe[str], Field(description="The real program that it ran in; left out where the kit played its harness.")
+    ] = None
+    contract: str
+    kit: str
+    parity: Parity
+    operations: dict[str, Literal["used", "declared only", "drift", "seen", "-"]]
+    requirements: dict[str, Annotated[Verdict, Field(strict=False)]]
+    full_set: Annotated[
+        bool,
+        Field(
+            description="Whether every requirement in force was judged over a whole run of a declared target: "
+            "only then there is a badge."
+        ),
+    ]
+
+
+class Difference(Part):
+    """A requirement that a connector breaches where the kit plays its harness and not in the real one, or otherwise."""
+
+    name: str
+    requirement: str
+    played: Annotated[Maybe[Annotated[Verdict, Field(strict=False)]], Field(description="Left out: not judged.")] = None
+    real: Annotated[Maybe[Annotated[Verdict, Field(strict=False)]], Field(description="Left out: not judged.")] = None
+    harness: str
+
+
+class Matrix(Document):
+    """Connector by operation and connector by requirement, from the reports of their runs."""
+
+    model_config = ConfigDict(title="Connectors side by side (signet-matrix/1)")
+    schema_file: ClassVar[str] = "matrix/signet-matrix-1.schema.json"
+
+    format: Literal["signet-matrix/1"]
+    surface: Annotated[
+        Items[str],
+        Field(
+            min_length=ROWS,
+            max_length=ROWS,
+            description="The operations of full parity, in the order of their rows.",
+        ),
+    ]
+    connectors: Items[Connector]
+    differences: Annotated[
+        Items[Difference], Field(description="Where a connector has a report of a played harness and of a real one.")
+    ] = ()

@@ -9,24 +9,104 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from enum import StrEnum
 from hashlib import sha256
+from html import escape
 from typing import TextIO
 
+from msgspec import Struct
+
 from signet_conformance import __version__
-from signet_conformance.errors import printable, printable_json
+from signet_conformance.contract import contract_versions
+from signet_conformance.errors import UsageError, printable, printable_json
 from signet_conformance.finding import Verdict
 from signet_conformance.reports.html.markup import Markup, element, joined
 from signet_conformance.reports.html.page import facts, filter_form, requirement_page, table, write_page
-from signet_conformance.reports.matrix import badge
 from signet_conformance.reports.matrix import document as matrix
 from signet_conformance.reports.matrix import page as matrix_page
-from signet_conformance.reports.matrix.document import Column
-from signet_conformance.reports.matrix.history import Answer, Connector, May, answer, before, changes, histories, newest
+from signet_conformance.reports.matrix.document import Column, surface
 from signet_conformance.reports.values import cell
 
 INDEX = "index.html"
 _SIDE_BY_SIDE = "side-by-side.html"
 _DATA = "matrix.json"
+MAX_NAMED = 5
+"""Broken requirements that an answer names; the others are counted."""
+
+
+class May(StrEnum):
+    """Whether a connector may ship with a daemon of a contract version."""
+
+    YES = "yes"
+    NO = "no"
+    NOT_SHOWN = "not shown"
+
+
+class Shipping(Struct, frozen=True):
+    """What a run answers, and why; `why` is empty where nothing stands against it."""
+
+    may: May
+    why: str
+
+
+class HistoryKey(Struct, frozen=True, order=True):
+    """A connector in one lane: in the real program, or where the kit plays its harness."""
+
+    name: str
+    real: bool
+
+    @property
+    def words(self) -> str:
+        """What it is called."""
+        return f"{self.name}, in the real program" if self.real else self.name
+
+
+def answer(column: Column) -> Shipping:
+    """What one run says. What is broken in a part of a run is broken; only a whole run says that nothing is."""
+    failed = [name for name, verdict in column.verdicts.items() if verdict is Verdict.FAIL]
+    if failed:
+        more = f" and {len(failed) - MAX_NAMED} more" if len(failed) > MAX_NAMED else ""
+        return Shipping(May.NO, f"breaks {', '.join(failed[:MAX_NAMED])}{more}")
+    missing = column.full_set
+    return Shipping(May.YES, "") if missing is None else Shipping(May.NOT_SHOWN, missing)
+
+
+def histories(columns: Iterable[Column]) -> Mapping[HistoryKey, Sequence[Column]]:
+    """The runs of each connector, the newest first; one whose report gives no time counts as the oldest."""
+    runs: dict[HistoryKey, list[Column]] = {}
+    for column in columns:
+        runs.setdefault(HistoryKey(column.name, column.harness is not None), []).append(column)
+    return {
+        connector: sorted(runs[connector], key=lambda column: (column.created, column.report), reverse=True)
+        for connector in sorted(runs)
+    }
+
+
+def newest(history: Sequence[Column]) -> Mapping[str, Column]:
+    """The newest run by each contract version, the newest version first. `history` begins with the newest run."""
+    known = {version: number for number, version in enumerate(contract_versions())}
+    first: dict[str, Column] = {}
+    for column in history:
+        first.setdefault(column.contract, column)
+    return {version: first[version] for version in sorted(first, key=lambda version: -known[version])}
+
+
+def before(history: Sequence[Column], number: int) -> Column | None:
+    """The run by the same contract version that came before the one at `number`."""
+    contract = history[number].contract
+    return next((column for column in history[number + 1 :] if column.contract == contract), None)
+
+
+def changes(old: Column, new: Column) -> tuple[list[str], list[str]]:
+    """The requirements that a later run newly fails, and those that it passes again."""
+    failed, passed = (
+        [name for name, verdict in new.verdicts.items() if verdict is wanted] for wanted in (Verdict.FAIL, Verdict.PASS)
+    )
+    broken = [name for name in failed if old.verdicts.get(name) is not Verdict.FAIL]
+    mended = [name for name in passed if old.verdicts.get(name) is Verdict.FAIL]
+    return broken, mended
+
+
 _MEANINGS = (
     (May.YES, "a whole run by this contract version broke no requirement"),
     (May.NO, "the newest run broke at least one"),
@@ -34,7 +114,7 @@ _MEANINGS = (
     ("-", "no run by this contract version"),
 )
 
-Histories = Mapping[Connector, Sequence[Column]]
+Histories = Mapping[HistoryKey, Sequence[Column]]
 Write = Callable[[TextIO], None]
 
 
@@ -60,9 +140,9 @@ def _writes(text: str) -> Write:
     return write
 
 
-def _names(connectors: Iterable[Connector]) -> Mapping[Connector, str]:
+def _names(connectors: Iterable[HistoryKey]) -> Mapping[HistoryKey, str]:
     """A file name for each connector: its own where that is harmless and not taken, told apart by a hash if not."""
-    names: dict[Connector, str] = {}
+    names: dict[HistoryKey, str] = {}
     for connector in connectors:
         plain = re.sub(r"[^a-z0-9]+", "-", connector.name.lower()).strip("-")[:60]
         name = f"{plain}-real" if connector.real else plain
@@ -82,11 +162,11 @@ def _badges(name: str, history: Sequence[Column]) -> Iterator[tuple[str, str]]:
     for contract, column in newest(history).items():
         if column.full_set is None:
             release = column.release or column.commit[:9] or column.created[:10] or "unreleased"
-            yield f"{name}-{contract}.svg", badge.as_svg(column, release)
-            yield f"{name}-{contract}.json", badge.as_json(column, release)
+            yield f"{name}-{contract}.svg", svg_badge(column, release)
+            yield f"{name}-{contract}.json", json_badge(column, release)
 
 
-def _index(runs: Histories, names: Mapping[Connector, str], stream: TextIO) -> None:
+def _index(runs: Histories, names: Mapping[HistoryKey, str], stream: TextIO) -> None:
     contracts = list(newest([column for history in runs.values() for column in history]))
     heads = ("Connector", *(f"Daemon {contract}" for contract in contracts))
     may = table("May this connector ship with this daemon?", heads, _index_rows(runs, names, contracts))
@@ -110,7 +190,7 @@ def _index(runs: Histories, names: Mapping[Connector, str], stream: TextIO) -> N
     write_page(stream, "Signet conformance: connectors", header, sections)
 
 
-def _index_rows(runs: Histories, names: Mapping[Connector, str], contracts: Sequence[str]) -> Iterator[Markup]:
+def _index_rows(runs: Histories, names: Mapping[HistoryKey, str], contracts: Sequence[str]) -> Iterator[Markup]:
     for connector, history in runs.items():
         by_contract = newest(history)
         head = element("th", _link(connector.words, _page_of(names[connector])), scope="row")
@@ -125,14 +205,14 @@ def _may_cell(column: Column | None) -> Markup:
     return element("td", _may(said), element("span", _version(column), class_="line quiet"))
 
 
-def _may(said: Answer) -> Markup:
+def _may(said: Shipping) -> Markup:
     return element("span", said.may, data_may=said.may)
 
 
 _RUN_HEADS = ("Began", "Contract", "Version", "Ships", "Why")
 
 
-def _run_row(column: Column, said: Answer, head: Markup | None = None, more: Sequence[str] = ()) -> Markup:
+def _run_row(column: Column, said: Shipping, head: Markup | None = None, more: Sequence[str] = ()) -> Markup:
     """A run as a row: the connector, where the table shows several, the facts of the run, and what else is told."""
     first = [] if head is None else [element("th", head, scope="row")]
     began = element("span", _when(column), class_="whole")
@@ -140,7 +220,7 @@ def _run_row(column: Column, said: Answer, head: Markup | None = None, more: Seq
     return element("tr", *first, *(element("td", each) for each in shown), data_kind=said.may)
 
 
-def _connector_page(connector: Connector, history: Sequence[Column], name: str, badges: Mapping[str, str]) -> Write:
+def _connector_page(connector: HistoryKey, history: Sequence[Column], name: str, badges: Mapping[str, str]) -> Write:
     def write(stream: TextIO) -> None:
         current = newest(history)
         states = element("ul", (_state(column, name, badges) for column in current.values()), class_="plain")
@@ -196,3 +276,47 @@ def _version(column: Column) -> str:
 
 def _link(words: str, address: str) -> Markup:
     return element("a", element("bdi", printable(words, 80)), href=address)
+
+
+_COLOURS = {"brightgreen": "#3c1", "green": "#781", "red": "#c43"}
+_CHARACTER, _MARGIN = 6.6, 12
+
+
+def _badge(column: Column, connector_version: str) -> tuple[str, str, str]:
+    """Label, message and colour. Raises UsageError when the report is not that of a full run."""
+    missing = column.full_set
+    if missing is not None:
+        raise UsageError(
+            f"makes no badge: {missing}",
+            where=printable(column.report, 400),
+            remedy="pytest --signet-conformance --target NAME --signet-report DIR, without -k; then DIR/report.json",
+        )
+    failed = sum(verdict is Verdict.FAIL for verdict in column.verdicts.values())
+    rows, of = len(column.rows), len(surface())
+    colour = "red" if failed else "brightgreen" if rows == of else "green"
+    said = f"{failed} broken" if failed else "conforming"
+    name = f"{printable(column.name, 40)} {printable(connector_version, 30)}"
+    return f"Signet {column.contract}", f"{said}, {rows}/{of} | {name} | kit {column.kit}", colour
+
+
+def json_badge(column: Column, connector_version: str) -> str:
+    """The badge as a badge service's endpoint answers."""
+    label, message, colour = _badge(column, connector_version)
+    return json.dumps({"schemaVersion": 1, "label": label, "message": message, "color": colour}) + "\n"
+
+
+def svg_badge(column: Column, connector_version: str) -> str:
+    """The badge as a picture of its own: no network, no script, readable aloud."""
+    label, message, colour = _badge(column, connector_version)
+    left, right = (round(len(text) * _CHARACTER + _MARGIN) for text in (label, message))
+    title, label, message = escape(f"{label}: {message}"), escape(label), escape(message)
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{left + right}" height="20" role="img" aria-label="{title}">\n'
+        f"  <title>{title}</title>\n"
+        f'  <rect width="{left}" height="20" fill="#444"/>\n'
+        f'  <rect x="{left}" width="{right}" height="20" fill="{_COLOURS[colour]}"/>\n'
+        '  <g fill="#fff" font-family="Verdana,DejaVu Sans,sans-serif" font-size="11" text-anchor="middle">\n'
+        f'    <text x="{left / 2:g}" y="14">{label}</text>\n'
+        f'    <text x="{left + right / 2:g}" y="14">{message}</text>\n'
+        "  </g>\n</svg>\n"
+    )

@@ -8,6 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from signet_conformance.finding import Verdict
+from signet_conformance.reports.command_lines import explain_command
 from signet_conformance.reports.matrix.document import (
     ABSENT,
     DRIFT,
@@ -18,7 +19,6 @@ from signet_conformance.reports.matrix.document import (
     operations,
     parity_line,
 )
-from signet_conformance.reports.requirement_pages import explain_command
 from signet_conformance.reports.terminal import MAX_WIDTH, STRONG, VERDICT_STYLES, Paragraph, drawn, drawn_table
 from signet_conformance.reports.values import cell
 
