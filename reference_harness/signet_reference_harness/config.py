@@ -11,9 +11,9 @@ from urllib.parse import urlsplit
 from signet_reference_harness.errors import ConfigError
 
 HARNESS_NAME: Final = "reference"
-"""The name that the harness gives itself, unless whoever uses it gives another."""
+"""The harness's own name, unless its user gives another."""
 RuntimePath = Literal["plugin", "legacy"]
-"""How the harness came to the daemon: from inside the program that the agent runs in, or by hooks beside it."""
+"""How the harness reaches the daemon: from inside the program that the agent runs in, or by hooks beside it."""
 DEFAULT_ORIGIN: Final = "http://127.0.0.1:3850"
 DEFAULT_AGENT: Final = "default"
 DEFAULT_TIMEOUTS_S: Final[Mapping[str, float]] = {
@@ -36,11 +36,11 @@ OFF: Final = frozenset({"0", "false", "no", "off"})
 
 @dataclass(frozen=True, slots=True)
 class HarnessConfig:
-    """Where the daemon is, who speaks to it, and how it may be spoken to.
+    """The daemon's address, the harness's identity, and the bounds of their exchanges.
 
-    `harness` and `runtime_path` stand in every hook; ConfigError refuses those that the contract forbids. `origin` is
-    scheme, host and port. `bypassed` means that no request at all is made. `timeouts_s` holds whole-exchange deadlines
-    in seconds by operation; an operation it lacks has five seconds.
+    `harness` and `runtime_path` are sent with every hook; ConfigError refuses those that the contract forbids. `origin`
+    is scheme, host and port. `bypassed` means that no request at all is made. `timeouts_s` holds deadlines of whole
+    exchanges in seconds by operation; an operation it lacks has five seconds.
     """
 
     origin: str = DEFAULT_ORIGIN
@@ -49,7 +49,7 @@ class HarnessConfig:
     bypassed: bool = False
     timeouts_s: Mapping[str, float] = field(default_factory=lambda: DEFAULT_TIMEOUTS_S)
     provider_key: str | None = field(default=None, repr=False)
-    """The model provider's key: none of the daemon's business, and never sent to it."""
+    """The model provider's key, which is never sent to the daemon."""
     harness: str = HARNESS_NAME
     runtime_path: RuntimePath = "plugin"
 
@@ -87,7 +87,7 @@ class HarnessConfig:
 
     @property
     def credentials(self) -> tuple[str, ...]:
-        """What no text may hold that leaves the harness."""
+        """The credentials that no outgoing text may hold."""
         return tuple(each for each in (self.token, self.provider_key) if each)
 
     def timeout_s(self, operation: str) -> float:
@@ -153,13 +153,13 @@ def _milliseconds(variable: str, value: str) -> float:
 
 HIDDEN: Final = "[key]"
 SHORTEST: Final = 6
-"""Characters. What is shorter is rarely a key: a local server is given `x` or `none` in its place."""
+"""Characters. A shorter text is rarely a key: local servers get `x` or `none` instead of one."""
 _CREDENTIAL: Final = r"(?i:(?:bearer|basic|api[-_ ]?key(?: provided)?|token|authorization|secret|password)[\s\"':=]+)"
 """Words that a credential follows, in a header, a command, JSON or a vendor's message."""
 
 
 class Secret:
-    """A provider's key. Its text is read with :meth:`reveal`, and stands in no repr, format or pickle."""
+    """A provider's key. :meth:`reveal` returns its text; no repr, format or pickle holds it."""
 
     __slots__ = ("_text",)
 
@@ -172,7 +172,7 @@ class Secret:
 
     @property
     def is_secret(self) -> bool:
-        """Whether it is long enough to be a key; anything shorter stands in common words, too."""
+        """Whether it is long enough to be a key; common words contain shorter texts, too."""
         return len(self._text) >= SHORTEST
 
     def hide_in(self, text: str) -> str:

@@ -20,13 +20,13 @@ class DocumentError(HarnessError):
     """Raised for a document that cannot be read, or that breaks its model; the message names file, pointer, value."""
 
 
-class Part(BaseModel):
+class StrictModel(BaseModel):
     """An object within a document. Nothing is converted, and an unknown member is refused."""
 
     model_config = ConfigDict(strict=True, frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True)
 
 
-class Document(Part):
+class HarnessDocument(StrictModel):
     """A whole document, with the name of its schema in the schemas folder."""
 
     schema_file: ClassVar[str]
@@ -68,7 +68,7 @@ def demand(model: type[Model], value: Any, where: str) -> Model:
     problem = max(problems, key=lambda each: len(_pointer(each["loc"], value)))
     pointer = _pointer(problem["loc"], value)
     shown = "".join(f"/{str(step).replace('~', '~0').replace('/', '~1')[:60]}" for step in pointer) or "the whole"
-    message, remedy = _told(problem, problems, pointer)
+    message, remedy = _explain(problem, problems, pointer)
     raise DocumentError(f"{where}: {shown}: {message}", remedy=remedy)
 
 
@@ -87,7 +87,7 @@ def _has(node: Any, step: str | int) -> bool:
     return isinstance(node, Mapping) and step in node
 
 
-def _told(problem: Any, problems: Sequence[Any], pointer: Sequence[str | int]) -> tuple[str, str | None]:
+def _explain(problem: Any, problems: Sequence[Any], pointer: Sequence[str | int]) -> tuple[str, str | None]:
     kind, context = problem["type"], problem.get("ctx", {})
     if kind == "extra_forbidden":
         return f"unknown member {str(pointer[-1])[:_LONGEST_VALUE]!r}", "take it out, or see the document's schema"

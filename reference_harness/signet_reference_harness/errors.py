@@ -1,6 +1,6 @@
-"""The harness's own errors: each is raised for input that is wrong before any request is made.
+"""The harness's own errors: each is raised for wrong input, before any request is made.
 
-What the daemon does never raises: it comes back as a :class:`~signet_reference_harness.daemon_client.reply.Reply`.
+The daemon's behaviour never raises: it comes back as a :class:`~signet_reference_harness.daemon_client.reply.Reply`.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ class IdentityError(HarnessError):
 
 
 class ToolInputError(HarnessError):
-    """Raised by a tool whose arguments the daemon would refuse; the model is told, no request is made."""
+    """Raised by a tool for arguments that the daemon would refuse. The model reads the error; no request is made."""
 
 
 class ToolFailedError(HarnessError):
-    """Raised for a tool that was run and brought no result; the model is told why."""
+    """Raised for a tool that ran without a result. The model reads why."""
 
 
 class ConfinementError(HarnessError):

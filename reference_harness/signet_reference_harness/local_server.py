@@ -31,7 +31,7 @@ def serve(app: ASGIApp, port: int = 0, *, host: str = LOOPBACK, until_stdin_clos
     """Serve until SIGTERM or SIGINT, or the end of standard input; port 0 is a free one.
 
     Prints one JSON line, `{"url": ...}`, when requests can be sent. Raises ConfigError when the port is taken, when
-    `host` is not an address of this machine, or when standard output is closed, so that nobody can be told where.
+    `host` is not an address of this machine, or when standard output is closed, so that the address cannot be printed.
     """
     asyncio.run(serving(app, port, host=host, until_stdin_closes=until_stdin_closes))
 
@@ -84,7 +84,7 @@ async def body_within(request: Request, most: int) -> bytes | None:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether nobody but this machine can reach a server at the address `host`; False unless it is an address."""
+    """Whether only this machine can reach a server at the address `host`; False unless it is an address."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:

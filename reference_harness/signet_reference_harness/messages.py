@@ -12,16 +12,16 @@ Role = Literal["user", "assistant", "tool"]
 
 
 class ReminderKind(StrEnum):
-    """What a reminder is about."""
+    """The subject of a reminder."""
 
     IDENTITY = "identity"
     """A file that says who the agent is and whom it works for."""
     CONTEXT = "context"
-    """What the daemon injected at a start or for a prompt."""
+    """A text that the daemon injected at a start or for a prompt."""
     SUMMARY = "summary"
-    """What stands for the messages of before a compaction."""
+    """A summary of the messages before a compaction."""
     RESEARCH = "research"
-    """What tools brought before the model was asked."""
+    """Results of tools that ran before the model was asked."""
     ROUND_LIMIT = "round_limit"
     """No more tools in this turn: the model is to answer."""
     BROKEN_REPLY = "broken_reply"
@@ -62,9 +62,9 @@ class ReminderScope(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reminder:
-    """A block that the harness adds to what the model or a person sees: never the user's own words.
+    """A block that the harness adds to the input of the model or to a person's screen; it never holds the user's words.
 
-    `data` is JSON about it, such as the file that an identity stands in. `reminders` renders the text; its schema is
+    `data` is JSON about it, such as the file of an identity. `render_reminders` makes text of it. The schema is
     `schemas/harness/signet-reminder-1.schema.json`.
     """
 
@@ -87,7 +87,7 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class Thinking:
-    """What the model thought before it spoke.
+    """A thought of the model before it spoke.
 
     `raw` is the provider's own block, which goes back to that provider unchanged, since some sign it.
     """
@@ -155,7 +155,7 @@ def lower_reminders(messages: Iterable[Message]) -> tuple[Message, ...]:
 
 
 def texts_for_person(message: Message) -> tuple[str, ...]:
-    """What a person sees of a message: its own words, then each reminder that is meant for a person."""
+    """The texts of a message for a person: its own words, then each reminder that is meant for a person."""
     reminders = (each.text for each in message.reminders if each.visibility in FOR_A_PERSON)
     return tuple(text for text in (message.content, *reminders) if text.strip())
 

@@ -84,7 +84,7 @@ class RecordingChannel(Closing):
 
     def say(self, text: str) -> None:
         """The other side says something."""
-        self.put(UserTurn(content=text))
+        self.enqueue(UserTurn(content=text))
 
     async def send(self, output: AgentOutput) -> None:
         """Keep it, unless the channel is closed."""

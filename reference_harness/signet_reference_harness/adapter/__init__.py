@@ -1,6 +1,6 @@
 """A runtime adapter for a harness that keeps its own conversations: it may call in any order, at any time.
 
-What the daemon is told follows the contract all the same, by the lifecycle that the reference harness has itself:
+The daemon hears what the contract wants all the same, by the lifecycle of the reference harness itself:
 a start that was lost is told before the next prompt, an end that was lost is told again, and nothing twice.
 """
 
@@ -64,8 +64,8 @@ def create_adapter(
     return SessionAdapter(config, transport=transport)
 
 
-class _ToldConversation(Conversation):
-    """What an adapter knows of a conversation: what the user asked, and what the harness says of the rest."""
+class _HostConversation(Conversation):
+    """A conversation as far as an adapter knows it: the user's prompts, and the harness's account of the rest."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -82,7 +82,7 @@ class _ToldConversation(Conversation):
     def message_count(self, count: int) -> None:
         self._count = count
 
-    def asked(self, prompt: str, last_reply: str | None) -> None:
+    def add_prompt(self, prompt: str, last_reply: str | None) -> None:
         """The user says `prompt`, to `last_reply` where that is known."""
         if last_reply and self._turns:
             self._turns.append(("assistant", last_reply))
@@ -107,7 +107,7 @@ class _Held:
     """A session of the adapter; `turn` is held by the call that is under way."""
 
     session: Session
-    conversation: _ToldConversation
+    conversation: _HostConversation
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
     calls: int = 0
     """Calls that are under way or wait for their turn."""
@@ -156,10 +156,10 @@ class SessionAdapter(RuntimeAdapter):
             return SessionStartResult.of(_last(held.session.take_replies(), "session-start"))
 
     async def on_user_prompt_submit(self, params: PromptSubmitParams) -> PromptSubmitResult:
-        """Tell a prompt. What a start brought that was told only now is in front of the turn's own context."""
+        """Report a prompt. The context of a start that had to go first precedes the turn's own."""
         async with self._turn(params.session) as held:
             await self._open(held.session)
-            held.conversation.asked(params.user_message, params.last_assistant_message)
+            held.conversation.add_prompt(params.user_message, params.last_assistant_message)
             await held.session.submit(params.user_message, params.memory_feedback, repeated=True)
             replies = held.session.take_replies()
             result = PromptSubmitResult.of(_last(replies, "user-prompt-submit"))
@@ -194,11 +194,11 @@ class SessionAdapter(RuntimeAdapter):
 
     @contextlib.asynccontextmanager
     async def _turn(self, identity: SessionIdentity) -> AsyncIterator[_Held]:
-        """The session of that identity, for one call at a time. Raises StepError when its key is another session's."""
+        """Lend the session of an identity to one call at a time. Raises StepError for a key of another one."""
         session = self._host.session_for(identity.key, project=identity.project, agent=identity.agent, key=identity.key)
         held = self._held.get(identity.key)
         if held is None:
-            held = self._held[identity.key] = _Held(session, _ToldConversation())
+            held = self._held[identity.key] = _Held(session, _HostConversation())
             session.conversation = held.conversation
         self._held.move_to_end(identity.key)
         held.calls += 1
@@ -213,12 +213,12 @@ class SessionAdapter(RuntimeAdapter):
             self._forget_some()
 
     async def _open(self, session: Session) -> None:
-        """Open a session that is not: the harness knows it from before, or did not say that it began."""
+        """Open a session that the harness has not opened: it resumes an old one, or did not report its start."""
         if not session.is_open:
             await session.start("resume")
 
     def _forget_some(self) -> None:
-        """Forget the sessions that are over for longest, beyond those that are remembered."""
+        """Forget the sessions that ended longest ago, beyond ENDED_KEPT."""
         if len(self._held) <= ENDED_KEPT:
             return
         for key in tuple(self._held)[: len(self._held) - ENDED_KEPT]:

@@ -26,7 +26,7 @@ from signet_reference_harness.daemon_client.adapter import (
     StartSource,
 )
 from signet_reference_harness.daemon_client.reply import Reply
-from signet_reference_harness.documents import Part, parse_document
+from signet_reference_harness.documents import StrictModel, parse_document
 from signet_reference_harness.errors import HarnessError, StepError, printable
 from signet_reference_harness.identity import SessionIdentity
 from signet_reference_harness.local_server import body_within, foreign
@@ -43,7 +43,7 @@ _CLOSE: Final = {"connection": "close"}
 Said = dict[str, Any]
 
 
-class _Call(Part):
+class _Call(StrictModel):
     # A member that this server does not know is of a later harness.
     model_config = ConfigDict(strict=True, frozen=True, extra="ignore", defer_build=True, populate_by_name=True)
 
@@ -145,7 +145,7 @@ class RuntimeAdapterServer:
         return _failure(await self._adapter.on_compaction_complete(params))
 
     def _session(self, call: _Call) -> SessionIdentity:
-        """Who the session of a call is. Raises IdentityError, or StepError when it was never said."""
+        """The identity of a call's session. Raises IdentityError, or StepError where its project is unknown."""
         known = self._known.get(call.key)
         project = call.project or (known.project if known else None)
         if project is None:

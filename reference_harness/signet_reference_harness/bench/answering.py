@@ -20,10 +20,10 @@ from pydantic import ConfigDict, Field
 
 from signet_reference_harness.bench.figures import percentiles, rounded
 from signet_reference_harness.bench.log import BenchFailureError, Logged, RunLog
-from signet_reference_harness.bench.progress import Progress
+from signet_reference_harness.bench.progress import ProgressLine
 from signet_reference_harness.bench.result import Figure, Question, Result
-from signet_reference_harness.bench.suite import Fact, Prompt, Query, Suite
-from signet_reference_harness.documents import Document, Part
+from signet_reference_harness.bench.suite import FactStep, QueryStep, Suite, TurnStep
+from signet_reference_harness.documents import HarnessDocument, StrictModel
 from signet_reference_harness.errors import ConfigError, ProviderError
 from signet_reference_harness.messages import Message
 from signet_reference_harness.providers import Provider
@@ -49,7 +49,7 @@ class Judge(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Answerer:
-    """Who answers, and who judges, if anybody does."""
+    """The provider that answers, and the judge if there is one."""
 
     provider: Provider
     name: str
@@ -58,8 +58,8 @@ class Answerer:
     at_once: int
 
 
-class Answer(Part):
-    """What the model said to a question, and how it scores."""
+class ScoredAnswer(StrictModel):
+    """The model's answer to a question, with its scores."""
 
     scenario: str
     id: str
@@ -72,7 +72,7 @@ class Answer(Part):
     judged: Figure | None = None
 
 
-class AnswerFigures(Part):
+class AnswerFigures(StrictModel):
     """Means over questions."""
 
     questions: int
@@ -81,8 +81,8 @@ class AnswerFigures(Part):
     judged: Figure | None = None
 
 
-class Answers(Document):
-    """What a model made of the memories of a run."""
+class Answers(HarnessDocument):
+    """A model's answers to the questions of a run."""
 
     model_config = ConfigDict(title="Answers of a model in a benchmark run")
     schema_file: ClassVar[str] = "harness/signet-bench-answers-1.schema.json"
@@ -96,7 +96,7 @@ class Answers(Document):
     overall: AnswerFigures
     by_category: dict[str, AnswerFigures]
     latency_ms: dict[str, Figure]
-    answers: Annotated[tuple[Answer, ...], Field(strict=False)]
+    answers: Annotated[tuple[ScoredAnswer, ...], Field(strict=False)]
 
 
 def judge_at(place: str) -> Judge:
@@ -119,20 +119,20 @@ def judge_at(place: str) -> Judge:
 
 
 async def answer_all(
-    suite: Suite, result: Result, answerer: Answerer, log: RunLog, logged: Logged, progress: Progress
+    suite: Suite, result: Result, answerer: Answerer, log: RunLog, logged: Logged, progress: ProgressLine
 ) -> None:
     """Ask the model every question that the log holds no answer to. Raises BenchFailureError when it cannot answer."""
     slots = asyncio.Semaphore(answerer.at_once)
 
-    async def ask(question: Question, query: Query, memories: list[str]) -> None:
+    async def ask(question: Question, query: QueryStep, memories: list[str]) -> None:
         async with slots:
-            record = await _answered(answerer, question, query, memories)
+            record = await _answer(answerer, question, query, memories)
         log.write(record)
         progress.step()
 
     try:
         async with asyncio.TaskGroup() as group:
-            for question, query, memories in asked(suite, result):
+            for question, query, memories in questions_for_model(suite, result):
                 known = logged.answers.get((question.scenario, question.line))
                 if known is None or known.get("by") != _by(answerer):
                     group.create_task(ask(question, query, memories))
@@ -145,17 +145,17 @@ async def answer_all(
         await answerer.provider.aclose()
 
 
-def asked(suite: Suite, result: Result) -> Iterator[tuple[Question, Query, list[str]]]:
+def questions_for_model(suite: Suite, result: Result) -> Iterator[tuple[Question, QueryStep, list[str]]]:
     """The questions that a model can answer, each with the texts of the memories that were brought."""
     questions = {question.line: question for question in result.questions}
     for performance in suite.performances:
         texts: dict[str, str] = {}
         for line, step in performance.steps:
-            if isinstance(step, Fact):
+            if isinstance(step, FactStep):
                 texts[step.id] = step.text if step.at is None else f"{step.at[:10]} {step.text}"
-            elif isinstance(step, Prompt) and step.id is not None:
+            elif isinstance(step, TurnStep) and step.id is not None:
                 texts[step.id] = step.text
-            elif isinstance(step, Query) and line in questions:
+            elif isinstance(step, QueryStep) and line in questions:
                 question = questions[line]
                 if step.answer is not None or step.category in UNANSWERABLE:
                     yield question, step, [texts[row.item] for row in question.rows if row.item in texts]
@@ -164,11 +164,11 @@ def asked(suite: Suite, result: Result) -> Iterator[tuple[Question, Query, list[
 def answers_of(suite: Suite, result: Result, answerer: Answerer, logged: Logged) -> Answers:
     """The answers of a run, scored."""
     answers, times = [], []
-    for question, query, _ in asked(suite, result):
+    for question, query, _ in questions_for_model(suite, result):
         record: Mapping[str, Any] = logged.answers[(question.scenario, question.line)]
         times.append(float(record["ms"]))
         answers.append(
-            Answer(
+            ScoredAnswer(
                 scenario=question.scenario,
                 id=question.id,
                 line=question.line,
@@ -195,7 +195,7 @@ def answers_of(suite: Suite, result: Result, answerer: Answerer, logged: Logged)
     )
 
 
-async def _answered(answerer: Answerer, question: Question, query: Query, memories: list[str]) -> dict[str, Any]:
+async def _answer(answerer: Answerer, question: Question, query: QueryStep, memories: list[str]) -> dict[str, Any]:
     told = "\n".join(f"- {memory}" for memory in memories) or "There are no memories."
     options = CompletionOptions(
         model=answerer.model, max_tokens=MOST_TOKENS, temperature=0.0, system_prompt=f"{SYSTEM}\n\n{told}"
@@ -227,7 +227,7 @@ def _by(answerer: Answerer) -> list[str | None]:
     return [answerer.name, answerer.model, *((judge.model, judge.prompt) if judge is not None else ())]
 
 
-def _figures(answers: list[Answer]) -> AnswerFigures:
+def _figures(answers: list[ScoredAnswer]) -> AnswerFigures:
     judged = [answer.judged for answer in answers if answer.judged is not None]
     number = len(answers) or 1
     return AnswerFigures(
@@ -249,7 +249,7 @@ NOTHING: Final = ("not mentioned", "no information available")
 
 
 def exact_match(answer: str, expected: str) -> float:
-    """1 when both are the same but for case, punctuation and articles."""
+    """Return 1 when both are equal without case, punctuation and articles, else 0."""
     return float(_plain(answer) == _plain(expected))
 
 

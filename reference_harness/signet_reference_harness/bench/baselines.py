@@ -13,8 +13,16 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any, Final
 
-from signet_reference_harness.bench.performing import Brought, Latencies, Opened, Player, Row, Subject
-from signet_reference_harness.bench.suite import OWN_SESSION, Fact, Forget, Performance, Prompt, Query, Start
+from signet_reference_harness.bench.performing import Brought, Latencies, MemoryRow, OpenDatabase, Player, Subject
+from signet_reference_harness.bench.suite import (
+    OWN_SESSION,
+    FactStep,
+    ForgetStep,
+    QueryStep,
+    ScenarioRun,
+    StartStep,
+    TurnStep,
+)
 from signet_reference_harness.errors import ConfigError
 
 SEARCH: Final = "search"
@@ -33,7 +41,7 @@ class Collection(ABC):
         """Take a text out."""
 
     @abstractmethod
-    def search(self, query: str, limit: int) -> list[Row]:
+    def search(self, query: str, limit: int) -> list[MemoryRow]:
         """The names of the best texts, best first; equal ones in the order in which they were added."""
 
     def close(self) -> None:
@@ -56,7 +64,7 @@ class FullText(Collection):
         """Delete its row."""
         self._database.execute("DELETE FROM texts WHERE name = ?", (name,))
 
-    def search(self, query: str, limit: int) -> list[Row]:
+    def search(self, query: str, limit: int) -> list[MemoryRow]:
         """Match any of the words."""
         words = dict.fromkeys(WORD.findall(query.lower()))
         if not words:
@@ -65,7 +73,7 @@ class FullText(Collection):
             "SELECT name, rank FROM texts WHERE texts MATCH ? ORDER BY rank, rowid LIMIT ?",
             (" OR ".join(f'"{word}"' for word in words), limit),
         )
-        return [Row(name, round(-score, 6), SEARCH) for name, score in rows]
+        return [MemoryRow(name, round(-score, 6), SEARCH) for name, score in rows]
 
     def close(self) -> None:
         """Close the database."""
@@ -89,7 +97,7 @@ class Bm25(Collection):
         del self._texts[name]
         self._index = None
 
-    def search(self, query: str, limit: int) -> list[Row]:
+    def search(self, query: str, limit: int) -> list[MemoryRow]:
         """Score every text; those that share no word are left out."""
         import bm25s
 
@@ -103,7 +111,7 @@ class Bm25(Collection):
         words = bm25s.tokenize([query], show_progress=False, return_ids=False)[0]
         scores = [float(score) for score in self._index.get_scores(words)] if words else []
         best = sorted((number for number, score in enumerate(scores) if score > 0), key=lambda n: (-scores[n], n))
-        return [Row(names[number], round(scores[number], 6), SEARCH) for number in best[:limit]]
+        return [MemoryRow(names[number], round(scores[number], 6), SEARCH) for number in best[:limit]]
 
 
 class Recent(Collection):
@@ -121,16 +129,16 @@ class Recent(Collection):
         """Forget its name."""
         self._names.remove(name)
 
-    def search(self, query: str, limit: int) -> list[Row]:
+    def search(self, query: str, limit: int) -> list[MemoryRow]:
         """The newest ones."""
         del query
-        return [Row(name, None, SEARCH) for name in self._names[: -limit - 1 : -1]]
+        return [MemoryRow(name, None, SEARCH) for name in self._names[: -limit - 1 : -1]]
 
 
 BASELINES: Final[dict[str, type[Collection]]] = {"fts5": FullText, "bm25s": Bm25, "recent": Recent}
 
 
-class Baseline(Subject):
+class BaselineSubject(Subject):
     """A baseline by its name in the table. Raises ConfigError when the package that it is made of is not installed."""
 
     def __init__(self, name: str, limit: int) -> None:
@@ -145,12 +153,12 @@ class Baseline(Subject):
                     remedy='pip install "signet-conformance[bench]"',
                 ) from None
 
-    def described(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, Any]:
         """Its name."""
         return {"kind": "baseline", "name": self.name}
 
     @asynccontextmanager
-    async def opened(self, database: str, number: int) -> AsyncIterator[Opened]:
+    async def open(self, database: str, number: int) -> AsyncIterator[OpenDatabase]:
         """Collections that are empty."""
         del database, number
         baseline = _OpenedBaseline(BASELINES[self.name], self._limit)
@@ -160,14 +168,14 @@ class Baseline(Subject):
             baseline.close()
 
 
-class _OpenedBaseline(Opened):
+class _OpenedBaseline(OpenDatabase):
     def __init__(self, kind: type[Collection], limit: int) -> None:
         self.latencies = Latencies()
         self._kind = kind
         self._limit = limit
         self._agents: dict[str, Collection] = {}
 
-    def player(self, performance: Performance) -> Player:
+    def player(self, performance: ScenarioRun) -> Player:
         return _BaselinePlayer(self, performance, self._limit)
 
     def close(self) -> None:
@@ -183,7 +191,7 @@ class _OpenedBaseline(Opened):
 class _BaselinePlayer(Player):
     has_sessions = False
 
-    def __init__(self, opened: _OpenedBaseline, performance: Performance, limit: int) -> None:
+    def __init__(self, opened: _OpenedBaseline, performance: ScenarioRun, limit: int) -> None:
         self._opened = opened
         self._scenario = performance.scenario.id
         self._limit = limit
@@ -191,22 +199,22 @@ class _BaselinePlayer(Player):
         self._agents = {OWN_SESSION: performance.agent}
         self._owners: dict[str, str] = {}
 
-    async def fact(self, step: Fact) -> None:
+    async def fact(self, step: FactStep) -> None:
         self._store(step.id, step.text, self._agents.get(step.session, self._agent))
 
-    async def forget(self, step: Forget) -> None:
+    async def forget(self, step: ForgetStep) -> None:
         self._opened.of(self._owners[step.fact]).remove(self._key(step.fact))
 
-    async def query(self, step: Query) -> Brought:
+    async def query(self, step: QueryStep) -> Brought:
         return self._search(step.session, step.text)
 
-    async def prompt(self, step: Prompt) -> Brought:
+    async def prompt(self, step: TurnStep) -> Brought:
         brought = self._search(step.session, step.text)
         if step.id is not None:
             self._store(step.id, step.text, self._agents.get(step.session, self._agent))
         return brought
 
-    async def start(self, step: Start) -> Brought | None:
+    async def start(self, step: StartStep) -> Brought | None:
         self._agents.setdefault(step.session, step.agent or self._agent)
         return Brought(SEARCH, (), 0.0)
 
@@ -221,12 +229,12 @@ class _BaselinePlayer(Player):
         rows = self._opened.of(self._agents.get(session, self._agent)).search(text, self._limit)
         ms = (time.perf_counter() - began) * 1000
         self._opened.latencies.note(SEARCH, ms)
-        return Brought(SEARCH, tuple(Row(self._named(row.item), row.score, row.source) for row in rows), ms)
+        return Brought(SEARCH, tuple(MemoryRow(self._name_of(row.item), row.score, row.source) for row in rows), ms)
 
     def _key(self, name: str) -> str:
         """Scenarios may share a database, and use the same names in it."""
         return f"{self._scenario}\0{name}"
 
-    def _named(self, key: str) -> str:
+    def _name_of(self, key: str) -> str:
         scenario, _, name = key.partition("\0")
         return name if scenario == self._scenario else f"other:{scenario}/{name}"

@@ -17,7 +17,7 @@ from rich.table import Table
 
 from signet_reference_harness.bench import figures
 from signet_reference_harness.bench.answering import Answerer, Answers, judge_at
-from signet_reference_harness.bench.baselines import BASELINES, Baseline
+from signet_reference_harness.bench.baselines import BASELINES, BaselineSubject
 from signet_reference_harness.bench.daemons import (
     EMBEDDED,
     CommandedDaemon,
@@ -30,8 +30,8 @@ from signet_reference_harness.bench.log import BenchFailureError
 from signet_reference_harness.bench.pairs import pairs_of, pairs_text
 from signet_reference_harness.bench.performing import Subject
 from signet_reference_harness.bench.programs import Database
-from signet_reference_harness.bench.result import RESULT, Group, Result, Times, named, write_text
-from signet_reference_harness.bench.running import Plan, run, run_id
+from signet_reference_harness.bench.result import RESULT, Group, Result, Times, subject_name, write_text
+from signet_reference_harness.bench.running import BenchPlan, run, run_id
 from signet_reference_harness.bench.suite import Suite, parse_suite, read_suite
 from signet_reference_harness.config import HarnessConfig
 from signet_reference_harness.errors import ConfigError, printable
@@ -49,7 +49,7 @@ AT_ONCE: Final = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Given:
+class BenchOptions:
     """The command line."""
 
     suite: Path | None
@@ -75,8 +75,8 @@ class Given:
     api_key: str | None
 
 
-def perform(given: Given) -> int:
-    """Do the run, print what it came to, and return the exit status. Raises HarnessError for what cannot be begun."""
+def perform(given: BenchOptions) -> int:
+    """Do the run, print its result, and return the exit status. Raises HarnessError when it cannot begin."""
     figures.demand_installed()
     suite = own_suite() if given.suite is None else read_suite(given.suite)
     answerer = _answerer(given)
@@ -104,7 +104,7 @@ def own_suite() -> Suite:
     return parse_suite(file.read_bytes(), OWN_SUITE)
 
 
-def _answerer(given: Given) -> Answerer | None:
+def _answerer(given: BenchOptions) -> Answerer | None:
     if not given.answer and given.provider is None:
         for name in ("judge", "api", "model", "base_url", "api_key"):
             if getattr(given, name) is not None:
@@ -120,8 +120,8 @@ def _answerer(given: Given) -> Answerer | None:
     return Answerer(settings.make_provider(asked), asked.provider, asked.model, judge, given.jobs or AT_ONCE)
 
 
-def _demand_consent(given: Given) -> None:
-    """Show the workspace of a daemon at a URL. Raises ConfigError where writing into it was not allowed."""
+def _demand_consent(given: BenchOptions) -> None:
+    """Print the workspace of a daemon at a URL. Raises ConfigError where writing into it was not allowed."""
     url = str(given.daemon).rstrip("/")
     health = asyncio.run(health_of(url, _token()))
     if health.failure is not None:
@@ -147,7 +147,7 @@ def _broken_off(message: str, remedy: str | None, folder: Path) -> int:
     return FAILED
 
 
-def _plan(given: Given, suite: Suite) -> Plan:
+def _plan(given: BenchOptions, suite: Suite) -> BenchPlan:
     if given.subject is not None and given.daemon is not None:
         raise ConfigError("--subject and --daemon both say what is measured", remedy="leave one of them out")
     is_embedded = given.daemon is None and (given.subject or EMBEDDED).partition(":")[0] == EMBEDDED
@@ -160,7 +160,7 @@ def _plan(given: Given, suite: Suite) -> Plan:
         _demand_consent(given)
         if given.from_db is not None:
             raise ConfigError("--from-db needs a daemon of the run's own", remedy="leave it out, or --daemon")
-    database = None if given.from_db is None else Database.read(given.from_db)
+    database = None if given.from_db is None else Database.load(given.from_db)
     nowhere = Path()
 
     def options(folder: Path) -> DaemonOptions:
@@ -175,14 +175,14 @@ def _plan(given: Given, suite: Suite) -> Plan:
         )
 
     # The folder's name follows from what is measured, and what is measured works in the folder.
-    probe = Plan(
+    probe = BenchPlan(
         suite=suite, subject=_subject(given, options(nowhere)), settings={"limit": given.limit}, folder=nowhere, jobs=1
     )
     folder = (given.out or _folder(suite, probe)).absolute()
     subject = _subject(given, options(folder))
     _make(folder / "traces" if given.record else folder)
     jobs = 1 if isinstance(subject, RunningDaemon) else given.jobs or min(len(os.sched_getaffinity(0)), 8)
-    return Plan(suite=suite, subject=subject, settings={"limit": given.limit}, folder=folder, jobs=jobs)
+    return BenchPlan(suite=suite, subject=subject, settings={"limit": given.limit}, folder=folder, jobs=jobs)
 
 
 def _make(folder: Path) -> None:
@@ -196,7 +196,7 @@ def _is_url(daemon: str | None) -> bool:
     return daemon is not None and re.match(r"https?://", daemon) is not None
 
 
-def _subject(given: Given, options: DaemonOptions) -> Subject:
+def _subject(given: BenchOptions, options: DaemonOptions) -> Subject:
     if given.daemon is not None:
         if not _is_url(given.daemon):
             return CommandedDaemon(given.daemon, _words(given.daemon), options)
@@ -209,7 +209,7 @@ def _subject(given: Given, options: DaemonOptions) -> Subject:
             f"--subject {given.subject!r}: unknown subject",
             remedy=f"name {EMBEDDED}, {EMBEDDED}:VERSION or {', '.join(BASELINES)}; a real daemon with --daemon",
         )
-    return Baseline(name, given.limit)
+    return BaselineSubject(name, given.limit)
 
 
 def _words(command: str) -> list[str]:
@@ -222,9 +222,9 @@ def _words(command: str) -> list[str]:
     return words
 
 
-def _folder(suite: Suite, probe: Plan) -> Path:
+def _folder(suite: Suite, probe: BenchPlan) -> Path:
     """The newest folder of an unfinished run of this plan, else a new one."""
-    stem = f"{suite.head.name}-{probe.subject.name}-{run_id(probe.told())[:8]}"
+    stem = f"{suite.head.name}-{probe.subject.name}-{run_id(probe.as_record())[:8]}"
     number = 1
     while (RUNS / f"{stem}-{number}" / RESULT).exists():
         number += 1
@@ -239,7 +239,9 @@ SURE: Final = ("hit@10", "mrr@10")
 def show(result: Result, times: Times, answers: Answers | None, console: Console) -> None:
     """Print the figures, the times and the assertions that failed."""
     suite, counts = result.suite, result.suite.counts
-    console.print(f"{printable(suite.name)} on {printable(named(result.subject))}", markup=False, highlight=False)
+    console.print(
+        f"{printable(suite.name)} on {printable(subject_name(result.subject))}", markup=False, highlight=False
+    )
     said = (
         f"{counts['questions']} questions over {counts['facts']} facts in {counts['scenarios']} scenarios; "
         f"{counts['questions_without_evidence']} without evidence, in no figure"

@@ -12,8 +12,8 @@ from rich.console import Console
 from rich.table import Table
 
 from signet_reference_harness.bench import figures
-from signet_reference_harness.bench.result import Figure, Question, Result, named
-from signet_reference_harness.documents import Document, DocumentError, Part, parse_document
+from signet_reference_harness.bench.result import Figure, Question, Result, subject_name
+from signet_reference_harness.documents import DocumentError, HarnessDocument, StrictModel, parse_document
 from signet_reference_harness.errors import ConfigError, printable
 
 SHOWN: Final = 20
@@ -27,7 +27,7 @@ td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; }
 """
 
 
-class Difference(Part):
+class FigureDifference(StrictModel):
     """A figure in both results. The interval is that of the mean of the questions' differences, at 95 %."""
 
     first: Figure
@@ -36,7 +36,7 @@ class Difference(Part):
     interval: Annotated[tuple[Figure, Figure] | None, Field(strict=False)]
 
 
-class Changed(Part):
+class Changed(StrictModel):
     """A question whose best evidence has another rank; null where none was brought."""
 
     scenario: str
@@ -47,7 +47,7 @@ class Changed(Part):
     second_rank: int | None
 
 
-class Comparison(Document):
+class ResultComparison(HarnessDocument):
     """What `signet-harness bench compare` found."""
 
     model_config = ConfigDict(title="Comparison of two benchmark runs")
@@ -61,8 +61,8 @@ class Comparison(Document):
     questions: int
     better: Annotated[int, Field(description="questions whose best evidence stands higher in the second result")]
     worse: int
-    figures: dict[str, Difference]
-    by_category: dict[str, dict[str, Difference]]
+    figures: dict[str, FigureDifference]
+    by_category: dict[str, dict[str, FigureDifference]]
     changed: Annotated[tuple[Changed, ...], Field(strict=False)]
 
 
@@ -76,7 +76,7 @@ def read_result(path: Path) -> Result:
     return parse_document(Result, data, str(file))
 
 
-def compare(first: Result, second: Result) -> Comparison:
+def compare(first: Result, second: Result) -> ResultComparison:
     """The differences from the first result to the second. Raises ConfigError for results of two suites."""
     if first.suite.sha256 != second.suite.sha256:
         raise ConfigError(
@@ -89,7 +89,7 @@ def compare(first: Result, second: Result) -> Comparison:
     changed = [pair for pair in pairs if pair[0].rank != pair[1].rank]
     changed.sort(key=lambda pair: (-abs(_gain(pair)), pair[0].line))
     categories = sorted({pair[0].category for pair in pairs if pair[0].category is not None})
-    return Comparison(
+    return ResultComparison(
         suite=first.suite.name,
         suite_sha256=first.suite.sha256,
         first=first.subject,
@@ -113,13 +113,13 @@ def compare(first: Result, second: Result) -> Comparison:
     )
 
 
-def show(comparison: Comparison, console: Console) -> None:
+def show(comparison: ResultComparison, console: Console) -> None:
     """Print the figures, and the questions that changed most."""
 
     def say(text: str) -> None:
         console.print(printable(text), markup=False, highlight=False)
 
-    say(f"{comparison.suite}: {named(comparison.first)} -> {named(comparison.second)}")
+    say(f"{comparison.suite}: {subject_name(comparison.first)} -> {subject_name(comparison.second)}")
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name in ("", "first", "second", "difference", "95 % interval"):
         table.add_column(name, justify="left" if name == "" else "right", no_wrap=True)
@@ -136,18 +136,19 @@ def show(comparison: Comparison, console: Console) -> None:
         say(f"  and {len(comparison.changed) - SHOWN} more: --json or --html has them all")
 
 
-def page(comparison: Comparison) -> str:
+def page(comparison: ResultComparison) -> str:
     """The comparison as a page that fetches nothing and runs nothing."""
-    title = f"{comparison.suite}: {named(comparison.first)} and {named(comparison.second)}"
+    first, second = html.escape(subject_name(comparison.first)), html.escape(subject_name(comparison.second))
+    title = f"{html.escape(comparison.suite)}: {first} and {second}"
     return "\n".join(
         [
             '<!doctype html><html lang="en"><head><meta charset="utf-8">',
             "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">",
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            f"<title>{html.escape(title)}</title><style>{STYLE}</style></head><body>",
+            f"<title>{title}</title><style>{STYLE}</style></head><body>",
             f"<h1>{html.escape(comparison.suite)}</h1>",
             (
-                f"<p>First: {html.escape(named(comparison.first))}. Second: {html.escape(named(comparison.second))}. "
+                f"<p>First: {first}. Second: {second}. "
                 f"{comparison.questions} questions, {comparison.better} better, {comparison.worse} worse.</p>"
             ),
             *_table("All questions", comparison.figures),
@@ -164,7 +165,7 @@ def page(comparison: Comparison) -> str:
     )
 
 
-def _table(heading: str, each: dict[str, Difference]) -> Iterator[str]:
+def _table(heading: str, each: dict[str, FigureDifference]) -> Iterator[str]:
     yield f"<h2>{html.escape(heading)}</h2><table><thead><tr><th>figure</th>"
     yield "".join(f'<th class="n">{name}</th>' for name in ("first", "second", "difference", "95 % interval"))
     yield "</tr></thead><tbody>"
@@ -183,11 +184,11 @@ def _changed_row(change: Changed) -> str:
     )
 
 
-def _differences(pairs: list[tuple[Question, Question]]) -> dict[str, Difference]:
+def _differences(pairs: list[tuple[Question, Question]]) -> dict[str, FigureDifference]:
     first = figures.mean([old.figures for old, _ in pairs])
     second = figures.mean([new.figures for _, new in pairs])
     return {
-        name: Difference(
+        name: FigureDifference(
             first=first[name],
             second=second[name],
             difference=figures.rounded(second[name] - first[name]),
@@ -209,6 +210,6 @@ def _rank(rank: int | None) -> str:
     return "none" if rank is None else str(rank)
 
 
-def _cells(each: Difference) -> tuple[str, str, str, str]:
+def _cells(each: FigureDifference) -> tuple[str, str, str, str]:
     bounds = "" if each.interval is None else f"{each.interval[0]:+.3f} to {each.interval[1]:+.3f}"
     return f"{each.first:.3f}", f"{each.second:.3f}", f"{each.difference:+.3f}", bounds

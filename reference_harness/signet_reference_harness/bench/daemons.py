@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from signet_reference_harness.bench.log import BenchFailureError
-from signet_reference_harness.bench.performing import Latencies, Opened, Player, Subject
+from signet_reference_harness.bench.performing import Latencies, OpenDatabase, Player, Subject
 from signet_reference_harness.bench.programs import (
     READY_S,
     Database,
-    Place,
+    DatabaseFolder,
     failed,
     folder_name,
     free_port,
@@ -25,7 +25,7 @@ from signet_reference_harness.bench.programs import (
     running,
 )
 from signet_reference_harness.bench.sessions import DaemonPlayer, TimedClient
-from signet_reference_harness.bench.suite import Performance
+from signet_reference_harness.bench.suite import ScenarioRun
 from signet_reference_harness.config import HARNESS_NAME
 from signet_reference_harness.daemon_client.reply import Reply
 
@@ -49,7 +49,7 @@ class DaemonOptions:
     token: str | None = None
 
 
-class OpenedDaemon(Opened):
+class OpenedDaemon(OpenDatabase):
     """A daemon that answers, and a client of it."""
 
     def __init__(self, client: TimedClient, latencies: Latencies, health: Reply, options: DaemonOptions) -> None:
@@ -60,7 +60,7 @@ class OpenedDaemon(Opened):
         self.mark = ""
         """What sets the agents of this run apart from those that the daemon knows."""
 
-    def player(self, performance: Performance) -> Player:
+    def player(self, performance: ScenarioRun) -> Player:
         """The harness, in the sessions of the scenario."""
         return DaemonPlayer(self._client, performance, self._limit, self.mark)
 
@@ -74,7 +74,7 @@ class EmbeddedDaemon(Subject):
         self._version = version
         self._options = options
 
-    def described(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, Any]:
         """Its kind, the release it answers as, and how its clock runs."""
         return {
             "kind": self.name,
@@ -83,11 +83,11 @@ class EmbeddedDaemon(Subject):
             "database": _sha256(self._options),
         }
 
-    def opened(self, database: str, number: int) -> AbstractAsyncContextManager[Opened]:
+    def open(self, database: str, number: int) -> AbstractAsyncContextManager[OpenDatabase]:
         """A daemon with a workspace of its own."""
         return _own(self._options, database, number, where="memories.db", serve=self._serve)
 
-    async def _serve(self, stack: AsyncExitStack, place: Place, said: Path) -> str:
+    async def _serve(self, stack: AsyncExitStack, place: DatabaseFolder, said: Path) -> str:
         command = [
             sys.executable,
             "-P",
@@ -112,15 +112,15 @@ class CommandedDaemon(Subject):
         self._words = words
         self._options = options
 
-    def described(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, Any]:
         """Its kind and its command."""
         return {"kind": "command", "command": self._command, "database": _sha256(self._options)}
 
-    def opened(self, database: str, number: int) -> AbstractAsyncContextManager[Opened]:
+    def open(self, database: str, number: int) -> AbstractAsyncContextManager[OpenDatabase]:
         """A daemon with a workspace of its own."""
         return _own(self._options, database, number, where="memory/memories.db", serve=self._serve)
 
-    async def _serve(self, stack: AsyncExitStack, place: Place, said: Path) -> str:
+    async def _serve(self, stack: AsyncExitStack, place: DatabaseFolder, said: Path) -> str:
         port = free_port()
         url = f"http://127.0.0.1:{port}"
         environment = place.environment(SIGNET_PORT=str(port), SIGNET_HOST="127.0.0.1")
@@ -149,12 +149,12 @@ class RunningDaemon(Subject):
         self._url = url.rstrip("/")
         self._options = options
 
-    def described(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, Any]:
         """Its kind and its address."""
         return {"kind": "url", "url": self._url}
 
     @asynccontextmanager
-    async def opened(self, database: str, number: int) -> AsyncIterator[Opened]:
+    async def open(self, database: str, number: int) -> AsyncIterator[OpenDatabase]:
         """The daemon as it is; every database of the suite is in it, each with agents of its own."""
         async with AsyncExitStack() as stack:
             said = self._options.folder / "programs.log"
@@ -164,7 +164,7 @@ class RunningDaemon(Subject):
             yield daemon
 
 
-Serve = Callable[[AsyncExitStack, Place, Path], Awaitable[str]]
+Serve = Callable[[AsyncExitStack, DatabaseFolder, Path], Awaitable[str]]
 """Starts the daemon of a place and says its address."""
 
 
@@ -175,10 +175,10 @@ def _sha256(options: DaemonOptions) -> str | None:
 @asynccontextmanager
 async def _own(
     options: DaemonOptions, database: str, number: int, *, where: str, serve: Serve
-) -> AsyncIterator[Opened]:
+) -> AsyncIterator[OpenDatabase]:
     """A daemon of the run's own in a folder of its own."""
     name = folder_name(database, number)
-    place = Place(options.folder / "databases" / name)
+    place = DatabaseFolder(options.folder / "databases" / name)
     place.prepare(options.begin_with, where)
     said = place.folder / "programs.log"
     async with AsyncExitStack() as stack:
@@ -237,6 +237,6 @@ async def _recorded(stack: AsyncExitStack, url: str, options: DaemonOptions, nam
     declared = ["--target", "signet-harness", "--harness", HARNESS_NAME]
     command = [sys.executable, "-P", "-m", "signet_recording_proxy", "--upstream", url, "--out", str(out), *declared]
     process = await stack.enter_async_context(
-        running("the recorder", command, Place(options.folder).environment(), said)
+        running("the recorder", command, DatabaseFolder(options.folder).environment(), said)
     )
     return str((await ready_line("the recorder", process, said)).get("url"))

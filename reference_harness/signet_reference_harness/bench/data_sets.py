@@ -1,4 +1,4 @@
-"""Makes suites of data sets that others publish. The files are the user's: none is shipped, none is downloaded."""
+"""Makes suites of published data sets. The user supplies the files: the package ships and downloads no data."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from signet_reference_harness.bench.source import Source, Value, moment, name_of, plain, read_source
+from signet_reference_harness.bench.source import PublishedFile, Value, moment, name_of, plain, read_source
 from signet_reference_harness.documents import DocumentError
 
 CATEGORIES: Final = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", 5: "adversarial"}
@@ -27,7 +27,7 @@ INDEX: Final = re.compile(r"\s*->->\s*[\d,. ]*$")
 NO_SOURCE: Final = "abstention"
 
 
-def locomo(source: Source, *, captions: bool) -> Iterator[dict[str, Any]]:
+def locomo(source: PublishedFile, *, captions: bool) -> Iterator[dict[str, Any]]:
     """Convert LoCoMo (Maharana et al., ACL 2024): a database a conversation, a fact a turn, a question a query.
 
     `[{"sample_id", "conversation": {"session_1_date_time", "session_1": [{"speaker", "dia_id", "text",
@@ -79,7 +79,7 @@ def _locomo_turns(conversation: Value, *, captions: bool) -> Iterator[dict[str, 
             yield plain({"kind": "fact", "id": turn.member("dia_id").text(), "text": text + shown, "at": at})
 
 
-def longmemeval(source: Source) -> Iterator[dict[str, Any]]:
+def longmemeval(source: PublishedFile) -> Iterator[dict[str, Any]]:
     """Convert LongMemEval (Wu et al., ICLR 2025): each question has a history, and so a database, of its own.
 
     `[{"question_id", "question_type", "question", "answer", "question_date", "haystack_session_ids", "haystack_dates",
@@ -129,7 +129,7 @@ def _longmemeval_turns(record: Value) -> Iterator[tuple[dict[str, Any], bool, bo
             yield fact, turn.optional("has_answer") is True, is_answers
 
 
-def memoryagentbench(source: Source) -> Iterator[dict[str, Any]]:
+def memoryagentbench(source: PublishedFile) -> Iterator[dict[str, Any]]:
     """Convert MemoryAgentBench (Hu et al., 2025): a long text, read in pieces, and questions about it.
 
     `[{"context", "questions": […], "answers": [[…]], "metadata": {"source", "qa_pair_ids", "question_types"}}]`; the
@@ -185,7 +185,7 @@ def _memoryagentbench_pieces(text: str) -> Iterator[str]:
         yield piece
 
 
-def _read_beam(path: Path) -> Source:
+def _read_beam(path: Path) -> PublishedFile:
     """The records of a folder or a file. Raises DocumentError."""
     if not path.is_dir():
         return read_source(path)
@@ -207,10 +207,10 @@ def _read_beam(path: Path) -> Source:
         raise DocumentError(
             f"{path}: holds no chat.json with probing_questions beside it", remedy="name a folder such as chats/100K"
         )
-    return Source(path, digest.hexdigest(), Value(str(path), "", records))
+    return PublishedFile(path, digest.hexdigest(), Value(str(path), "", records))
 
 
-def beam(source: Source) -> Iterator[dict[str, Any]]:
+def beam(source: PublishedFile) -> Iterator[dict[str, Any]]:
     """Convert BEAM (Tavakoli et al., 2025): long conversations and ten kinds of probing questions.
 
     A folder of its repository, such as chats/100K or chats/100K/1: `chat.json` is
@@ -245,7 +245,7 @@ def _beam_number(part: str) -> tuple[int, str]:
 
 
 def _beam_turns(chat: Value) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Message id and fact of each message, at whatever depth it stands."""
+    """Yield message id and fact of each message, at any depth."""
     at: str | None = None
     used: dict[str, int] = {}
     for message in _beam_messages(chat):
@@ -289,7 +289,7 @@ def _beam_questions(probing: Value, by_message: dict[int, list[str]]) -> Iterato
 
 
 def _beam_literal(probing: Value) -> Any:
-    """What a text holds, which the published rows have in the place of an object: JSON, or Python's notation."""
+    """Parse a text that published rows hold instead of an object: JSON, or Python's notation."""
     text = probing.demand(str)
     for parse in (json.loads, ast.literal_eval):
         try:
@@ -320,7 +320,7 @@ def _query(name: str, text: str, evidence: list[str], category: Any, answer: str
     return plain({**query, "category": category, "answer": answer})
 
 
-Convert = Callable[[Source], Iterator[dict[str, Any]]]
+Convert = Callable[[PublishedFile], Iterator[dict[str, Any]]]
 
 CONVERTERS: Final[dict[str, Convert]] = {
     "locomo": lambda source: locomo(source, captions=False),

@@ -16,7 +16,7 @@ MEASURES: Final = {
     "mrr@10": ("RR", 10),
     "ndcg@10": ("nDCG", 10),
 }
-"""What a figure is called here; the measure in ir-measures, and the rows that it looks at."""
+"""Our name of a figure, with its measure in ir-measures and the number of rows that it looks at."""
 PACKAGES: Final = ("ir_measures", "scipy", "snowballstemmer")
 SEED: Final = 20_240_817
 RESAMPLES: Final = 2_000

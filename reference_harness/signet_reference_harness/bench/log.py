@@ -1,12 +1,12 @@
-"""The log of a run: JSON lines, appended and never changed. What stands in it survives a kill at any moment.
+"""The log of a run: JSON lines, appended and never changed. Its lines survive a kill at any moment.
 
     {"kind": "run", "format": "signet-bench-log/1", "id": …, "plan": {…}}
     {"kind": "begin", "database": …, "attempt": 1, "daemon_version": …}
     {"kind": "question", "database": …, "attempt": 1, …}, {"kind": "assertion", …}, {"kind": "answer", …}
     {"kind": "done", "database": …, "attempt": 1, "latencies_ms": {…}}
 
-Only what an attempt noted that came to its `done` counts: a database is begun anew after a kill, and so its figures do
-not depend on where it was killed.
+Only the lines of an attempt that reached its `done` count: a database starts anew after a kill, so the moment of the
+kill does not change its figures.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class BenchFailureError(HarnessError):
 
 @dataclass(slots=True)
 class Logged:
-    """What the log holds. `done` maps a database to its last line, `records` to what its finished attempt noted."""
+    """The lines of a log. `done` maps a database to its last line, `records` to those of its finished attempt."""
 
     run: Mapping[str, Any] | None = None
     attempts: dict[str, int] = field(default_factory=dict)
@@ -42,7 +42,7 @@ class Logged:
     done: dict[str, Record] = field(default_factory=dict)
     records: dict[str, list[Record]] = field(default_factory=dict)
     answers: dict[tuple[str, int], Record] = field(default_factory=dict)
-    """What a model answered, by scenario and line: it is not asked again."""
+    """The model's answers by scenario and line: it is not asked again."""
 
 
 class RunLog:
@@ -71,8 +71,8 @@ class RunLog:
             ) from None
         return cls(path, handle)
 
-    def read(self) -> Logged:
-        """What it holds. A line that a kill has torn is passed over, as is anything that is not a line of a log."""
+    def load(self) -> Logged:
+        """Read its lines, without a line that a kill has torn and without anything that is not a line of a log."""
         logged = Logged()
         noted: dict[tuple[str, int], list[Record]] = {}
         data = self.path.read_bytes()

@@ -1,6 +1,6 @@
-"""Training pairs for a predictive scorer: what a session looked like, which memories it might be shown, which helped.
+"""Training pairs for a predictive scorer: a session, the memories that it might be shown, and those that helped.
 
-They come from a benchmark, not from anybody's life: each row says `synthetic: true`, and the reader takes no other.
+They come from a benchmark, not from a person's sessions: each row says `synthetic: true`; the reader refuses others.
 """
 
 from __future__ import annotations
@@ -13,21 +13,21 @@ from typing import Annotated, ClassVar, Final, Literal
 from pydantic import BeforeValidator, ConfigDict, Field
 
 from signet_reference_harness.bench.result import Figure, Question, Result
-from signet_reference_harness.bench.suite import Fact, Performance, Prompt, Query, Start, Suite
-from signet_reference_harness.documents import Document, DocumentError, Part, parse_document
+from signet_reference_harness.bench.suite import FactStep, QueryStep, ScenarioRun, StartStep, Suite, TurnStep
+from signet_reference_harness.documents import DocumentError, HarnessDocument, StrictModel, parse_document
 
 TURNS: Final = 6
 """Turns of the session that a row holds, the newest."""
 
 
-class Turn(Part):
-    """What was said."""
+class PairTurn(StrictModel):
+    """One utterance of the session."""
 
     role: Literal["user", "assistant"]
     content: str
 
 
-class SessionContext(Part):
+class SessionContext(StrictModel):
     """The session at the moment of the recall. `query` is null at its start."""
 
     agent: str
@@ -35,10 +35,10 @@ class SessionContext(Part):
     session: str
     operation: str
     query: str | None
-    turns: Annotated[tuple[Turn, ...], Field(strict=False)]
+    turns: Annotated[tuple[PairTurn, ...], Field(strict=False)]
 
 
-class Candidate(Part):
+class Candidate(StrictModel):
     """A memory that was brought. `text` is null for one that the suite did not store."""
 
     item: str
@@ -49,7 +49,7 @@ class Candidate(Part):
     relevant: bool
 
 
-class Outcome(Part):
+class Outcome(StrictModel):
     """Which memories answer it, and the rank of the best that was brought."""
 
     relevant: Annotated[tuple[str, ...], Field(strict=False)]
@@ -62,7 +62,7 @@ def _only_true(value: object) -> object:
     return value
 
 
-class Pair(Document):
+class Pair(HarnessDocument):
     """One recall with its outcome: a line of what `--emit-pairs` writes."""
 
     model_config = ConfigDict(title="Training pair for a predictive scorer")
@@ -90,20 +90,20 @@ def pairs_of(suite: Suite, result: Result) -> Iterator[Pair]:
     questions = {question.line: question for question in result.questions}
     for performance in suite.performances:
         texts: dict[str, str] = {}
-        turns: dict[str, list[Turn]] = {}
-        agents: dict[str, Start] = {}
+        turns: dict[str, list[PairTurn]] = {}
+        agents: dict[str, StartStep] = {}
         for line, step in performance.steps:
-            if isinstance(step, Start):
+            if isinstance(step, StartStep):
                 agents.setdefault(step.session, step)
-            if line in questions and isinstance(step, Query | Prompt | Start):
+            if line in questions and isinstance(step, QueryStep | TurnStep | StartStep):
                 said = turns.get(step.session, [])[-TURNS:]
                 context = _context(performance, agents.get(step.session), step, questions[line].operation, said)
                 yield _pair(result, questions[line], context, texts)
-            if isinstance(step, Fact):
+            if isinstance(step, FactStep):
                 texts[step.id] = step.text
-            elif isinstance(step, Prompt):
+            elif isinstance(step, TurnStep):
                 turns.setdefault(step.session, []).extend(
-                    (Turn(role="user", content=step.text), Turn(role="assistant", content=step.reply))
+                    (PairTurn(role="user", content=step.text), PairTurn(role="assistant", content=step.reply))
                 )
                 if step.id is not None:
                     texts[step.id] = step.text
@@ -126,14 +126,18 @@ def read_pairs(path: Path) -> Iterator[Pair]:
 
 
 def _context(
-    performance: Performance, start: Start | None, step: Query | Prompt | Start, operation: str, said: Sequence[Turn]
+    performance: ScenarioRun,
+    start: StartStep | None,
+    step: QueryStep | TurnStep | StartStep,
+    operation: str,
+    said: Sequence[PairTurn],
 ) -> SessionContext:
     return SessionContext(
         agent=(start.agent if start else None) or performance.agent,
         project=(start.project if start else None) or performance.project,
         session=step.session,
         operation=operation,
-        query=None if isinstance(step, Start) else step.text,
+        query=None if isinstance(step, StartStep) else step.text,
         turns=tuple(said),
     )
 

@@ -11,21 +11,21 @@ from typing import Any
 from signet_reference_harness.bench.log import BenchFailureError, Record
 from signet_reference_harness.bench.suite import (
     Asking,
-    Clear,
-    Compaction,
-    End,
-    Fact,
-    Forget,
-    Performance,
-    Prompt,
-    Query,
-    Start,
+    ClearStep,
+    CompactionStep,
+    EndStep,
+    FactStep,
+    ForgetStep,
+    QueryStep,
+    ScenarioRun,
+    StartStep,
     Step,
+    TurnStep,
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class MemoryRow:
     """A memory that a step brought: the fact or prompt that it is, or `other:` and the beginning of a hash."""
 
     item: str
@@ -35,10 +35,10 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Brought:
-    """What a step that asks brought, best first, and how long that took in milliseconds."""
+    """The memories that a step brought, best first, and how long that took in milliseconds."""
 
     operation: str
-    rows: tuple[Row, ...]
+    rows: tuple[MemoryRow, ...]
     ms: float
 
 
@@ -66,35 +66,35 @@ class Player(ABC):
     """Whether the assertions of a suite are asked of it."""
 
     @abstractmethod
-    async def fact(self, step: Fact) -> None:
+    async def fact(self, step: FactStep) -> None:
         """Store it."""
 
     @abstractmethod
-    async def forget(self, step: Forget) -> None:
+    async def forget(self, step: ForgetStep) -> None:
         """Take a fact from memory."""
 
     @abstractmethod
-    async def query(self, step: Query) -> Brought:
+    async def query(self, step: QueryStep) -> Brought:
         """Recall."""
 
     @abstractmethod
-    async def prompt(self, step: Prompt) -> Brought:
+    async def prompt(self, step: TurnStep) -> Brought:
         """Take a turn; what was injected for it."""
 
-    async def start(self, step: Start) -> Brought | None:
+    async def start(self, step: StartStep) -> Brought | None:
         """Open a session; what was injected."""
         del step
         return None
 
-    async def compaction(self, step: Compaction) -> None:
+    async def compaction(self, step: CompactionStep) -> None:
         """Replace the conversation."""
         del step
 
-    async def clear(self, step: Clear) -> None:
+    async def clear(self, step: ClearStep) -> None:
         """Take the conversation from the model."""
         del step
 
-    async def end(self, step: End) -> None:
+    async def end(self, step: EndStep) -> None:
         """Close a session."""
         del step
 
@@ -107,33 +107,33 @@ class Player(ABC):
         return name
 
 
-class Opened(ABC):
+class OpenDatabase(ABC):
     """One database of a subject, open: it gives each scenario its player."""
 
     version: str | None = None
-    """What the daemon calls itself."""
+    """The version that the daemon reports."""
     latencies: Latencies
 
     @abstractmethod
-    def player(self, performance: Performance) -> Player:
+    def player(self, performance: ScenarioRun) -> Player:
         """Who performs a scenario here."""
 
 
 class Subject(ABC):
-    """What is measured."""
+    """The thing that a benchmark measures."""
 
     name: str
 
     @abstractmethod
-    def described(self) -> dict[str, Any]:
-        """What it is, the same for every run of it."""
+    def describe(self) -> dict[str, Any]:
+        """Its description, equal for every run of it."""
 
     @abstractmethod
-    def opened(self, database: str, number: int) -> AbstractAsyncContextManager[Opened]:
+    def open(self, database: str, number: int) -> AbstractAsyncContextManager[OpenDatabase]:
         """A database of its own, the `number`-th of the suite, empty or a copy of the one to begin with."""
 
 
-async def perform(performance: Performance, player: Player, note: Note, stepped: Callable[[], None]) -> None:
+async def perform(performance: ScenarioRun, player: Player, note: Note, stepped: Callable[[], None]) -> None:
     """Perform a scenario; `note` is given what each step that asks brought, `stepped` is called after each step.
 
     Raises BenchFailureError, which names the scenario and the line.
@@ -157,10 +157,10 @@ async def _performed(player: Player, step: Step) -> Brought | None:
     return await method(step)
 
 
-def _records(performance: Performance, line: int, step: Asking, brought: Brought, player: Player) -> Iterable[Record]:
+def _records(performance: ScenarioRun, line: int, step: Asking, brought: Brought, player: Player) -> Iterable[Record]:
     items = {row.item for row in brought.rows}
     where = {"scenario": performance.scenario.id, "line": line}
-    if step.evidence or isinstance(step, Query):
+    if step.evidence or isinstance(step, QueryStep):
         yield {
             "kind": "question",
             **where,

@@ -32,20 +32,20 @@ INHERITED: Final = (
     "VIRTUAL_ENV",
     "COVERAGE_PROCESS_START",
 )
-"""What a program may see of our environment: no credential, and nothing of the user's own Signet."""
+"""The variables of our environment that a program may see: no credential, and nothing of the user's own Signet."""
 BESIDE: Final = ("", "-wal")
-"""What belongs to an SQLite database, as endings of its name."""
+"""Endings of the files that make up an SQLite database."""
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class DatabaseFolder:
     """The folder of one database: the daemon's workspace, its home and its temporary files."""
 
     folder: Path
 
     @property
     def workspace(self) -> Path:
-        """What the daemon is told as SIGNET_PATH."""
+        """The folder that SIGNET_PATH names to the daemon."""
         return self.folder / "workspace"
 
     def environment(self, **more: str) -> dict[str, str]:
@@ -97,7 +97,7 @@ class Database:
     sha256: str
 
     @classmethod
-    def read(cls, path: Path) -> Database:
+    def load(cls, path: Path) -> Database:
         """The database in a file. Raises ConfigError for one that cannot be read, or is being written."""
         try:
             with path.open("rb") as file:
@@ -202,7 +202,7 @@ def failed(what: str, said: Path, remedy: str | None = None) -> BenchFailureErro
 
 
 def free_port() -> int:
-    """A port on the loopback interface that nobody has now."""
+    """A port of the loopback interface that is free now."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

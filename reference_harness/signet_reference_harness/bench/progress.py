@@ -10,7 +10,7 @@ EVERY_S: Final = 10.0
 REDRAWN_S: Final = 0.2
 
 
-class Progress:
+class ProgressLine:
     """Counts what `unit` names. Nothing is said where `quiet`."""
 
     def __init__(self, total: int, unit: str, *, quiet: bool = False, stream: TextIO | None = None) -> None:
@@ -56,9 +56,9 @@ class Progress:
     def _line(self, now: float) -> str:
         share = self._counted / self._total if self._total else 1.0
         left = (now - self._began) * (1 - share) / share if share > 0 else 0.0
-        return f"bench: {self._counted} of {self._total} {self._unit}, {share:.0%}, about {_spoken(left)} left"
+        return f"bench: {self._counted} of {self._total} {self._unit}, {share:.0%}, about {_duration(left)} left"
 
 
-def _spoken(seconds: float) -> str:
+def _duration(seconds: float) -> str:
     minutes, rest = divmod(round(seconds), 60)
     return f"{minutes} min {rest:02d} s" if minutes else f"{rest} s"

@@ -1,4 +1,4 @@
-"""What a run came to, as two documents: figures, the same for the same run, and times, which never are."""
+"""The result of a run, as two documents: figures, equal for equal runs, and times, which differ each time."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pydantic import ConfigDict, Field
 from signet_reference_harness.bench import figures
 from signet_reference_harness.bench.log import BenchFailureError, Logged, Record
 from signet_reference_harness.bench.suite import Suite
-from signet_reference_harness.documents import Document, Part
+from signet_reference_harness.documents import HarnessDocument, StrictModel
 
 RESULT: Literal["result.json"] = "result.json"
 TIMES: Literal["times.json"] = "times.json"
@@ -26,7 +26,7 @@ Figures = dict[str, Figure]
 Strings = Annotated[tuple[str, ...], Field(strict=False)]
 
 
-class SuiteFacts(Part):
+class SuiteFacts(StrictModel):
     """The suite: what it is called, the SHA-256 of its bytes, its owner's terms, and what is known to be wrong."""
 
     name: str
@@ -37,7 +37,7 @@ class SuiteFacts(Part):
     counts: dict[str, int]
 
 
-class Group(Part):
+class Group(StrictModel):
     """Figures over some of the questions."""
 
     questions: int
@@ -48,7 +48,7 @@ class Group(Part):
     ] = Field(default_factory=dict)
 
 
-class RankedRow(Part):
+class RankedRow(StrictModel):
     """A memory that was brought. `item` is a fact or prompt of the suite, else it begins with `other:`."""
 
     item: str
@@ -56,7 +56,7 @@ class RankedRow(Part):
     source: str | None = None
 
 
-class Question(Part):
+class Question(StrictModel):
     """One question: what answers it, what was brought, and the figures that follow."""
 
     scenario: str
@@ -70,7 +70,7 @@ class Question(Part):
     figures: Figures
 
 
-class Unmeasured(Part):
+class Unmeasured(StrictModel):
     """A question without evidence: it enters no figure."""
 
     scenario: str
@@ -80,7 +80,7 @@ class Unmeasured(Part):
     rows: Annotated[tuple[RankedRow, ...], Field(strict=False)]
 
 
-class Assertion(Part):
+class Assertion(StrictModel):
     """A demand of the suite, and whether it held."""
 
     scenario: str
@@ -90,7 +90,7 @@ class Assertion(Part):
     held: bool
 
 
-class Result(Document):
+class Result(HarnessDocument):
     """What `signet-harness bench run` found."""
 
     model_config = ConfigDict(title="Result of a benchmark run")
@@ -110,7 +110,7 @@ class Result(Document):
     failed_assertions: Annotated[tuple[Assertion, ...], Field(strict=False)]
 
 
-class QuestionTime(Part):
+class QuestionTime(StrictModel):
     """How long a question took."""
 
     scenario: str
@@ -118,8 +118,8 @@ class QuestionTime(Part):
     ms: Figure
 
 
-class Times(Document):
-    """What of a run differs from one to the next: latencies, and the environment."""
+class Times(HarnessDocument):
+    """The parts of a run that differ from one to the next: latencies, and the environment."""
 
     model_config = ConfigDict(title="Times of a benchmark run")
     schema_file: ClassVar[str] = "harness/signet-bench-times-1.schema.json"
@@ -131,7 +131,7 @@ class Times(Document):
     questions: Annotated[tuple[QuestionTime, ...], Field(strict=False)]
 
 
-def named(subject: Mapping[str, Any]) -> str:
+def subject_name(subject: Mapping[str, Any]) -> str:
     """A subject in a few words."""
     words = (subject.get(member) for member in ("kind", "name", "command", "url", "version"))
     return " ".join(str(word) for word in words if word)
@@ -204,7 +204,7 @@ def times_of(suite: Suite, run: str, logged: Logged) -> Times:
 
 
 def environment() -> dict[str, str | int | None]:
-    """What a run's times depend on."""
+    """The environment that a run's times depend on."""
     packages: dict[str, str | None] = {}
     for name in ("signet-conformance", "ir-measures", "bm25s"):
         try:
@@ -221,12 +221,12 @@ def environment() -> dict[str, str | int | None]:
     }
 
 
-def write_document(document: Document, path: Path) -> None:
+def write_document(document: HarnessDocument, path: Path) -> None:
     """Put the document at `path`, whole or not at all. Raises BenchFailureError."""
     write_text(document_text(document), path)
 
 
-def document_text(document: Document) -> str:
+def document_text(document: HarnessDocument) -> str:
     """The document as JSON."""
     return json.dumps(document.model_dump(mode="json"), indent=1, ensure_ascii=False) + "\n"
 

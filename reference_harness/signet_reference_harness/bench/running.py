@@ -10,18 +10,25 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from signet_reference_harness.bench.answering import ANSWERS, Answerer, Answers, answer_all, answers_of, asked
+from signet_reference_harness.bench.answering import (
+    ANSWERS,
+    Answerer,
+    Answers,
+    answer_all,
+    answers_of,
+    questions_for_model,
+)
 from signet_reference_harness.bench.log import BenchFailureError, Logged, Record, RunLog
 from signet_reference_harness.bench.performing import Subject, perform
-from signet_reference_harness.bench.progress import Progress
+from signet_reference_harness.bench.progress import ProgressLine
 from signet_reference_harness.bench.result import RESULT, TIMES, Result, Times, result_of, times_of, write_document
-from signet_reference_harness.bench.suite import Performance, Suite
+from signet_reference_harness.bench.suite import ScenarioRun, Suite
 from signet_reference_harness.errors import ConfigError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
-    """What a run is. `settings` are those that its figures depend on."""
+class BenchPlan:
+    """Suite, subject and settings of a run; `settings` are those that its figures depend on."""
 
     suite: Suite
     subject: Subject
@@ -29,18 +36,18 @@ class Plan:
     folder: Path
     jobs: int
 
-    def told(self) -> dict[str, Any]:
-        """The plan as the log has it: another one goes into another folder."""
+    def as_record(self) -> dict[str, Any]:
+        """The plan as the log has it. A folder holds one plan."""
         return {
             "suite": self.suite.sha256,
-            "subject": self.subject.described(),
+            "subject": self.subject.describe(),
             "settings": dict(self.settings),
         }
 
     @property
     def run(self) -> str:
         """The id of the run: it follows from the plan."""
-        return run_id(self.told())
+        return run_id(self.as_record())
 
 
 def run_id(told: Mapping[str, Any]) -> str:
@@ -50,23 +57,23 @@ def run_id(told: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """A run that came to its end."""
+    """The documents of a finished run."""
 
     result: Result
     times: Times
     answers: Answers | None
 
 
-def run(plan: Plan, *, quiet: bool, answerer: Answerer | None = None) -> Finished:
-    """Do the run, or what is left of it, let the model answer where there is one, and write the documents.
+def run(plan: BenchPlan, *, quiet: bool, answerer: Answerer | None = None) -> Finished:
+    """Do the run, or its remaining part, ask the answering model if there is one, and write the documents.
 
     Raises ConfigError for a folder that holds another run, BenchFailureError when the run cannot go on.
     """
     log = RunLog.open(plan.folder)
     try:
-        logged = log.read()
+        logged = log.load()
         if logged.run is None:
-            log.write({"kind": "run", "format": "signet-bench-log/1", "id": plan.run, "plan": plan.told()})
+            log.write({"kind": "run", "format": "signet-bench-log/1", "id": plan.run, "plan": plan.as_record()})
         elif logged.run.get("id") != plan.run:
             raise ConfigError(
                 f"{plan.folder}: holds another run: another suite, subject or setting",
@@ -74,19 +81,19 @@ def run(plan: Plan, *, quiet: bool, answerer: Answerer | None = None) -> Finishe
             )
         left = {name: each for name, each in plan.suite.databases.items() if name not in logged.done}
         if left:
-            progress = Progress(sum(_size(each) for each in left.values()), "steps", quiet=quiet)
+            progress = ProgressLine(sum(_size(each) for each in left.values()), "steps", quiet=quiet)
             if len(left) < len(plan.suite.databases):
                 progress.note(f"going on: {len(logged.done)} of {len(plan.suite.databases)} databases are done")
             try:
                 asyncio.run(_all(plan, left, log, logged, progress))
             finally:
                 progress.clear()
-            logged = log.read()
-        result = result_of(plan.suite, plan.told(), plan.run, logged)
+            logged = log.load()
+        result = result_of(plan.suite, plan.as_record(), plan.run, logged)
         times = times_of(plan.suite, plan.run, logged)
         write_document(result, plan.folder / RESULT)
         write_document(times, plan.folder / TIMES)
-        answers = None if answerer is None else _answered(plan.suite, result, answerer, log, quiet=quiet)
+        answers = None if answerer is None else _let_answer(plan.suite, result, answerer, log, quiet=quiet)
         if answers is not None:
             write_document(answers, plan.folder / ANSWERS)
     finally:
@@ -94,17 +101,17 @@ def run(plan: Plan, *, quiet: bool, answerer: Answerer | None = None) -> Finishe
     return Finished(result, times, answers)
 
 
-def _answered(suite: Suite, result: Result, answerer: Answerer, log: RunLog, *, quiet: bool) -> Answers:
-    progress = Progress(sum(1 for _ in asked(suite, result)), "answers", quiet=quiet)
+def _let_answer(suite: Suite, result: Result, answerer: Answerer, log: RunLog, *, quiet: bool) -> Answers:
+    progress = ProgressLine(sum(1 for _ in questions_for_model(suite, result)), "answers", quiet=quiet)
     try:
-        asyncio.run(answer_all(suite, result, answerer, log, log.read(), progress))
+        asyncio.run(answer_all(suite, result, answerer, log, log.load(), progress))
     finally:
         progress.clear()
-    return answers_of(suite, result, answerer, log.read())
+    return answers_of(suite, result, answerer, log.load())
 
 
 async def _all(
-    plan: Plan, left: Mapping[str, list[Performance]], log: RunLog, logged: Logged, progress: Progress
+    plan: BenchPlan, left: Mapping[str, list[ScenarioRun]], log: RunLog, logged: Logged, progress: ProgressLine
 ) -> None:
     slots = asyncio.Semaphore(plan.jobs)
     numbers = {name: number for number, name in enumerate(plan.suite.databases, 1)}
@@ -123,13 +130,13 @@ async def _all(
         raise (told[0] if told else failures.exceptions[0]) from None
 
 
-async def _database(plan: Plan, name: str, number: int, log: RunLog, attempt: int, progress: Progress) -> None:
+async def _database(plan: BenchPlan, name: str, number: int, log: RunLog, attempt: int, progress: ProgressLine) -> None:
     where = {"database": name, "attempt": attempt}
 
     def note(record: Record) -> None:
         log.write({"kind": record["kind"], **where, **record})
 
-    async with plan.subject.opened(name, number) as opened:
+    async with plan.subject.open(name, number) as opened:
         log.write({"kind": "begin", **where, "daemon_version": opened.version})
         for performance in plan.suite.databases[name]:
             await perform(performance, opened.player(performance), note, progress.step)
@@ -138,5 +145,5 @@ async def _database(plan: Plan, name: str, number: int, log: RunLog, attempt: in
     log.write({"kind": "done", **where, "latencies_ms": latencies})
 
 
-def _size(performances: list[Performance]) -> int:
+def _size(performances: list[ScenarioRun]) -> int:
     return sum(len(performance.steps) for performance in performances)

@@ -10,17 +10,17 @@ from typing import Any, Final
 from uuid import NAMESPACE_URL, uuid5
 
 from signet_reference_harness.bench.log import BenchFailureError
-from signet_reference_harness.bench.performing import Brought, Latencies, Player, Row
+from signet_reference_harness.bench.performing import Brought, Latencies, MemoryRow, Player
 from signet_reference_harness.bench.suite import (
-    Clear,
-    Compaction,
-    End,
-    Fact,
-    Forget,
-    Performance,
-    Prompt,
-    Query,
-    Start,
+    ClearStep,
+    CompactionStep,
+    EndStep,
+    FactStep,
+    ForgetStep,
+    QueryStep,
+    ScenarioRun,
+    StartStep,
+    TurnStep,
 )
 from signet_reference_harness.config import HarnessConfig
 from signet_reference_harness.daemon_client import AdapterClient
@@ -44,14 +44,14 @@ class Items:
         self._memories: dict[str, list[str]] = {}
         self._texts: dict[str, str] = {}
 
-    def stored(self, name: str, text: str, memories: list[str]) -> None:
+    def add_fact(self, name: str, text: str, memories: list[str]) -> None:
         """Note a fact and the ids of the memories that hold it: several for a long text."""
         self._memories[name] = memories
         self._texts[name] = _quoted(text)
         for memory in memories:
             self._by_memory.setdefault(memory, name)
 
-    def said(self, name: str, text: str) -> None:
+    def add_prompt(self, name: str, text: str) -> None:
         """Note a prompt: a memory that quotes it is taken for it."""
         self._texts[name] = _quoted(text)
 
@@ -148,7 +148,7 @@ _SLOW: Final = (
 class DaemonPlayer(Player):
     """One scenario on a daemon. `mark` makes keys and agents differ from those of other runs against it."""
 
-    def __init__(self, client: TimedClient, performance: Performance, limit: int, mark: str) -> None:
+    def __init__(self, client: TimedClient, performance: ScenarioRun, limit: int, mark: str) -> None:
         self._client = client
         self._performance = performance
         self._limit = limit
@@ -161,7 +161,7 @@ class DaemonPlayer(Player):
         """Equal texts of one agent are one memory."""
         return self._items.same_as(name)
 
-    async def fact(self, step: Fact) -> None:
+    async def fact(self, step: FactStep) -> None:
         """POST hooks/remember."""
         session = await self._open(step.session)
         extra = dict(step.fields) | ({"createdAt": step.at} if step.at is not None else {})
@@ -170,9 +170,9 @@ class DaemonPlayer(Player):
         ids = reply.body.get("ids", [reply.body.get("id")])
         if not isinstance(ids, list) or not ids or not all(isinstance(each, str) for each in ids):
             raise BenchFailureError("hooks-remember: the answer names no memory")
-        self._items.stored(step.id, step.text, ids)
+        self._items.add_fact(step.id, step.text, ids)
 
-    async def forget(self, step: Forget) -> None:
+    async def forget(self, step: ForgetStep) -> None:
         """POST memory/forget, by the ids of the fact's memories."""
         session = await self._open(step.session)
         ids = self._items.memories_of(step.fact)
@@ -182,7 +182,7 @@ class DaemonPlayer(Player):
         if reply.body.get("deleted") not in (None, len(ids)):
             raise BenchFailureError(f"memory-forget: {reply.body.get('deleted')} of {len(ids)} memories were deleted")
 
-    async def query(self, step: Query) -> Brought:
+    async def query(self, step: QueryStep) -> Brought:
         """POST memory/recall; what the session was shown before counts too, unless the step says otherwise."""
         session = await self._open(step.session)
         extra = {**step.fields, **({} if step.only_new else {"includeRecalled": True})}
@@ -191,7 +191,7 @@ class DaemonPlayer(Player):
         rows = reply.body.get("results")
         return self._brought("memory-recall", rows if isinstance(rows, list) else [])
 
-    async def start(self, step: Start) -> Brought | None:
+    async def start(self, step: StartStep) -> Brought | None:
         """POST session-start."""
         session = self._session(step.session, step.agent, step.project)
         await session.start("resume" if session.openings else "startup")
@@ -201,7 +201,7 @@ class DaemonPlayer(Player):
             return self._brought("session-start", rows)
         return self._injected("session-start")
 
-    async def prompt(self, step: Prompt) -> Brought:
+    async def prompt(self, step: TurnStep) -> Brought:
         """POST user-prompt-submit, then a turn in which the model says what the step tells."""
         session = await self._open(step.session)
         self._client.last.pop("user-prompt-submit", None)
@@ -211,22 +211,22 @@ class DaemonPlayer(Player):
             raise BenchFailureError(f"the turn failed: {turn.error}")
         brought = self._injected("user-prompt-submit")
         if step.id is not None:
-            self._items.said(step.id, step.text)
+            self._items.add_prompt(step.id, step.text)
         return brought
 
-    async def compaction(self, step: Compaction) -> None:
+    async def compaction(self, step: CompactionStep) -> None:
         """POST pre-compaction, then compaction-complete."""
         session = await self._open(step.session)
         await session.pre_compaction()
         await session.compaction_complete(step.summary)
         self._client.demand_answered()
 
-    async def clear(self, step: Clear) -> None:
+    async def clear(self, step: ClearStep) -> None:
         """POST session-end for a clear, and the start that follows it."""
         await (await self._open(step.session)).clear()
         self._client.demand_answered()
 
-    async def end(self, step: End) -> None:
+    async def end(self, step: EndStep) -> None:
         """POST session-end."""
         await self._close(self._sessions.get(step.session))
 
@@ -268,14 +268,14 @@ class DaemonPlayer(Player):
         return session
 
     def _brought(self, operation: str, rows: list[Any]) -> Brought:
-        kept: dict[str, Row] = {}
+        kept: dict[str, MemoryRow] = {}
         for row in rows:
             if isinstance(row, dict):
                 item = self._items.name_of(row)
                 score, source = row.get("score"), row.get("source")
                 kept.setdefault(
                     item,
-                    Row(
+                    MemoryRow(
                         item,
                         round(float(score), 6) if isinstance(score, int | float) else None,
                         source if isinstance(source, str) else None,
@@ -288,4 +288,4 @@ class DaemonPlayer(Player):
             return Brought(operation, (), 0.0)
         reply, ms = self._client.last[operation]
         names = self._items.quoted_in(reply.text("inject"))
-        return Brought(operation, tuple(Row(name, source=operation) for name in names), ms)
+        return Brought(operation, tuple(MemoryRow(name, source=operation) for name in names), ms)

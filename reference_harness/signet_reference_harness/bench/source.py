@@ -63,7 +63,7 @@ class Value:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class PublishedFile:
     """A file that was read: its records, and the SHA-256 of its bytes."""
 
     path: Path
@@ -71,7 +71,7 @@ class Source:
     root: Value
 
 
-def read_source(path: Path) -> Source:
+def read_source(path: Path) -> PublishedFile:
     """The value in a JSON file; of JSON lines a list of their values. Raises DocumentError."""
     try:
         if path.stat().st_size > LARGEST_SOURCE:
@@ -79,7 +79,7 @@ def read_source(path: Path) -> Source:
         data = path.read_bytes()
     except OSError as error:
         raise DocumentError(f"{path}: {error.strerror or error}", remedy="name a file that can be read") from None
-    return Source(path, hashlib.sha256(data).hexdigest(), Value(str(path), "", _parsed(path, data)))
+    return PublishedFile(path, hashlib.sha256(data).hexdigest(), Value(str(path), "", _parsed(path, data)))
 
 
 def _parsed(path: Path, data: bytes) -> Any:

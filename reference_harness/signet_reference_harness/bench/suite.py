@@ -1,4 +1,4 @@
-"""What a suite is: JSON lines, the first of which is its head; then scenarios, each followed by its steps."""
+"""A suite in JSON lines: its head, then scenarios, each followed by its steps. Errors name the line."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar, Final, Literal, NoReturn
 
 from pydantic import ConfigDict, Field, JsonValue, RootModel
 
-from signet_reference_harness.documents import DocumentError, Part, demand
+from signet_reference_harness.documents import DocumentError, StrictModel, demand
 
 FORMAT = "signet-bench-suite/1"
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$")]
@@ -21,7 +21,7 @@ OWN_SESSION = "own"
 """The session of a step that names none. It is started when it is first used, and ended with its scenario."""
 
 
-class Head(Part):
+class Head(StrictModel):
     """The first line: what the suite is, where it comes from, and what is known to be wrong with it."""
 
     kind: Literal["suite"]
@@ -33,7 +33,7 @@ class Head(Part):
     known_defects: Annotated[tuple[str, ...], Field(strict=False)] = ()
 
 
-class Scenario(Part):
+class SuiteScenario(StrictModel):
     """Begins a scenario; the steps up to the next one are its own, in their order.
 
     Scenarios that name the same `database` are performed one after another against one daemon and its database; each
@@ -43,12 +43,12 @@ class Scenario(Part):
     kind: Literal["scenario"]
     id: Name
     database: Name | None = None
-    agent: Annotated[Name | None, Field(description="who acts where a session names nobody (default: bench-ID)")] = None
+    agent: Annotated[Name | None, Field(description="the agent of sessions that name none (default: bench-ID)")] = None
     project: Annotated[str | None, Field(pattern=r"^/", description="default: /home/bench/ID")] = None
     about: str = ""
 
 
-class Fact(Part):
+class FactStep(StrictModel):
     """Is stored in the memory of the session's agent."""
 
     kind: Literal["fact"]
@@ -61,8 +61,8 @@ class Fact(Part):
     ] = Field(default_factory=dict)
 
 
-class _Asking(Part):
-    """What a step may demand of the memories that it brings. Each name is that of an earlier fact or prompt."""
+class _Asking(StrictModel):
+    """The demands of a step on the memories that it brings. Each name is that of an earlier fact or prompt."""
 
     evidence: Annotated[Names, Field(description="any of these answers it; figures are computed from their ranks")] = ()
     expect: Annotated[Names, Field(description="the run asserts that each of these is brought")] = ()
@@ -70,7 +70,7 @@ class _Asking(Part):
     category: str | None = None
 
 
-class Query(_Asking):
+class QueryStep(_Asking):
     """Is recalled: POST memory/recall."""
 
     kind: Literal["query"]
@@ -84,7 +84,7 @@ class Query(_Asking):
     answer: Annotated[str | None, Field(description="what a model should answer, where one is asked")] = None
 
 
-class Start(_Asking):
+class StartStep(_Asking):
     """Opens a session, or opens it again."""
 
     kind: Literal["start"]
@@ -94,7 +94,7 @@ class Start(_Asking):
     project: Annotated[str | None, Field(pattern=r"^/")] = None
 
 
-class Prompt(_Asking):
+class TurnStep(_Asking):
     """One turn: the user's words go to the daemon, the model's reply is the one given here."""
 
     kind: Literal["prompt"]
@@ -104,7 +104,7 @@ class Prompt(_Asking):
     id: Name | None = None
 
 
-class Forget(Part):
+class ForgetStep(StrictModel):
     """Takes a fact from memory."""
 
     kind: Literal["forget"]
@@ -112,7 +112,7 @@ class Forget(Part):
     session: Name = OWN_SESSION
 
 
-class Compaction(Part):
+class CompactionStep(StrictModel):
     """The conversation of the session is replaced by a summary."""
 
     kind: Literal["compaction"]
@@ -120,25 +120,25 @@ class Compaction(Part):
     session: Name = OWN_SESSION
 
 
-class Clear(Part):
+class ClearStep(StrictModel):
     """The conversation of the session is taken from the model."""
 
     kind: Literal["clear"]
     session: Name = OWN_SESSION
 
 
-class End(Part):
+class EndStep(StrictModel):
     """Closes a session. Those that are open at the end of their scenario are closed then."""
 
     kind: Literal["end"]
     session: Name = OWN_SESSION
 
 
-Asking = Query | Start | Prompt
-Step = Fact | Query | Start | Prompt | Forget | Compaction | Clear | End
+Asking = QueryStep | StartStep | TurnStep
+Step = FactStep | QueryStep | StartStep | TurnStep | ForgetStep | CompactionStep | ClearStep | EndStep
 
 
-class SuiteLine(RootModel[Annotated[Head | Scenario | Step, Field(discriminator="kind")]]):
+class SuiteLine(RootModel[Annotated[Head | SuiteScenario | Step, Field(discriminator="kind")]]):
     """One line of a benchmark suite."""
 
     model_config = ConfigDict(title="Line of a benchmark suite")
@@ -146,16 +146,16 @@ class SuiteLine(RootModel[Annotated[Head | Scenario | Step, Field(discriminator=
 
 
 @dataclass(frozen=True, slots=True)
-class Performance:
+class ScenarioRun:
     """A scenario with its steps, each with the number of its line."""
 
     line: int
-    scenario: Scenario
+    scenario: SuiteScenario
     steps: tuple[tuple[int, Step], ...]
 
     @property
     def database(self) -> str:
-        """The name of its database; a scenario of its own is told from a named one by a blank."""
+        """The name of its database. The blank keeps a scenario's own database apart from a named one."""
         return self.scenario.database or f"scenario {self.scenario.id}"
 
     @property
@@ -176,12 +176,12 @@ class Suite:
     path: str
     sha256: str
     head: Head
-    performances: tuple[Performance, ...]
+    performances: tuple[ScenarioRun, ...]
 
     @property
-    def databases(self) -> dict[str, list[Performance]]:
+    def databases(self) -> dict[str, list[ScenarioRun]]:
         """The scenarios by database, in the order of the file."""
-        grouped: dict[str, list[Performance]] = {}
+        grouped: dict[str, list[ScenarioRun]] = {}
         for performance in self.performances:
             grouped.setdefault(performance.database, []).append(performance)
         return grouped
@@ -197,9 +197,9 @@ class Suite:
         return {
             "scenarios": len(self.performances),
             "databases": len(self.databases),
-            "facts": sum(isinstance(step, Fact) for step in steps),
+            "facts": sum(isinstance(step, FactStep) for step in steps),
             "questions": sum(bool(step.evidence) for step in asked),
-            "questions_without_evidence": sum(isinstance(step, Query) and not step.evidence for step in asked),
+            "questions_without_evidence": sum(isinstance(step, QueryStep) and not step.evidence for step in asked),
             "assertions": sum(len(step.expect) + len(step.absent) for step in asked),
             "steps": len(steps),
         }
@@ -249,7 +249,7 @@ class _Reader:
         self._where = where
         self._head: Head | None = None
         self._scenarios: dict[str, int] = {}
-        self._performances: list[tuple[int, Scenario, list[tuple[int, Step]]]] = []
+        self._performances: list[tuple[int, SuiteScenario, list[tuple[int, Step]]]] = []
         self._ids: dict[str, int] = {}
         """The names that facts, queries and turns of the present scenario have, with their lines."""
         self._items: set[str] = set()
@@ -269,7 +269,7 @@ class _Reader:
         if self.problems:
             raise SuiteError(self.problems)
         assert self._head is not None  # noqa: S101 - reported above
-        performances = (Performance(line, scenario, tuple(steps)) for line, scenario, steps in self._performances)
+        performances = (ScenarioRun(line, scenario, tuple(steps)) for line, scenario, steps in self._performances)
         return Suite(self._where, sha256, self._head, tuple(performances))
 
     def parsed(self, number: int, line: bytes) -> Any:
@@ -286,7 +286,7 @@ class _Reader:
             raise DocumentError(f"{where}: is not an object", remedy="one object a line")
         return demand(SuiteLine, value, where).root
 
-    def take(self, number: int, line: Head | Scenario | Step) -> None:
+    def take(self, number: int, line: Head | SuiteScenario | Step) -> None:
         if self._head is None:
             if not isinstance(line, Head):
                 # One complaint is enough: the lines that follow may be good.
@@ -295,7 +295,7 @@ class _Reader:
             self._head = line
         elif isinstance(line, Head):
             self._refuse(number, "a second line of kind suite", "take it out: a file holds one suite")
-        elif isinstance(line, Scenario):
+        elif isinstance(line, SuiteScenario):
             self._begin(number, line)
         elif not self._performances:
             self._refuse(number, f"a {line.kind} before any scenario", "put a line of kind scenario before it")
@@ -305,7 +305,7 @@ class _Reader:
             for problem in self._problems_of(number, line):
                 self.problems.append(problem)
 
-    def _begin(self, number: int, scenario: Scenario) -> None:
+    def _begin(self, number: int, scenario: SuiteScenario) -> None:
         before = self._scenarios.setdefault(scenario.id, number)
         self._performances.append((number, scenario, []))
         self._ids, self._items, self._sessions = {}, set(), {OWN_SESSION}
@@ -314,15 +314,15 @@ class _Reader:
 
     def _problems_of(self, number: int, step: Step) -> Iterator[DocumentError]:
         session = step.session
-        if isinstance(step, Start):
+        if isinstance(step, StartStep):
             self._sessions.add(session)
         elif session not in self._sessions:
             yield self._problem(
                 number, f"session {session!r} has not been started", f"add a line of kind start for {session!r}"
             )
-        if isinstance(step, Forget) and step.fact not in self._items:
+        if isinstance(step, ForgetStep) and step.fact not in self._items:
             yield self._unknown(number, "fact", step.fact)
-        if isinstance(step, Query | Start | Prompt):
+        if isinstance(step, QueryStep | StartStep | TurnStep):
             for member in ("evidence", "expect", "absent"):
                 for name in getattr(step, member):
                     if name not in self._items:
@@ -333,7 +333,7 @@ class _Reader:
         before = self._ids.setdefault(name, number)
         if before != number:
             yield self._problem(number, f"id {name!r} stands in line {before} already", "give each step its own id")
-        if isinstance(step, Fact | Prompt):
+        if isinstance(step, FactStep | TurnStep):
             self._items.add(name)
 
     def _unknown(self, number: int, member: str, name: str) -> DocumentError:

@@ -1,6 +1,6 @@
-"""Where a person or a program talks to the harness: turns come in by a channel, and what is said to them goes out.
+"""Channels between the harness and the person or program that talks to it: turns come in, outputs go out.
 
-A channel is all that differs between a chat in a terminal and one over HTTP; `conversing` is the same for each.
+A chat in a terminal and one over HTTP differ in their channel only; `conversing` serves both.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Attachment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UserTurn:
-    """What the other side of a channel says; `metadata` is its own, and comes back with the answer."""
+    """A message from the other side of a channel; its `metadata` comes back with the answer."""
 
     content: str
     attachments: tuple[Attachment, ...] = ()
@@ -46,11 +46,11 @@ def refusal_of(turn: UserTurn) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentOutput:
-    """What is said to the other side of a channel.
+    """A message to the other side of a channel.
 
     While an answer is made, `streaming` is True: `content` is a piece of it and `tool_results` one result. The output
     that ends the answer has `streaming` False, the model's last words and all results of the turn.
-    `event` is the event of the run that the output tells, for a channel that shows more than words and results.
+    `event` is the event of the run behind the output, for a channel that shows more than words and results.
     """
 
     content: str = ""
@@ -69,16 +69,16 @@ class AgentOutput:
 
 
 class Channel(Protocol):
-    """One conversation's connection to whoever takes part in it.
+    """The connection of one conversation to its other side.
 
-    What comes while an answer is made steers it: it is put after the last result of a tool, or begins the next turn.
+    A turn that comes while an answer is made steers it: it follows the last result of a tool, or begins the next turn.
     A channel that wants an answer before it hands over the next turn waits in :meth:`receive` for the output whose
     `streaming` is False; each turn that was received brings one, unless it steered the turn before.
     """
 
     @property
     def kind(self) -> str:
-        """What it is, such as `terminal` or `http`."""
+        """The kind of channel, such as `terminal` or `http`."""
 
     async def receive(self) -> UserTurn:
         """The next turn. Raises ChannelClosedError when no more comes."""
@@ -98,7 +98,7 @@ class Closing:
         self._handlers: list[Callable[[], None]] = []
         self._waiting: asyncio.Queue[UserTurn | None] = asyncio.Queue()
 
-    def put(self, turn: UserTurn) -> None:
+    def enqueue(self, turn: UserTurn) -> None:
         """Let `turn` be received after those that wait already."""
         self._waiting.put_nowait(turn)
 
@@ -134,7 +134,7 @@ class Closing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Status:
-    """What the status line says; `context` is tokens in the model's context, the others those of the session."""
+    """The facts of the status line; `context` counts tokens of the model's context, the others those of the session."""
 
     agent: str
     session: str
@@ -144,8 +144,8 @@ class Status:
     context: int = 0
 
 
-class Face(Channel, Protocol):
-    """A channel to a person, which shows words of the harness too."""
+class ChatFace(Channel, Protocol):
+    """A channel to a person, which shows notes of the harness too."""
 
     async def run(self) -> None:
         """Show and read until the channel is closed."""
@@ -153,17 +153,17 @@ class Face(Channel, Protocol):
     def close(self) -> None:
         """Close the channel."""
 
-    def said(self, turn: UserTurn) -> None:
-        """What the person said joins the conversation, or is carried out."""
+    def show_user(self, turn: UserTurn) -> None:
+        """Show a message of the person as it joins the conversation, or is carried out."""
 
-    def said_before(self, reply: str) -> None:
-        """An answer of a conversation that is gone on with."""
+    def show_reply(self, reply: str) -> None:
+        """Show an answer of a conversation that is continued."""
 
     def note(self, text: str) -> None:
-        """A word of the harness."""
+        """Show a note of the harness."""
 
     def error(self, text: str) -> None:
-        """What went wrong."""
+        """Show an error."""
 
     def rows(self, title: str, rows: Sequence[tuple[str, str]]) -> None:
-        """A heading, and names with what there is to say of each."""
+        """Show a heading, and a row of name and text for each entry."""

@@ -1,4 +1,4 @@
-"""A conversation over a channel: its turns one after the other, and what is said meanwhile put where it belongs."""
+"""A conversation over a channel: one turn after the other, and a place for messages that arrive meanwhile."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from signet_reference_harness.channels import AgentOutput, Channel, ChannelClose
 from signet_reference_harness.errors import HarnessError
 from signet_reference_harness.messages import Message
 from signet_reference_harness.session import Session
-from signet_reference_harness.session.events import Event, RunFinished, Text, ToolCalled, ToolReturned
+from signet_reference_harness.session.events import Event, RunFinished, TextPiece, ToolCalled, ToolReturned
 from signet_reference_harness.session.turn import TurnListener, TurnResult
 from signet_reference_harness.session.watching import watch
 from signet_reference_harness.tools import ToolResult
@@ -21,10 +21,10 @@ MOST_WAITING: Final = 64
 """Turns that may wait while one is answered; the next is refused."""
 
 Perform = Callable[[UserTurn, TurnListener], Awaitable[TurnResult]]
-"""Takes a turn with the model, and tells the listener of it."""
+"""Takes a turn with the model; the listener hears of it."""
 Command = Callable[[UserTurn, bool], Awaitable[UserTurn | None]]
-"""Is given each turn that is a command, with whether an answer is being made; returns what is to be said to the
-model, or None when the command is done."""
+"""Gets each turn that is a command, and whether an answer is being made. Returns the turn for the model, or None when
+the command is done."""
 
 
 def is_command(turn: UserTurn) -> bool:
@@ -49,7 +49,7 @@ class Conversing:
         at_once: Callable[[UserTurn], bool] = lambda _turn: False,
         taken: Callable[[UserTurn], None] = lambda _turn: None,
     ) -> None:
-        """`taken` is told of each turn when it joins the conversation, at its beginning or after a tool's result."""
+        """`taken` gets each turn when it joins the conversation, at its beginning or after a tool's result."""
         self._channel = channel
         self._session = session
         self._perform = perform
@@ -58,15 +58,15 @@ class Conversing:
         self._taken = taken
         self._waiting: deque[UserTurn] = deque()
         self._steering: list[UserTurn] = []
-        """What has joined the conversation amid a turn; it is told after the results of tools that it follows."""
+        """Turns that joined during an answer; `taken` gets them after the tool results that they follow."""
         self._arrival = asyncio.Event()
         self._closed = False
         self._cancel: Callable[[], object] | None = None
-        """Cancels what is under way; None when nothing is."""
+        """Cancels the work in progress; None without such work."""
 
     @property
     def waiting(self) -> Sequence[UserTurn]:
-        """What was said and has not joined the conversation yet."""
+        """Turns that have not joined the conversation yet."""
         return tuple(self._waiting)
 
     @property
@@ -75,7 +75,7 @@ class Conversing:
         return self._cancel is not None
 
     def interrupt(self) -> bool:
-        """Stop what is under way; False when nothing is. What waits is then the next turn."""
+        """Stop the work in progress, and return False if there is no such work. The next waiting turn follows."""
         if self._cancel is None:
             return False
         self._cancel()
@@ -108,7 +108,7 @@ class Conversing:
         return None
 
     async def _receive(self) -> None:
-        """Take what the channel brings, until it closes."""
+        """Queue the turns of the channel until it closes."""
         try:
             while True:
                 turn = await self._channel.receive()
@@ -126,7 +126,7 @@ class Conversing:
             self._close()
 
     def _refusal(self, turn: UserTurn) -> str:
-        """Why a turn is not taken; empty for one that is."""
+        """Why a turn is refused; empty for one that is taken."""
         if len(self._waiting) >= MOST_WAITING:
             return f"{MOST_WAITING} messages wait already; say this again when they are answered"
         return refusal_of(turn)
@@ -165,7 +165,7 @@ class Conversing:
                     async for event in stream:
                         if not isinstance(event, ToolCalled | ToolReturned):
                             self._tell_steering()
-                        await self._channel.send(_told(event, results, turn))
+                        await self._channel.send(_output_of(event, results, turn))
                 finally:
                     self._cancel = None
                     session.steered = tuple
@@ -176,7 +176,7 @@ class Conversing:
             self._taken(turn)
 
     def _steer(self) -> Sequence[Message]:
-        """What was said while the model worked, up to the next command: it joins the conversation now."""
+        """Take the turns that came while the model worked, up to the next command, into the conversation."""
         messages: list[Message] = []
         while self._waiting and (self._command is None or not is_command(self._waiting[0])):
             turn = self._waiting.popleft()
@@ -185,9 +185,9 @@ class Conversing:
         return messages
 
 
-def _told(event: Event, results: list[ToolResult], turn: UserTurn) -> AgentOutput:
-    """The output that tells an event; `results` collects those of the turn."""
-    if isinstance(event, Text):
+def _output_of(event: Event, results: list[ToolResult], turn: UserTurn) -> AgentOutput:
+    """The output for an event; `results` collects the tool results of the turn."""
+    if isinstance(event, TextPiece):
         return AgentOutput(content=event.text, streaming=True, metadata=turn.metadata, event=event)
     if isinstance(event, ToolReturned):
         result = (

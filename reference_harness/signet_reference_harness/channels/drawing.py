@@ -1,6 +1,6 @@
-"""What is shown in a terminal, drawn by rich: the model's Markdown, tools and their results, words of the harness.
+"""Draws for a terminal with rich: the model's Markdown, tools and their results, notes of the harness.
 
-Nothing that a model, a tool or the daemon says reaches the terminal unescaped: see :func:`~..errors.printable`.
+Text of a model, a tool or the daemon never reaches the terminal unescaped: see :func:`~..errors.printable`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _STYLES: Final = re.compile(r"\x1b\[[0-9;]*m")
 
 
 class _Heading(Heading):
-    """At the left, where the eye is; rich puts it in the middle."""
+    """Puts a heading at the left; rich centres it."""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         self.text.justify = "left"
@@ -69,13 +69,13 @@ class Drawing:
             return ""
         return "\n".join(rows[blank.index(False) : len(rows) - blank[::-1].index(False)]) + "\n"
 
-    def said_by_user(self, text: str) -> RenderableType:
-        """What the person said."""
-        return _hanging("> ", Text(shown(text), style="bold"), "bold cyan")
+    def user_block(self, text: str) -> RenderableType:
+        """A message of the person."""
+        return _hanging("> ", Text(for_terminal(text), style="bold"), "bold cyan")
 
-    def said_by_model(self, block: str) -> RenderableType:
+    def model_block(self, block: str) -> RenderableType:
         """A block of Markdown."""
-        text = shown(block)
+        text = for_terminal(block)
         if len(text) > LONGEST_DRAWN:
             return Text(text)
         markdown = _Markdown("", hyperlinks=False, code_theme="ansi_dark")
@@ -99,37 +99,37 @@ class Drawing:
         return Group(line, result)
 
     def note(self, text: str) -> RenderableType:
-        """A word of the harness."""
-        return Text(shown(text), style="dim")
+        """A note of the harness."""
+        return Text(for_terminal(text), style="dim")
 
     def error(self, text: str) -> RenderableType:
-        """What went wrong."""
-        return _hanging("! ", Text(shown(text), style="red"), "bold red")
+        """An error."""
+        return _hanging("! ", Text(for_terminal(text), style="red"), "bold red")
 
     def rows(self, title: str, rows: Sequence[tuple[str, str]], width: int) -> RenderableType:
-        """A heading, and names with what there is to say of each."""
-        heading = Text(shown(title), style="bold")
+        """A heading, and a row of name and text for each entry."""
+        heading = Text(for_terminal(title), style="bold")
         if width < NARROW:
             lines: list[RenderableType] = []
             for name, text in rows:
-                lines += [Text(one_line(name, 200), style="cyan"), Padding(Text(shown(text)), (0, 0, 0, 2))]
+                lines += [Text(one_line(name, 200), style="cyan"), Padding(Text(for_terminal(text)), (0, 0, 0, 2))]
             return Group(heading, *lines)
         table = Table.grid(padding=(0, 2, 0, 0))
         table.add_column(style="cyan", no_wrap=True, max_width=width // 2, overflow="ellipsis")
         table.add_column(ratio=1)
         for name, text in rows:
-            table.add_row(Text(f"  {one_line(name, 200)}"), Text(shown(text)))
+            table.add_row(Text(f"  {one_line(name, 200)}"), Text(for_terminal(text)))
         return Group(heading, table)
 
 
-def shown(text: str) -> str:
+def for_terminal(text: str) -> str:
     """`text` as it may reach a terminal."""
     return printable(text.replace("\r\n", "\n")).replace("\t", "    ")
 
 
 def one_line(text: str, most: int) -> str:
-    """As :func:`shown`, in one line of at most so many characters."""
-    line = " ".join(shown(text[: 2 * most]).split())
+    """As :func:`for_terminal`, in one line of at most `most` characters."""
+    line = " ".join(for_terminal(text[: 2 * most]).split())
     return line if len(line) <= most else f"{line[: most - 1]}…"
 
 
@@ -164,18 +164,18 @@ _FENCE: Final = re.compile(r" {0,3}(`{3,}|~{3,})")
 
 
 class Blocks:
-    """Parts a text at its blank lines, but for those within a fence of code."""
+    """Splits a text at its blank lines, except those within a fence of code."""
 
     def __init__(self) -> None:
         self._lines: list[str] = []
         """The whole lines of the block that is not at its end."""
         self._rest = ""
-        """What has arrived of the line after them."""
+        """The beginning of the line after them."""
         self._fence = ""
 
     @property
     def tail(self) -> str:
-        """What has arrived of the block that is not at its end."""
+        """The part of the unfinished block that has arrived."""
         return "\n".join([*self._lines, self._rest]) if self._rest or self._lines else ""
 
     def feed(self, text: str) -> list[str]:
@@ -192,7 +192,7 @@ class Blocks:
         return whole
 
     def finish(self) -> list[str]:
-        """What is left, as a block if it is not blank; the next piece begins anew."""
+        """Return the rest as a block if it is not blank. The next piece begins anew."""
         tail = self.tail
         self._lines.clear()
         self._rest = self._fence = ""

@@ -5,7 +5,7 @@
     POST /stop     stops the answer that is being made
     POST /close    ends the conversation
 
-Each request carries the bearer token: who may speak here has the agent's tools, and they write files.
+Each request carries the bearer token: a client of this channel has the agent's tools, and they write files.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from signet_reference_harness.channels import AgentOutput, Attachment, Closing, UserTurn, refusal_of
-from signet_reference_harness.documents import DocumentError, Part, parse_document
+from signet_reference_harness.documents import DocumentError, StrictModel, parse_document
 from signet_reference_harness.local_server import body_within, foreign
 from signet_reference_harness.session.events import as_json
 from signet_reference_harness.tools import ToolResult
@@ -35,14 +35,14 @@ HELD: Final = 1_024
 """Outputs that are held for a reader before pieces of an answer are dropped."""
 
 
-class _Attached(Part):
+class _Attached(StrictModel):
     model_config = ConfigDict(extra="ignore", populate_by_name=True)
 
     name: str = ""
     media_type: str = Field("", alias="mediaType")
 
 
-class _Turn(Part):
+class _Turn(StrictModel):
     """The body of POST /turns."""
 
     content: str
@@ -61,7 +61,7 @@ class HttpChannel(Closing):
         """Stops what is under way; False when nothing is."""
         self._token = token.encode()
         self.first_reader = asyncio.Event()
-        """Set once somebody reads the outputs."""
+        """Set once a reader of the outputs connects."""
         self._readers: set[Reader] = set()
         self.on_close(self._finish)
 
@@ -78,13 +78,13 @@ class HttpChannel(Closing):
         )
 
     async def send(self, output: AgentOutput) -> None:
-        """Give an output to all who read; a slow one loses pieces of the answer, and is told how many."""
+        """Give an output to all readers. A slow one loses pieces of the answer, and learns how many."""
         told = _members(output)
         for reader in self._readers:
-            reader.put(told, droppable=output.streaming and not output.tool_results)
+            reader.hold(told, droppable=output.streaming and not output.tool_results)
 
-    def read(self) -> Reader:
-        """One who reads the outputs from here on."""
+    def add_reader(self) -> Reader:
+        """Add a reader of the outputs from here on."""
         reader = Reader()
         self._readers.add(reader)
         self.first_reader.set()
@@ -95,7 +95,7 @@ class HttpChannel(Closing):
             reader.end()
 
     def _admitted(self, answer: Callable[[Request], Any]) -> Callable[[Request], Any]:
-        async def checked(request: Request) -> Response:
+        async def answer_admitted(request: Request) -> Response:
             refusal = foreign(request)
             if refusal is not None:
                 return JSONResponse({"error": refusal}, 403)
@@ -107,7 +107,7 @@ class HttpChannel(Closing):
             response: Response = await answer(request)
             return response
 
-        return checked
+        return answer_admitted
 
     async def _turns(self, request: Request) -> Response:
         body = await body_within(request, LARGEST_BODY)
@@ -122,11 +122,11 @@ class HttpChannel(Closing):
         refusal = refusal_of(said)
         if refusal:
             return JSONResponse({"error": refusal}, 422)
-        self.put(said)
+        self.enqueue(said)
         return JSONResponse({"waiting": self.waiting}, 202)
 
     async def _outputs(self, _request: Request) -> Response:
-        reader = self.read()
+        reader = self.add_reader()
 
         async def lines() -> AsyncIterator[str]:
             try:
@@ -147,7 +147,7 @@ class HttpChannel(Closing):
 
 
 class Reader:
-    """The outputs that one who reads them has not taken."""
+    """The outputs that a reader has not taken."""
 
     def __init__(self) -> None:
         self._held: deque[Mapping[str, Any]] = deque()
@@ -155,7 +155,7 @@ class Reader:
         self._ended = False
         self._arrival = asyncio.Event()
 
-    def put(self, told: Mapping[str, Any], *, droppable: bool) -> None:
+    def hold(self, told: Mapping[str, Any], *, droppable: bool) -> None:
         """Hold an output, or count it as dropped where too many are held."""
         if droppable and len(self._held) >= HELD:
             self._dropped += 1

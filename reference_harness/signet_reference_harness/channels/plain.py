@@ -34,7 +34,7 @@ class PlainFace(Closing):
         super().__init__()
         self._source = source
         self._begun = b""
-        """What was read after the last line."""
+        """Bytes that were read after the last line."""
         self._out = out
         self._err = err
         self._prompt = prompt
@@ -55,7 +55,7 @@ class PlainFace(Closing):
             if not ended.done():
                 ended.set_result(None)
 
-        def read() -> None:
+        def read_lines() -> None:
             with contextlib.suppress(RuntimeError, OSError, ValueError):  # the loop, or the stream, is gone
                 while self._wanted.acquire() and not self.closed and (line := self._read_line()):
                     text = line.decode("utf-8", "replace").rstrip("\r\n")
@@ -64,7 +64,7 @@ class PlainFace(Closing):
 
         self.on_close(end)
         # A thread that nobody waits for at exit: it may hang in a read.
-        threading.Thread(target=read, name="lines", daemon=True).start()
+        threading.Thread(target=read_lines, name="lines", daemon=True).start()
         await ended
 
     def _read_line(self) -> bytes:
@@ -85,7 +85,7 @@ class PlainFace(Closing):
 
     def _arrived(self, text: str) -> None:
         if text.strip():
-            self.put(UserTurn(content=text))
+            self.enqueue(UserTurn(content=text))
         else:
             self._wanted.release()
 
@@ -125,10 +125,10 @@ class PlainFace(Closing):
                 (self.note if output.stopped else self.error)(output.error)
             self._answered.set()
 
-    def said(self, turn: UserTurn) -> None:
+    def show_user(self, turn: UserTurn) -> None:
         """Nothing: who writes into a pipe, or types a line, has seen it."""
 
-    def said_before(self, reply: str) -> None:
+    def show_reply(self, reply: str) -> None:
         """Nothing: what was written before was read before."""
 
     def note(self, text: str) -> None:

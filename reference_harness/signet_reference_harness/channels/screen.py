@@ -1,7 +1,7 @@
-"""The chat on a terminal: what is over scrolls away above, what goes on stands beneath it, and under that one types.
+"""The chat on a terminal: finished output scrolls away above, output in progress and the line editor stay below.
 
-The lower part is prompt_toolkit's, and is drawn anew as it changes: the unfinished end of the answer, the tools that
-run, what waits, the line editor and the status. What is finished is written above it once, and is the terminal's.
+The lower part is prompt_toolkit's, and is redrawn as it changes: the unfinished end of the answer, the running tools,
+the waiting turns, the line editor and the status. Finished output is written above it once, and is the terminal's.
 """
 
 from __future__ import annotations
@@ -80,9 +80,9 @@ class Screen(Closing):
         """
         super().__init__()
         self.interrupt: Callable[[], bool] = lambda: False
-        """Stops what is under way; False when nothing is."""
+        """Stops the work in progress; False without such work."""
         self.waits: Callable[[], Sequence[UserTurn]] = tuple
-        """What was typed and has not joined the conversation."""
+        """Typed turns that have not joined the conversation."""
         self.is_busy: Callable[[], bool] = lambda: False
         self._status = status
         self._drawing = Drawing(colour=colour)
@@ -160,7 +160,7 @@ class Screen(Closing):
         if isinstance(event, RunStarted):
             self._since, self._stopping, self._hint = time.monotonic(), False, ""
         elif isinstance(event, ToolCalled):
-            self._write(*map(self._drawing.said_by_model, self._blocks.finish()))
+            self._write(*map(self._drawing.model_block, self._blocks.finish()))
             self._running[event.id] = event
         elif isinstance(event, Compacted):
             self.note("The conversation was summarised: the model goes on from the summary.")
@@ -174,13 +174,13 @@ class Screen(Closing):
             width, arguments = self._width(), {} if call is None else call.arguments
             self._write(self._drawing.tool(result.name, arguments, width, ok=result.ok, told=told))
         if output.streaming:
-            self._write(*map(self._drawing.said_by_model, self._blocks.feed(output.content)))
+            self._write(*map(self._drawing.model_block, self._blocks.feed(output.content)))
             self._app.invalidate()
         else:
             self._end_answer(output)
 
     def _end_answer(self, output: AgentOutput) -> None:
-        self._write(*map(self._drawing.said_by_model, self._blocks.finish()))
+        self._write(*map(self._drawing.model_block, self._blocks.finish()))
         for call in self._running.values():
             self._write(self._drawing.tool(call.name, call.arguments, self._width(), ok=False, told="was not awaited"))
         self._running.clear()
@@ -188,28 +188,28 @@ class Screen(Closing):
         if output.error:
             (self.note if output.stopped else self.error)(output.error)
 
-    def said(self, turn: UserTurn) -> None:
-        """What the person typed scrolls away as it joins the conversation."""
-        self._write(self._drawing.said_by_user(turn.content))
+    def show_user(self, turn: UserTurn) -> None:
+        """Let a typed turn scroll away as it joins the conversation."""
+        self._write(self._drawing.user_block(turn.content))
 
-    def said_before(self, reply: str) -> None:
-        """An answer of a conversation that is gone on with."""
-        self._write(self._drawing.said_by_model(reply))
+    def show_reply(self, reply: str) -> None:
+        """Show an answer of a conversation that is continued."""
+        self._write(self._drawing.model_block(reply))
 
     def note(self, text: str) -> None:
-        """A word of the harness."""
+        """Show a note of the harness."""
         self._write(self._drawing.note(text))
 
     def error(self, text: str) -> None:
-        """What went wrong."""
+        """Show an error."""
         self._write(self._drawing.error(text))
 
     def rows(self, title: str, rows: Sequence[tuple[str, str]]) -> None:
-        """A heading, and names with what there is to say of each."""
+        """Show a heading, and a row of name and text for each entry."""
         self._write(self._drawing.rows(title, rows, self._width()))
 
     def _write(self, *drawn: RenderableType) -> None:
-        """Write what is finished above what goes on; a blank line parts it from what stands there."""
+        """Write finished output above the lower part, with a blank line before it."""
         if not drawn:
             return
         text = "".join(f"{self._drawing.ansi(each, self._width())}\n" for each in drawn)
@@ -229,12 +229,12 @@ class Screen(Closing):
         return max(self._app.output.get_size().columns - 1, 1)
 
     def _live_rows(self) -> list[str]:
-        """What goes on, a row each: the end of the answer, the tools that run, what waits, and since when."""
+        """The rows of the lower part: the end of the answer, the running tools, the waiting turns."""
         width = self._width()
         most = max(self._app.output.get_size().rows // 2 - 2, 1)
         answer: list[str] = []
         if self._blocks.tail.strip():
-            drawn = self._drawing.said_by_model(self._blocks.tail)
+            drawn = self._drawing.model_block(self._blocks.tail)
             answer = self._drawing.ansi(drawn, width).rstrip("\n").split("\n")[-most:]
         rows = answer
         for call in self._running.values():
@@ -258,7 +258,7 @@ class Screen(Closing):
     def _status_line(self) -> AnyFormattedText:
         width = self._width()
         if self._hint:
-            return [("class:busy", _cut(self._hint, width))]
+            return [("class:busy", _shorten(self._hint, width))]
         status = self._status()
         facts = [status.agent, status.session[:8], status.model]
         if status.input_tokens or status.output_tokens:
@@ -289,7 +289,7 @@ class Screen(Closing):
             self._hint = ""
             if buffer.text.strip():
                 buffer.append_to_history()
-                self.put(UserTurn(content=buffer.text))
+                self.enqueue(UserTurn(content=buffer.text))
             buffer.reset()
 
         @keys.add("escape", "enter")
@@ -352,5 +352,5 @@ def _count(tokens: int) -> str:
     return str(tokens) if tokens < 1_000 else f"{tokens / 1_000:.1f}k" if tokens < 100_000 else f"{tokens // 1_000}k"
 
 
-def _cut(text: str, width: int) -> str:
+def _shorten(text: str, width: int) -> str:
     return text if get_cwidth(text) <= width else f"{text[: max(width - 1, 0)]}…"

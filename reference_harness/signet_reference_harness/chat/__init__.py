@@ -13,18 +13,18 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from signet_reference_harness.channels import Face, Status
+from signet_reference_harness.channels import ChatFace, Status
 from signet_reference_harness.channels.conversing import Conversing
 from signet_reference_harness.channels.plain import PlainFace
 from signet_reference_harness.chat.chat_session import ChatSession
-from signet_reference_harness.chat.commands import COMMANDS, Commands, is_at_once
+from signet_reference_harness.chat.commands import COMMANDS, ChatCommands, is_at_once
 from signet_reference_harness.config import bare_token
 from signet_reference_harness.daemon_client.reply import FailureClass
 from signet_reference_harness.errors import ConfigError, HarnessError
-from signet_reference_harness.mcp_servers import Servers, start_for
+from signet_reference_harness.mcp_servers import McpServers, start_for
 from signet_reference_harness.providers import Provider
 from signet_reference_harness.run import RESEARCH
-from signet_reference_harness.run.inputs import Folders, Options, Plan
+from signet_reference_harness.run.inputs import Folders, Options, SessionPlan
 from signet_reference_harness.run.open_sessions import end_abandoned
 from signet_reference_harness.session.host import SessionHost
 
@@ -38,7 +38,7 @@ Tell = Callable[[str, str | None], Any]
 
 
 def perform(options: Options, tell: Tell, *, plain: bool = False, listen: int | None = None) -> int:
-    """Hold the chat; returns the exit status. `tell` shows a person what went wrong, and what to do about it.
+    """Hold the chat and return the exit status. `tell` shows a person an error and its remedy.
 
     With `listen` the chat is held over HTTP, at that port of this machine; 0 is a free one.
     """
@@ -47,8 +47,8 @@ def perform(options: Options, tell: Tell, *, plain: bool = False, listen: int | 
         return INVALID
     chat = _Chat(options, plain=plain or not _is_screen(os.environ), listen=listen)
     try:
-        folders = Folders.read(options, os.environ)
-        plan = Plan.read(options, os.environ, folders)
+        folders = Folders.from_options(options, os.environ)
+        plan = SessionPlan.from_options(options, os.environ, folders)
         asyncio.run(chat.hold(plan))
     except HarnessError as failure:
         tell(failure.message, failure.remedy)
@@ -67,15 +67,15 @@ class _Chat:
         """The signal that ended it."""
         self._close: Callable[[], object] = lambda: None
         self._interrupt: Callable[[], bool] = lambda: False
-        """Stops the answer that is being made; False when none is."""
+        """Stops the answer that is being made; False when the model is idle."""
 
-    async def hold(self, plan: Plan) -> None:
+    async def hold(self, plan: SessionPlan) -> None:
         """Talk until the channel closes, or a signal comes. Raises HarnessError when it cannot be begun."""
         with self._heeding_signals():
             await self._hold(plan)
 
-    async def _hold(self, plan: Plan) -> None:
-        servers = Servers()
+    async def _hold(self, plan: SessionPlan) -> None:
+        servers = McpServers()
         host = SessionHost(
             plan.config,
             plan.tools,
@@ -117,7 +117,7 @@ class _Chat:
                 stack.push_async_callback(host.aclose)
                 stack.push_async_callback(opened.end)
 
-    async def _talk(self, plan: Plan, opened: ChatSession, missing: str | None) -> None:
+    async def _talk(self, plan: SessionPlan, opened: ChatSession, missing: str | None) -> None:
         """The conversation; `missing` is where no daemon answered."""
 
         def status() -> Status:
@@ -132,7 +132,7 @@ class _Chat:
             )
 
         face = self._face(plan.folders.state, status)
-        commands = Commands(face, opened, plan.workspace, plan.folders.project)
+        commands = ChatCommands(face, opened, plan.workspace, plan.folders.project)
 
         conversing = Conversing(
             face,
@@ -140,7 +140,7 @@ class _Chat:
             commands.take_turn,
             command=commands.carry_out,
             at_once=is_at_once,
-            taken=face.said,
+            taken=face.show_user,
         )
         self._greet(face, commands, plan, missing)
         self._connect(face, conversing)
@@ -153,7 +153,7 @@ class _Chat:
             face.close()
             await talking
 
-    def _greet(self, face: Face, commands: Commands, plan: Plan, missing: str | None) -> None:
+    def _greet(self, face: ChatFace, commands: ChatCommands, plan: SessionPlan, missing: str | None) -> None:
         if not self._plain:
             face.note(f"Signet chat in {plan.folders.project}. /help says what can be typed, /quit ends the chat.")
         if missing is not None:
@@ -163,7 +163,7 @@ class _Chat:
         if plan.stored is not None and not self._plain:
             commands.tell_resumed()
 
-    def _connect(self, face: Face, conversing: Conversing) -> None:
+    def _connect(self, face: ChatFace, conversing: Conversing) -> None:
         if not self._plain:
             from signet_reference_harness.channels.screen import Screen
 
@@ -171,7 +171,7 @@ class _Chat:
             face.interrupt, face.waits = conversing.interrupt, lambda: conversing.waiting
             face.is_busy = lambda: conversing.is_busy
 
-    def _face(self, state: Path, status: Callable[[], Status]) -> Face:
+    def _face(self, state: Path, status: Callable[[], Status]) -> ChatFace:
         if self._plain:
             return PlainFace(sys.stdin.fileno(), sys.stdout, sys.stderr, prompt=sys.stdin.isatty())
         try:
@@ -224,7 +224,7 @@ class _Chat:
 
 
 async def _serve(opened: ChatSession, port: int) -> None:
-    """The conversation over HTTP, until a signal, or until who speaks there closes it."""
+    """Serve the conversation over HTTP until a signal, or until its client closes it."""
     from signet_reference_harness.channels.http import HttpChannel
     from signet_reference_harness.local_server import serving
 

@@ -27,19 +27,19 @@ from signet_reference_harness.session import Session
 from signet_reference_harness.session.conversation import Conversation
 from signet_reference_harness.session.host import SessionHost
 from signet_reference_harness.session.lifecycle import uninterrupted
-from signet_reference_harness.session.turn import TurnListener, TurnResult, added
+from signet_reference_harness.session.turn import TurnListener, TurnResult, add_usage
 from signet_reference_harness.tools import ToolResult
 from signet_reference_harness.tools.bounds import ResultFolder
 
 MOST_LISTED: Final = 20
-"""Sessions that are offered to be gone on with."""
+"""How many sessions /resume lists."""
 LARGEST_LISTED: Final = 32 * 1024 * 1024
 """Bytes of a session file that is looked into for the list."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Known:
-    """A session that can be gone on with: when it was last written to, and what was first asked in it."""
+class ResumableSession:
+    """A session that can be continued: when it was last written to, and its first prompt."""
 
     key: str
     written: datetime
@@ -59,7 +59,7 @@ class ChatSession:
         *,
         max_rounds: int | None = None,
     ) -> None:
-        """`folders` say where session files stand; `scrub` takes from each line of them what may not be kept."""
+        """`folders` name the places of session files; `scrub` removes secrets from each of their lines."""
         self._host = host
         self._provider = provider
         self._folder = folders.sessions
@@ -92,12 +92,12 @@ class ChatSession:
         if self._max_rounds is not None:
             session.most_rounds = self._max_rounds
         if stored is not None:
-            session.conversation = Conversation.restored(stored.messages, stored.turns, stored.summary)
+            session.conversation = Conversation.restore(stored.messages, stored.turns, stored.summary)
         try:
             marked = OpenSession(
                 identity.key, identity.agent, identity.project, session.client.config.origin, str(file.path)
             )
-            mark = OpenMark.put(self._marks, marked)
+            mark = OpenMark.create(self._marks, marked)
         except HarnessError:
             file.close()
             raise
@@ -112,8 +112,8 @@ class ChatSession:
                 old_mark.leave(owed=before is None or before.owes_end)
 
     async def turn(self, said: UserTurn, listener: TurnListener) -> TurnResult:
-        """A turn with the model, kept in the session's file whatever it comes to."""
-        session, file = self.session, self._opened
+        """Take a turn with the model, and keep it in the session's file however it ends."""
+        session, file = self.session, self._open_file
         session.cut_turn = None
         file.turn(said.content)
         told = _Kept(listener, file)
@@ -124,12 +124,12 @@ class ChatSession:
             result = session.cut_turn or TurnResult(outcome=StopReason.CANCELLED)
             raise
         finally:
-            self.usage = added(self.usage, result.usage)
+            self.usage = add_usage(self.usage, result.usage)
             file.outcome(str(result.outcome), result.reply, result.messages, error=result.error)
         return result
 
     async def use_skill(self, skill: Skill, arguments: str, said: UserTurn, listener: TurnListener) -> TurnResult:
-        """A turn in which the model follows a skill; the daemon is told of it."""
+        """Take a turn in which the model follows a skill, and report the skill to the daemon."""
         session, began, clock = self.session, _now(), time.monotonic()
         pending = session.conversation.pending
         session.conversation.pending = (*pending, skill.reminder)
@@ -154,16 +154,16 @@ class ChatSession:
         return result
 
     async def compact(self) -> str:
-        """Put a summary in the place of the conversation; returns it."""
+        """Replace the conversation by a summary, and return it."""
         done = await self.session.compact(self._provider)
-        self._opened.compaction(done.summary)
-        self.usage = added(self.usage, done.usage)
+        self._open_file.compaction(done.summary)
+        self.usage = add_usage(self.usage, done.usage)
         return done.summary if done.by_model else f"{done.summary}\n\nThe model could not summarise: {done.detail}"
 
     async def clear(self) -> None:
         """End the session, and begin it anew with nothing in the model's context."""
         await uninterrupted(self._host.clear(self.session))
-        self._opened.cleared()
+        self._open_file.cleared()
 
     async def end(self) -> None:
         """End the session at the daemon, and let its file go."""
@@ -178,15 +178,15 @@ class ChatSession:
             self._mark = self._file = None
 
     def notes(self) -> Iterator[str]:
-        """What the daemon did not do since the last call, a line for each operation and failure."""
+        """Failures of the daemon since the last call, a line for each operation and failure."""
         failed = (reply for reply in self.session.take_replies() if reply.failure is not None)
         yield from dict.fromkeys(reply.in_brief for reply in failed)
 
-    def known(self) -> Sequence[Known]:
-        """The sessions of this agent in this project that can be gone on with, the latest first, without this one."""
+    def resumable(self) -> Sequence[ResumableSession]:
+        """The other sessions of this agent in this project that can be continued, the latest first."""
         here = self.session.identity
-        files = sorted(self._folder.glob(f"*{SUFFIX}"), key=_written, reverse=True)
-        listed: list[Known] = []
+        files = sorted(self._folder.glob(f"*{SUFFIX}"), key=_modified_at, reverse=True)
+        listed: list[ResumableSession] = []
         for path in files:
             if len(listed) == MOST_LISTED:
                 break
@@ -196,12 +196,12 @@ class ChatSession:
             if (stored.identity.agent, stored.identity.project) == (here.agent, here.project):
                 first = next((text for role, text in stored.turns if role == "user"), "")
                 turns = sum(role == "user" for role, _ in stored.turns)
-                written = datetime.fromtimestamp(_written(path), UTC)
-                listed.append(Known(key=stored.identity.key, written=written, first=first, turns=turns))
+                written = datetime.fromtimestamp(_modified_at(path), UTC)
+                listed.append(ResumableSession(key=stored.identity.key, written=written, first=first, turns=turns))
         return listed
 
     def stored(self, key: str) -> Stored:
-        """What is kept of a session. Raises ConfigError when nothing is, or it is of another agent or project."""
+        """Read the file of a session. Raises ConfigError if it is missing, or of another agent or project."""
         here = self.session.identity
         stored = read_session(path_of(self._folder, key))
         if (stored.identity.agent, stored.identity.project) != (here.agent, here.project):
@@ -212,13 +212,13 @@ class ChatSession:
         return stored
 
     @property
-    def _opened(self) -> SessionFile:
+    def _open_file(self) -> SessionFile:
         assert self._file is not None  # noqa: S101 - taken up before anything is said
         return self._file
 
 
 class _Kept(TurnListener):
-    """Passes on what it is told of a turn, and keeps in the session's file what stays done whatever becomes of it."""
+    """Passes a turn's events on, and keeps in the session's file what remains true however the turn ends."""
 
     def __init__(self, listener: TurnListener, file: SessionFile) -> None:
         self._listener = listener
@@ -247,7 +247,7 @@ class _Kept(TurnListener):
         self._listener.compaction(summary)
 
 
-def _written(path: Path) -> float:
+def _modified_at(path: Path) -> float:
     try:
         return path.stat().st_mtime
     except OSError:

@@ -1,4 +1,4 @@
-"""What a person asks of the harness in a chat, not of the model: the commands that begin with a slash."""
+"""The commands of a chat, which begin with a slash and are for the harness, not for the model."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, Final
 from uuid import uuid4
 
-from signet_reference_harness.channels import Face, UserTurn
-from signet_reference_harness.chat.chat_session import ChatSession, Known
+from signet_reference_harness.channels import ChatFace, UserTurn
+from signet_reference_harness.chat.chat_session import ChatSession, ResumableSession
 from signet_reference_harness.chat.skills import Skill, skills
 from signet_reference_harness.errors import HarnessError
 from signet_reference_harness.identity import SessionIdentity
@@ -20,7 +20,7 @@ from signet_reference_harness.session.turn import TurnListener, TurnResult
 MEMORIES: Final = 10
 """Memories that are listed, or searched for."""
 REPLAYED: Final = 2
-"""Turns that are shown again when a session is gone on with."""
+"""Turns that are shown again when a session is continued."""
 SHORT_KEY: Final = 8
 
 
@@ -29,28 +29,28 @@ class Command:
     """A command: what is written after its name, what it does, and whether it may be given while an answer is made."""
 
     about: str
-    carry_out: Callable[[Commands, str, UserTurn], Awaitable[UserTurn | None]]
+    carry_out: Callable[[ChatCommands, str, UserTurn], Awaitable[UserTurn | None]]
     argument: str = ""
     at_once: bool = False
 
 
-class Commands:
-    """Carries out the commands of one chat. Each returns what is to be said to the model, or None."""
+class ChatCommands:
+    """Carries out the commands of one chat. Each returns a turn for the model, or None."""
 
-    def __init__(self, face: Face, opened: ChatSession, workspace: Path, project: Path) -> None:
+    def __init__(self, face: ChatFace, opened: ChatSession, workspace: Path, project: Path) -> None:
         self._face = face
         self._opened = opened
         self._workspace = workspace
         self._project = project
-        self._listed: Sequence[Known] = ()
+        self._listed: Sequence[ResumableSession] = ()
         """What /resume listed last: a number names one of these."""
         self._skill: tuple[UserTurn, Skill, str] | None = None
         self._told: set[str] = set()
 
     async def carry_out(self, turn: UserTurn, _busy: bool) -> UserTurn | None:
-        """Carry out a command, and tell what cannot be."""
+        """Carry out a command, and show its error."""
         name, _, argument = turn.content.strip().partition(" ")
-        self._face.said(turn)
+        self._face.show_user(turn)
         command = COMMANDS.get(name)
         if command is None:
             near = get_close_matches(name, COMMANDS, 1)
@@ -65,7 +65,7 @@ class Commands:
             self.tell_notes()
 
     def tell_notes(self) -> None:
-        """Tell what the daemon did not do; the same thing once."""
+        """Show each failure of the daemon once."""
         for note in self._opened.notes():
             if note not in self._told:
                 self._told.add(note)
@@ -115,7 +115,7 @@ class Commands:
         self._face.note("The model writes a summary …")
         summary = await self._opened.compact()
         self._face.note("The model goes on from this summary:")
-        self._face.said_before(summary)
+        self._face.show_reply(summary)
 
     async def clear(self, _argument: str, _turn: UserTurn) -> None:
         """Take the conversation from the model."""
@@ -129,16 +129,16 @@ class Commands:
         self._face.note(f"Session {self._opened.session.identity.key[:SHORT_KEY]} begins.")
 
     async def resume(self, argument: str, _turn: UserTurn) -> None:
-        """List the sessions that can be gone on with, or go on with one."""
+        """List the sessions that can be continued, or continue one."""
         if not argument:
-            self._listed = self._opened.known()
+            self._listed = self._opened.resumable()
             if not self._listed:
                 self._face.note("There is no other session of this agent in this project.")
                 return
             rows = [(f"{number}  {each.key[:SHORT_KEY]}", _about(each)) for number, each in enumerate(self._listed, 1)]
             self._face.rows("Sessions, the latest first; /resume NUMBER goes on with one", rows)
             return
-        key = self._named(argument)
+        key = self._key_of(argument)
         stored = self._opened.stored(key)
         if stored.identity.key == self._opened.session.identity.key:
             self._face.note("This is the session you are in.")
@@ -147,16 +147,16 @@ class Commands:
         self.tell_resumed()
 
     def tell_resumed(self) -> None:
-        """Show how the conversation ended that is gone on with."""
+        """Show the last turns of the continued conversation."""
         session = self._opened.session
         turns = session.conversation.turns
         asked = [place for place, (role, _) in enumerate(turns) if role == "user"]
         self._face.note(f"Session {session.identity.key[:SHORT_KEY]} goes on, after {_turns(len(asked))}.")
         for role, text in turns[asked[-REPLAYED] if len(asked) >= REPLAYED else 0 :]:
             if role == "user":
-                self._face.said(UserTurn(content=text))
+                self._face.show_user(UserTurn(content=text))
             elif role == "assistant":
-                self._face.said_before(text)
+                self._face.show_reply(text)
 
     async def tools(self, _argument: str, _turn: UserTurn) -> None:
         """List what the model can do."""
@@ -195,25 +195,25 @@ class Commands:
     def _skills(self) -> Sequence[Skill]:
         return skills(self._workspace, self._project)
 
-    def _named(self, argument: str) -> str:
+    def _key_of(self, argument: str) -> str:
         """The key of the session that a number of the list, a key, or the beginning of one names."""
         if argument.isdecimal() and 1 <= int(argument) <= len(self._listed):
             return self._listed[int(argument) - 1].key
-        begun = [each.key for each in self._opened.known() if each.key.startswith(argument)]
+        begun = [each.key for each in self._opened.resumable() if each.key.startswith(argument)]
         return begun[0] if len(begun) == 1 else argument
 
 
 COMMANDS: Final[Mapping[str, Command]] = {
-    "/help": Command("what can be typed here", Commands.help, at_once=True),
-    "/memory": Command("the newest memories, or those of WORDS", Commands.memory, "[WORDS]"),
-    "/compact": Command("let the model go on from a summary", Commands.compact),
-    "/clear": Command("take the conversation from the model", Commands.clear),
-    "/new": Command("begin another session", Commands.new),
-    "/resume": Command("go on with an earlier session; without SESSION, list them", Commands.resume, "[SESSION]"),
-    "/tools": Command("what the model can do", Commands.tools, at_once=True),
-    "/skills": Command("the skills of the project and the agent", Commands.skills, at_once=True),
-    "/skill": Command("let the model follow a skill", Commands.skill, "NAME [WORDS]"),
-    "/quit": Command("end the session and the chat; so does Ctrl-D", Commands.leave, at_once=True),
+    "/help": Command("what can be typed here", ChatCommands.help, at_once=True),
+    "/memory": Command("the newest memories, or those of WORDS", ChatCommands.memory, "[WORDS]"),
+    "/compact": Command("let the model go on from a summary", ChatCommands.compact),
+    "/clear": Command("take the conversation from the model", ChatCommands.clear),
+    "/new": Command("begin another session", ChatCommands.new),
+    "/resume": Command("go on with an earlier session; without SESSION, list them", ChatCommands.resume, "[SESSION]"),
+    "/tools": Command("what the model can do", ChatCommands.tools, at_once=True),
+    "/skills": Command("the skills of the project and the agent", ChatCommands.skills, at_once=True),
+    "/skill": Command("let the model follow a skill", ChatCommands.skill, "NAME [WORDS]"),
+    "/quit": Command("end the session and the chat; so does Ctrl-D", ChatCommands.leave, at_once=True),
 }
 
 
@@ -236,7 +236,7 @@ def _memory(row: Mapping[str, Any]) -> tuple[str, str]:
     return name, str(row.get("content", ""))
 
 
-def _about(known: Known) -> str:
+def _about(known: ResumableSession) -> str:
     first = " ".join(known.first.split())
     words = first if len(first) <= 60 else f"{first[:59]}…"
     return f"{words} ({_turns(known.turns)}, {_ago(known.written)})"

@@ -25,7 +25,7 @@ _HEAD: Final = re.compile(r"---\r?\n(.*?\n|)---[ \t]*(?:\r?\n|\Z)", re.DOTALL)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Skill:
-    """Instructions for a kind of work. `name` is that of its folder, `path` stands in the project or the workspace."""
+    """Instructions for a kind of work. `name` is that of its folder, `path` leads into the project or the workspace."""
 
     name: str
     description: str
@@ -61,13 +61,13 @@ def _of_folder(origin: ReminderOrigin, root: Path, folder: str) -> Sequence[Skil
         names = [each.name for each in confined.entries(folder) if each.kind == "folder" and NAME.fullmatch(each.name)]
     except ConfinementError:
         return ()
-    made = (_read(confined, origin, name, f"{folder}/{name}/{FILE}") for name in names[:MOST])
+    made = (_read_skill(confined, origin, name, f"{folder}/{name}/{FILE}") for name in names[:MOST])
     return [skill for skill in made if skill is not None]
 
 
-def _read(confined: ConfinedFolder, origin: ReminderOrigin, name: str, path: str) -> Skill | None:
+def _read_skill(confined: ConfinedFolder, origin: ReminderOrigin, name: str, path: str) -> Skill | None:
     try:
-        content, size = confined.read(path, most=LONGEST)
+        content, size = confined.read_bytes(path, most=LONGEST)
         text = content.decode("utf-8-sig")
     except (ConfinementError, UnicodeDecodeError):
         return None

@@ -1,4 +1,4 @@
-"""The command `signet-harness`: the table of its commands, lazily loaded, and how a failure is told."""
+"""The command `signet-harness`: the table of its commands, lazily loaded, and the report of a failure."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ COMMANDS: Final = {
 """Command name to the module that holds it by this name, and its line in the overview."""
 
 
-class Commands(click.Group):
+class LazyGroup(click.Group):
     """Loads a command's module when it is called for."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  the base class names it
@@ -63,7 +63,7 @@ class Commands(click.Group):
 
 
 @click.group(
-    cls=Commands,
+    cls=LazyGroup,
     help="The reference harness: an agent's turn on the Signet daemon, and a scripted model to try it with.",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -78,7 +78,7 @@ def main() -> NoReturn:
 
 
 def guarded(run: Callable[[], Any]) -> int:
-    """The exit status of `run()`, or of the failure with which it ends, which is told on standard error."""
+    """Run `run()` and return the exit status. A failure is reported on standard error."""
     try:
         result = run()
     except HarnessError as failure:
@@ -109,7 +109,7 @@ def guarded(run: Callable[[], Any]) -> int:
 
 
 def report_failure(message: str, remedy: str | None = None) -> int:
-    """Tell a failure on standard error; returns the exit status of wrong usage."""
+    """Report a failure on standard error, and return the exit status of wrong usage."""
     print(f"error: {printable(message)}", file=sys.stderr)
     if remedy:
         print(f"try: {printable(remedy)}", file=sys.stderr)

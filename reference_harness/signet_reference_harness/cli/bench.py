@@ -63,9 +63,9 @@ def bench() -> None:
 @click.option("--judge", metavar="MODULE:ATTRIBUTE", help="Let a judge of your own score the answers too.")
 def run(**given: Any) -> int:
     """Do the run; the exit status."""
-    from signet_reference_harness.bench.command import Given, perform
+    from signet_reference_harness.bench.command import BenchOptions, perform
 
-    return perform(Given(**given))
+    return perform(BenchOptions(**given))
 
 
 @bench.command("validate", help="Check SUITE, and say what is in it.")
@@ -75,7 +75,7 @@ def validate(suite: Path) -> int:
     from signet_reference_harness.bench.suite import read_suite
 
     read = read_suite(suite)
-    click.echo(f"{suite}: {read.head.name}: {_counted(read.counts())}")
+    click.echo(f"{suite}: {read.head.name}: {_list_counts(read.counts())}")
     click.echo(f"sha256 {read.sha256}")
     return 0
 
@@ -96,11 +96,11 @@ def convert(name: str, file: Path, out: Path | None) -> int:
         sys.stdout.buffer.write(data)
         return 0
     write_text(data.decode(), out)
-    click.echo(f"{out}: {_counted(suite.counts())}", err=True)
+    click.echo(f"{out}: {_list_counts(suite.counts())}", err=True)
     return 0
 
 
-def _counted(counts: Mapping[str, int]) -> str:
+def _list_counts(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{name.replace('_', ' ')}: {count}" for name, count in counts.items())
 
 

@@ -31,7 +31,7 @@ from signet_reference_harness.daemon_client.adapter import (
     SessionStartResult,
     SkillInvocation,
 )
-from signet_reference_harness.daemon_client.reply import FailureClass, Reply, checked, held_back
+from signet_reference_harness.daemon_client.reply import FailureClass, Reply, check_shape, held_back
 from signet_reference_harness.daemon_client.restraint import EnvelopeGuard, refuses, without_tokens
 from signet_reference_harness.daemon_client.wire import Wire
 from signet_reference_harness.identity import SessionIdentity
@@ -84,7 +84,7 @@ class AdapterClient(RuntimeAdapter):
 
     @property
     def in_sight(self) -> bool:
-        """Whether the daemon was there when it was last asked."""
+        """Whether the daemon answered the last request."""
         return self._in_sight
 
     async def aclose(self) -> None:
@@ -98,10 +98,10 @@ class AdapterClient(RuntimeAdapter):
         return self._envelopes.remove(without_tokens(text, self.config.credentials))
 
     async def health(self) -> Reply:
-        """GET /health, with the token where there is one: before 0.145 a daemon in team mode wants it here too."""
+        """GET /health, with the token if there is one: before 0.145 a daemon in team mode wants it here too."""
         if self.config.bypassed:
             return held_back("health", "Signet is bypassed by the environment")
-        reply = checked(await self._wire.exchange("health", "GET", "/health", headers=self._credentials()))
+        reply = check_shape(await self._wire.exchange("health", "GET", "/health", headers=self._credentials()))
         self._in_sight = reply.accepted and reply.status == HTTP_OK
         self._probe_is_refused |= reply.status is not None and refuses(reply.status)
         self._seen = self._seen or self._in_sight
@@ -149,7 +149,7 @@ class AdapterClient(RuntimeAdapter):
         return await self._post(params.session, "session-end", "/api/hooks/session-end", body, probe=False)
 
     def _handed_over(self, params: SessionEndParams) -> dict[str, str]:
-        """The transcript of an end; as a file for a daemon before 0.109, which reads nothing else."""
+        """The member that hands over the transcript: a file for a daemon before 0.109, which reads nothing else."""
         if not _FILES_ONLY.match(self._daemon_version):
             return {"transcript": params.transcript}
         self._transcripts = self._transcripts or TemporaryDirectory(prefix="signet-harness-")
@@ -233,7 +233,7 @@ class AdapterClient(RuntimeAdapter):
             return held_back("hooks-remember", "nothing but injected text would have been saved")
         key = uuid5(SAVE_NAMESPACE, f"{session.agent}\0{content}".encode(errors="surrogatepass").hex())
         body = {
-            **{name: self._cleaned(value) for name, value in extra.items()},
+            **{name: self._outgoing_value(value) for name, value in extra.items()},
             **self._hook(session),
             "project": session.project,
             "content": content,
@@ -296,13 +296,13 @@ class AdapterClient(RuntimeAdapter):
             probe=False,
         )
 
-    def _cleaned(self, value: Any) -> Any:
-        """A JSON value in whose texts nothing that the daemon injected goes back to it."""
+    def _outgoing_value(self, value: Any) -> Any:
+        """A JSON value whose texts hold nothing that the daemon injected."""
         if isinstance(value, str):
             return self.outgoing(value)
         if isinstance(value, list):
-            return [self._cleaned(item) for item in value]
-        return {name: self._cleaned(item) for name, item in value.items()} if isinstance(value, dict) else value
+            return [self._outgoing_value(item) for item in value]
+        return {name: self._outgoing_value(item) for name, item in value.items()} if isinstance(value, dict) else value
 
     def _hook(self, session: SessionIdentity) -> dict[str, Any]:
         return {
@@ -313,7 +313,7 @@ class AdapterClient(RuntimeAdapter):
         }
 
     def _headers(self, session: SessionIdentity) -> dict[str, str]:
-        """What every call of a session carries: most operations have no member for all of it."""
+        """The headers of every call of a session: most operations have no members for all of these."""
         told = {
             "x-signet-harness": self.harness,
             "x-signet-session-key": session.key,
@@ -362,7 +362,7 @@ class AdapterClient(RuntimeAdapter):
             lost = await self._out_of_sight()
             if lost is not None:
                 return replace(lost, operation=operation, sent=False, reached=False, detail=f"health: {lost.detail}")
-        reply = checked(
+        reply = check_shape(
             await self._wire.exchange(operation, method, path, headers=headers, body=body, query=query, slots=slots)
         )
         if reply.failure in {FailureClass.OFFLINE, FailureClass.TIMEOUT}:
@@ -370,7 +370,7 @@ class AdapterClient(RuntimeAdapter):
         return reply
 
     async def _out_of_sight(self) -> Reply | None:
-        """Probe the daemon, once for all calls that wait for it; None when it is there."""
+        """Probe the daemon, once for all calls that wait for it. Return None when it answers."""
         async with self._probe:
             if self._in_sight:
                 return None
@@ -381,5 +381,5 @@ class AdapterClient(RuntimeAdapter):
 
 
 def _fits(value: str) -> bool:
-    """Whether a header can carry a text without another reading of it."""
+    """Whether a header can carry the text unchanged."""
     return value.isascii() and value.isprintable() and value == value.strip()

@@ -31,7 +31,7 @@ class SessionStartParams:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionStartResult:
-    """`inject` is context for the model, perhaps empty; `memories` are rows as the daemon gave them."""
+    """`inject` is context for the model, perhaps empty; `memories` are the daemon's rows, unchanged."""
 
     reply: Reply
     inject: str = ""
@@ -39,7 +39,7 @@ class SessionStartResult:
 
     @classmethod
     def of(cls, reply: Reply) -> SessionStartResult:
-        """What the daemon's answer says."""
+        """Read the daemon's answer."""
         rows = reply.body.get("memories")
         memories = tuple(row for row in rows if isinstance(row, dict)) if isinstance(rows, list) else ()
         return cls(reply=reply, inject=reply.text("inject"), memories=memories)
@@ -60,7 +60,7 @@ class PromptSubmitParams:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromptSubmitResult:
-    """`inject` is context for this turn. `session_known` is None when the daemon did not say."""
+    """`inject` is context for this turn. `session_known` is None when the daemon does not report it."""
 
     reply: Reply
     inject: str = ""
@@ -68,9 +68,9 @@ class PromptSubmitResult:
 
     @classmethod
     def of(cls, reply: Reply) -> PromptSubmitResult:
-        """What the daemon's answer says."""
+        """Read the daemon's answer."""
         known = reply.body.get("sessionKnown")
-        session_known = known if isinstance(known, bool) and reply.settled else None
+        session_known = known if isinstance(known, bool) and reply.is_settled else None
         return cls(reply=reply, inject=reply.text("inject"), session_known=session_known)
 
 
@@ -93,7 +93,7 @@ class PreCompactionParams:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreCompactionResult:
-    """`summary_prompt` and `guidelines` are what the daemon asks of the summary; empty when it asks nothing."""
+    """`summary_prompt` and `guidelines` are the daemon's wishes for the summary; empty without wishes."""
 
     reply: Reply
     summary_prompt: str = ""
@@ -110,9 +110,9 @@ class CompactionCompleteParams:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SkillInvocation:
-    """A use of a skill, which is over: `id` is its own, `began` a time in ISO 8601, `origin` where the skill stands.
+    """A finished use of a skill: its `id`, its start `began` in ISO 8601, and the skill's `origin`.
 
-    `error` says why it came to nothing; None for one that did.
+    `error` says why it failed; None for a success.
     """
 
     id: str
@@ -125,7 +125,7 @@ class SkillInvocation:
 
 
 class RuntimeAdapter(ABC):
-    """What a harness implements to be on Signet. `harness` names it, the same on every call.
+    """The interface that a harness implements to join Signet. `harness` is its name on every call.
 
     The implementation for Python is :class:`~signet_reference_harness.adapter.SessionAdapter`.
     """
@@ -153,4 +153,4 @@ class RuntimeAdapter(ABC):
         """POST compaction-complete: hands over the summary. Each call that arrives stores one more summary."""
 
     async def aclose(self) -> None:  # noqa: B027  an adapter that only translates holds nothing
-        """Nothing is asked of it after that. An implementation that holds sessions open ends them."""
+        """No call follows. An implementation that holds sessions open ends them."""

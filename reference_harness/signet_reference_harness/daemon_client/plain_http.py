@@ -33,7 +33,7 @@ class PlainTransport(httpx.AsyncBaseTransport):
         """Send a request and read the head of its answer; the body is read as the answer is iterated over.
 
         Raises httpx.TransportError. A `timeout` extension bounds, in seconds, each wait: for a
-        free connection, for a new one, and for the next bytes. A `trace` extension is told of a new connection and of
+        free connection, for a new one, and for the next bytes. A `trace` extension hears of a new connection and of
         the sending.
         """
         data = _serialize(request, await request.aread())
@@ -140,7 +140,7 @@ class _Connection(asyncio.Protocol):
         return self._whole and self._stays and not self._pieces and self._failure is None and sent
 
     def alive(self) -> bool:
-        """Whether the server has said nothing since the last answer, its farewell included."""
+        """Whether the server has sent nothing since the last answer, not even the end of the connection."""
         if self._failure is not None or self._transport is None or self._transport.is_closing():
             return False
         # The loop may not have heard of it yet.

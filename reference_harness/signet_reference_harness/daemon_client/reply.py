@@ -1,4 +1,4 @@
-"""What became of one operation: :class:`Reply`, and the classes of failure it can hold."""
+"""The outcome of one operation: :class:`Reply`, its classes of failure, and the members that a usable answer needs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class FailureClass(StrEnum):
     """Why an operation brought nothing usable. All of them leave the user's turn alone."""
 
     OFFLINE = "offline"
-    """Nobody listens there, or the connection broke before an answer began."""
+    """Nothing listens there, or the connection broke before an answer began."""
     TIMEOUT = "timeout"
     """The whole exchange took longer than the operation's deadline, however busily bytes were dripping."""
     HTTP = "http"
@@ -57,13 +57,13 @@ class Reply:
         return self.is_object and self.status is not None and OK_FIRST <= self.status <= OK_LAST
 
     @property
-    def settled(self) -> bool:
+    def is_settled(self) -> bool:
         """True when the daemon took the call and did not set it aside for another runtime path."""
         return self.accepted and self.body.get("skipped") is not True
 
     @property
     def in_brief(self) -> str:
-        """What went wrong, in one line; for a reply that has a failure."""
+        """The failure in one line, for a reply that has one."""
         status = "" if self.status is None else f" {self.status}"
         return f"{self.operation}: {self.failure}{status}: {self.detail or self.error}"
 
@@ -74,7 +74,7 @@ class Reply:
 
 
 def held_back(operation: str, reason: str) -> Reply:
-    """A reply for a call that was not made, with the reason."""
+    """Make the reply for a call that was not made, with the reason."""
     return Reply(operation, failure=FailureClass.HELD_BACK, detail=reason)
 
 
@@ -104,7 +104,7 @@ SET_ASIDE: Final = ("bypassed", "skipped")
 """Answers with one of these set to true may lack everything else: the daemon did nothing, on purpose."""
 
 
-def checked(reply: Reply) -> Reply:
+def check_shape(reply: Reply) -> Reply:
     """`reply`, marked as a failure of shape when its body cannot be used as an answer of its operation.
 
     It keeps its body and stays accepted: the daemon did take the call.

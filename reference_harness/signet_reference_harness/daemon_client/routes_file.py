@@ -7,10 +7,10 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from signet_reference_harness.documents import Document, Part, read_document
+from signet_reference_harness.documents import HarnessDocument, StrictModel, read_document
 
 
-class Daemon(Part):
+class DaemonEntry(StrictModel):
     """Where an agent's daemon is, and the environment variable that holds the token for it."""
 
     url: str = Field(description="The daemon's origin.")
@@ -19,11 +19,11 @@ class Daemon(Part):
     )
 
 
-class RoutesFile(Document):
+class RoutesFile(HarnessDocument):
     """The daemons by agent."""
 
     schema_file: ClassVar[str] = "harness/signet-harness-routes-1.schema.json"
-    agents: dict[str, Daemon | str] = Field(min_length=1)
+    agents: dict[str, DaemonEntry | str] = Field(min_length=1)
 
 
 def read_routes(path: Path) -> dict[str, tuple[str, str | None]]:

@@ -19,7 +19,7 @@ ROUTES_FILE: Final = "SIGNET_ROUTES_FILE"
 
 
 @dataclass(frozen=True, slots=True)
-class Route:
+class DaemonRoute:
     """The origin of a daemon, and the token it is given."""
 
     origin: str
@@ -30,7 +30,7 @@ class Route:
 class RoutingTable:
     """The daemons by agent; `source` is where they stand, for messages."""
 
-    routes: Mapping[str, Route]
+    routes: Mapping[str, DaemonRoute]
     source: str
 
     def settings_for(self, agent: str, config: HarnessConfig) -> HarnessConfig:
@@ -67,7 +67,7 @@ def routing_table(environ: Mapping[str, str]) -> RoutingTable | None:
         )
     if not listed:
         return None
-    routes: dict[str, Route] = {}
+    routes: dict[str, DaemonRoute] = {}
     for entry in filter(None, (part.strip() for part in listed.split(","))):
         name, _, url = (part.strip() for part in entry.partition("="))
         if not url:
@@ -86,12 +86,12 @@ def _agent(name: str, where: str) -> str:
     return name
 
 
-def _route(agent: str, url: str, token_env: str | None, where: str, environ: Mapping[str, str]) -> Route:
+def _route(agent: str, url: str, token_env: str | None, where: str, environ: Mapping[str, str]) -> DaemonRoute:
     place = f"{where}: the daemon of agent {agent!r}"
     origin = origin_of(url, place, remedy="write an origin such as http://127.0.0.1:3850")
     if token_env is None:
-        return Route(origin)
+        return DaemonRoute(origin)
     token = environ.get(token_env, "").strip()
     if not token:
         raise ConfigError(f"{place}: {token_env} is not set", remedy=f"set {token_env} to its token")
-    return Route(origin, bare_token(token, f"{place}: the token in {token_env}", remedy="set the bare token"))
+    return DaemonRoute(origin, bare_token(token, f"{place}: the token in {token_env}", remedy="set the bare token"))

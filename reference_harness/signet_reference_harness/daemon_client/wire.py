@@ -102,9 +102,7 @@ class Wire:
         progress = _Progress(trusted=began - self._answered_at < KEPT_ALIVE_S)
         try:
             async with asyncio.timeout(self._config.timeout_s(operation)), slots or contextlib.nullcontext():
-                reply = await self._answered(
-                    operation, method, target, headers=headers, content=content, progress=progress
-                )
+                reply = await self._send(operation, method, target, headers=headers, content=content, progress=progress)
         except TimeoutError:
             limit = self._config.timeout_s(operation)
             reply = progress.failed(operation, FailureClass.TIMEOUT, f"no complete answer within {limit:g} s")
@@ -123,7 +121,7 @@ class Wire:
             await self._open.aclose()
             self._open = None
 
-    async def _answered(
+    async def _send(
         self,
         operation: str,
         method: str,
@@ -151,7 +149,7 @@ class Wire:
                 received += piece
                 if len(received) > BODY_LIMIT:
                     raise _TooLargeError(f"the answer is larger than {BODY_LIMIT} bytes")
-            return _read(operation, response.status_code, response.headers.get("retry-after"), bytes(received))
+            return _reply_of(operation, response.status_code, response.headers.get("retry-after"), bytes(received))
         finally:
             await response.aclose()
 
@@ -180,7 +178,7 @@ def encode(body: Mapping[str, Any]) -> bytes:
     return json.dumps(body, allow_nan=False, separators=(",", ":")).encode("ascii")
 
 
-def _read(operation: str, status: int, retry_after: str | None, content: bytes) -> Reply:
+def _reply_of(operation: str, status: int, retry_after: str | None, content: bytes) -> Reply:
     reply = Reply(operation, status=status, sent=True, reached=True, retry_after_s=_seconds(retry_after))
     try:
         value = json.loads(content)

@@ -2,7 +2,7 @@
 
 A request is answered by one line with the same `id` (any JSON value), in the order in which requests are
 done. Steps of one session are performed in the order of their lines, those of different sessions side by
-side; who wants one after the other waits for the answer.
+side; wait for the answer to have one after the other.
 
     {"id": 1, "op": "hello"}
     {"id": 2, "op": "step", "step": {"step": "start", "session": "s1", "project": "/workspace/acme"}}
@@ -12,7 +12,7 @@ side; who wants one after the other waits for the answer.
     {"id": 2, "ok": true, "ms": 8.4, "result": {...}}
     {"id": 2, "ok": false, "error": {"type": "StepError", "message": "..."}}
 
-A hello with `"events": ["model"]` asks to be told when a model's turn begins: the harness then writes
+A hello with `"events": ["model"]` asks for a notice when a model's turn begins: the harness then writes
 `{"event": "model", "session": "s1"}` and asks the model only after `{"op": "go"}`, which is not answered.
 
 Steps, each with `session`, a name for as long as the process lives:
@@ -21,15 +21,15 @@ Steps, each with `session`, a name for as long as the process lives:
                          parent (the session whose sub-agent works in it), subagent (the harness's id of that one)
     prompt               text, reply (what the model says), tools (a list of {tool, arguments} the model calls first),
                          feedback (ratings of memories by id, from -1 to 1)
-    sessionless_prompt   text, reply: a turn of no session, of which the daemon is told nothing
+    sessionless_prompt   text, reply: a turn of no session, which the daemon does not hear of
     tool                 tool, arguments
     compact              summary; or its halves pre_compaction, and compaction_complete with summary
     clear, resume, checkpoint
     end                  reason
 
 The result of a step holds `key`, `calls` (operation, status, sent) and `failures` (operation, class, status,
-detail); that of a prompt also `turn`, whether the user was answered, and `injected`. What the daemon does
-is never an error of a step. The exit status is 0, or 2 when the environment cannot be used.
+detail); that of a prompt also `turn`, whether the user was answered, and `injected`. The daemon's
+behaviour is never an error of a step. The exit status is 0, or 2 when the environment cannot be used.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ CHUNK: Final = 65_536
 LONGEST_ECHO: Final = 200
 
 
-class Driver:
+class DriverServer:
     """Answers the requests of one peer on standard output."""
 
     def __init__(
@@ -92,7 +92,7 @@ class Driver:
         """Answer lines until `exit`, or None for the end of input; then end what is open."""
         leaving: Any = None
         while (line := await lines.get()) is not None:
-            request = self._read(line)
+            request = self._parse(line)
             if request is None:
                 continue
             if request["op"] == "exit":
@@ -125,7 +125,7 @@ class Driver:
         _write({"event": "model", "session": session})
         await go.wait()
 
-    def _read(self, line: bytes) -> dict[str, Any] | None:
+    def _parse(self, line: bytes) -> dict[str, Any] | None:
         if not line.strip():
             return None
         request: Any = None
@@ -207,18 +207,18 @@ def main(
         print(f"signet_reference_harness: {error}", file=sys.stderr)
         return 2
     with contextlib.suppress(KeyboardInterrupt):
-        driver = Driver(config, transport, routing, models, starts_at_prompt=starts_at_prompt)
+        driver = DriverServer(config, transport, routing, models, starts_at_prompt=starts_at_prompt)
         asyncio.run(_serve_input(driver))
     return 0
 
 
-async def _serve_input(driver: Driver) -> None:
+async def _serve_input(driver: DriverServer) -> None:
     loop = asyncio.get_running_loop()
     lines: asyncio.Queue[bytes | None] = asyncio.Queue()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, lines.put_nowait, None)
 
-    def read() -> None:
+    def read_lines() -> None:
         # A thread and the bare descriptor: input may be a file, which an event loop cannot watch, and a
         # thread inside sys.stdin would hold its lock while the interpreter ends.
         rest = b""
@@ -231,7 +231,7 @@ async def _serve_input(driver: Driver) -> None:
             loop.call_soon_threadsafe(lines.put_nowait, rest)
             loop.call_soon_threadsafe(lines.put_nowait, None)
 
-    threading.Thread(target=read, daemon=True).start()
+    threading.Thread(target=read_lines, daemon=True).start()
     await driver.serve(lines)
 
 

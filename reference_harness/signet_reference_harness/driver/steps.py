@@ -24,7 +24,7 @@ Result = dict[str, Any]
 
 
 async def perform(host: SessionHost, step: Step) -> Result:
-    """Perform one step and tell what became of it, with every failure met on the way.
+    """Perform one step and return its result, with every failure met on the way.
 
     Raises StepError for a step that cannot be performed and IdentityError for a session that may not be.
     """
@@ -54,7 +54,7 @@ async def perform(host: SessionHost, step: Step) -> Result:
 
 
 async def _sessionless(host: SessionHost, step: Step) -> Result:
-    """A turn of no session: the model answers, and the daemon is told nothing, for it could tie it to nothing."""
+    """Take a turn of no session: the model answers. The daemon, which could tie it to no session, does not hear."""
     _string(step, "text")
     announce = _announced(host, _string(step, "session"))
     if announce is not None:

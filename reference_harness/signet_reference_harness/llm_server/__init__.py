@@ -15,8 +15,8 @@ from signet_reference_harness.documents import DocumentError, parse_document
 from signet_reference_harness.llm_server.kept import Kept, Requests, parse_json
 from signet_reference_harness.llm_server.playback import Playback
 from signet_reference_harness.llm_server.protocols import APIS, Api, anthropic_messages
-from signet_reference_harness.llm_server.reply import Reply
-from signet_reference_harness.llm_server.script import Failure, Script, Turns
+from signet_reference_harness.llm_server.reply import TurnReply
+from signet_reference_harness.llm_server.script import ErrorAnswer, Script, Turns
 from signet_reference_harness.llm_server.sending import ClientClosedError, Sender, send_failure, send_turn
 from signet_reference_harness.local_server import body_within, foreign
 
@@ -33,7 +33,7 @@ class ScriptedModelApp:
     def __init__(self, script: Script) -> None:
         self._playback = Playback(script)
         self._requests = Requests()
-        self._control = Control(self._playback, self._requests)
+        self._control = ScriptControl(self._playback, self._requests)
         self._apis = {api.path: api for api in APIS}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -61,7 +61,7 @@ class ScriptedModelApp:
         try:
             api = self._apis.get(url.path)
             if api is None or request.method != "POST":
-                response = self._listed(request, kept)
+                response = self._vendor_response(request, kept)
                 kept.status, kept.outcome = response.status_code, "complete"
                 return response
             await self._model(api, kept, receive, send)
@@ -76,9 +76,9 @@ class ScriptedModelApp:
             body = _object(kept.body)
             if isinstance(body, str):
                 await self._requests.announce()
-                await send_failure(sender, api, Failure(status=400, message=body), {})
+                await send_failure(sender, api, ErrorAnswer(status=400, message=body), {})
             else:
-                kept.asked = api.read(body)
+                kept.asked = api.parse(body)
                 # Known before anybody hears of the request: who decides what it is told must not decide this one.
                 ruled = self._playback.ruled(kept.asked)
                 kept.turn = None if ruled is None else ruled.place
@@ -87,7 +87,7 @@ class ScriptedModelApp:
                 kept.turn = played.place
                 fault = played.turn.fault
                 stops = fault is None or fault.kind != "end"
-                reply = Reply(played.turn, kept.asked, body, len(kept.body), kept.number, time.time(), stops)
+                reply = TurnReply(played.turn, kept.asked, body, len(kept.body), kept.number, time.time(), stops)
                 await send_turn(sender, api, reply, kept)
             kept.outcome = kept.outcome or "complete"
         except ClientClosedError:
@@ -95,7 +95,7 @@ class ScriptedModelApp:
         finally:
             sender.close()
 
-    def _listed(self, request: Request, kept: Kept) -> Response:
+    def _vendor_response(self, request: Request, kept: Kept) -> Response:
         body = _object(kept.body)
         asked = {} if isinstance(body, str) else body
         models = self._playback.script.models
@@ -120,7 +120,7 @@ def _object(body: bytes) -> dict[str, Any] | str:
 LONGEST_WAIT_S: Final = 60.0
 
 
-class Control:
+class ScriptControl:
     """Answers requests to the server's own paths."""
 
     def __init__(self, playback: Playback, requests: Requests) -> None:
@@ -152,7 +152,7 @@ class Control:
     async def tell_script(self, request: Request, body: bytes) -> Any:
         """How many turns are left."""
         del request, body
-        return {"left": self._playback.left}
+        return {"left": self._playback.turns_left}
 
     async def replace_script(self, request: Request, body: bytes) -> Any:
         """Play another script."""
@@ -166,12 +166,12 @@ class Control:
         return await self.tell_script(request, body)
 
 
-ROUTES: Final[Mapping[tuple[str, str], Callable[[Control, Request, bytes], Awaitable[Any]]]] = {
-    ("GET", "/requests"): Control.list_requests,
-    ("DELETE", "/requests"): Control.forget_requests,
-    ("GET", "/script"): Control.tell_script,
-    ("PUT", "/script"): Control.replace_script,
-    ("POST", "/turns"): Control.add_turns,
+ROUTES: Final[Mapping[tuple[str, str], Callable[[ScriptControl, Request, bytes], Awaitable[Any]]]] = {
+    ("GET", "/requests"): ScriptControl.list_requests,
+    ("DELETE", "/requests"): ScriptControl.forget_requests,
+    ("GET", "/script"): ScriptControl.tell_script,
+    ("PUT", "/script"): ScriptControl.replace_script,
+    ("POST", "/turns"): ScriptControl.add_turns,
 }
 PATHS: Final = frozenset(path for _, path in ROUTES)
 
@@ -238,7 +238,7 @@ def _ollama(what: tuple[str, str], body: Mapping[str, Any], models: Sequence[str
     if what == ("POST", "/api/show"):
         model = str(body.get("model") or body.get("name") or "")
         known = {name for each in models for name in (each, each.removesuffix(":latest"), f"{each}:latest")}
-        return (200, _shown()) if model in known else (404, {"error": f"model '{model}' not found"})
+        return (200, _model_info()) if model in known else (404, {"error": f"model '{model}' not found"})
     return None
 
 
@@ -254,7 +254,7 @@ def _tag(model: str) -> dict[str, Any]:
     }
 
 
-def _shown() -> dict[str, Any]:
+def _model_info() -> dict[str, Any]:
     return {
         "modelfile": "",
         "parameters": "",

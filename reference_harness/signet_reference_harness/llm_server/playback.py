@@ -9,11 +9,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from signet_reference_harness.llm_server.script import ApiName, Condition, Failure, Match, Script, Turn
+from signet_reference_harness.llm_server.script import ApiName, Condition, ErrorAnswer, Match, Script, ScriptedTurn
 
 
 @dataclass(frozen=True, slots=True)
-class AskedMessage:
+class RequestMessage:
     """A message of the request. Roles are system, user, assistant and tool, whose message holds a tool's result."""
 
     role: str
@@ -32,13 +32,13 @@ class AskedMessage:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ModelRequest:
     """A request to the model; `tools` are the names of those that it may call."""
 
     api: ApiName
     model: str
     stream: bool
-    messages: tuple[AskedMessage, ...]
+    messages: tuple[RequestMessage, ...]
     tools: tuple[str, ...]
 
     def to_json(self) -> dict[str, Any]:
@@ -104,10 +104,10 @@ def names(values: Iterable[Any]) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Played:
+class PlayedTurn:
     """A turn, and where the script has it: turns/2, rules/0, or its own name."""
 
-    turn: Turn
+    turn: ScriptedTurn
     place: str
 
 
@@ -121,34 +121,34 @@ class Playback:
     def replace(self, script: Script) -> None:
         """Play another script from its beginning."""
         self.script = script
-        self._left = deque(_placed(script.turns, 0))
+        self._left = deque(_place(script.turns, 0))
         self._added = len(script.turns)
-        self._addressed: dict[int, deque[Played]] = {}
-        self._last: Played | None = None
+        self._addressed: dict[int, deque[PlayedTurn]] = {}
+        self._last: PlayedTurn | None = None
         self._rule_uses = [0] * len(script.rules)
 
     @property
-    def left(self) -> int:
+    def turns_left(self) -> int:
         """How many turns are still to come."""
         return len(self._left)
 
-    async def add(self, turns: tuple[Turn, ...], request: int | None = None) -> None:
+    async def add(self, turns: tuple[ScriptedTurn, ...], request: int | None = None) -> None:
         """Append turns to the script and wake a request that waits for one; with `request`, they answer that one."""
         async with self._changed:
             waiting = self._left if request is None else self._addressed.setdefault(request, deque())
-            waiting.extend(_placed(turns, self._added))
+            waiting.extend(_place(turns, self._added))
             self._added += len(turns)
             self._changed.notify_all()
 
-    def ruled(self, asked: Asked) -> Played | None:
+    def ruled(self, asked: ModelRequest) -> PlayedTurn | None:
         """The turn of the first rule that a request meets, which counts as its use; None where it meets none."""
         for number, rule in enumerate(self.script.rules):
             if (rule.times is None or self._rule_uses[number] < rule.times) and asked.meets(rule.when):
                 self._rule_uses[number] += 1
-                return Played(rule.turn, rule.turn.name or f"rules/{number}")
+                return PlayedTurn(rule.turn, rule.turn.name or f"rules/{number}")
         return None
 
-    async def next(self, request: int) -> Played:
+    async def next(self, request: int) -> PlayedTurn:
         """The turn that answers a request which meets no rule: one that was added for it, else the next in order."""
         if not self._has_turn(request) and self.script.when_out == "wait":
             await self._wait(request)
@@ -159,7 +159,9 @@ class Playback:
             return self._last
         if self.script.when_out == "repeat" and self._last is not None:
             return self._last
-        return Played(Turn(error=Failure(status=500, type="script_ended", message=self._ended())), "ended")
+        return PlayedTurn(
+            ScriptedTurn(error=ErrorAnswer(status=500, type="script_ended", message=self._end_message())), "ended"
+        )
 
     def _has_turn(self, request: int) -> bool:
         return bool(self._left or self._addressed.get(request))
@@ -172,7 +174,7 @@ class Playback:
             except TimeoutError:
                 return
 
-    def _ended(self) -> str:
+    def _end_message(self) -> str:
         if self.script.when_out == "wait":
             return f"the script has no turn left, and none was added within {self.script.wait_ms:g} ms: POST /turns"
         return (
@@ -181,5 +183,5 @@ class Playback:
         )
 
 
-def _placed(turns: Iterable[Turn], first: int) -> list[Played]:
-    return [Played(turn, turn.name or f"turns/{number}") for number, turn in enumerate(turns, first)]
+def _place(turns: Iterable[ScriptedTurn], first: int) -> list[PlayedTurn]:
+    return [PlayedTurn(turn, turn.name or f"turns/{number}") for number, turn in enumerate(turns, first)]

@@ -1,4 +1,4 @@
-"""A turn on its way to one request: what every interface needs to know of it to write it down."""
+"""A turn as the answer to one request, with all that an interface needs to write it."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from signet_reference_harness.errors import HarnessError
-from signet_reference_harness.llm_server.playback import Asked
+from signet_reference_harness.llm_server.playback import ModelRequest
 from signet_reference_harness.llm_server.script import (
     AnyPart,
     Chunks,
     RefusalPart,
+    ScriptedTurn,
     StopReason,
     ToolCallPart,
-    Turn,
 )
 
 _WORD = re.compile(r"\s*\S+\s*")
@@ -38,8 +38,8 @@ class Piece:
 
 
 @dataclass(frozen=True, slots=True)
-class Tokens:
-    """What the answer says that it took."""
+class AnswerTokens:
+    """The token counts of an answer."""
 
     input: int
     output: int
@@ -49,14 +49,14 @@ class Tokens:
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class TurnReply:
     """A turn as the answer to a request: its body, the size of that in bytes, its number.
 
-    `stops` is False where no reason to stop is told.
+    `stops` is False for an answer without a reason to stop.
     """
 
-    turn: Turn
-    asked: Asked
+    turn: ScriptedTurn
+    asked: ModelRequest
     body: Mapping[str, Any]
     size: int
     number: int
@@ -65,7 +65,7 @@ class Reply:
 
     @property
     def parts(self) -> tuple[AnyPart, ...]:
-        """What the model says, in order."""
+        """The parts of the model's message, in order."""
         return self.turn.parts
 
     def id(self, prefix: str, index: int | None = None) -> str:
@@ -73,15 +73,15 @@ class Reply:
         return f"{prefix}{self.number:06d}" + ("" if index is None else f"{index:02d}")
 
     def call_id(self, part: ToolCallPart, index: int, prefix: str) -> str:
-        """The id of the tool call that stands at `index` among the parts."""
+        """The id of the tool call at `index` among the parts."""
         return part.id or self.id(prefix, index)
 
     def stop(self, words: Mapping[StopReason, Any]) -> Any:
-        """The reason to stop in the interface's own word. Raises UnspeakableError when it has none."""
+        """The reason to stop in the interface's own word. Raises UnspeakableError if it has no such word."""
         if not self.stops:
             return None
         api = self.asked.api
-        if self.turn.raw_stop.given(api):
+        if self.turn.raw_stop.has(api):
             return self.turn.raw_stop.word(api)
         reason = self.turn.stop or self._usual_stop()
         if reason not in words:
@@ -94,11 +94,11 @@ class Reply:
         return "refusal" if any(isinstance(part, RefusalPart) for part in self.parts) else "end_turn"
 
     @property
-    def tokens(self) -> Tokens:
-        """What the turn says; else estimates."""
+    def tokens(self) -> AnswerTokens:
+        """The counts of the turn; estimates for those that it lacks."""
         usage = self.turn.usage
         said = sum(len(chunk) for part in self.parts for chunk in chunks_of(part))
-        return Tokens(
+        return AnswerTokens(
             estimate(self.size) if usage.input_tokens is None else usage.input_tokens,
             max(1, said // _CHARACTERS_A_TOKEN) if usage.output_tokens is None else usage.output_tokens,
             usage.cache_read_tokens,
@@ -108,7 +108,7 @@ class Reply:
 
 
 def chunks_of(part: AnyPart) -> Iterator[str]:
-    """What of a part is streamed as one delta each; there is at least one."""
+    """The deltas of a part; there is at least one."""
     if not isinstance(part, ToolCallPart):
         return iter(chunks(part.text))
     text = arguments_of(part)
@@ -132,7 +132,7 @@ def arguments_of(part: ToolCallPart) -> str:
 
 
 def estimate(size: int) -> int:
-    """Tokens of a request of so many bytes, roughly."""
+    """A rough number of tokens for `size` bytes."""
     return max(1, size // _CHARACTERS_A_TOKEN)
 
 

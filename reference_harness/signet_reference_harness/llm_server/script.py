@@ -1,4 +1,4 @@
-"""The script: which answers the model gives, in which order or to what, and what goes wrong with them."""
+"""The script: the model's answers, their order or the requests that they answer, and their faults."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, ConfigDict, Field, JsonValue, model_validator
 
-from signet_reference_harness.documents import Document, Part
+from signet_reference_harness.documents import HarnessDocument, StrictModel
 
 ApiName = Literal["anthropic-messages", "openai-completions", "openai-responses", "ollama-chat"]
 StopReason = Literal[
@@ -35,22 +35,22 @@ Chunks = Annotated[
 ]
 
 
-class TextPart(Part):
-    """What the model says."""
+class TextPart(StrictModel):
+    """A text of the model."""
 
     type: Literal["text"]
     text: Chunks
 
 
-class ThinkingPart(Part):
-    """What the model thinks before it speaks."""
+class ThinkingPart(StrictModel):
+    """A thought of the model before it speaks."""
 
     type: Literal["thinking"]
     text: Chunks
     signature: Annotated[str, Field(description="what Anthropic signs it with")] = "c2NyaXB0ZWQtc2lnbmF0dXJl"
 
 
-class ToolCallPart(Part):
+class ToolCallPart(StrictModel):
     """A tool that the model asks for. Several in one turn are parallel calls."""
 
     type: Literal["tool_call"]
@@ -62,8 +62,8 @@ class ToolCallPart(Part):
     id: Annotated[str | None, Field(description="default: an id that no other call has")] = None
 
 
-class RefusalPart(Part):
-    """What the model says when it refuses."""
+class RefusalPart(StrictModel):
+    """A refusal in the model's words."""
 
     type: Literal["refusal"]
     text: Chunks
@@ -73,8 +73,8 @@ AnyPart = Annotated[TextPart | ThinkingPart | ToolCallPart | RefusalPart, Field(
 Content = Annotated[str | Annotated[tuple[AnyPart, ...], Field(strict=False)], Field()]
 
 
-class Usage(Part):
-    """Tokens. What is not said is estimated from the request and the answer."""
+class ScriptedUsage(StrictModel):
+    """Token counts. A missing one is estimated from the request and the answer."""
 
     input_tokens: Count | None = None
     output_tokens: Count | None = None
@@ -83,7 +83,7 @@ class Usage(Part):
     reasoning_tokens: Count = 0
 
 
-class Failure(Part):
+class ErrorAnswer(StrictModel):
     """An answer that is an error."""
 
     status: Annotated[int, Field(ge=400, le=599)] = 500
@@ -100,8 +100,8 @@ class Failure(Part):
     ] = None
 
 
-class Fault(Part):
-    """What goes wrong in the middle of an answer, after so many chunks of it.
+class ScriptedFault(StrictModel):
+    """A fault in the middle of an answer, after a number of its chunks.
 
     close: the connection is closed. end: the answer ends in order, without a reason to stop. hang: nothing more comes.
     garbage: a malformed event, then the rest. error: the vendor's error event, and the end.
@@ -111,11 +111,11 @@ class Fault(Part):
     kind: Literal["close", "end", "hang", "garbage", "error"]
     after: Annotated[Count, Field(description="chunks of text, thinking or arguments that are sent before it")] = 0
     data: Annotated[str | None, Field(description="garbage: what is sent as it is; default: an event cut short")] = None
-    error: Annotated[Failure, Field(description="error: which")] = Failure(status=529)
+    error: Annotated[ErrorAnswer, Field(description="error: which")] = ErrorAnswer(status=529)
 
 
-class RateLimit(Part):
-    """What the vendor's rate-limit headers say of one scope, such as requests or tokens. Ollama has none."""
+class ScriptedLimit(StrictModel):
+    """The vendor's rate-limit headers for one scope, such as requests or tokens. Ollama sends no such headers."""
 
     scope: Annotated[str, Field(pattern=r"^[a-z][a-z-]*$")]
     limit: Count
@@ -123,14 +123,14 @@ class RateLimit(Part):
     reset_s: Annotated[float, Field(ge=0, strict=False)]
 
 
-class RawEvent(Part):
-    """An event of a stream, as it stands there; a line of Ollama's has no name."""
+class RawEvent(StrictModel):
+    """An event of a stream, sent unchanged; a line of Ollama's has no name."""
 
     event: str | None = None
     data: Annotated[JsonValue, Field(description="a text is sent as it is, anything else as JSON")]
 
 
-class RawAnswer(Part):
+class RawAnswer(StrictModel):
     """An answer to one interface, as it is: no part of it is made from the turn."""
 
     status: Annotated[int, Field(ge=200, le=599)] = 200
@@ -138,7 +138,7 @@ class RawAnswer(Part):
     events: Annotated[tuple[RawEvent, ...], Field(strict=False)] = ()
 
 
-class ResponsesStop(Part):
+class ResponsesStop(StrictModel):
     """How a response of OpenAI's responses interface ended."""
 
     status: str
@@ -147,7 +147,7 @@ class ResponsesStop(Part):
     message: str = "scripted"
 
 
-class RawStops(Part):
+class RawStops(StrictModel):
     """The reason to stop in an interface's own word; null is a null in the answer."""
 
     model_config = ConfigDict(alias_generator=lambda name: name.replace("_", "-"))
@@ -157,7 +157,7 @@ class RawStops(Part):
     openai_responses: ResponsesStop | None = None
     ollama_chat: str | None = None
 
-    def given(self, api: ApiName) -> bool:
+    def has(self, api: ApiName) -> bool:
         """Whether the script says a word for this interface."""
         return api.replace("-", "_") in self.model_fields_set
 
@@ -166,7 +166,7 @@ class RawStops(Part):
         return getattr(self, api.replace("-", "_"))
 
 
-class Turn(Part):
+class ScriptedTurn(StrictModel):
     """One answer of the model: content, or an error, or for an interface a raw answer."""
 
     name: Annotated[str | None, Field(description="how GET /requests names it; default: its place")] = None
@@ -174,17 +174,17 @@ class Turn(Part):
     stop: Annotated[StopReason | None, Field(description="default: what the content makes it")] = None
     raw_stop: RawStops = RawStops()
     stop_sequence: Annotated[str | None, Field(description="the sequence that stopped it, where told")] = None
-    usage: Usage = Usage()
-    error: Failure | None = None
-    fault: Fault | None = None
+    usage: ScriptedUsage = ScriptedUsage()
+    error: ErrorAnswer | None = None
+    fault: ScriptedFault | None = None
     raw: dict[ApiName, RawAnswer] = Field(default_factory=dict)
     delay_ms: Annotated[Milliseconds, Field(description="before the first byte")] = 0
     chunk_delay_ms: Annotated[Milliseconds, Field(description="before each chunk but the first")] = 0
     headers: dict[HeaderName, HeaderValue] = Field(default_factory=dict)
-    rate_limits: Annotated[tuple[RateLimit, ...], Field(strict=False)] = ()
+    rate_limits: Annotated[tuple[ScriptedLimit, ...], Field(strict=False)] = ()
 
     @model_validator(mode="after")
-    def _says_one_thing(self) -> Turn:
+    def _says_one_thing(self) -> ScriptedTurn:
         if self.error is not None and (self.content or self.fault is not None):
             raise ValueError("a turn with an error has neither content nor fault")
         return self
@@ -197,15 +197,15 @@ class Turn(Part):
         return self.content
 
 
-class Match(Part):
-    """What a text must hold: all that is said."""
+class Match(StrictModel):
+    """Conditions on a text. All of them must hold."""
 
     contains: str | None = None
     matches: Annotated[Expression | None, Field(description="a regular expression, found anywhere")] = None
 
 
-class Condition(Part):
-    """What a request must be like: all that is said."""
+class Condition(StrictModel):
+    """Conditions on a request. All of them must hold."""
 
     last_user: Annotated[Match | None, Field(description="the last message of the user")] = None
     system: Annotated[Match | None, Field(description="the system prompt, with system and developer messages")] = None
@@ -218,25 +218,25 @@ class Condition(Part):
     stream: bool | None = None
 
 
-class Rule(Part):
+class Rule(StrictModel):
     """A turn for every request that is like this, before the turns are looked at."""
 
     when: Condition
-    turn: Turn
+    turn: ScriptedTurn
     times: Annotated[int | None, Field(ge=1, description="how often at most; default: always")] = None
 
 
-class Turns(Part):
+class Turns(StrictModel):
     """Turns that are added to a script while it plays."""
 
-    turns: Annotated[tuple[Turn, ...], Field(strict=False, min_length=1)]
+    turns: Annotated[tuple[ScriptedTurn, ...], Field(strict=False, min_length=1)]
     request: Annotated[
         int | None, Field(ge=1, description="the number of the request that they answer; default: the next ones")
     ] = None
 
 
-class Script(Document):
-    """What a scripted model answers: rules first, then turns in order, one a request."""
+class Script(HarnessDocument):
+    """The answers of a scripted model: rules first, then turns in order, one a request."""
 
     model_config = ConfigDict(title="Scripted model")
     schema_file: ClassVar[str] = "harness/signet-llm-script.schema.json"
@@ -245,7 +245,7 @@ class Script(Document):
     models: Annotated[
         tuple[str, ...], Field(strict=False, min_length=1, description="what a list of models names; any is served")
     ] = ("scripted",)
-    turns: Annotated[tuple[Turn, ...], Field(strict=False)] = ()
+    turns: Annotated[tuple[ScriptedTurn, ...], Field(strict=False)] = ()
     rules: Annotated[tuple[Rule, ...], Field(strict=False)] = ()
     when_out: Annotated[
         Literal["error", "repeat", "wait"],

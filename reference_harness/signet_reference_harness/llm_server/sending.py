@@ -9,10 +9,10 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 from signet_reference_harness.llm_server.kept import Kept
-from signet_reference_harness.llm_server.playback import Played
+from signet_reference_harness.llm_server.playback import PlayedTurn
 from signet_reference_harness.llm_server.protocols import Api
-from signet_reference_harness.llm_server.reply import Piece, Reply, UnspeakableError, to_json
-from signet_reference_harness.llm_server.script import Failure, Fault, RawAnswer
+from signet_reference_harness.llm_server.reply import Piece, TurnReply, UnspeakableError, to_json
+from signet_reference_harness.llm_server.script import ErrorAnswer, RawAnswer, ScriptedFault
 
 if TYPE_CHECKING:
     from starlette.types import Receive, Send
@@ -36,8 +36,8 @@ class Sender:
         """Stop watching the client."""
         self._gone.cancel()
 
-    async def or_gone(self, task: asyncio.Task[Played]) -> Played:
-        """What the task comes to, unless the client leaves first."""
+    async def or_gone(self, task: asyncio.Task[PlayedTurn]) -> PlayedTurn:
+        """The result of the task, unless the client leaves first."""
         await asyncio.wait({task, self._gone}, return_when=asyncio.FIRST_COMPLETED)
         if not task.done():
             task.cancel()
@@ -51,7 +51,7 @@ class Sender:
             raise ClientClosedError
 
     async def whole(self, status: int, body: bytes, headers: Mapping[str, str], *, sent: int | None = None) -> None:
-        """Send a whole body; with `sent` only so many bytes of it."""
+        """Send a whole body, or its first `sent` bytes."""
         await self._begin(status, {"content-type": JSON, **headers, "content-length": str(len(body))})
         await self._more(body[:sent], is_last=sent is None)
 
@@ -85,7 +85,7 @@ async def _disconnected(receive: Receive) -> None:
         pass
 
 
-async def send_turn(sender: Sender, api: Api, reply: Reply, kept: Kept) -> None:
+async def send_turn(sender: Sender, api: Api, reply: TurnReply, kept: Kept) -> None:
     """Send a turn as the answer to a request of `api`."""
     turn = reply.turn
     headers = {
@@ -103,10 +103,12 @@ async def send_turn(sender: Sender, api: Api, reply: Reply, kept: Kept) -> None:
         else:
             await _send_whole(sender, api, reply, headers, kept)
     except UnspeakableError as error:
-        await send_failure(sender, api, Failure(message=str(error), type="script_error"), {"x-should-retry": "false"})
+        await send_failure(
+            sender, api, ErrorAnswer(message=str(error), type="script_error"), {"x-should-retry": "false"}
+        )
 
 
-async def send_failure(sender: Sender, api: Api, error: Failure, headers: Mapping[str, str]) -> None:
+async def send_failure(sender: Sender, api: Api, error: ErrorAnswer, headers: Mapping[str, str]) -> None:
     """Send an error answer in the interface's form."""
     status, body = api.failure(error)
     more = {} if error.retry_after_s is None else {"retry-after": _retry_after(error.retry_after_s)}
@@ -131,7 +133,7 @@ async def _send_raw(sender: Sender, api: Api, raw: RawAnswer, headers: Mapping[s
     await sender.end_stream()
 
 
-async def _send_whole(sender: Sender, api: Api, reply: Reply, headers: Mapping[str, str], kept: Kept) -> None:
+async def _send_whole(sender: Sender, api: Api, reply: TurnReply, headers: Mapping[str, str], kept: Kept) -> None:
     fault = reply.turn.fault
     body = to_json(api.answer(reply))
     if fault is None:
@@ -150,7 +152,7 @@ async def _send_whole(sender: Sender, api: Api, reply: Reply, headers: Mapping[s
             await sender.pause(None)
 
 
-async def _send_stream(sender: Sender, api: Api, reply: Reply, headers: Mapping[str, str], kept: Kept) -> None:
+async def _send_stream(sender: Sender, api: Api, reply: TurnReply, headers: Mapping[str, str], kept: Kept) -> None:
     pieces = tuple(api.stream(reply))
     fault = reply.turn.fault
     await sender.begin_stream(200, api.media_type, headers)
@@ -167,7 +169,7 @@ async def _send_stream(sender: Sender, api: Api, reply: Reply, headers: Mapping[
     await _send_rest(sender, api, fault)
 
 
-async def _send_rest(sender: Sender, api: Api, fault: Fault) -> None:
+async def _send_rest(sender: Sender, api: Api, fault: ScriptedFault) -> None:
     if fault.kind == "error":
         await sender.chunk(api.failure_event(fault.error))
     if fault.kind == "hang":
@@ -178,7 +180,7 @@ async def _send_rest(sender: Sender, api: Api, fault: Fault) -> None:
 
 
 def _place(pieces: tuple[Piece, ...], after: int) -> int:
-    """Where a fault strikes: before the delta that follows so many, or before the end where there are no more."""
+    """The index at which a fault strikes: after `after` deltas, or before the end of a shorter answer."""
     deltas = 0
     for place, piece in enumerate(pieces):
         if piece.kind == "end" or (piece.kind == "delta" and deltas == after):

@@ -18,11 +18,11 @@ from signet_reference_harness.mcp_servers.guardian import LAST_WORDS
 from signet_reference_harness.mcp_servers.offered import (
     LONGEST_ERROR,
     Offer,
+    as_shown,
     content_of,
     failure_of,
     offers,
     server_label,
-    shown,
 )
 from signet_reference_harness.mcp_servers.settings import Configured, Named, ServerSettings, registered
 from signet_reference_harness.tools import ServedTool
@@ -32,15 +32,15 @@ END_PATIENCE_S: Final = 8.0
 CANCEL_PATIENCE_S: Final = 1.0
 LAST_ANSWER_S: Final = 0.1
 BETWEEN_LISTS_S: Final = 0.5
-"""A server that says all the time that its tools have changed is asked so often, and no oftener."""
+"""The shortest time between two lists of the tools of one server."""
 MOST_PAGES: Final = 32
 MOST_LISTED: Final = 2_000
 """Tools of a server that are looked at."""
 LONGEST_REASON: Final = 600
 
 
-class Server:
-    """A connected server, or one that could not be. `tell` is called with what a model and a person are to know."""
+class ConnectedServer:
+    """A connected server, or one that could not be. `tell` gets notices for the model and the person."""
 
     def __init__(self, settings: ServerSettings, tell: Callable[[str], None]) -> None:
         self.settings = settings
@@ -58,14 +58,14 @@ class Server:
         """The connection is gone, from the other side."""
         self._life: asyncio.Task[None] | None = None
         self._failure: Exception | None = None
-        """What ended the connection, if something was raised."""
+        """The exception that ended the connection, if there was one."""
         self._why = ""
         """Why a server that is there cannot be used."""
         self._told = False
         """Its end has been told."""
 
     async def start(self) -> None:
-        """Connect; returns when the server has named its tools, or cannot be used, which has been told then."""
+        """Connect. Return when the server has named its tools, or when its failure has been reported."""
         self._life = asyncio.create_task(self._live(), name=f"MCP server {self.label}")
         await self._settled.wait()
 
@@ -87,14 +87,14 @@ class Server:
             if self._closed.is_set() and self._life is not None:
                 await asyncio.wait([self._life], timeout=END_PATIENCE_S)
                 raise ToolFailedError(f"the MCP server {self.label} ended during the call: {self._reason()}") from None
-            raise ToolFailedError(self._clear(_told(_first(error)), LONGEST_ERROR)) from None
+            raise ToolFailedError(self._clear(_text_of(_first(error)), LONGEST_ERROR)) from None
         told = result.model_dump(mode="json", by_alias=True, exclude_none=True)
         if told.get("isError"):
             raise ToolFailedError(self._clear(failure_of(told), LONGEST_ERROR))
         return content_of(told)
 
     async def _answer(self, session: Any, tool: str, arguments: Mapping[str, Any]) -> Any:
-        """What the server answers. Raises what the package raises, and ConnectionError when the server is gone."""
+        """Call the tool. Raises the package's errors, and ConnectionError when the server is gone."""
         number: int | None = None
 
         async def ask() -> Any:
@@ -120,7 +120,7 @@ class Server:
             closing.cancel()
 
     async def _cancel(self, session: Any, number: int) -> None:
-        """Let the server know that nobody waits for a call any more."""
+        """Tell the server that the call is cancelled."""
         types = import_module("mcp.types")
         params = types.CancelledNotificationParams(requestId=number, reason="the harness waits no longer")
         notification = types.ClientNotification(types.CancelledNotification(params=params))
@@ -141,7 +141,7 @@ class Server:
             self._end()
 
     async def _begin(self, stack: contextlib.AsyncExitStack) -> Any:
-        """A session whose tools are listed."""
+        """Open a session and list its tools."""
         try:
             async with asyncio.timeout(self.settings.start_timeout_s):
                 streams = await stack.enter_async_context(transports.connected(self.settings, self._tail, self._lose))
@@ -181,13 +181,13 @@ class Server:
         return await stack.enter_async_context(session)
 
     async def _hear(self, message: Any) -> None:
-        """Something that the server said unasked; only a change of its tools matters."""
+        """Take a notification of the server. Only a change of its tools matters."""
         message = getattr(message, "root", message)
         if getattr(message, "method", None) == "notifications/tools/list_changed":
             self._changed.set()
 
     def _lose(self, why: str) -> None:
-        """The connection is of no use any more."""
+        """Give the connection up."""
         if not self._stop.is_set():
             self._why = self._why or why
         self._closed.set()
@@ -252,7 +252,7 @@ class Server:
             self._tell(f"The MCP server {self.label} has changed its tools: {told[:LONGEST_REASON]}.")
 
     def _end(self) -> None:
-        """The server cannot be used any more; if nobody wished it, that is told."""
+        """Take the tools away, and report the end unless the harness wished it."""
         gone, self.tools, self._offers = sorted(self.tools), {}, {}
         started, told = self._settled.is_set(), self._told
         self._settled.set()
@@ -272,38 +272,38 @@ class Server:
         last = self._clear(words.strip().rpartition("\n")[2] if end else self._tail.text.rpartition("\n")[2], 300)
         why = f"it {end.strip()}" if end else "it closed the connection"
         if self._failure is not None and self.settings.url:
-            why = _told(self._failure)
+            why = _text_of(self._failure)
         return self._clear(self._why or why, LONGEST_REASON) + (f" (its last words: {last})" if last else "")
 
     def _clear(self, text: str, most: int) -> str:
-        return shown(self.settings.scrub(text), most).strip().rstrip(".")
+        return as_shown(self.settings.scrub(text), most).strip().rstrip(".")
 
 
 def _first(error: Exception) -> Exception:
-    """What went wrong; of several things the first."""
+    """The error, or the first of a group."""
     while isinstance(error, ExceptionGroup):
         error = error.exceptions[0]
     return error
 
 
 def _why(error: Exception, patience_s: float) -> str:
-    return f"it did not answer within {patience_s:g} s" if isinstance(error, TimeoutError) else _told(_first(error))
+    return f"it did not answer within {patience_s:g} s" if isinstance(error, TimeoutError) else _text_of(_first(error))
 
 
-def _told(error: Exception) -> str:
+def _text_of(error: Exception) -> str:
     return str(error) or type(error).__name__
 
 
 MOST_NOTICES: Final = 100
-"""In a program's life: a server that changes its tools all the time is not heard beyond that."""
+"""In a program's life; further notices are dropped."""
 
 
-class Servers:
+class McpServers:
     """A source of tools. Whatever a server does, nothing is raised: `notices` tell it."""
 
     def __init__(self) -> None:
         self.notices: list[str] = []
-        self._servers: list[Server] = []
+        self._servers: list[ConnectedServer] = []
 
     @property
     def tools(self) -> Mapping[str, ServedTool]:
@@ -326,7 +326,7 @@ class Servers:
             return
         known: dict[str, ServerSettings] = {}
         for settings in wanted:
-            made = Server(settings, self._tell)
+            made = ConnectedServer(settings, self._tell)
             first = known.setdefault(made.label, settings)
             if first is settings:
                 self._servers.append(made)
@@ -346,7 +346,9 @@ class Servers:
             self.notices.append(notice)
 
 
-async def start_for(servers: Servers, configured: Configured, client: AdapterClient, session: SessionIdentity) -> None:
+async def start_for(
+    servers: McpServers, configured: Configured, client: AdapterClient, session: SessionIdentity
+) -> None:
     """Start what agent.yaml names, and, unless it says otherwise, what the registry of the session's daemon holds.
 
     A program runs in the session's project where nothing else is said.

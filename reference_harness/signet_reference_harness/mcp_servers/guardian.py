@@ -1,10 +1,10 @@
-"""The program that stands between the harness and an MCP server over stdio, so that the server never outlives it.
+"""The program between the harness and an MCP server over stdio, which ends the server with the harness.
 
 It runs by itself, as `python -I -S guardian.py COMMAND ...`, in a process group of its own that the server shares. Its
 standard input is the server's, too: when the harness is gone in whatever way, that input closes, the guardian sees it,
-and the whole group ends. What the server says passes through it line by line: a line that is not a message is
-dropped, and one that is too long is answered in the server's place, so that no answer fills the harness's memory. How
-the server ended is said on standard error.
+and the whole group ends. Output of the server passes through it line by line: a line that is not a message is
+dropped, and one that is too long gets an error as its answer, so that no answer fills the harness's memory. It
+reports on standard error how the server ended.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ MARK = "SIGNET_HARNESS_MCP_SERVER"
 """The variable by which descendants that left the group are known; only Linux shows it."""
 
 
-class Lines:
+class MessageLines:
     """Passes whole lines on, and puts an error in the place of one that is too long."""
 
     def __init__(self, most: int = LONGEST_LINE) -> None:
@@ -94,18 +94,18 @@ def main() -> None:
         _say(f"cannot be started: {command[0]}: {error.strerror or error.errno}")
         return
     os.close(inside)
-    status = Watch(server, out).status()
+    status = ServerWatch(server, out).status()
     _say("ended with " + (f"exit status {status}" if status >= 0 else f"signal {signal.Signals(-status).name}"))
     _end_all(mark)
 
 
-class Watch:
+class ServerWatch:
     """Over one server, whose output is read from `out`."""
 
     def __init__(self, server: int, out: int) -> None:
         self._server = server
         self._out = out
-        self._lines = Lines()
+        self._lines = MessageLines()
         self._terminate_at: float | None = None
         self._kill_at: float | None = None
         self._poll = select.poll()
@@ -132,20 +132,20 @@ class Watch:
             if 0 in ready:
                 self._poll.unregister(0)
                 self._close()
-            if self._out in ready and not self._read():
+            if self._out in ready and not self._pass_on():
                 self._poll.unregister(self._out)
                 _close_output()
                 self._close()
 
     def _close(self) -> None:
-        """One of the ends is closed: the server has a moment to end by itself."""
+        """One of the ends is closed: give the server a moment to end by itself."""
         self._terminate_at = self._terminate_at or time.monotonic() + GRACE_S
 
     def _terminated(self, *_: object) -> None:
         self._kill_at = self._kill_at or time.monotonic() + KILL_GRACE_S
 
     def _patience_ms(self) -> float | None:
-        """Do what is due, and say how long to wait for what comes next."""
+        """Send the signals that are due, and return the time until the next."""
         now = time.monotonic()
         if self._terminate_at is not None and self._kill_at is None and now >= self._terminate_at:
             # This process gets it as well, and waits for the kill from then on.
@@ -156,21 +156,21 @@ class Watch:
         due = self._kill_at if self._kill_at is not None else self._terminate_at
         return None if due is None else max(due - now, 0) * 1000
 
-    def _read(self) -> bool:
-        """Pass on what has come; False when the server, or the harness, has closed its end."""
+    def _pass_on(self) -> bool:
+        """Pass new output on; return False when the server or the harness has closed its end."""
         chunk = os.read(self._out, CHUNK)
-        return bool(chunk) and _passed_on(self._lines.feed(chunk))
+        return bool(chunk) and _write_out(self._lines.feed(chunk))
 
     def _drain(self) -> None:
-        """Pass on what the server had said before it ended; its descendants may hold the pipe open."""
+        """Pass on the last output of the ended server; its descendants may hold the pipe open."""
         os.set_blocking(self._out, False)
         with suppress(OSError):
-            while self._read():
+            while self._pass_on():
                 pass
 
 
-def _passed_on(data: bytes) -> bool:
-    """Write to the harness; False when it is gone."""
+def _write_out(data: bytes) -> bool:
+    """Write to the harness; return False when it is gone."""
     try:
         while data:
             data = data[os.write(1, data) :]
@@ -180,14 +180,14 @@ def _passed_on(data: bytes) -> bool:
 
 
 def _close_output() -> None:
-    """Let the harness see that nothing more comes."""
+    """Let the harness see the end of the output."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)
     os.close(nowhere)
 
 
 def _end_all(mark: str) -> None:
-    """Kill what the server left behind, wherever it went, and with the group this process, too."""
+    """Kill all descendants of the server, and with the group this process, too."""
     wanted = f"{MARK}={mark}".encode()
     try:
         processes = [int(name) for name in os.listdir("/proc") if name.isdecimal()]  # noqa: PTH208 - pathlib is slow to import

@@ -1,4 +1,4 @@
-"""What a server says of its tools and answers, as the harness takes it: bounded, escaped, under names of its own.
+"""A server's tools and answers as the harness takes them: bounded, escaped, under the harness's own names.
 
 A server is a stranger: its descriptions go into the model's context, and its names into what a person reads.
 """
@@ -29,7 +29,7 @@ _HASH: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A tool by the name that its server calls it by, and as the model is told of it."""
+    """A tool by its server's name, and its definition for the model."""
 
     name: str
     definition: ToolDefinition
@@ -69,7 +69,7 @@ def offers(server: str, listed: Iterable[Mapping[str, Any]]) -> tuple[dict[str, 
         elif schema is None:
             left_out.append(f"{name}, whose schema is larger than {LARGEST_SCHEMA} bytes, or is not JSON")
         else:
-            said = shown(str(tool.get("description") or tool.get("title") or ""), LONGEST_DESCRIPTION)
+            said = as_shown(str(tool.get("description") or tool.get("title") or ""), LONGEST_DESCRIPTION)
             told = f"[of the MCP server {server}] {said}".strip()
             made[name] = Offer(original, ToolDefinition(name, told, schema))
     return made, left_out
@@ -91,17 +91,17 @@ def _escaped(value: Any) -> Any:
         return {name: _escaped(each) for name, each in value.items()}
     if isinstance(value, list):
         return [_escaped(each) for each in value]
-    return shown(value) if isinstance(value, str) else value
+    return as_shown(value) if isinstance(value, str) else value
 
 
-def shown(text: str, most: int = LARGEST_SCHEMA) -> str:
+def as_shown(text: str, most: int = LARGEST_SCHEMA) -> str:
     """`text` as a model and a terminal may see it: bounded, without control characters and the harness's own tags."""
     text = text if len(text) <= most else text[:most] + " ..."
     return without_tags(printable(valid_text(text)))
 
 
 def content_of(result: Mapping[str, Any]) -> Any:
-    """What the model is told of a result: its structured content, else its texts; of what else there is, the kind."""
+    """The content of a result for the model: structured content, else texts; of other blocks only the kind."""
     structured = result.get("structuredContent")
     if isinstance(structured, Mapping):
         return dict(structured)
@@ -113,7 +113,7 @@ def content_of(result: Mapping[str, Any]) -> Any:
 
 
 def failure_of(result: Mapping[str, Any]) -> str:
-    """What the model is told of a result that says that the tool failed."""
+    """The error of a failed tool's result, for the model."""
     texts = [block for block in map(_block, _blocks(result)) if isinstance(block, str)]
     return ("\n".join(texts) or "the tool failed, and its server does not say why")[:LONGEST_ERROR]
 

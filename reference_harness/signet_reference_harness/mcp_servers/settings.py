@@ -1,7 +1,7 @@
-"""What an MCP server is reached by: from agent.yaml, where the person named it, or from the daemon's registry.
+"""How MCP servers are reached: from agent.yaml, where the person named them, or from the daemon's registry.
 
-Nothing that stands in `env` or `headers` is shown or logged. From the registry come commands only if the daemon is this
-machine's own, and addresses only if they are: another machine does not say what runs here, or who is told.
+Values of `env` and `headers` are never shown or logged. From the registry come commands only if the daemon is this
+machine's own, and addresses only if they are: another machine does not decide what runs here, or who hears of it.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class ServerSettings:
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """The servers that can be tried, and what is to be said of those that cannot."""
+    """The servers that can be tried, and notices about those that cannot."""
 
     servers: tuple[ServerSettings, ...] = ()
     notices: tuple[str, ...] = ()
@@ -65,7 +65,7 @@ class Named:
 
 @dataclass(frozen=True, slots=True)
 class Configured:
-    """What agent.yaml says: its servers, and whether those of the daemon's registry are used, too."""
+    """The servers of agent.yaml, and whether those of the daemon's registry are used, too."""
 
     named: Named = field(default_factory=Named)
     with_registry: bool = True
@@ -74,7 +74,7 @@ class Configured:
 
 
 def configured(file: AgentFile | None, environ: Mapping[str, str]) -> Configured:
-    """What agent.yaml says. Raises ConfigError for an entry that cannot be meant."""
+    """Read the servers of agent.yaml. Raises ConfigError for an entry that cannot be meant."""
     if file is None:
         return Configured()
     servers: list[ServerSettings] = []
@@ -206,7 +206,7 @@ def _seconds(milliseconds: Any) -> float:
 
 
 def _wrong_url(url: str) -> str:
-    """What is wrong with an address; empty when it can be asked."""
+    """The fault of an address; empty for a good one."""
     try:
         parts = urlsplit(url)
         valid = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0 and url.isprintable()

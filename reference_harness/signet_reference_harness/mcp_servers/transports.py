@@ -71,7 +71,7 @@ class Tail(asyncio.Protocol):
 
     @property
     def text(self) -> str:
-        """What is kept."""
+        """The kept text."""
         return self._kept.decode(errors="replace").strip()
 
 

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import ConfigDict, Field
 
-from signet_reference_harness.documents import DocumentError, Part, demand
+from signet_reference_harness.documents import DocumentError, StrictModel, demand
 from signet_reference_harness.errors import ConfigError
 from signet_reference_harness.providers.reasons import Api
 
@@ -21,7 +21,7 @@ LARGEST_FILE: Final = 1024 * 1024
 Seconds = Annotated[float, Field(gt=0, strict=False)]
 
 
-class RetryPart(Part):
+class RetryPart(StrictModel):
     """How a call is tried again; what is not said stays as it is. Times are in seconds."""
 
     attempts: Annotated[int, Field(ge=1, le=20)] | None = None
@@ -36,7 +36,7 @@ class RetryPart(Part):
     too_long: Literal["deferred", "error"] | None = None
 
 
-class McpServerPart(Part):
+class McpServerPart(StrictModel):
     """An MCP server: a `command` to run, or the `url` of one that runs. `env` and `headers` may hold what is secret."""
 
     command: Annotated[str | None, Field(min_length=1)] = None
@@ -51,7 +51,7 @@ class McpServerPart(Part):
     enabled: bool = True
 
 
-class RuntimePart(Part):
+class RuntimePart(StrictModel):
     """The member `runtime`. Members that the harness does not know may be the daemon's."""
 
     model_config = ConfigDict(extra="ignore")
@@ -69,7 +69,7 @@ class RuntimePart(Part):
 
 @dataclass(frozen=True, slots=True)
 class AgentFile:
-    """What the file at `path` says. `api_key` is the key itself, where somebody wrote it there."""
+    """The settings of the file at `path`. `api_key` is the key itself, if the file holds it."""
 
     path: Path
     runtime: RuntimePart
@@ -88,11 +88,11 @@ def read_agent_file(workspace: Path) -> AgentFile | None:
         except OSError as error:
             remedy = "make it readable, or name another workspace by SIGNET_PATH"
             raise ConfigError(f"{path} cannot be read: {error.strerror or error}", remedy=remedy) from None
-        return _read(path, data)
+        return _read_members(path, data)
     return None
 
 
-def _read(path: Path, data: bytes) -> AgentFile:
+def _read_members(path: Path, data: bytes) -> AgentFile:
     if len(data) > LARGEST_FILE:
         raise ConfigError(f"{path} is larger than {LARGEST_FILE} bytes", remedy="name another workspace by SIGNET_PATH")
     value = _parse(path, data)

@@ -1,4 +1,4 @@
-"""An answer as it arrives, whatever vendor sends it, and what it comes to."""
+"""An answer of any vendor as it arrives, and its result."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class _Call:
 
 
 @dataclass(slots=True, kw_only=True)
-class Answer:
-    """What has arrived of one answer of `api`. A provider fills it; text and thinking are shown as they come."""
+class AnswerInProgress:
+    """The arrived parts of one answer of `api`. A provider fills it; text and thinking are shown as they come."""
 
     api: Api
     raw_reason: str | None = None
@@ -88,7 +88,7 @@ class Answer:
         return self._calls[key].id if key in self._calls else None
 
     def result(self) -> CompletionResult:
-        """What the answer came to, now that no more of it arrives."""
+        """The result of the answer, once no more of it arrives."""
         calls, complaint = self._tool_calls()
         if self.raw_reason is None and not self.done:
             return self.broken(StopReason.MALFORMED, "the answer ended without a reason")
@@ -128,17 +128,17 @@ class Answer:
         good: list[ToolCall] = []
         complaints: list[str] = []
         for call in self._calls.values():
-            arguments = call.value if call.value is not None else _read(call.arguments)
+            arguments = call.value if call.value is not None else _parse_arguments(call.arguments)
             if call.name and isinstance(arguments, Mapping):
                 good.append(ToolCall(call.id, call.name, arguments))
             elif call.name:
-                complaints.append(f"the arguments of {call.name} are not a JSON object: {_shortened(call)}")
+                complaints.append(f"the arguments of {call.name} are not a JSON object: {_shorten(call)}")
             else:
                 complaints.append("a tool call names no tool")
         return tuple(good), "; ".join(complaints)
 
 
-def _read(text: str) -> Any:
+def _parse_arguments(text: str) -> Any:
     if not text.strip():
         return {}  # a tool without parameters: some models send nothing at all
     try:
@@ -147,6 +147,6 @@ def _read(text: str) -> Any:
         return None
 
 
-def _shortened(call: _Call) -> str:
+def _shorten(call: _Call) -> str:
     text = call.arguments or repr(call.value)
     return text if len(text) <= 200 else f"{text[:200]}..."

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from signet_reference_harness.messages import Message, Thinking, valid_text
-from signet_reference_harness.providers.answer import Answer
+from signet_reference_harness.providers.answer import AnswerInProgress
 from signet_reference_harness.providers.completion import CompletionChunk, CompletionOptions, Usage
 from signet_reference_harness.providers.http import HttpProvider
 
@@ -50,7 +50,7 @@ class AnthropicProvider(HttpProvider):
             body["tool_choice"] = {"type": options.tool_choice}
         return body
 
-    def _read_whole(self, answer: Answer, value: Any) -> None:
+    def _read_whole(self, answer: AnswerInProgress, value: Any) -> None:
         for index, block in enumerate(value["content"]):
             if block["type"] == "text":
                 answer.text(block["text"])
@@ -61,7 +61,7 @@ class AnthropicProvider(HttpProvider):
         answer.usage = _usage(value.get("usage"), answer.usage)
         answer.raw_reason = value.get("stop_reason")
 
-    def _read_event(self, answer: Answer, event: Mapping[str, Any]) -> Iterator[CompletionChunk]:
+    def _read_event(self, answer: AnswerInProgress, event: Mapping[str, Any]) -> Iterator[CompletionChunk]:
         kind = event["type"]
         if kind == "content_block_delta":
             yield from self._read_delta(answer, event["index"], event["delta"])
@@ -81,7 +81,7 @@ class AnthropicProvider(HttpProvider):
             answer.raw_reason = event["delta"].get("stop_reason") or answer.raw_reason
             answer.usage = _usage(event.get("usage"), answer.usage)
 
-    def _read_delta(self, answer: Answer, index: int, delta: Mapping[str, Any]) -> Iterator[CompletionChunk]:
+    def _read_delta(self, answer: AnswerInProgress, index: int, delta: Mapping[str, Any]) -> Iterator[CompletionChunk]:
         if delta["type"] == "text_delta":
             yield answer.text(delta["text"])
         elif delta["type"] == "input_json_delta":
@@ -93,7 +93,7 @@ class AnthropicProvider(HttpProvider):
             block = answer.unfinished[index]
             block["signature"] = block.get("signature", "") + delta["signature"]
 
-    def _keep_thinking(self, answer: Answer, block: Mapping[str, Any]) -> None:
+    def _keep_thinking(self, answer: AnswerInProgress, block: Mapping[str, Any]) -> None:
         kept = {name: value for name, value in block.items() if value is not None}
         answer.thinking.append(Thinking(kept.get("thinking", ""), self.id, kept))
 

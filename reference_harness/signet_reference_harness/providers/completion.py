@@ -1,4 +1,4 @@
-"""What a provider is asked, and what it answers, in words that are the same for every vendor."""
+"""Requests to a provider and its answers, in one form for all vendors."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from signet_reference_harness.messages import Thinking, ToolCall, ToolDefinition
 
 
 class StopReason(StrEnum):
-    """Why a completion, and at last a turn, came to its end."""
+    """The reason for which a completion, and at last a turn, ended."""
 
     END_TURN = "end_turn"
     STOP_SEQUENCE = "stop_sequence"
@@ -32,12 +32,12 @@ class StopReason(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompletionOptions:
-    """How to complete; None leaves a choice to the provider. `system_prompt` holds all assembled context.
+    """Options of a completion; None leaves a choice to the provider. `system_prompt` holds all assembled context.
 
-    `tool_choice` "none" forbids tool calls: `tools` then still holds what earlier messages called, which some vendors
-    want to be told of; a provider whose vendor has no such choice leaves the tools out.
-    The first `stable_prompt` characters of the system prompt are the same in each turn of the session, as are the tools
-    but for those that come and go: what a vendor may cache.
+    `tool_choice` "none" forbids tool calls: `tools` then still holds those that earlier messages called, as some
+    vendors demand; a provider whose vendor has no such choice leaves the tools out. The first `stable_prompt`
+    characters of the system prompt are the same in each turn of the session, as are the tools except those that
+    come and go. A vendor may cache them.
     `metadata` names the parts of the assembled context, in their order; it is for logs, no provider sends it.
     """
 
@@ -61,7 +61,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RateLimit:
-    """What the provider said of one of its limits. `scope` is its own word, such as `requests` or `tokens`."""
+    """One of the provider's limits. `scope` is its own word, such as `requests` or `tokens`."""
 
     scope: str
     limit: int | None = None
@@ -72,10 +72,10 @@ class RateLimit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompletionResult:
-    """What the model said and which tools it wants.
+    """The model's message and its tool calls.
 
-    `raw_reason` is the provider's own word for its end, None where it gave none; `detail` says what went
-    wrong where `stop_reason` says that something did.
+    `raw_reason` is the provider's own word for its end, or None; `detail` explains a
+    `stop_reason` that is a failure.
     """
 
     content: str

@@ -101,7 +101,7 @@ def _until(text: str, now: float, read: Callable[[str], datetime]) -> float | No
 
 
 class FailureKind(StrEnum):
-    """What kind of thing failed, which decides whether trying again can help."""
+    """The kind of a failure, which decides whether trying again can help."""
 
     NETWORK = "network"
     TIMEOUT = "timeout"
@@ -110,12 +110,12 @@ class FailureKind(StrEnum):
     REFUSED = "refused"
     """The provider understood and will say the same again: a wrong key, an unknown model, a bad request."""
     MALFORMED = "malformed"
-    """What arrived cannot be read."""
+    """The answer cannot be read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallFacts:
-    """What is known of a call that failed: of which kind, with which HTTP status, after how many attempts."""
+    """The facts of a call that failed: its kind, its HTTP status, the number of attempts."""
 
     kind: FailureKind
     status: int | None = None
@@ -139,7 +139,7 @@ class CallDeferredError(ProviderDeferredError):
         super().__init__(message, seconds, remedy=remedy, raw_reason=raw_reason)
 
 
-class Failure(Exception):  # noqa: N818  # an event inside this package, never seen by a caller
+class CallFailure(Exception):  # noqa: N818  # an event inside this package, never seen by a caller
     """One attempt that failed. `words` are the provider's code and type, the more exact one first."""
 
     def __init__(
@@ -177,29 +177,31 @@ LONGEST_MESSAGE: Final = 2_000
 UNREADABLE: Final = (ValueError, TypeError, AttributeError, LookupError)
 
 
-def failure_of(error: Exception) -> Failure:
+def failure_of(error: Exception) -> CallFailure:
     """Read an exception of one attempt."""
-    if isinstance(error, Failure):
+    if isinstance(error, CallFailure):
         return error
     if isinstance(error, httpx.TimeoutException):
-        return Failure(FailureKind.TIMEOUT, f"no answer in time ({type(error).__name__})")
+        return CallFailure(FailureKind.TIMEOUT, f"no answer in time ({type(error).__name__})")
     if isinstance(error, httpx.HTTPError | httpx.StreamError | OSError):
-        return Failure(FailureKind.NETWORK, _with_cause(error))
+        return CallFailure(FailureKind.NETWORK, _with_cause(error))
     kind = FailureKind.MALFORMED if isinstance(error, UNREADABLE) else FailureKind.REFUSED
-    return Failure(kind, f"{type(error).__name__}: {error}")
+    return CallFailure(kind, f"{type(error).__name__}: {error}")
 
 
-def failure_of_words(code: object, message: object) -> Failure:
+def failure_of_words(code: object, message: object) -> CallFailure:
     """Read an error that OpenAI's responses tell within an answer."""
     words = (code,) if isinstance(code, str) and code else ()
-    return Failure(
+    return CallFailure(
         next((KIND_OF_WORD[word] for word in words if word in KIND_OF_WORD), FailureKind.SERVER),
         message if isinstance(message, str) and message else "no message",
         words=words,
     )
 
 
-def failure_of_answer(status: int | None, body: object, headers: Mapping[str, str], text: str, now: float) -> Failure:
+def failure_of_answer(
+    status: int | None, body: object, headers: Mapping[str, str], text: str, now: float
+) -> CallFailure:
     """Read an answer that is an error, or with `status` None an event that says one.
 
     The failure shows `text` where the body holds no message. `now` is in seconds since 1970.
@@ -211,7 +213,7 @@ def failure_of_answer(status: int | None, body: object, headers: Mapping[str, st
     kind = next((KIND_OF_WORD[word] for word in words if word in KIND_OF_WORD), _kind_of_status(status, words))
     if headers.get("x-should-retry") == "false":
         kind = FailureKind.REFUSED
-    return Failure(
+    return CallFailure(
         kind,
         (message if isinstance(message, str) and message else text)[:LONGEST_MESSAGE],
         words=words,
@@ -309,7 +311,7 @@ class GiveUp:
 
 
 def next_step(
-    failure: Failure, *, attempt: int, elapsed_s: float, policy: RetryPolicy, chance: Callable[[], float]
+    failure: CallFailure, *, attempt: int, elapsed_s: float, policy: RetryPolicy, chance: Callable[[], float]
 ) -> Wait | GiveUp:
     """What follows the failure of attempt number `attempt`, counted from 1, `elapsed_s` after the first began."""
     if not policy.covers(failure.kind):

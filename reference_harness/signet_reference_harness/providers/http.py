@@ -16,7 +16,7 @@ import httpx
 
 from signet_reference_harness.errors import ProviderError
 from signet_reference_harness.messages import Message, ToolDefinition
-from signet_reference_harness.providers.answer import Answer
+from signet_reference_harness.providers.answer import AnswerInProgress
 from signet_reference_harness.providers.completion import (
     CompletionChunk,
     CompletionOptions,
@@ -27,7 +27,7 @@ from signet_reference_harness.providers.failures import (
     CallDeferredError,
     CallError,
     CallFacts,
-    Failure,
+    CallFailure,
     FailureKind,
     GiveUp,
     Timing,
@@ -62,7 +62,7 @@ class HttpProvider(ABC):
         body = self._body(messages, options)
         call = _Call(self.api, self._settings, self._timing)
         while True:
-            answer = Answer(api=self.api)
+            answer = AnswerInProgress(api=self.api)
             try:
                 response = await self._client.post(self.path, json={**body, "stream": False})
                 self._accept(answer, response)
@@ -79,7 +79,7 @@ class HttpProvider(ABC):
         body = {**self._body(messages, options), **self._stream_members()}
         call = _Call(self.api, self._settings, self._timing)
         while True:
-            answer, shown = Answer(api=self.api), False
+            answer, shown = AnswerInProgress(api=self.api), False
             result: CompletionResult | None
             try:
                 async with aclosing(self._events(answer, body)) as events:
@@ -133,20 +133,20 @@ class HttpProvider(ABC):
         """Write the body of the request."""
 
     @abstractmethod
-    def _read_whole(self, answer: Answer, value: Any) -> None:
+    def _read_whole(self, answer: AnswerInProgress, value: Any) -> None:
         """Fill `answer` from an answer that was not streamed."""
 
     @abstractmethod
-    def _read_event(self, answer: Answer, event: Mapping[str, Any]) -> Iterator[CompletionChunk]:
+    def _read_event(self, answer: AnswerInProgress, event: Mapping[str, Any]) -> Iterator[CompletionChunk]:
         """Fill `answer` from one event of a stream, and yield what it shows."""
 
-    def _finish(self, answer: Answer) -> None:  # noqa: B027 - most APIs have nothing to do then
+    def _finish(self, answer: AnswerInProgress) -> None:  # noqa: B027 - most APIs have nothing to do then
         """Complete an answer that has been read to its end."""
 
     def _reader(self) -> EventReader:
         return EventReader(self.ignored_events)
 
-    def _accept(self, answer: Answer, response: httpx.Response) -> None:
+    def _accept(self, answer: AnswerInProgress, response: httpx.Response) -> None:
         """Begin the answer. Raises Failure when the response, which has been read then, is an error."""
         now = self._timing.now()
         if response.status_code < 400:
@@ -159,7 +159,9 @@ class HttpProvider(ABC):
         text = response.text or response.reason_phrase
         raise failure_of_answer(response.status_code, body, response.headers, text, now)
 
-    async def _events(self, answer: Answer, body: Mapping[str, Any]) -> AsyncGenerator[Mapping[str, Any], None]:
+    async def _events(
+        self, answer: AnswerInProgress, body: Mapping[str, Any]
+    ) -> AsyncGenerator[Mapping[str, Any], None]:
         """Ask, and yield the events of the answer. Raises Failure for an event that says an error."""
         async with self._client.stream("POST", self.path, json=body) as response:
             if response.status_code >= 400:
@@ -229,7 +231,7 @@ class EventReader:
 
 
 def _event(name: bytes, data: bytes) -> Any:
-    """The event's JSON, with its name as `type` where it has none."""
+    """The event's JSON, with its name as `type` if it lacks one."""
     value = json.loads(data)
     if name and isinstance(value, dict):
         value.setdefault("type", name.decode())
@@ -244,7 +246,7 @@ class _Call:
         self._began = timing.monotonic()
         self._attempts = 1
 
-    async def end_attempt(self, answer: Answer, error: Exception, *, shown: bool) -> CompletionResult | None:
+    async def end_attempt(self, answer: AnswerInProgress, error: Exception, *, shown: bool) -> CompletionResult | None:
         """Return the result in which a failed attempt ends, or wait for the next attempt and return None.
 
         Nothing is tried again once a token is `shown`. Raises CallError or CallDeferredError where no attempt is left.
@@ -253,7 +255,7 @@ class _Call:
             raise error
         failure = failure_of(error)
         if failure.kind is FailureKind.MALFORMED and not answer.begun:
-            failure = Failure(FailureKind.REFUSED, f"the request is not valid: {failure.message}")
+            failure = CallFailure(FailureKind.REFUSED, f"the request is not valid: {failure.message}")
         result = self._result(answer, failure, shown=shown)
         if result is not None:
             return self.hide_key(result)
@@ -270,7 +272,7 @@ class _Call:
         self._attempts += 1
         return None
 
-    def _result(self, answer: Answer, failure: Failure, *, shown: bool) -> CompletionResult | None:
+    def _result(self, answer: AnswerInProgress, failure: CallFailure, *, shown: bool) -> CompletionResult | None:
         """The result in which a failure ends the answer; None where there is nothing to keep."""
         answer.rate_limits = failure.limits or answer.rate_limits
         raw = failure.words[0] if failure.words else None
@@ -285,7 +287,7 @@ class _Call:
             return answer.broken(StopReason.ERROR, f"the provider broke off: {failure.message}", raw)
         return answer.broken(StopReason.MALFORMED, f"the stream broke: {failure.message}", raw)
 
-    def _error(self, failure: Failure, asked_s: float | None) -> ProviderError:
+    def _error(self, failure: CallFailure, asked_s: float | None) -> ProviderError:
         name = self._settings.provider
         word = f" ({failure.words[0]})" if failure.words else ""
         if failure.status is not None:
@@ -310,7 +312,7 @@ class _Call:
     def _where(self) -> str:
         return f" at {self._settings.base_url}" if self._settings.base_url else ""
 
-    def _remedy(self, failure: Failure) -> str | None:
+    def _remedy(self, failure: CallFailure) -> str | None:
         name = self._settings.provider
         if failure.status in {401, 403}:
             whence = f" from {self._settings.key_source}" if self._settings.key_source else ""

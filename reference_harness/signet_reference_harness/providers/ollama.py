@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from signet_reference_harness.messages import Message, Thinking, valid_text
-from signet_reference_harness.providers.answer import Answer
+from signet_reference_harness.providers.answer import AnswerInProgress
 from signet_reference_harness.providers.completion import CompletionChunk, CompletionOptions, Usage
 from signet_reference_harness.providers.http import EventReader, HttpProvider, function_tools
 
@@ -34,11 +34,11 @@ class OllamaProvider(HttpProvider):
     def _reader(self) -> EventReader:
         return _LineReader()
 
-    def _read_whole(self, answer: Answer, value: Any) -> None:
+    def _read_whole(self, answer: AnswerInProgress, value: Any) -> None:
         for _ in self._read_event(answer, value):
             pass
 
-    def _read_event(self, answer: Answer, event: Mapping[str, Any]) -> Iterator[CompletionChunk]:
+    def _read_event(self, answer: AnswerInProgress, event: Mapping[str, Any]) -> Iterator[CompletionChunk]:
         message = event.get("message") or {}
         if message.get("thinking"):
             yield answer.thought(message["thinking"])
@@ -52,7 +52,7 @@ class OllamaProvider(HttpProvider):
             answer.raw_reason = event.get("done_reason") or None
             answer.usage = Usage(event.get("prompt_eval_count") or 0, event.get("eval_count") or 0)
 
-    def _finish(self, answer: Answer) -> None:
+    def _finish(self, answer: AnswerInProgress) -> None:
         if answer.thoughts:
             answer.thinking.append(Thinking(answer.thoughts, self.id, {"thinking": answer.thoughts}))
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from signet_reference_harness.messages import Message, Thinking, valid_text
-from signet_reference_harness.providers.answer import Answer
+from signet_reference_harness.providers.answer import AnswerInProgress
 from signet_reference_harness.providers.completion import CompletionChunk, CompletionOptions, Usage
 from signet_reference_harness.providers.failures import failure_of_words
 from signet_reference_harness.providers.http import HttpProvider, function_tools
@@ -42,7 +42,7 @@ class OpenAIChatProvider(HttpProvider):
     def _stream_members(self) -> Mapping[str, Any]:
         return {"stream": True, "stream_options": {"include_usage": True}}
 
-    def _read_whole(self, answer: Answer, value: Any) -> None:
+    def _read_whole(self, answer: AnswerInProgress, value: Any) -> None:
         choice = value["choices"][0]
         message = choice["message"]
         calls = [{**call, "index": place} for place, call in enumerate(message.get("tool_calls") or ())]
@@ -51,13 +51,13 @@ class OpenAIChatProvider(HttpProvider):
         answer.usage = _usage(value.get("usage"), answer.usage)
         answer.raw_reason = choice.get("finish_reason")
 
-    def _read_event(self, answer: Answer, event: Mapping[str, Any]) -> Iterator[CompletionChunk]:
+    def _read_event(self, answer: AnswerInProgress, event: Mapping[str, Any]) -> Iterator[CompletionChunk]:
         answer.usage = _usage(event.get("usage"), answer.usage)
         for choice in event["choices"][:1]:
             answer.raw_reason = choice.get("finish_reason") or answer.raw_reason
             yield from _read_message(answer, choice.get("delta") or {})
 
-    def _finish(self, answer: Answer) -> None:
+    def _finish(self, answer: AnswerInProgress) -> None:
         if answer.thoughts:
             answer.thinking.append(Thinking(answer.thoughts, self.id, {"reasoning_content": answer.thoughts}))
 
@@ -93,7 +93,7 @@ class OpenAIResponsesProvider(HttpProvider):
             body["tool_choice"] = options.tool_choice
         return body
 
-    def _read_whole(self, answer: Answer, value: Any) -> None:
+    def _read_whole(self, answer: AnswerInProgress, value: Any) -> None:
         for place, item in enumerate(value["output"]):
             for part in item["content"] if item["type"] == "message" else ():
                 if part["type"] == "refusal":
@@ -103,7 +103,7 @@ class OpenAIResponsesProvider(HttpProvider):
             self._keep_item(answer, place, item)
         _end(answer, value)
 
-    def _read_event(self, answer: Answer, event: Mapping[str, Any]) -> Iterator[CompletionChunk]:
+    def _read_event(self, answer: AnswerInProgress, event: Mapping[str, Any]) -> Iterator[CompletionChunk]:
         kind = event["type"]
         if kind == "response.output_text.delta":
             yield answer.text(event["delta"])
@@ -118,7 +118,7 @@ class OpenAIResponsesProvider(HttpProvider):
         elif "response" in event:
             _end(answer, event["response"])
 
-    def _keep_item(self, answer: Answer, place: int, item: Mapping[str, Any]) -> None:
+    def _keep_item(self, answer: AnswerInProgress, place: int, item: Mapping[str, Any]) -> None:
         """Keep a call or a thought that has arrived complete."""
         if item["type"] == "function_call":
             answer.call(place, item.get("call_id"), item.get("name"))
@@ -158,7 +158,7 @@ def _items(message: Message, provider: str) -> Iterator[dict[str, Any]]:
         yield {"type": "function_call", "call_id": call.id, "name": call.name, "arguments": arguments}
 
 
-def _read_message(answer: Answer, message: Mapping[str, Any]) -> Iterator[CompletionChunk]:
+def _read_message(answer: AnswerInProgress, message: Mapping[str, Any]) -> Iterator[CompletionChunk]:
     """Read a message of chat completions, or a piece of one."""
     # OpenAI does not tell what the model thinks; compatible servers do, under two names.
     thought = message.get("reasoning_content") or message.get("reasoning")
@@ -178,7 +178,7 @@ def _read_message(answer: Answer, message: Mapping[str, Any]) -> Iterator[Comple
         answer.arguments("function_call", call.get("arguments") or "")
 
 
-def _read_call(answer: Answer, piece: Mapping[str, Any]) -> None:
+def _read_call(answer: AnswerInProgress, piece: Mapping[str, Any]) -> None:
     """Read a piece of a tool call. Some servers give every call the index 0, and tell them apart by id."""
     key: Any = piece.get("index") or 0
     identity, function = piece.get("id"), piece.get("function") or {}
@@ -195,7 +195,7 @@ def _usage(counts: Mapping[str, Any] | None, before: Usage) -> Usage:
     return Usage(counts.get("prompt_tokens") or 0, counts.get("completion_tokens") or 0)
 
 
-def _end(answer: Answer, response: Mapping[str, Any]) -> None:
+def _end(answer: AnswerInProgress, response: Mapping[str, Any]) -> None:
     """Note how a response ended. Raises Failure where it says that it failed, so that it may be tried again."""
     status = response.get("status")
     if status in UNENDED:

@@ -1,4 +1,4 @@
-"""Which provider and model a session uses: agent.yaml, the environment and flags say it, each over the one before."""
+"""The provider of a session and its settings: from agent.yaml, the environment and flags, each over the one before."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ DEFAULT: Final = "anthropic"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kind:
+class ProviderKind:
     """One provider. Without `base_url` the address must be configured; `needs_key` holds at that address only."""
 
     api: Api
@@ -37,18 +37,18 @@ _OPENAI: Final = {
     "key_variable": "OPENAI_API_KEY",
     "base_url_variable": "OPENAI_BASE_URL",
 }
-KINDS: Final[Mapping[str, Kind]] = {
-    "anthropic": Kind(
+KINDS: Final[Mapping[str, ProviderKind]] = {
+    "anthropic": ProviderKind(
         api="anthropic-messages",
         base_url="https://api.anthropic.com",
         needs_key=True,
         key_variable="ANTHROPIC_API_KEY",
         base_url_variable="ANTHROPIC_BASE_URL",
     ),
-    "openai": Kind(api="openai-completions", needs_key=True, **_OPENAI),
-    "openai-responses": Kind(api="openai-responses", needs_key=True, **_OPENAI),
-    "openai-compatible": Kind(api="openai-completions"),
-    "ollama": Kind(
+    "openai": ProviderKind(api="openai-completions", needs_key=True, **_OPENAI),
+    "openai-responses": ProviderKind(api="openai-responses", needs_key=True, **_OPENAI),
+    "openai-compatible": ProviderKind(api="openai-completions"),
+    "ollama": ProviderKind(
         api="ollama-chat",
         base_url="http://127.0.0.1:11434",
         key_variable="OLLAMA_API_KEY",
@@ -61,7 +61,7 @@ OF_API: Final[Mapping[str, str]] = {
     "openai-responses": "openai-responses",
     "ollama-chat": "ollama",
 }
-"""The provider that is meant where only an API is named; an API's name names it, too."""
+"""The provider of an API that is named without one; an API's name names it, too."""
 CLASSES: Final[Mapping[Api, str]] = {
     "anthropic-messages": "signet_reference_harness.providers.anthropic:AnthropicProvider",
     "openai-completions": "signet_reference_harness.providers.openai:OpenAIChatProvider",
@@ -82,11 +82,11 @@ FLAGS: Final[Mapping[str, str]] = {name: f"--{name.replace('_', '-')}" for name 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProviderSettings:
-    """What a provider is made from.
+    """The settings of a provider.
 
-    `api` and `base_url` are None for a provider that does not come with the harness and is told neither.
-    `at_vendor` says that the address is the vendor's own. `key_source` names where the key comes from, and
-    `provider_source` who named the provider, where somebody did.
+    `api` and `base_url` are None for a provider that does not come with the harness and has neither.
+    `at_vendor` says that the address is the vendor's own. `key_source` names the place of the key, and
+    `provider_source` that of the provider's name, if there is one.
     `timeout_s` is how long the provider may take to begin, and to go on, in seconds.
     """
 
@@ -120,7 +120,7 @@ def workspace_of(environ: Mapping[str, str]) -> Path:
 def load(flags: Mapping[str, str | None], environ: Mapping[str, str], workspace: Path | None) -> ProviderSettings:
     """The settings that `flags` (by the names in FLAGS), else `environ`, else the workspace's agent.yaml name.
 
-    What a weaker place says for another provider than the one chosen does not count: its model, address and key
+    A weaker place does not count if it speaks of another provider than the chosen one: its model, address and key
     belong to that provider. Raises ConfigError when a value cannot be used, or when what is needed is not named.
     """
     file = read_agent_file(workspace) if workspace is not None else None
@@ -172,7 +172,7 @@ def _flag_layer(flags: Mapping[str, str | None]) -> _Layer:
 
 
 def _variables(environ: Mapping[str, str], names: Mapping[str, str]) -> dict[str, _Value]:
-    """What the environment says; a blank variable counts as absent."""
+    """Read the variables; a blank one counts as absent."""
     given = ((name, variable, environ.get(variable, "").strip()) for name, variable in names.items())
     return {name: _Value(text, variable) for name, variable, text in given if text}
 
@@ -195,7 +195,7 @@ def _own_provider(layer: _Layer) -> str | None:
 
 
 def _provider(layers: list[_Layer]) -> tuple[str, str | None]:
-    """The provider's name, and who named it; None where nobody did."""
+    """The provider's name, and the place that named it; None for the default."""
     for layer in layers:
         own = _own_provider(layer)
         if own is not None:

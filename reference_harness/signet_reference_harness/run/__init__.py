@@ -17,18 +17,18 @@ from uuid import uuid4
 from signet_reference_harness.config import Secret
 from signet_reference_harness.daemon_client.reply import FailureClass
 from signet_reference_harness.errors import ConfigError, HarnessError, printable
-from signet_reference_harness.mcp_servers import Servers, start_for
+from signet_reference_harness.mcp_servers import McpServers, start_for
 from signet_reference_harness.providers import Provider
 from signet_reference_harness.providers.completion import StopReason
 from signet_reference_harness.run.inputs import (
     Folders,
     Options,
-    Plan,
+    SessionPlan,
     check_not_gone_on,
     check_resume,
     check_summary,
+    options_of_run,
     read_prompt,
-    resumed,
     runs_folder,
     state_folder,
 )
@@ -40,11 +40,11 @@ from signet_reference_harness.run.session_file import SessionFile, path_of
 from signet_reference_harness.session import Session
 from signet_reference_harness.session.conversation import Conversation
 from signet_reference_harness.session.events import (
-    Failure,
+    RunFailure,
     RunFinished,
     RunStarted,
+    RunSummary,
     Status,
-    Summary,
     SummaryFolders,
     came_to,
 )
@@ -53,7 +53,7 @@ from signet_reference_harness.session.turn import TurnResult
 from signet_reference_harness.tools.bounds import ResultFolder
 
 NAME: Final = "task"
-"""What the session is called within this process."""
+"""The name of the session within this process."""
 
 RESEARCH: Final = ("memory_search",)
 """Tools that run on the prompt before the model sees it."""
@@ -67,7 +67,7 @@ Tell = Callable[[str, str | None], Any]
 def perform(options: Options, tell: Tell) -> int:
     """Do the task that the options ask for, and return the exit status.
 
-    `tell` shows a person what went wrong: what, and what to do about it.
+    `tell` shows a person an error and its remedy.
     """
     try:
         check_summary(options.summary)
@@ -101,7 +101,7 @@ def perform(options: Options, tell: Tell) -> int:
 
 
 class _Task:
-    """One task. What is known of it grows on the way, and its summary tells it at any moment."""
+    """One task. Its facts grow on the way; a summary can be made at any moment."""
 
     def __init__(self, options: Options) -> None:
         self.interruption = Interruption(options.timeout_ms)
@@ -109,7 +109,7 @@ class _Task:
         self._began = time.monotonic()
         self._run = options.resume or options.run_id or str(uuid4())
         self._journal: RunJournal | None = None
-        self._plan: Plan | None = None
+        self._plan: SessionPlan | None = None
         self._prompt = ""
         self._folders: Folders | None = None
         self._file: SessionFile | None = None
@@ -119,9 +119,9 @@ class _Task:
         self._status: Status = "failed"
         self._turn = TurnResult(outcome=StopReason.ERROR)
         self._output = Output(options.output_format, sys.stdout, self.scrub)
-        self.error: Failure | None = None
+        self.error: RunFailure | None = None
         self._notes: list[str] = []
-        self._servers = Servers()
+        self._servers = McpServers()
 
     @property
     def has_begun(self) -> bool:
@@ -143,12 +143,12 @@ class _Task:
             check_resume(options)
             with self.interruption.deferred():
                 self._journal = RunJournal.resume(runs, options.resume, self.scrub)
-            options = resumed(options, self._journal.recorded)
+            options = options_of_run(options, self._journal.recorded)
         elif options.run_id is not None:
             demand_new(runs, options.run_id)
-        self._folders = folders = Folders.read(options, environ)
+        self._folders = folders = Folders.from_options(options, environ)
         self._prompt = read_prompt(options, lambda: sys.stdin.buffer)
-        self._plan = plan = Plan.read(options, environ, folders)
+        self._plan = plan = SessionPlan.from_options(options, environ, folders)
         if self._journal is not None:
             check_not_gone_on(self._journal.recorded, plan.stored)
             return
@@ -194,7 +194,7 @@ class _Task:
                 stack.push_async_callback(self._end_session, host)
                 stack.callback(self._keep_outcome)
 
-    async def _take_turn(self, host: SessionHost, plan: Plan, journal: RunJournal) -> None:
+    async def _take_turn(self, host: SessionHost, plan: SessionPlan, journal: RunJournal) -> None:
         """The turn, in a session that is started for it."""
         await _demand_daemon(host)
         identity, folders = plan.identity, plan.folders
@@ -209,11 +209,11 @@ class _Task:
             session.most_rounds = self._options.max_rounds
         if plan.stored is not None:
             stored = plan.stored
-            session.conversation = Conversation.restored(stored.messages, stored.turns, stored.summary)
+            session.conversation = Conversation.restore(stored.messages, stored.turns, stored.summary)
         opened = OpenSession(identity.key, identity.agent, identity.project, host.client.config.origin, str(file.path))
         await start_for(self._servers, plan.mcp, session.client, identity)
-        self._mark = OpenMark.put(folders.open_sessions, opened)
-        self._output.events.put(RunStarted(self._run, identity.key, identity.agent, resumed=journal.resumed))
+        self._mark = OpenMark.create(folders.open_sessions, opened)
+        self._output.events.publish(RunStarted(self._run, identity.key, identity.agent, resumed=journal.resumed))
         await host.start(session, "startup" if plan.stored is None else "resume")
         file.turn(self._prompt)
         told = Checkpoints(self._output.events, file, journal)
@@ -271,7 +271,7 @@ class _Task:
             self._notes.append(turn.detail)
 
     def break_off(self) -> None:
-        """Note that the task was interrupted, with what its turn had come to."""
+        """Note that the task was interrupted, with the result of its turn so far."""
         cut = None if self._session is None else self._session.cut_turn
         self._turn = cut or TurnResult(outcome=StopReason.CANCELLED)
         status = self.interruption.status or "cancelled"
@@ -279,7 +279,7 @@ class _Task:
 
     @property
     def remedy(self) -> str | None:
-        """What to do about a run that failed; None for one that is over, or was never begun."""
+        """The remedy for a run that failed; None for one that is over, or never began."""
         if not self.has_begun or self._status in FINAL:
             return None
         first = "" if self._turn.remedy is None else f"{self.scrub(self._turn.remedy)}; then "
@@ -294,7 +294,7 @@ class _Task:
         if self._journal is not None:
             self._let_go(self._journal)
         summary = self._summary()
-        self._output.events.put(RunFinished(self._turn.reply, summary))
+        self._output.events.publish(RunFinished(self._turn.reply, summary))
         self._write_summary(summary)
         hurried = self.interruption.status is not None or self.interruption.is_hasty
         with self.interruption.ends_waiting():
@@ -319,7 +319,7 @@ class _Task:
         finally:
             journal.release()
 
-    def _write_summary(self, summary: Summary) -> None:
+    def _write_summary(self, summary: RunSummary) -> None:
         if self._options.summary is not None:
             write_summary(summary, self._options.summary)
 
@@ -330,18 +330,18 @@ class _Task:
         return EXIT_STATUSES[self._status] if number is None else 128 + number
 
     def fail(self, status: Status, kind: str, message: str) -> None:
-        """Note why the task came to nothing."""
+        """Note why the task failed."""
         self._status = status
-        self.error = Failure(kind=kind, message=self.scrub(message))
+        self.error = RunFailure(kind=kind, message=self.scrub(message))
 
     def _error_text(self) -> str | None:
         return None if self.error is None else self.error.message
 
-    def _summary(self) -> Summary:
-        """What is known of the task."""
+    def _summary(self) -> RunSummary:
+        """Make the summary of the task so far."""
         plan, folders, turn = self._plan, self._folders, came_to(self._turn)
         began = self._status != "invalid"
-        return Summary(
+        return RunSummary(
             status=self._status,
             outcome=turn.outcome if began else None,
             run=self._run,
@@ -363,7 +363,7 @@ class _Task:
 
 
 async def _demand_daemon(host: SessionHost) -> None:
-    """Raise ConfigError when nobody listens where the daemon should be. One that is slow or ill is worked without."""
+    """Raise ConfigError when nothing listens at the daemon's address. The task works without a slow or ill daemon."""
     reply = await host.client.health()
     if reply.failure is FailureClass.OFFLINE:
         raise ConfigError(
@@ -373,6 +373,6 @@ async def _demand_daemon(host: SessionHost) -> None:
 
 
 def _notes(session: Session) -> Iterator[str]:
-    """What the daemon did not do, a line for each operation and failure."""
+    """Yield the daemon's failures, a line for each operation and failure."""
     failed = (reply for reply in session.take_replies() if reply.failure is not None)
     yield from dict.fromkeys(reply.in_brief for reply in failed)

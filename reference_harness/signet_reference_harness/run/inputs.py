@@ -1,4 +1,4 @@
-"""What a headless task is asked to do: options read, checked, and made into a task before anything is started."""
+"""The options of a task, checked and made into a plan before anything is started."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Folders:
     open_sessions: Path
 
     @classmethod
-    def read(cls, options: Options, environ: Mapping[str, str]) -> Folders:
+    def from_options(cls, options: Options, environ: Mapping[str, str]) -> Folders:
         """The folders that options and environment name, made where they are the harness's own. Raises ConfigError."""
         project = Path.cwd() if options.cwd is None else options.cwd
         if not os.path.isdir(project):  # noqa: PTH112 - it answers for names that are too long, too
@@ -78,20 +78,20 @@ class Folders:
         state = state_folder(options, environ)
         sessions = (options.sessions_dir or state / "sessions").absolute()
         _make(sessions, "--sessions-dir")
-        return cls(project.resolve(), state, sessions, runs_folder(state), _made(state / "open-sessions"))
+        return cls(project.resolve(), state, sessions, runs_folder(state), _make_state_folder(state / "open-sessions"))
 
 
 def state_folder(options: Options, environ: Mapping[str, str]) -> Path:
     """The folder of what the harness keeps, made where it does not exist. Raises ConfigError."""
-    return _made((options.state_dir or _state(environ)).absolute())
+    return _make_state_folder((options.state_dir or _state(environ)).absolute())
 
 
 def runs_folder(state: Path) -> Path:
     """The folder of the runs in that of the state, made where it does not exist. Raises ConfigError."""
-    return _made(state / "runs")
+    return _make_state_folder(state / "runs")
 
 
-def resumed(options: Options, recorded: Recorded) -> Options:
+def options_of_run(options: Options, recorded: Recorded) -> Options:
     """The options of a run that goes on: prompt, session, agent and project are its own. Raises ConfigError."""
     if not Path(recorded.project).is_dir():
         raise ConfigError(
@@ -127,9 +127,9 @@ def check_resume(options: Options) -> None:
 
 
 def check_not_gone_on(recorded: Recorded, stored: Stored | None) -> None:
-    """Raise ConfigError where the run was cancelled, or others have had turns in its session since it began.
+    """Raise ConfigError where the run was cancelled, or its session has had other turns since it began.
 
-    What the run itself left of its turn is taken back from `stored`.
+    The remains of the run's own turn are taken back from `stored`.
     """
     run, turns = recorded.run, 0
     if stored is not None:
@@ -158,7 +158,7 @@ def read_prompt(options: Options, stdin: Callable[[], BinaryIO]) -> str:
         problem = "no prompt is given" if not named else f"there are {len(named)} prompts: {' and '.join(named)}"
         raise ConfigError(problem, remedy="give one: as an argument, or by --prompt, --prompt-file or --stdin")
     if options.prompt_file is not None:
-        text = _decoded(_read(options.prompt_file), f"--prompt-file {options.prompt_file}")
+        text = _decoded(_read_prompt_file(options.prompt_file), f"--prompt-file {options.prompt_file}")
     elif options.stdin:
         text = _decoded(stdin().read(LARGEST_PROMPT + 1), "--stdin")
     else:
@@ -228,7 +228,7 @@ def _state(environ: Mapping[str, str]) -> Path:
     return (Path(base) if base else Path.home() / ".local" / "state") / "signet-harness"
 
 
-def _made(folder: Path) -> Path:
+def _make_state_folder(folder: Path) -> Path:
     _make(folder, "--state-dir")
     return folder
 
@@ -244,7 +244,7 @@ def _make(folder: Path, option: str) -> None:
         raise ConfigError(f"{option} {folder}: cannot be written to", remedy="name a folder of yours")
 
 
-def _read(path: Path) -> bytes:
+def _read_prompt_file(path: Path) -> bytes:
     try:
         with path.open("rb") as file:
             return file.read(LARGEST_PROMPT + 1)
@@ -262,7 +262,7 @@ def _decoded(data: bytes, where: str) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class SessionPlan:
     """A session that can be begun. `config` is of the agent's own daemon; `stored` is what a named session holds."""
 
     folders: Folders
@@ -276,7 +276,7 @@ class Plan:
     mcp: Configured
 
     @classmethod
-    def read(cls, options: Options, environ: Mapping[str, str], folders: Folders) -> Plan:
+    def from_options(cls, options: Options, environ: Mapping[str, str], folders: Folders) -> SessionPlan:
         """The plan that options and environment make. Raises HarnessError for what cannot be used."""
         key, stored = stored_session(options, folders)
         config = HarnessConfig.from_environment(environ)

@@ -1,4 +1,4 @@
-"""What may cut a task short: SIGINT, SIGTERM and its time limit, from the reading of its prompt to its last line."""
+"""Interruptions of a task: SIGINT, SIGTERM and its time limit, from the reading of its prompt to its last line."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Interruption:
 
     @property
     def status(self) -> Literal["timeout", "cancelled"] | None:
-        """What the interruption makes of the task; None while nothing interrupts it."""
+        """The status that the interruption gives to the task; None without an interruption."""
         if self.is_late:
             return "timeout"
         return None if self.signal is None else "cancelled"
@@ -90,7 +90,7 @@ class Interruption:
             self.settle()
 
     def settle(self) -> None:
-        """From here on the task comes to its end, and nothing cuts that short."""
+        """From here on nothing interrupts the end of the task."""
         self._task, self._raises, self._settles = None, False, True
         signal.setitimer(signal.ITIMER_REAL, 0)
 

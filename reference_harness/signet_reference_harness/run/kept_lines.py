@@ -59,9 +59,9 @@ def lock(handle: int) -> bool:
 
 
 def put_in_place(path: Path, lines: Iterable[bytes], *, new: bool = False) -> int:
-    """Put a file of these lines in the place of whatever `path` holds, locked; returns its handle. Raises OSError.
+    """Replace the file at `path` by one of these lines, locked, and return its handle. Raises OSError.
 
-    Who has the old file open writes to nothing that anybody reads. With `new` there may not be an old one. A crash
+    A process that has the old one open writes to a nameless file. With `new` there may not be an old one. A crash
     leaves the old file, or none, beside a part of the new one that the next call begins anew.
     """
     part = path.with_name(f".{path.name}.part")

@@ -1,7 +1,7 @@
-"""The sessions that a process has open at the daemon, a file each, so that the next one can end what a kill left open.
+"""The sessions that a process has open at the daemon, a file each: the next process ends those that a kill left open.
 
-A file stands from before the start of its session until its end was accepted, and is locked by the process that has
-the session open. One that nobody has locked is of a process that is gone, or whose end the daemon did not take.
+A file exists from before the start of its session until its end was accepted, and is locked by the process that has
+the session open. An unlocked file belongs to a process that is gone, or whose end the daemon did not take.
 """
 
 from __future__ import annotations
@@ -48,10 +48,10 @@ class OpenMark:
         self._path, self._handle = path, handle
 
     @classmethod
-    def put(cls, folder: Path, of: OpenSession) -> Self:
-        """Mark a session as open, before the daemon is told of it. Raises ConfigError.
+    def create(cls, folder: Path, of: OpenSession) -> Self:
+        """Mark a session as open, before the daemon hears of it. Raises ConfigError.
 
-        Who does so has the session's file open, so that no other process marks it too.
+        The caller has the session's file open, so that no other process marks it too.
         """
         path = folder / f"{sha256(f'{of.daemon} {of.session}'.encode()).hexdigest()[:32]}{SUFFIX}"
         try:
@@ -86,7 +86,7 @@ class OpenMark:
                         os.close(handle)
 
     def remove(self) -> None:
-        """Take the file away: nobody owes an end any more."""
+        """Remove the file: no end is owed any more."""
         with suppress(OSError):
             if os.fstat(self._handle).st_ino == self._path.stat().st_ino:
                 self._path.unlink()
@@ -118,9 +118,9 @@ async def end_abandoned(client: AdapterClient, folder: Path, own: str, *, seized
 
 
 def _conversation(file: Path) -> Conversation:
-    """What the session's file holds; nothing where it cannot be read."""
+    """Read the conversation from the session's file; it is empty if the file cannot be read."""
     try:
         stored = read_session(file)
     except ConfigError:
         return Conversation()
-    return Conversation.restored(stored.messages, stored.turns, stored.summary)
+    return Conversation.restore(stored.messages, stored.turns, stored.summary)

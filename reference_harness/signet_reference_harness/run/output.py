@@ -1,4 +1,4 @@
-"""What a headless task writes while it works, and at its end: a format each, made of the events of its run."""
+"""The output of a task while it works, and at its end: a format each, made of the events of its run."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from signet_reference_harness.session.events import (
     Event,
     OutputFormat,
     RunFinished,
+    RunSummary,
     Status,
-    Summary,
-    Text,
+    TextPiece,
     ToolCalled,
     as_json,
 )
@@ -29,7 +29,7 @@ Render = Callable[[Event], str]
 
 
 class Output:
-    """Writes the events of `events` to a stream, in a thread of its own: a reader that is slow stops nobody else.
+    """Writes the events of `events` to a stream, in a thread of its own: a slow reader does not stop the task.
 
     `scrub` takes out what is secret. A stream that cannot be written to any more does not end the task, whose session
     and summary go on: `lost` says why.
@@ -51,11 +51,11 @@ class Output:
 
     def _write_all(self) -> None:
         while events := self.events.wait_and_take():
-            self._put("".join(map(self._render, events)))
+            self._write_text("".join(map(self._render, events)))
             if isinstance(events[-1], RunFinished):
                 return
 
-    def _put(self, text: str) -> None:
+    def _write_text(self, text: str) -> None:
         if self._stream is None or self.lost is not None or not text:
             return
         text = self._scrub(text)
@@ -78,13 +78,13 @@ def _write(stream: TextIO, text: str) -> None:
 
 
 class _Text:
-    """The reply as it arrives, and a line break at its end. What the model says after its tools begins a line."""
+    """The reply as it arrives, with a line break at its end and before the words that follow a tool."""
 
     _in_line = False
 
     def __call__(self, event: Event) -> str:
         text = ""
-        if isinstance(event, Text):
+        if isinstance(event, TextPiece):
             text = event.text
         elif isinstance(event, ToolCalled | RunFinished) and self._in_line:
             text = "\n"
@@ -114,7 +114,7 @@ RENDERERS: Final[dict[OutputFormat, Callable[[], Render]]] = {
 EXIT_STATUSES: Final[dict[Status, int]] = {"done": 0, "failed": 1, "invalid": 2, "timeout": 124, "cancelled": 130}
 
 
-def write_summary(summary: Summary, path: Path) -> None:
+def write_summary(summary: RunSummary, path: Path) -> None:
     """Put the summary in the place of whatever `path` holds, whole or not at all. Raises HarnessError."""
     text = json.dumps(summary.model_dump(mode="json", by_alias=True), indent=2, ensure_ascii=False) + "\n"
     try:

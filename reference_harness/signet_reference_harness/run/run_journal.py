@@ -65,7 +65,7 @@ class LeaseLostError(HarnessError):
 
 @dataclass(slots=True, kw_only=True)
 class Recorded:
-    """What the file of a run says."""
+    """The content of the file of a run."""
 
     run: str
     session: str
@@ -87,7 +87,7 @@ class Recorded:
 
     @property
     def past(self) -> Past:
-        """What the turn takes for granted when it goes on."""
+        """The part of the turn that is not repeated when it continues."""
         return Past(self.answers, self.results)
 
 
@@ -108,7 +108,7 @@ class RunJournal:
 
     @classmethod
     def begin(cls, folder: Path, recorded: Recorded, scrub: Scrub = str) -> Self:
-        """Begin a new run. Raises ConfigError where there is one of that id, or its file cannot be written."""
+        """Begin a new run. Raises ConfigError if its id is taken, or its file cannot be written."""
         path = file_of(folder, recorded.run, "--run-id")
         header = {"kind": "header", "format": FORMAT, **{name: getattr(recorded, name) for name in HEADER}, "at": now()}
         with _alone(folder):
@@ -168,7 +168,7 @@ class RunJournal:
         )
 
     def outcome(self, status: Status) -> None:
-        """Note what the run came to."""
+        """Note the status of the run."""
         self._write({"kind": "outcome", "status": status})
 
     @property
@@ -224,7 +224,7 @@ def demand_new(folder: Path, run: str) -> None:
 
 
 def read_run(path: Path, run: str) -> Recorded:
-    """What the file of a run says. Raises ConfigError for one that does not exist, or is damaged."""
+    """Read the file of a run. Raises ConfigError for one that does not exist, or is damaged."""
     recorded: Recorded | None = None
     calling: str | None = None
     number = 0
@@ -334,7 +334,7 @@ class Checkpoints(Publisher):
     """Publishes what it hears of a turn, and keeps of it what is neither asked nor done again."""
 
     def __init__(self, events: EventQueue, file: SessionFile, journal: RunJournal) -> None:
-        super().__init__(events.put)
+        super().__init__(events.publish)
         self._file, self._journal = file, journal
 
     def answer(self, answer: CompletionResult) -> None:

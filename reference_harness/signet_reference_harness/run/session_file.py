@@ -5,11 +5,11 @@
     {"kind": "tool", "name": "…", "ok": true}               a tool has run in it
     {"kind": "message", "message": {"role": "user", …}}     what the turn added to the conversation
     {"kind": "outcome", "outcome": "end_turn", "run": "…", "status": "done", …}   the turn is over
-    {"kind": "compaction", "summary": "…"}                  what stands for all messages above
+    {"kind": "compaction", "summary": "…"}                  the summary of all messages above
     {"kind": "clear"}                                       the model was given nothing of all messages above any more
     {"kind": "torn"}                                        a crash cut off the line before this one
 
-It holds no credential: who can read the file can open it.
+It holds no credential.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ LARGEST: Final = 256 * 1024 * 1024
 
 @dataclass(slots=True)
 class Stored:
-    """What a session file holds of a session. `messages` are those since the last compaction, of whole turns."""
+    """The content of a session file. `messages` are those since the last compaction, of whole turns."""
 
     identity: SessionIdentity
     messages: list[Message] = field(default_factory=list)
     turns: list[tuple[Role | Literal["system"], str]] = field(default_factory=list)
-    """The user's words, and the reply to them, of every turn that came to one, since the session began."""
+    """The user's words and the reply to them, of every turn with a reply since the session began."""
     summary: str = ""
     size: int = 0
     """Bytes of the file when it was read."""
@@ -56,7 +56,7 @@ class Stored:
         self.turns += said_in(messages, prompt, reply)
 
     def take_back(self, run: str) -> None:
-        """Take back the last turn if it is of this run: what the run comes to when it goes on takes its place."""
+        """Take back the last turn if it is of this run, which replaces it when it continues."""
         of, messages, turns = self._last
         if of == run:
             del self.messages[messages:], self.turns[turns:]
@@ -125,13 +125,13 @@ class SessionFile:
         self._write({"kind": "tool", "name": name, "ok": ok})
 
     def outcome(self, outcome: str, reply: str, messages: Sequence[Message], **facts: Any) -> None:
-        """Keep what a turn came to, and the messages that it added to the conversation."""
+        """Keep the outcome of a turn, and the messages that it added to the conversation."""
         for message in messages:
             self._write({"kind": "message", "message": message_json(message)})
         self._write({"kind": "outcome", "outcome": outcome, "reply": reply, **facts})
 
     def compaction(self, summary: str) -> None:
-        """Keep the summary that stands for every message so far."""
+        """Keep the summary of all messages so far."""
         self._write({"kind": "compaction", "summary": summary})
 
     def cleared(self) -> None:
@@ -162,7 +162,7 @@ def path_of(folder: Path, session: str) -> Path:
 
 
 def read_session(path: Path) -> Stored:
-    """What a session file holds. Raises ConfigError for one that is damaged before its last line."""
+    """Read a session file. Raises ConfigError for one that is damaged before its last line."""
     try:
         if path.stat().st_size > LARGEST:
             raise ConfigError(f"{path}: is larger than {LARGEST} bytes", remedy="begin another session")

@@ -19,9 +19,9 @@ from signet_reference_harness.messages import (
 from signet_reference_harness.providers import Provider
 from signet_reference_harness.providers.completion import CompletionOptions, StopReason
 from signet_reference_harness.session.context import (
-    Compaction,
-    Context,
-    assembled,
+    SessionCompaction,
+    TurnContext,
+    assemble,
     estimated_tokens,
     identity_files,
     is_whole,
@@ -34,7 +34,7 @@ from signet_reference_harness.session.turn import (
     Past,
     TurnListener,
     TurnResult,
-    added,
+    add_usage,
     broken_reply,
 )
 from signet_reference_harness.tools import ToolResult
@@ -55,16 +55,16 @@ class Session(Lifecycle):
     results: ResultFolder = field(default_factory=ResultFolder, kw_only=True)
     """Where results of tools stand that are too long for the model."""
     steered: Callable[[], Sequence[Message]] = field(default=tuple, kw_only=True)
-    """What a person said while the model worked: asked for after the tool results of a round."""
+    """Returns the person's messages since the last round of tools."""
     cut_turn: TurnResult | None = field(default=None, kw_only=True)
-    """What the last turn had come to when it was cancelled; None for one that was not."""
+    """The result of the last turn when it was cancelled; None for another turn."""
     _noticed: int = 0
     """How many notices of the tools this session has passed on."""
     _identity_files: tuple[Reminder, ...] = ()
     _identity_of: int = 0
     """The opening at which these files were read."""
     _context_tokens: int = 0
-    """What the provider last counted; 0 when it has not."""
+    """The provider's last count; 0 before the first."""
     _context_is_full: bool = False
     """The provider found the context too long."""
 
@@ -83,19 +83,19 @@ class Session(Lifecycle):
         listener: TurnListener | None = None,
         past: Past | None = None,
     ) -> TurnResult:
-        """One turn: the prompt to the daemon, research, then to the model, and its tool calls until it has answered.
+        """Take a turn: the prompt goes to the daemon, then to the model, whose tools run until it has answered.
 
         `feedback` goes with the prompt: how much use memories were, by their ids, from -1 to 1. `options` say which
-        model answers, and how; `listener` is told of each piece of the answer, message and tool as they come; `past` is
-        what the turn had come to in a process that is gone. When the task is cancelled, what arrived of the answer is
-        kept, :attr:`cut_turn` says what the turn had come to, and CancelledError goes on.
+        model answers, and how; `listener` gets each piece of the answer, message and tool as they come; `past` is
+        the part of the turn that a dead process did. When the task is cancelled, the arrived part of the answer is
+        kept, :attr:`cut_turn` holds the result of the turn, and CancelledError goes on.
         """
         options, listener = options or CompletionOptions(), listener or TurnListener()
         self.cut_turn = None
         compaction = await self.compact(provider, options, listener) if self._is_over_budget(prompt) else None
         turn_context = await uninterrupted(self.submit(prompt, feedback))
         noticed = self._noticed
-        context = Context(
+        context = TurnContext(
             notices=self._notices(),
             identity=self._identity(),
             start=tuple(filter(None, self._contexts)),
@@ -103,7 +103,7 @@ class Session(Lifecycle):
             research=await self._research(prompt),
         )
         options = replace(options, tools=self.tools.definitions)
-        messages, options = assembled(context, self.conversation, prompt, options)
+        messages, options = assemble(context, self.conversation, prompt, options)
         before = len(messages)
         listener.message(messages[-1])
         loop = ModelLoop(
@@ -120,21 +120,21 @@ class Session(Lifecycle):
         try:
             await loop.run()
         except asyncio.CancelledError:
-            kept = loop.kept(before) if loop.reply.strip() else []
+            kept = loop.completed_messages(before) if loop.reply.strip() else []
             if kept:
                 self._record(prompt, loop, kept)
             self.cut_turn = replace(loop.result(before - 1), messages=tuple(kept[before - 1 :]))
             raise
         self._context_tokens = loop.last_usage.input_tokens + loop.last_usage.output_tokens
         self._context_is_full = loop.outcome is StopReason.CONTEXT_LIMIT
-        if loop.answered:
+        if loop.has_answer:
             self._record(prompt, loop, loop.messages)
         else:
             self._noticed = noticed
         return replace(
             loop.result(before - 1),
             injected=bool(turn_context or any(self._contexts)),
-            usage=loop.usage if compaction is None else added(loop.usage, compaction.usage),
+            usage=loop.usage if compaction is None else add_usage(loop.usage, compaction.usage),
             compacted=compaction is not None,
         )
 
@@ -149,14 +149,14 @@ class Session(Lifecycle):
         return loop.result(len(self.conversation.messages))
 
     def _notices(self) -> tuple[Reminder, ...]:
-        """What has become of tools since the last call: for the model and for the person."""
+        """Notices about tools since the last call, for the model and for the person."""
         fresh = self.tools.notices[self._noticed :]
         self._noticed += len(fresh)
         kind, origin, both = ReminderKind.NOTICE, ReminderOrigin.HARNESS, ReminderVisibility.BOTH
         return tuple(Reminder(kind=kind, origin=origin, visibility=both, text=text) for text in fresh)
 
     def _between(self) -> Sequence[Message]:
-        """What is said after the tool results of a round: what became of tools, and what the person said."""
+        """The messages after the tool results of a round: notices about tools, and the person's words."""
         notices = self._notices()
         return [*([Message("user", "", reminders=notices)] if notices else []), *self.steered()]
 
@@ -187,8 +187,8 @@ class Session(Lifecycle):
 
     async def compact(
         self, provider: Provider, options: CompletionOptions | None = None, listener: TurnListener | None = None
-    ) -> Compaction:
-        """Put a summary by the model in the place of the conversation, written as the daemon asks, and tell it.
+    ) -> SessionCompaction:
+        """Replace the conversation by a summary of the model, written as the daemon asks, and report it to the daemon.
 
         When the model fails, a list of what the user asked takes the summary's place.
         """
@@ -198,7 +198,7 @@ class Session(Lifecycle):
         by_model = is_whole(loop)
         reply = await uninterrupted(self.compaction_complete(loop.reply if by_model else ""))
         (listener or TurnListener()).compaction(self.conversation.summary)
-        return Compaction(
+        return SessionCompaction(
             summary=self.conversation.summary,
             reply=reply,
             asked=asked,
@@ -208,7 +208,7 @@ class Session(Lifecycle):
         )
 
     async def _research(self, prompt: str) -> tuple[ToolResult, ...]:
-        """What the tools that run before the model brought; those that failed or found nothing are left out."""
+        """Run the tools that precede the model. Results that failed or are empty are left out."""
         results = [await self._use(name, {"query": prompt}) for name in self.tools.before_generation]
         return tuple(result for result in results if result.ok and not _is_empty(result.content))
 

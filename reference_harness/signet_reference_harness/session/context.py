@@ -1,7 +1,7 @@
-"""What the model is given in a turn: the parts of its context, in their one order, each named.
+"""The model's context in a turn: its parts in their one order, each named; and the summary that replaces its history.
 
-Identity files, what session-start injected, what this prompt injected, the history or its summary, research. All but
-the history are reminders; those of the session come first, so that what stands longest begins the context.
+The parts are identity files, the injections of session-start and of this prompt, the history or its summary, research.
+All except the history are reminders; those of the session come first, so that the most lasting part begins the context.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from signet_reference_harness.messages import (
 from signet_reference_harness.providers import Provider
 from signet_reference_harness.providers.completion import CompletionOptions, StopReason, Usage
 from signet_reference_harness.session.conversation import Conversation
-from signet_reference_harness.session.turn import ModelLoop, told
+from signet_reference_harness.session.turn import ModelLoop, result_text
 from signet_reference_harness.tools import ToolResult
 from signet_reference_harness.tools.confined import ConfinedFolder
 
@@ -43,13 +43,15 @@ def identity_files(workspace: Path | None, project: str) -> tuple[Reminder, ...]
     """
     places = ((ReminderOrigin.WORKSPACE, workspace), (ReminderOrigin.PROJECT, project))
     roots = [(origin, ConfinedFolder(root)) for origin, root in places if root is not None]
-    made = (next(filter(None, (_read(name, origin, root) for origin, root in roots)), None) for name in NAMES)
+    made = (
+        next(filter(None, (_read_identity_file(name, origin, root) for origin, root in roots)), None) for name in NAMES
+    )
     return tuple(reminder for reminder in made if reminder is not None)
 
 
-def _read(name: str, origin: ReminderOrigin, root: ConfinedFolder) -> Reminder | None:
+def _read_identity_file(name: str, origin: ReminderOrigin, root: ConfinedFolder) -> Reminder | None:
     try:
-        content, size = root.read(name, most=LONGEST)
+        content, size = root.read_bytes(name, most=LONGEST)
         # A character that the bound cuts is left out.
         text = content.decode(errors="strict" if size <= LONGEST else "ignore")
     except (ConfinementError, UnicodeDecodeError):
@@ -64,21 +66,21 @@ def _read(name: str, origin: ReminderOrigin, root: ConfinedFolder) -> Reminder |
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Context:
+class TurnContext:
     """The parts beside the conversation."""
 
     identity: tuple[Reminder, ...] = ()
     start: tuple[str, ...] = ()
-    """What starts of the session injected."""
+    """Injections of the session's starts."""
     prompt: str = ""
-    """What this prompt injected."""
+    """The injection of this prompt."""
     research: tuple[ToolResult, ...] = ()
     notices: tuple[Reminder, ...] = ()
-    """What the harness has to say beside the prompt."""
+    """Notices of the harness beside the prompt."""
 
 
-def assembled(
-    context: Context, conversation: Conversation, prompt: str, options: CompletionOptions
+def assemble(
+    context: TurnContext, conversation: Conversation, prompt: str, options: CompletionOptions
 ) -> tuple[list[Message], CompletionOptions]:
     """The messages of a turn about `prompt`, and `options` with the system prompt and the list of parts.
 
@@ -92,12 +94,12 @@ def assembled(
     message = Message("user", prompt, reminders=(*conversation.pending, *context.notices, *research))
     history = list(conversation.messages)
     parts = [
-        *_named("identity", context.identity),
-        *_named("session-start", start),
-        *_named("user-prompt-submit", submitted),
-        *_named("summary", summary),
+        *_list_part("identity", context.identity),
+        *_list_part("session-start", start),
+        *_list_part("user-prompt-submit", submitted),
+        *_list_part("summary", summary),
         {"part": "history", "messages": len(history)},
-        *_named("research", research),
+        *_list_part("research", research),
     ]
     stable = render_reminders([*context.identity, *start])
     system = "\n\n".join(filter(None, (stable, render_reminders([*submitted, *summary]))))
@@ -106,7 +108,7 @@ def assembled(
 
 
 def summary_of(conversation: Conversation) -> tuple[Reminder, ...]:
-    """What stands for the messages of before the last compaction, if there was one."""
+    """The summary of the messages before the last compaction, if there was one."""
     if not conversation.summary:
         return ()
     scope, text = ReminderScope.SESSION, conversation.summary
@@ -119,11 +121,11 @@ def _injected(text: str, scope: ReminderScope) -> Reminder:
 
 def _research(result: ToolResult) -> Reminder:
     return Reminder(
-        kind=ReminderKind.RESEARCH, origin=ReminderOrigin.TOOL, text=told(result), data={"source": result.name}
+        kind=ReminderKind.RESEARCH, origin=ReminderOrigin.TOOL, text=result_text(result), data={"source": result.name}
     )
 
 
-def _named(part: str, blocks: Iterable[Reminder]) -> Sequence[dict[str, Any]]:
+def _list_part(part: str, blocks: Iterable[Reminder]) -> Sequence[dict[str, Any]]:
     return [
         {"part": part, "characters": len(block.text), **{k: v for k, v in block.data.items() if k == "source"}}
         for block in blocks
@@ -134,16 +136,16 @@ DEFAULT_ORDER: Final = (
     "Summarise this conversation so that the work can go on from the summary alone: what the user wants, what was "
     "decided and why, what was done and found out, and what is left to do. Name files, commands and values exactly."
 )
-"""What the model is asked for when the daemon has not said."""
+"""The order to the model when the daemon gives no order."""
 CHARACTERS_A_TOKEN: Final = 4
 WHOLE: Final = frozenset({StopReason.END_TURN, StopReason.STOP_SEQUENCE})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Compaction:
-    """What became of a compaction: the `summary`, and the daemon's reply to it.
+class SessionCompaction:
+    """The result of a compaction: the `summary`, and the daemon's reply to it.
 
-    `by_model` is False where the model could not write it, as `detail` says: it is then a list of what was asked.
+    `by_model` is False where the model could not write it, as `detail` says: it is then a list of the user's prompts.
     """
 
     summary: str
@@ -168,7 +170,7 @@ async def written_by_model(
 
 
 def is_whole(loop: ModelLoop) -> bool:
-    """Whether what the model wrote can stand for the conversation."""
+    """Whether the model's text is a summary of the conversation."""
     return loop.outcome in WHOLE and bool(loop.reply.strip())
 
 

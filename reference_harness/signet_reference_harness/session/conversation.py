@@ -1,4 +1,4 @@
-"""The conversation of one session: what the model still sees of it, and what is told to the daemon."""
+"""The conversation of one session: the messages that the model still sees, and the transcript for the daemon."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ class Conversation:
         self._turns: list[tuple[Role | Literal["system"], str]] = []
         self._messages: list[Message] = []
         self._cleared_at = 0
-        """How many lines of the transcript the model is to know nothing of."""
+        """How many lines of the transcript the model no longer sees."""
         self.summary = ""
-        """What took the place of the messages of before the last compaction."""
+        """The summary of the messages before the last compaction."""
         self.last_reply: str | None = None
         """The model's last words in the present context."""
         self.pending: tuple[Reminder, ...] = ()
-        """What goes with the next message of the user."""
+        """Reminders for the next message of the user."""
 
     @property
     def messages(self) -> Sequence[Message]:
@@ -69,10 +69,10 @@ class Conversation:
         return tuple(self._turns)
 
     @classmethod
-    def restored(
+    def restore(
         cls, messages: Sequence[Message], turns: Sequence[tuple[Role | Literal["system"], str]], summary: str = ""
     ) -> Conversation:
-        """A conversation that goes on from what was kept of it: its `messages`, `turns` and `summary`."""
+        """Restore a conversation from its kept `messages`, `turns` and `summary`."""
         made = cls()
         made._messages, made._turns, made.summary = list(messages), list(turns), summary
         replies = (message.content for message in reversed(messages) if message.role == "assistant")
@@ -101,7 +101,7 @@ class Conversation:
     def transcript(self, outgoing: Callable[[str], str]) -> str:
         """The turns in order, one JSON object of role and content a line; never blank.
 
-        `outgoing` takes from each text what may not be sent; a turn of which nothing is left is left out.
+        `outgoing` removes secrets and injections from each text; a turn without a rest is left out.
         Without a turn there is one line of another role that says so.
         """
         lines: list[str] = []

@@ -1,4 +1,4 @@
-"""What happens in a run, an event each: the members of one JSON object, whose `type` says which event it is.
+"""The events of a run: each is one JSON object, whose `type` names it.
 
 `schemas/harness/signet-run-event-1.schema.json` is made of these types.
 """
@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from msgspec import UNSET, Struct, UnsetType, to_builtins
 from pydantic import ConfigDict, Field
 
-from signet_reference_harness.documents import Document, Part
+from signet_reference_harness.documents import HarnessDocument, StrictModel
 from signet_reference_harness.providers.completion import StopReason
 from signet_reference_harness.session.turn import TurnResult
 
@@ -22,16 +22,16 @@ DONE = frozenset({StopReason.END_TURN, StopReason.STOP_SEQUENCE, StopReason.LENG
 """Outcomes that leave a reply to work with; each other one is an error of the provider or of the agent."""
 
 
-class SummaryFolders(Part):
-    """Where the task worked: the project, and what the harness keeps beside it. Null where it was not settled."""
+class SummaryFolders(StrictModel):
+    """The folders of the task: the project, and the harness's own. Null before they are known."""
 
     project: str | None = None
     state: str | None = None
     sessions: str | None = None
 
 
-class Failure(Part):
-    """What went wrong: the class of the error, what was said of it, and the provider's own reason if it gave one."""
+class RunFailure(StrictModel):
+    """An error: its class, its message, and the provider's own reason if it gave one."""
 
     model_config = ConfigDict(populate_by_name=True)
 
@@ -40,15 +40,15 @@ class Failure(Part):
     raw_reason: str | None = None
 
 
-class Tokens(Part):
-    """What the provider counted, over all rounds."""
+class RunTokens(StrictModel):
+    """The provider's counts, over all rounds."""
 
     input_tokens: int = 0
     output_tokens: int = 0
 
 
-class Summary(Document):
-    """What a run came to: written by `signet-harness run`, and told by the last event of every run."""
+class RunSummary(HarnessDocument):
+    """The result of a run: written by `signet-harness run`, and part of the last event of every run."""
 
     model_config = ConfigDict(title="Summary of a headless run")
     schema_file: ClassVar[str] = "harness/signet-run-summary.schema.json"
@@ -69,27 +69,27 @@ class Summary(Document):
     output_format: OutputFormat | None = None
     elapsed_ms: Annotated[float, Field(ge=0)] = 0.0
     deferred_s: Annotated[float | None, Field(ge=0, description="how long the provider wants to be left alone")] = None
-    error: Failure | None = None
-    usage: Tokens = Tokens()
+    error: RunFailure | None = None
+    usage: RunTokens = RunTokens()
     rounds: Annotated[int, Field(ge=0, description="times the model was asked")] = 0
 
 
-def came_to(turn: TurnResult) -> Summary:
-    """What a run came to whose turn is over, without what is known of it beside the turn."""
+def came_to(turn: TurnResult) -> RunSummary:
+    """Summarise a finished turn, without the facts of the run beside it."""
     done = turn.outcome in DONE and turn.error is None
     error = None
     if not done:
-        error = Failure(
+        error = RunFailure(
             kind="ProviderDeferredError" if turn.deferred_s is not None else "ProviderError",
             message=turn.error or turn.detail or f"the model's answer ended with {turn.outcome}",
             raw_reason=turn.raw_reason,
         )
-    return Summary(
+    return RunSummary(
         status="done" if done else "failed",
         outcome="deferred" if turn.deferred_s is not None else turn.outcome,
         deferred_s=turn.deferred_s,
         error=error,
-        usage=Tokens(input_tokens=turn.usage.input_tokens, output_tokens=turn.usage.output_tokens),
+        usage=RunTokens(input_tokens=turn.usage.input_tokens, output_tokens=turn.usage.output_tokens),
         rounds=turn.rounds,
     )
 
@@ -102,7 +102,7 @@ class Event(Struct, frozen=True, tag_field="type"):
 
     schema_file: ClassVar[str] = "harness/signet-run-event-1.schema.json"
     droppable: ClassVar[bool] = False
-    """Whether a slow reader may lose it: what it says stands in a later event too, or in the session."""
+    """Whether a slow reader may lose it: a later event, or the session, holds its content too."""
 
 
 class RunStarted(Event, frozen=True, tag="run.started"):
@@ -114,14 +114,14 @@ class RunStarted(Event, frozen=True, tag="run.started"):
     resumed: bool = False
 
 
-class Text(Event, frozen=True, tag="text"):
+class TextPiece(Event, frozen=True, tag="text"):
     """A piece of what the model says."""
 
     droppable: ClassVar[bool] = True
     text: str
 
 
-class Thinking(Event, frozen=True, tag="thinking"):
+class ThinkingPiece(Event, frozen=True, tag="thinking"):
     """A piece of what the model thinks."""
 
     droppable: ClassVar[bool] = True
@@ -153,22 +153,22 @@ class Compacted(Event, frozen=True, tag="compaction"):
 
 
 class Notice(Event, frozen=True, tag="notice"):
-    """What the harness has to say to the person, such as that a server of tools died; the model may be told too."""
+    """A notice of the harness to the person, such as the end of a server of tools; the model may get it too."""
 
     text: str
 
 
 class StreamOverflow(Event, frozen=True, tag="stream.overflow"):
-    """The reader was slow: at this place the stream lacks so many pieces of text or thinking."""
+    """The reader was slow: at this place the stream lacks a number of pieces of text or thinking."""
 
     dropped: int
 
 
 class RunFinished(Event, frozen=True, tag="run.finished"):
-    """The last event: what the run came to, and the model's last words."""
+    """The last event: the result of the run, and the model's last words."""
 
     reply: str
-    summary: Summary
+    summary: RunSummary
 
 
 def as_json(event: Event) -> dict[str, Any]:
@@ -178,4 +178,4 @@ def as_json(event: Event) -> dict[str, Any]:
 
 
 def _summary_members(value: Any) -> Any:
-    return value.model_dump(mode="json", by_alias=True) if isinstance(value, Summary) else value
+    return value.model_dump(mode="json", by_alias=True) if isinstance(value, RunSummary) else value

@@ -51,7 +51,7 @@ class SessionHost:
     ) -> None:
         """`research` names tools that run on each prompt before the model does, with the prompt as their `query`.
 
-        `sources` are where further tools come from, which may change; whoever opened them closes them.
+        `sources` bring further tools, which may change; the caller closes them.
         `workspace` is the folder of the agent's own files; a context of over `context_budget` tokens is compacted.
         With a `routing` table each session speaks to the daemon of its agent, and to no other.
         `model_turn` is awaited with a session's name before its model is asked; `models` makes the model of a step
@@ -134,15 +134,15 @@ class SessionHost:
         """Close a session.
 
         If another session of the agent was started since its last hook, a checkpoint goes before the end:
-        to the daemon it would otherwise look like one that was left behind when the other took its place.
+        otherwise the daemon would take it for one that was left behind when the other replaced it.
         """
         await self._show_life(session)
         return await session.end(reason)
 
     async def send_unsent_ends(self) -> None:
-        """Send the ends that never went out; to be called before anything else is told to the daemon.
+        """Send the ends that never went out. Call it before any other request to the daemon.
 
-        A daemon that one of them shows to be away is not bothered with the others: each would wait as long.
+        After one end that finds the daemon away, the others of that daemon wait: each would take as long.
         """
         away: set[AdapterClient] = set()
         for session in tuple(self._sessions.values()):
@@ -152,7 +152,7 @@ class SessionHost:
                     away.add(session.client)
 
     def forget(self, name: str) -> bool:
-        """Keep nothing more of a session; False where it is open, or has an end that the daemon still has to hear."""
+        """Forget a session. Return False if it is open, or if its end still has to be sent."""
         session = self._sessions[name]
         if not session.is_settled:
             return False

@@ -1,6 +1,6 @@
-"""What the daemon is told of one session: the lifecycle hooks, in the contract's order.
+"""The lifecycle hooks of one session, in the contract's order.
 
-What it has not been told is told before the next hook that builds on it: a start before a prompt, the end of a
+A missing hook is sent before the next hook that builds on it: a start before a prompt, the end of a
 compaction before anything else, and an end that never went out before the session is started again. Nothing here
 raises for what the daemon does.
 """
@@ -30,7 +30,7 @@ Value = TypeVar("Value")
 
 
 async def uninterrupted(work: Coroutine[Any, Any, Value]) -> Value:
-    """What `work` comes to. Where the caller is cancelled meanwhile, `work` is finished first, and its value lost."""
+    """Return the value of `work`. If the caller is cancelled meanwhile, `work` is finished first and its value lost."""
     task = asyncio.ensure_future(work)
     cancelled: asyncio.CancelledError | None = None
     while not task.done():
@@ -62,7 +62,7 @@ SHUTDOWN: Final = "session_shutdown"
 
 @dataclass(slots=True)
 class _Daemon:
-    """What the daemon has been told of the session, as far as the harness can know."""
+    """The daemon's knowledge of the session, as far as the harness can know."""
 
     wants_start: bool = True
     wants_end: bool = False
@@ -72,7 +72,7 @@ class _Daemon:
     pre_arrived: bool = False
     """A pre-compaction arrived whose compaction has not been completed."""
     summary: str | None = None
-    """The summary of a compaction that has not been told yet."""
+    """The summary of a compaction that has not been sent yet."""
     last_prompt: tuple[str, str | None] | None = None
     """The prompt that was the last hook of the session, if it was one."""
     owes_start: bool = False
@@ -106,9 +106,9 @@ class Lifecycle:
     """The daemon hears of an opened session with its first prompt, or with what needs the session before that."""
     conversation: Conversation = field(default_factory=Conversation)
     replies: list[Reply] = field(default_factory=list)
-    """What became of the calls since :meth:`take_replies`."""
+    """The replies since :meth:`take_replies`."""
     _contexts: list[str] = field(default_factory=list)
-    """What starts injected since the context was last cleared."""
+    """Injections of starts since the context was last cleared."""
     _daemon: _Daemon = field(default_factory=_Daemon)
     _telling_end: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Held while an unsent end is sent, which steps of other sessions may cause."""
@@ -135,7 +135,7 @@ class Lifecycle:
         return await self._after_compaction()
 
     async def checkpoint(self) -> Reply:
-        """Hand over the transcript of the session as it stands."""
+        """Hand over the transcript of the session so far."""
         if not await self._is_started():
             return held_back("session-checkpoint-extract", "the session has not been started at the daemon")
         return await self._checkpoint()
@@ -161,7 +161,7 @@ class Lifecycle:
         return self._daemon.wants_end
 
     async def end_abandoned(self) -> Reply:
-        """End what a process that is gone has left open at the daemon; this one has not opened the session."""
+        """End a session that a dead process left open at the daemon; this process has not opened it."""
         self._daemon.wants_end = True
         return await self._end(SHUTDOWN)
 
@@ -186,7 +186,7 @@ class Lifecycle:
 
     @property
     def is_settled(self) -> bool:
-        """Whether it is closed, and nothing is left to tell of it."""
+        """Whether it is closed, and all its hooks were sent."""
         return not self.is_open and self._daemon.unsent_end is None and self._daemon.lost_end is None
 
     def take_replies(self) -> tuple[Reply, ...]:
@@ -215,7 +215,7 @@ class Lifecycle:
             session=self.identity, source=daemon.next_source, parent=self.parent, subagent=self.subagent
         )
         result = await self.client.on_session_start(params)
-        reply = self._told(result.reply)
+        reply = self._note(result.reply)
         self.last_start = self.last_hook
         daemon.owes_start = daemon.owes_start and not reply.sent
         daemon.claimed_elsewhere = reply.status == CLAIMED
@@ -259,7 +259,7 @@ class Lifecycle:
             memory_feedback=feedback,
         )
         result = await self.client.on_user_prompt_submit(params)
-        reply = self._told(result.reply)
+        reply = self._note(result.reply)
         if reply.sent:
             self._daemon.last_prompt = submission
         if result.session_known is False:
@@ -274,7 +274,7 @@ class Lifecycle:
             return PreCompactionResult(reply=held_back("pre-compaction", "the daemon does not hold this session"))
         count = self.conversation.message_count
         result = await self.client.on_pre_compaction(PreCompactionParams(session=self.identity, message_count=count))
-        self._told(result.reply)
+        self._note(result.reply)
         self._daemon.pre_arrived = self._daemon.pre_arrived or result.reply.reached
         return result
 
@@ -291,14 +291,14 @@ class Lifecycle:
         if not self.client.outgoing(summary).strip():
             summary = self.conversation.digest()
         params = CompactionCompleteParams(session=self.identity, summary=summary)
-        reply = self._told(await self.client.on_compaction_complete(params))
+        reply = self._note(await self.client.on_compaction_complete(params))
         if reply.sent:
             # It may have arrived, and each one that arrives is stored: it is never repeated.
             self._daemon.summary, self._daemon.pre_arrived = None, False
         return reply
 
     async def _finish_compaction(self) -> bool:
-        """Tell what is untold of a compaction; False when the daemon still waits for the end of one."""
+        """Send the missing hooks of a compaction. Return False while the daemon still waits for the end of one."""
         if self._daemon.pre_arrived and self._daemon.summary is None:
             self._daemon.summary = self.conversation.digest()
         if self._daemon.summary is not None:
@@ -326,7 +326,7 @@ class Lifecycle:
         return reply
 
     async def _tell_unsent_end(self, *, overtaken: bool = False) -> bool:
-        """Send an end that never went out, and the end of a compaction before it; False when they still cannot go."""
+        """Send an end that never went out, and the end of a compaction before it. Return False if they cannot go."""
         daemon = self._daemon
         async with self._telling_end:
             if daemon.unsent_end is None:
@@ -339,20 +339,20 @@ class Lifecycle:
 
     async def _checkpoint(self) -> Reply:
         transcript = self.conversation.transcript(self.client.outgoing)
-        return self._told(await self.client.checkpoint(self.identity, transcript))
+        return self._note(await self.client.checkpoint(self.identity, transcript))
 
     async def _send_end(self, reason: str) -> Reply:
         daemon = self._daemon
         transcript = self.conversation.transcript(self.client.outgoing)
         params = SessionEndParams(session=self.identity, transcript=transcript, reason=reason)
-        reply = self._told(await self.client.on_session_end(params))
+        reply = self._note(await self.client.on_session_end(params))
         if reply.accepted:
             daemon.wants_end, daemon.lost_end = False, None
         daemon.unsent_end = None if reply.sent else reason
         daemon.owes_start = reply.sent and reason == CLEAR
         return reply
 
-    def _told(self, reply: Reply) -> Reply:
+    def _note(self, reply: Reply) -> Reply:
         """Note a lifecycle hook."""
         self.replies.append(reply)
         if reply.sent:

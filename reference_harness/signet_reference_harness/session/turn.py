@@ -65,9 +65,9 @@ ROUND_LIMIT_TEXT: Final = (
 
 
 class TurnListener:
-    """Is told of a turn as it goes on; each method does nothing until it is overridden.
+    """Gets the events of a turn as it goes on; each method does nothing until it is overridden.
 
-    What a method raises ends the turn and reaches the caller.
+    An exception of a method ends the turn and reaches the caller.
     """
 
     def chunk(self, chunk: CompletionChunk) -> None:
@@ -86,7 +86,7 @@ class TurnListener:
         """A tool that the model asked for is about to run."""
 
     def tool_result(self, call: ToolCall, result: ToolResult) -> None:
-        """A tool is done, and this is what the model will be told."""
+        """A tool is done; the model will get this result."""
 
     def compaction(self, summary: str) -> None:
         """A summary has taken the place of the conversation."""
@@ -140,32 +140,32 @@ class ModelLoop:
     listener: TurnListener = field(default_factory=TurnListener)
     most_rounds: int = MOST_ROUNDS
     between: Callable[[], Sequence[Message]] = tuple
-    """What is to be said after the tool results of a round, before the model is asked again."""
+    """Returns the messages that follow the tool results of a round."""
     offered: Callable[[], tuple[ToolDefinition, ...]] | None = None
     """The tools as they stand now, asked for after each round; None when they never change."""
     past: Past = field(default_factory=Past)
-    """What is taken for granted before anything is asked or run; the listener has been told of it already."""
+    """Answers and results of an earlier process, used before anything is asked or run; the listener got them then."""
     outcome: StopReason = StopReason.CANCELLED
     raw_reason: str | None = None
     detail: str = ""
     usage: Usage = field(default_factory=Usage)
     last_usage: Usage = field(default_factory=Usage)
-    """What the last completion took: its input is the whole context."""
+    """The tokens of the last completion: its input is the whole context."""
     rounds: int = 0
     rate_limits: tuple[RateLimit, ...] = ()
     deferred_s: float | None = None
     remedy: str | None = None
-    """What the provider advises, where it could not be asked."""
+    """The provider's advice when it could not be asked."""
     results: list[ToolResult] = field(default_factory=list)
     _said: list[str] = field(default_factory=list)
 
     @property
     def reply(self) -> str:
-        """What the model has said since it was last asked."""
+        """The model's words since it was last asked."""
         return "".join(self._said)
 
     @property
-    def answered(self) -> bool:
+    def has_answer(self) -> bool:
         """Whether there is a reply to keep."""
         return bool(self.reply.strip()) or self.outcome in ANSWERED
 
@@ -190,7 +190,7 @@ class ModelLoop:
             if self.offered is not None:
                 self.options = replace(self.options, tools=self.offered())
 
-    def kept(self, before: int) -> list[Message]:
+    def completed_messages(self, before: int) -> list[Message]:
         """The messages without a tool call that has no result, and with what arrived of an answer.
 
         `before` is how many messages there were before the turn. For a turn that was cancelled.
@@ -208,8 +208,8 @@ class ModelLoop:
         return TurnResult(
             reply=self.reply,
             tool_results=tuple(self.results),
-            error=None if self.answered else self.detail,
-            remedy=None if self.answered else self.remedy,
+            error=None if self.has_answer else self.detail,
+            remedy=None if self.has_answer else self.remedy,
             outcome=self.outcome,
             raw_reason=self.raw_reason,
             detail=self.detail,
@@ -217,7 +217,7 @@ class ModelLoop:
             rounds=self.rounds,
             rate_limits=self.rate_limits,
             deferred_s=self.deferred_s,
-            messages=tuple(self.messages[before:]) if self.answered else (),
+            messages=tuple(self.messages[before:]) if self.has_answer else (),
         )
 
     def _forbid_tools(self) -> None:
@@ -239,7 +239,7 @@ class ModelLoop:
             self.detail = f"the model called tools in all {self.most_rounds} rounds that a turn may have"
             if not self.reply.strip():
                 self.detail += ", and gave no answer when it was asked for one without tools"
-        if not self.answered and not self.detail:
+        if not self.has_answer and not self.detail:
             self.detail = f"the model gave no answer: {self.outcome}"
 
     async def _ask(self) -> CompletionResult:
@@ -267,7 +267,7 @@ class ModelLoop:
         return completion
 
     async def _chunks(self, messages: Sequence[Message]) -> AsyncGenerator[CompletionChunk]:
-        """What the provider streams; in the place of whatever it raises, a last chunk that says so."""
+        """Yield the provider's stream; instead of an exception, a last chunk with the failure."""
         complete, failure = False, "the stream closed without a reason"
         raw_reason: str | None = None
         limits: tuple[RateLimit, ...] = ()
@@ -293,7 +293,7 @@ class ModelLoop:
 
     def _count(self, completion: CompletionResult) -> None:
         self.last_usage = completion.usage
-        self.usage = added(self.usage, completion.usage)
+        self.usage = add_usage(self.usage, completion.usage)
         self.rate_limits = completion.rate_limits or self.rate_limits
 
     async def _run_tool(self, call: ToolCall) -> None:
@@ -303,7 +303,7 @@ class ModelLoop:
             result = await self.use(call)
             self.listener.tool_result(call, result)
         self.results.append(result)
-        self._add(Message("tool", told(result), tool_call_id=call.id))
+        self._add(Message("tool", result_text(result), tool_call_id=call.id))
 
 
 def _check(chunk: Any) -> None:
@@ -314,13 +314,13 @@ def _check(chunk: Any) -> None:
         raise TypeError(f"a chunk's result is a {type(chunk.result).__name__}, not a CompletionResult")
 
 
-def added(first: Usage, second: Usage) -> Usage:
+def add_usage(first: Usage, second: Usage) -> Usage:
     """The tokens of both."""
     return Usage(first.input_tokens + second.input_tokens, first.output_tokens + second.output_tokens)
 
 
-def told(result: ToolResult) -> str:
-    """What the model is told of a tool's result: JSON."""
+def result_text(result: ToolResult) -> str:
+    """A tool's result for the model, as JSON."""
     return as_json(result.content if result.ok else {"error": result.error})
 
 
@@ -337,6 +337,6 @@ async def _closing(stream: AsyncIterator[Any]) -> AsyncIterator[AsyncIterator[An
 
 
 def broken_reply(why: str) -> Reminder:
-    """What tells the model, in its next turn, that its reply broke off, and why."""
+    """The reminder, in the next turn, that the reply broke off, and why."""
     text = f"Your reply before this message broke off; the user saw only what stands there. {why}".strip()
     return Reminder(kind=ReminderKind.BROKEN_REPLY, origin=ReminderOrigin.HARNESS, text=text)

@@ -1,4 +1,4 @@
-"""A run beside the one who watches it: a task of its own, which is cancelled when nobody watches any more."""
+"""A run as a stream of events: it is a task of its own, and is cancelled when its reader leaves."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from signet_reference_harness.session import Session
 from signet_reference_harness.session.events import (
     Compacted,
     Event,
-    Failure,
     Notice,
+    RunFailure,
     RunFinished,
     RunStarted,
+    RunSummary,
     StreamOverflow,
-    Summary,
-    Text,
-    Thinking,
+    TextPiece,
+    ThinkingPiece,
     ToolCalled,
     ToolReturned,
     came_to,
@@ -48,11 +48,11 @@ class EventQueue:
         self._held: deque[Event] = deque()
         self._arrival = threading.Condition()
         self._reading: asyncio.Future[None] | None = None
-        """What a reader in the event loop waits for."""
+        """The future that a reader in the event loop awaits."""
         self.finished = False
         """Whether the last event was put."""
 
-    def put(self, event: Event) -> None:
+    def publish(self, event: Event) -> None:
         """Hold the event for the reader, or count it as dropped. After the last event nothing is held any more."""
         with self._arrival:
             if self.finished:
@@ -98,7 +98,7 @@ class EventQueue:
 
 
 class Publisher(TurnListener):
-    """Makes events of what it is told of a turn, and hands them to `put`."""
+    """Makes events of a turn's progress, and hands them to `put`."""
 
     def __init__(self, put: Callable[[Event], None]) -> None:
         self._put = put
@@ -106,10 +106,10 @@ class Publisher(TurnListener):
     def chunk(self, chunk: CompletionChunk) -> None:
         """Publish a piece of what the model says or thinks."""
         if chunk.text:
-            self._put(Text(chunk.text) if chunk.kind == "text" else Thinking(chunk.text))
+            self._put(TextPiece(chunk.text) if chunk.kind == "text" else ThinkingPiece(chunk.text))
 
     def message(self, message: Message) -> None:
-        """Publish what the message shows to the person beside its own words."""
+        """Publish the notices of the message for the person."""
         for text in texts_for_person(replace(message, content="")):
             self._put(Notice(text))
 
@@ -129,7 +129,7 @@ class Publisher(TurnListener):
         self._put(Compacted(summary))
 
 
-class Watched:
+class WatchedRun:
     """A run that is under way, as its events: iterate over it once. The last one is :class:`RunFinished`."""
 
     def __init__(self, events: EventQueue, run: str, task: asyncio.Task[TurnResult]) -> None:
@@ -153,7 +153,7 @@ class Watched:
 
     @property
     def result(self) -> TurnResult | None:
-        """What the turn came to, once it is over; None before that, and where it was cancelled or crashed."""
+        """The result of the turn, once it is over; None before that, and if it was cancelled or crashed."""
         over = self._task.done() and not self._task.cancelled() and self._task.exception() is None
         return self._task.result() if over else None
 
@@ -169,19 +169,19 @@ async def watch(
     *,
     run: str | None = None,
     capacity: int | None = CAPACITY,
-) -> AsyncIterator[Watched]:
-    """Begin a turn of the session, and watch it: `turn` performs it with the listener that it is given.
+) -> AsyncIterator[WatchedRun]:
+    """Begin a turn of the session, and watch it: `turn` performs it with the listener that it gets.
 
-    `run` is the id of the run, by default a fresh one. Where the block is left before the turn is over, the turn is
-    cancelled at once, and is over when this comes back. What the turn raises reaches the caller after the last event.
+    `run` is the id of the run, by default a fresh one. If the block is left before the turn is over, the turn is
+    cancelled, and is over when this returns. An exception of the turn reaches the caller after the last event.
     """
     run, events, began = run or str(uuid4()), EventQueue(capacity), time.monotonic()
     identity = session.identity
 
-    def finish(summary: Summary, reply: str) -> None:
+    def finish(summary: RunSummary, reply: str) -> None:
         elapsed_ms = round((time.monotonic() - began) * 1000, 3)
         about = {"run": run, "session": identity.key, "agent": identity.agent, "elapsed_ms": elapsed_ms}
-        events.put(RunFinished(reply, summary.model_copy(update=about)))
+        events.publish(RunFinished(reply, summary.model_copy(update=about)))
 
     def finish_cut() -> None:
         cut = session.cut_turn or TurnResult(outcome=StopReason.CANCELLED)
@@ -193,22 +193,22 @@ async def watch(
 
     async def perform() -> TurnResult:
         try:
-            result = await turn(Publisher(events.put))
+            result = await turn(Publisher(events.publish))
         except asyncio.CancelledError:
             finish_cut()
             raise
         except Exception as error:
-            finish(Summary(status="failed", error=Failure(kind=type(error).__name__, message=str(error))), "")
+            finish(RunSummary(status="failed", error=RunFailure(kind=type(error).__name__, message=str(error))), "")
             raise
         finish(came_to(result), result.reply)
         return result
 
     session.cut_turn = None
-    events.put(RunStarted(run, identity.key, identity.agent))
+    events.publish(RunStarted(run, identity.key, identity.agent))
     task = asyncio.create_task(perform())
     task.add_done_callback(settle)
     try:
-        yield Watched(events, run, task)
+        yield WatchedRun(events, run, task)
     finally:
         task.cancel()
         await asyncio.wait([task])

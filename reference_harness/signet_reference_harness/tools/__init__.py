@@ -15,7 +15,7 @@ from signet_reference_harness.messages import ToolDefinition
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolContext:
-    """What a tool works with: whose call it is, and where the daemon is that keeps what it learns."""
+    """The context of a tool's call: its session, and the daemon that keeps its memories."""
 
     session_key: str
     project: str
@@ -40,7 +40,7 @@ class Tool(Protocol):
 
     @property
     def description(self) -> str:
-        """What it does, for a model."""
+        """Its description for a model."""
 
     @property
     def input_schema(self) -> Mapping[str, Any]:
@@ -58,7 +58,7 @@ class Tool(Protocol):
 class DaemonTool:
     """A built-in tool that is an operation of the daemon: it needs the session's own client, and runs in its loop.
 
-    `operate` checks its arguments itself, since it takes more than the model is told of. It raises ToolInputError for
+    `operate` checks its arguments itself, since it takes more than the schema shows. It raises ToolInputError for
     those that the daemon would refuse.
     """
 
@@ -98,12 +98,12 @@ class ToolSource(Protocol):
 
     @property
     def notices(self) -> Sequence[str]:
-        """What the model and the person are to be told of them, the earliest first; it only grows."""
+        """Notices about the tools for the model and the person, the earliest first; the list only grows."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """What a tool brought: `content` is JSON for the model, `error` tells why `ok` is false.
+    """The result of a tool: `content` is JSON for the model, `error` explains why `ok` is false.
 
     `file` holds the whole of a result that was too long for the model.
     """

@@ -20,7 +20,7 @@ NOTE_ROOM: Final = 1_024
 FILE_LIMIT: Final = 256 * 1024 * 1024
 """Bytes of one result that are kept at all."""
 ERROR_LIMIT: Final = 2_000
-"""Characters of an error that the model is told."""
+"""Characters of an error that the model gets."""
 
 
 class ResultFolder:
@@ -58,7 +58,7 @@ class ResultFolder:
             self.path = None
 
 
-def bounded(content: Any, name: str, folder: ResultFolder) -> tuple[Any, Path | None]:
+def bound_result(content: Any, name: str, folder: ResultFolder) -> tuple[Any, Path | None]:
     """The content as the model is given it, and the file that holds all of it if it was cut.
 
     Raises ValueError, TypeError or RecursionError for what is no JSON.

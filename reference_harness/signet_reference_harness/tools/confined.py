@@ -19,12 +19,12 @@ from signet_reference_harness.errors import ConfinementError
 
 FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
-"""Not blocking: a pipe that nobody writes to would otherwise be waited for before it can be refused."""
+"""Not blocking: opening a pipe without a writer would otherwise wait before the pipe can be refused."""
 CHUNK: Final = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class FolderEntry:
     """A name in a folder: `kind` is file, folder, link or other, `size` in bytes."""
 
     name: str
@@ -38,7 +38,7 @@ class ConfinedFolder:
     def __init__(self, root: str | Path) -> None:
         self.root = str(root)
 
-    def read(self, path: str, *, offset: int = 0, most: int | None = None) -> tuple[bytes, int]:
+    def read_bytes(self, path: str, *, offset: int = 0, most: int | None = None) -> tuple[bytes, int]:
         """At most `most` bytes of a file from `offset` on, and the size of the whole file."""
         with self._file(path) as descriptor:
             size = os.fstat(descriptor).st_size
@@ -54,13 +54,13 @@ class ConfinedFolder:
         *folders, name = self._parts(path) or [""]
         if not name:
             raise ConfinementError(f"{path!r} names no file", remedy="give the path of a file in the folder")
-        with self._opened(folders, path, make=True) as folder:
+        with self._open_folder(folders, path, make=True) as folder:
             new = _kind(folder, name) is None
             if not new and _kind(folder, name) != "file":
                 raise ConfinementError(f"{path!r} is not a regular file", remedy="write to another path")
             draft = f".{name[:100]}.{secrets.token_hex(6)}"
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-            with _told(path):
+            with _name_path(path):
                 mode = 0o644 if new else stat.S_IMODE(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode)
                 descriptor = os.open(draft, flags, mode, dir_fd=folder)
                 try:
@@ -73,12 +73,12 @@ class ConfinedFolder:
                     raise
             return new
 
-    def entries(self, path: str = ".") -> list[Entry]:
-        """What a folder holds, by name. Links are listed and never followed."""
-        with self._opened(self._parts(path), path) as folder, _told(path):
+    def entries(self, path: str = ".") -> list[FolderEntry]:
+        """List the entries of a folder by name. Links are listed and never followed."""
+        with self._open_folder(self._parts(path), path) as folder, _name_path(path):
             return sorted(_entries(folder), key=lambda entry: entry.name)
 
-    def walk(self, path: str = ".", skipped: frozenset[str] = frozenset()) -> Iterator[tuple[str, Entry]]:
+    def walk(self, path: str = ".", skipped: frozenset[str] = frozenset()) -> Iterator[tuple[str, FolderEntry]]:
         """Every file beneath a folder with its path from the root, in the order of names.
 
         Links are left out, and so are folders whose name is among the `skipped`.
@@ -108,7 +108,7 @@ class ConfinedFolder:
         return parts
 
     @contextlib.contextmanager
-    def _opened(self, parts: list[str], path: str, *, make: bool = False) -> Iterator[int]:
+    def _open_folder(self, parts: list[str], path: str, *, make: bool = False) -> Iterator[int]:
         """A descriptor of the folder of these parts."""
         try:
             # The root is the user's own choice, and may be a link.
@@ -117,7 +117,7 @@ class ConfinedFolder:
             raise ConfinementError(f"{self.root} cannot be opened: {_reason(error)}") from error
         try:
             for part in parts:
-                with _told(path):
+                with _name_path(path):
                     if make and _kind(folder, part) is None:
                         with contextlib.suppress(FileExistsError):
                             os.mkdir(part, 0o755, dir_fd=folder)
@@ -135,10 +135,10 @@ class ConfinedFolder:
         *folders, name = self._parts(path) or [""]
         if not name:
             raise ConfinementError(f"{path!r} is a folder, not a file", remedy="list it instead")
-        with self._opened(folders, path) as folder:
+        with self._open_folder(folders, path) as folder:
             if _kind(folder, name) == "link":
                 raise ConfinementError(f"{path!r} is a symbolic link", remedy="name the file itself")
-            with _told(path):
+            with _name_path(path):
                 descriptor = os.open(name, FILE, dir_fd=folder)
         try:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
@@ -149,7 +149,7 @@ class ConfinedFolder:
 
 
 @contextlib.contextmanager
-def _told(path: str) -> Iterator[None]:
+def _name_path(path: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
@@ -175,9 +175,9 @@ def _kind_of(mode: int) -> str:
     return next((kind for fits, kind in kinds if fits(mode)), "other")
 
 
-def _entries(folder: int) -> Iterator[Entry]:
+def _entries(folder: int) -> Iterator[FolderEntry]:
     with os.scandir(folder) as listed:
         for entry in listed:
             with contextlib.suppress(OSError):
                 told = entry.stat(follow_symlinks=False)
-                yield Entry(entry.name, _kind_of(told.st_mode), told.st_size)
+                yield FolderEntry(entry.name, _kind_of(told.st_mode), told.st_size)

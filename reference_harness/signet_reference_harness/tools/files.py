@@ -39,7 +39,7 @@ def file_read(arguments: Mapping[str, Any], context: ToolContext) -> dict[str, A
     """A piece of a text file, from `offset` on, with the offset where it goes on."""
     path, offset = arguments["path"], arguments.get("offset", 0)
     most = min(arguments.get("limit", MOST_READ), MOST_READ)
-    content, size = _folder_of(path, context).read(path, offset=offset, most=most)
+    content, size = _folder_of(path, context).read_bytes(path, offset=offset, most=most)
     if b"\0" in content:
         raise ToolInputError(f"{path!r} is not a text file")
     text, taken = _whole_characters(content, last=offset + len(content) >= size)
@@ -81,7 +81,7 @@ def file_search(arguments: Mapping[str, Any], context: ToolContext) -> dict[str,
             continue
         looked_at += 1
         try:
-            content, _ = folder.read(path, most=MOST_SEARCHED)
+            content, _ = folder.read_bytes(path, most=MOST_SEARCHED)
         except (ConfinementError, OSError):
             # A file that is gone by now, or that may not be read, holds nothing for us.
             continue

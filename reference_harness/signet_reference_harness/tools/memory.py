@@ -1,6 +1,6 @@
 """The built-in tools on memory, as the daemon's own MCP endpoint lists them.
 
-Each checks the arguments that the contract demands, then calls. A host may give more than the model is told of: several
+Each checks the arguments that the contract demands, then calls. A host may give more than the schemas show: several
 ids, patches, filters. The schemas lack the session and its agent (`session_key`, `agent_id`): the harness adds them,
 and the contract allows a session one agent only.
 """
@@ -57,7 +57,7 @@ RECALL_NAMES: Final = {
     "save_aggregate": "saveAggregate",
     "include_recalled": "includeRecalled",
 }
-"""What a field of the tool is called on the wire, where that differs."""
+"""Names of fields on the wire that differ from the tool's."""
 TIMES: Final = ("createdAt", "occurredAt", "observedAt", "sourceCreatedAt", "validFrom", "validUntil")
 STORE_FIELDS: Final[Mapping[str, type]] = {
     **dict.fromkeys(TIMES, str),

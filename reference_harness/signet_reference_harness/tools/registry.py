@@ -15,7 +15,7 @@ from signet_reference_harness.errors import ConfigError, HarnessError, ToolFaile
 from signet_reference_harness.identity import SessionIdentity
 from signet_reference_harness.messages import ToolDefinition, valid_text
 from signet_reference_harness.tools import DaemonTool, ServedTool, Tool, ToolContext, ToolResult, ToolSource
-from signet_reference_harness.tools.bounds import ERROR_LIMIT, ResultFolder, bounded
+from signet_reference_harness.tools.bounds import ERROR_LIMIT, ResultFolder, bound_result
 from signet_reference_harness.tools.memory import MEMORY_TOOLS
 from signet_reference_harness.tools.secrets import SECRET_TOOLS
 
@@ -60,7 +60,7 @@ class ToolRegistry:
 
     @property
     def definitions(self) -> tuple[ToolDefinition, ...]:
-        """The tools as a model is told of them."""
+        """The definitions of the tools for a model."""
         own = (
             tool.definition
             if isinstance(tool, DaemonTool)
@@ -73,7 +73,7 @@ class ToolRegistry:
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """What is to be told of tools that came or went, source by source."""
+        """Notices about tools that came or went, source by source."""
         return tuple(notice for source in self._sources for notice in source.notices)
 
     def asks_the_daemon(self, name: str) -> bool:
@@ -122,7 +122,7 @@ class ToolRegistry:
                 content = await _served_in_time(tool, arguments)
             else:
                 content = await _in_thread(tool, arguments, context)
-            told, file = bounded(content, name, results)
+            told, file = bound_result(content, name, results)
         except HarnessError as error:
             return _failed(name, error.message)
         except (ValueError, TypeError, RecursionError) as error:
@@ -140,7 +140,7 @@ async def _operate(
     reply = await tool.operate(arguments, session, client)
     if reply.failure is not None:
         return ToolResult(tool.name, False, reply.body, f"{reply.failure}: {reply.detail}"[:ERROR_LIMIT], reply)
-    told, file = bounded(dict(reply.body), tool.name, results)
+    told, file = bound_result(dict(reply.body), tool.name, results)
     return ToolResult(tool.name, True, told, "", reply, file)
 
 
@@ -156,7 +156,7 @@ def _given_up(timeout_s: float) -> ToolFailedError:
 
 
 async def _in_thread(tool: Tool, arguments: Mapping[str, Any], context: ToolContext) -> Any:
-    """What the tool returns. A thread of its own, which nobody waits for at exit, bounds even one that never ends."""
+    """Run the tool in a thread of its own, which does not delay the exit even if the tool never ends."""
     loop = asyncio.get_running_loop()
     ended: asyncio.Future[tuple[Any, BaseException | None]] = loop.create_future()
 
@@ -205,7 +205,7 @@ class _Schema:
 
     @property
     def complaint(self) -> str:
-        """What is wrong with the schema itself; empty when it can be used."""
+        """The fault of the schema itself; empty for a usable one."""
         if self._complaint is None:
             # Takes longer to import than most turns take.
             import jsonschema_rs
@@ -221,7 +221,7 @@ class _Schema:
         return self._complaint
 
     def breach(self, arguments: Mapping[str, Any]) -> str | None:
-        """What is wrong with these arguments; None when the schema admits them."""
+        """The fault of these arguments; None when the schema admits them."""
         if self.complaint:
             return self.complaint
         for error in self._validator.iter_errors(dict(arguments)):

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from signet_reference_harness.bench.command import Given, perform
+from signet_reference_harness.bench.command import BenchOptions, perform
 from signet_reference_harness.bench.suite import Suite, parse_suite
 
 HEAD = {"kind": "suite", "format": "signet-bench-suite/1", "name": "huts", "licence": "CC0-1.0"}
@@ -53,10 +53,10 @@ def run(lines: list[dict[str, Any]], out: Path, **given: Any) -> int:
     file = out.parent / "huts.jsonl"
     if "suite" not in given and not (file.exists() and file.read_bytes() == data(lines)):
         file.write_bytes(data(lines))
-    usual: dict[str, Any] = dict.fromkeys(Given.__dataclass_fields__)
+    usual: dict[str, Any] = dict.fromkeys(BenchOptions.__dataclass_fields__)
     usual |= dict.fromkeys(("allow_writes", "record", "keep", "as_json", "answer"), False)
     usual |= {"suite": file, "out": out, "quiet": True, "limit": 10, "clock": "real", "jobs": 2}
-    return perform(Given(**{**usual, **given}))
+    return perform(BenchOptions(**{**usual, **given}))
 
 
 def result(out: Path) -> dict[str, Any]:

@@ -17,7 +17,7 @@ import pytest
 from signet_reference_harness.bench.daemons import DaemonOptions, EmbeddedDaemon
 from signet_reference_harness.bench.log import BenchFailureError, Record
 from signet_reference_harness.bench.performing import perform
-from signet_reference_harness.bench.programs import Database, Place
+from signet_reference_harness.bench.programs import Database, DatabaseFolder
 from signet_reference_harness.errors import ConfigError
 from tests.reference_harness.bench.suites import hut_lines, suite
 from tests.support.processes import Watched, descendants
@@ -68,7 +68,7 @@ def test_daemons_of_a_run_keep_to_their_folders(home: Path, tmp_path: Path) -> N
 
     async def hold(number: int, met: asyncio.Barrier) -> None:
         subject = EmbeddedDaemon(None, DaemonOptions(folder=tmp_path / f"run-{number}", limit=10))
-        async with subject.opened("same name", 1) as opened:
+        async with subject.open("same name", 1) as opened:
             await perform(performances[number], opened.player(performances[number]), notes[number].append, lambda: None)
             await met.wait()
             if number == 0:
@@ -94,7 +94,7 @@ def test_daemons_of_a_run_keep_to_their_folders(home: Path, tmp_path: Path) -> N
 
 def test_a_program_of_a_run_sees_no_place_of_the_user(home: Path, tmp_path: Path) -> None:
     """Home, workspace and every folder for settings lie in the run's; no variable of Signet's is handed on."""
-    environment = Place(tmp_path / "run").environment()
+    environment = DatabaseFolder(tmp_path / "run").environment()
     assert not [name for name, value in environment.items() if str(home) in value]
     assert environment["SIGNET_PATH"].startswith(str(tmp_path / "run"))
     assert environment["HOME"].startswith(str(tmp_path / "run"))
@@ -112,8 +112,8 @@ def test_a_database_to_begin_with_is_only_read(home: Path, tmp_path: Path) -> No
 
     sys.addaudithook(hook)
     before = hashes(home)
-    place = Place(tmp_path / "run")
-    place.prepare(Database.read(path), "memory/memories.db")
+    place = DatabaseFolder(tmp_path / "run")
+    place.prepare(Database.load(path), "memory/memories.db")
     watching = False
     assert hashes(home) == before
     touched = [args for event, args in events if event == "open" and str(home) in str(args[0])]
@@ -128,10 +128,10 @@ def test_a_database_to_begin_with_is_only_read(home: Path, tmp_path: Path) -> No
 def test_a_database_that_is_written_meanwhile_is_refused(home: Path, tmp_path: Path) -> None:
     """A copy of half a change would be neither the old database nor the new one."""
     path = home / ".agents" / "memory" / "memories.db"
-    database = Database.read(path)
+    database = Database.load(path)
     path.write_bytes(path.read_bytes() + b"\0" * 4096)
     with pytest.raises(BenchFailureError, match="was changed while the run read it"):
-        Place(tmp_path / "run").prepare(database, "memories.db")
+        DatabaseFolder(tmp_path / "run").prepare(database, "memories.db")
 
 
 @pytest.mark.parametrize("content", [None, b"", b"not a database at all"])
@@ -141,7 +141,7 @@ def test_a_file_without_a_database_is_refused(content: bytes | None, tmp_path: P
     if content is not None:
         path.write_bytes(content)
     with pytest.raises(ConfigError, match=r"--from-db .*memories.db: "):
-        Database.read(path)
+        Database.load(path)
 
 
 def test_what_a_run_started_ends_with_it() -> None:

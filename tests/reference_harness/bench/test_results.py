@@ -16,7 +16,7 @@ from signet_reference_harness.bench import answering, comparing
 from signet_reference_harness.bench.answering import Answerer
 from signet_reference_harness.bench.log import BenchFailureError, RunLog
 from signet_reference_harness.bench.pairs import read_pairs
-from signet_reference_harness.bench.progress import Progress
+from signet_reference_harness.bench.progress import ProgressLine
 from signet_reference_harness.documents import DocumentError
 from signet_reference_harness.errors import ConfigError
 from signet_reference_harness.providers.completion import CompletionResult
@@ -136,8 +136,8 @@ def answer_with(texts: list[str], runs: tuple[Path, Path], judge: Any = None) ->
     answerer = Answerer(provider, "scripted", None, judge, 1)
     log = RunLog.open(runs[0])
     try:
-        asyncio.run(answering.answer_all(huts, read, answerer, log, log.read(), Progress(9, "answers", quiet=True)))
-        return answering.answers_of(huts, read, answerer, log.read())
+        asyncio.run(answering.answer_all(huts, read, answerer, log, log.load(), ProgressLine(9, "answers", quiet=True)))
+        return answering.answers_of(huts, read, answerer, log.load())
     finally:
         log.close()
 
@@ -162,7 +162,7 @@ def test_a_question_is_not_asked_twice(runs: tuple[Path, Path]) -> None:
 def test_progress_in_a_log_is_a_line_now_and_then() -> None:
     """No line is rewritten, none is longer than a terminal is wide, and a short run says nothing."""
     stream = io.StringIO()
-    progress = Progress(4, "steps", stream=stream)
+    progress = ProgressLine(4, "steps", stream=stream)
     progress.step()
     assert stream.getvalue() == ""
     progress._said -= 60

@@ -98,7 +98,7 @@ class TestHttp(ChannelContract):
         """A channel that is read from its beginning."""
         channel = HttpChannel("t0ken")
         self._told: list[str] = []
-        self._reading = asyncio.create_task(self._read(channel.read()))
+        self._reading = asyncio.create_task(self._read(channel.add_reader()))
         return channel
 
     async def _read(self, reader: Any) -> None:
@@ -107,7 +107,7 @@ class TestHttp(ChannelContract):
 
     async def say(self, channel: Any, text: str) -> None:
         """As POST /turns does."""
-        channel.put(UserTurn(content=text))
+        channel.enqueue(UserTurn(content=text))
 
     async def shown(self, _channel: Any) -> str:
         """The pieces and errors that were read."""

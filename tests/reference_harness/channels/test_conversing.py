@@ -47,7 +47,7 @@ def test_turns_are_answered_in_order_with_their_own_metadata(hosted: Callable[..
 
     async def act(channel: Lines, _conversing: Conversing, _session: Session) -> None:
         for number, text in enumerate(("Which colour?", "And why?")):
-            channel.put(UserTurn(content=text, metadata={"number": number}))
+            channel.enqueue(UserTurn(content=text, metadata={"number": number}))
         await channel.wait_for(lambda: len(channel.answers) == 2)
 
     results = [CompletionResult(content="Blue."), CompletionResult(content="So.")]
@@ -72,8 +72,8 @@ def test_what_is_said_meanwhile_stands_after_the_last_result_of_a_tool(
                 yield chunk
 
     async def act(channel: Lines, _conversing: Conversing, _session: Session) -> None:
-        channel.put(UserTurn(content="Look."))
-        channel.put(UserTurn(content="In the cellar."))
+        channel.enqueue(UserTurn(content="Look."))
+        channel.enqueue(UserTurn(content="In the cellar."))
         await channel.wait_for(lambda: len(channel.answers) == 1)
 
     call = ToolCall("c1", "memory_search", {"query": "cellar"})
@@ -89,7 +89,7 @@ def test_an_answer_is_stopped_and_the_next_turn_is_taken(hosted: Callable[..., A
     """What arrived stays said; a second stop finds nothing to stop."""
 
     async def act(channel: Lines, conversing: Conversing, _session: Session) -> None:
-        channel.put(UserTurn(content="Count."))
+        channel.enqueue(UserTurn(content="Count."))
         await channel.wait_for(lambda: any(each.content for each in channel.outputs))
         assert conversing.interrupt()
         await channel.wait_for(lambda: channel.answers)
@@ -104,7 +104,7 @@ def test_a_channel_that_closes_stops_the_answer(hosted: Callable[..., Any], daem
     """The conversation ends at once, and the session after it with what had arrived."""
 
     async def act(channel: Lines, _conversing: Conversing, _session: Session) -> None:
-        channel.put(UserTurn(content="Count."))
+        channel.enqueue(UserTurn(content="Count."))
         await channel.wait_for(lambda: any(each.content for each in channel.outputs))
 
     converse(hosted, lambda: Stream(CompletionChunk("One, "), arrived=asyncio.Event()), act)
@@ -116,8 +116,8 @@ def test_turns_that_cannot_be_taken_are_refused_with_the_reason(hosted: Callable
 
     async def act(channel: Lines, _conversing: Conversing, _session: Session) -> None:
         files = (Attachment(name="plan.pdf"), Attachment(name=""))
-        channel.put(UserTurn(content="Read this.", attachments=files, metadata={"n": 1}))
-        channel.put(UserTurn(content=" \n"))
+        channel.enqueue(UserTurn(content="Read this.", attachments=files, metadata={"n": 1}))
+        channel.enqueue(UserTurn(content=" \n"))
         await channel.wait_for(lambda: len(channel.answers) == 2)
 
     blank, attached = converse(hosted, lambda: ScriptedProvider([]), act).answers[::-1]
@@ -134,7 +134,7 @@ def test_only_so_many_turns_wait(hosted: Callable[..., Any]) -> None:
 
     async def act(channel: Lines, _conversing: Conversing, _session: Session) -> None:
         for _ in range(MOST_WAITING + 2):
-            channel.put(UserTurn(content="Count."))
+            channel.enqueue(UserTurn(content="Count."))
         await channel.wait_for(lambda: any(each.error for each in channel.outputs))
 
     channel = converse(hosted, lambda: Stream(CompletionChunk("One, "), arrived=asyncio.Event()), act)

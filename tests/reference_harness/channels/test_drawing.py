@@ -14,7 +14,7 @@ HOSTILE = "a\x1b[31mb\x1b]8;;http://evil.example\x07c\u202ed\x00e\x9bf\u2066g\rh
 
 def plain(drawing: Drawing, text: str, width: int = 40) -> list[str]:
     """The rows that show a block of Markdown, without styles."""
-    return drawing.ansi(drawing.said_by_model(text), width).splitlines()
+    return drawing.ansi(drawing.model_block(text), width).splitlines()
 
 
 @pytest.mark.parametrize("colour", [True, False])
@@ -22,8 +22,8 @@ def test_nothing_but_styles_of_our_own_reaches_the_terminal(colour: bool) -> Non
     """Control characters and those that turn the text are shown as escapes, in words, tools and rows."""
     drawing = Drawing(colour=colour)
     drawn = [
-        drawing.said_by_model(f"# {HOSTILE}\n\n- {HOSTILE}\n\n`{HOSTILE}` [{HOSTILE}](http://x/{HOSTILE})"),
-        drawing.said_by_user(HOSTILE),
+        drawing.model_block(f"# {HOSTILE}\n\n- {HOSTILE}\n\n`{HOSTILE}` [{HOSTILE}](http://x/{HOSTILE})"),
+        drawing.user_block(HOSTILE),
         drawing.note(HOSTILE),
         drawing.error(HOSTILE),
         drawing.rows(HOSTILE, [(HOSTILE, HOSTILE)], 80),
@@ -56,8 +56,8 @@ def test_no_row_is_wider_than_the_terminal(width: int) -> None:
     drawing = Drawing(colour=False)
     wide = "二つ目の項目です、とても長い文章 and words 👩‍🚀"
     drawn = [
-        drawing.said_by_model(f"# {wide}\n\n- {wide}\n\n> {wide}"),
-        drawing.said_by_user(wide),
+        drawing.model_block(f"# {wide}\n\n- {wide}\n\n> {wide}"),
+        drawing.user_block(wide),
         drawing.tool("memory_search", {"query": wide}, width, ok=True, told=wide),
     ]
     rows = "".join(drawing.ansi(each, width) for each in drawn).splitlines()

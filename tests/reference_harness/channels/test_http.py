@@ -12,7 +12,7 @@ import pytest
 
 from signet_reference_harness.channels import AgentOutput, ChannelClosedError
 from signet_reference_harness.channels.http import HELD, HttpChannel
-from signet_reference_harness.session.events import Text
+from signet_reference_harness.session.events import TextPiece
 from signet_reference_harness.tools import ToolResult
 
 TOKEN = {"authorization": "Bearer t0ken"}
@@ -74,7 +74,7 @@ def test_outputs_stream_to_a_reader_until_the_conversation_is_closed() -> None:
         reading = asyncio.create_task(client.get("/outputs"))
         await channel.first_reader.wait()
         result = ToolResult("memory_search", False, {}, "offline")
-        await channel.send(AgentOutput(content="Bl", streaming=True, event=Text("Bl")))
+        await channel.send(AgentOutput(content="Bl", streaming=True, event=TextPiece("Bl")))
         await channel.send(AgentOutput(tool_results=(result,), streaming=True))
         await channel.send(AgentOutput(content="Blue.", tool_results=(result,), metadata={"n": 1}))
         closed = await client.post("/close")

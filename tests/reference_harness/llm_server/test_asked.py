@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from signet_reference_harness.llm_server.playback import Asked
+from signet_reference_harness.llm_server.playback import ModelRequest
 from signet_reference_harness.llm_server.protocols import APIS
 
 from .served import Serve
@@ -78,7 +78,7 @@ VALUES: st.SearchStrategy[Any] = st.recursive(
 @pytest.mark.parametrize("api", APIS, ids=lambda api: api.name)
 def test_a_talk_reads_alike_in_every_interface(api: Any) -> None:
     """System prompt, talk, the call of a tool and its result stand in the same order under the same names."""
-    asked: Asked = api.read({"model": "m", "stream": True, **TALKS[api.name]})
+    asked: ModelRequest = api.parse({"model": "m", "stream": True, **TALKS[api.name]})
     assert [(message.role, message.text) for message in asked.messages] == [
         ("system", "Be brief."),
         ("user", "hi"),
@@ -95,7 +95,7 @@ def test_a_talk_reads_alike_in_every_interface(api: Any) -> None:
 @given(body=st.dictionaries(MEMBERS, VALUES, max_size=5))
 def test_an_odd_request_is_read_as_far_as_it_goes(api: Any, body: dict[str, Any]) -> None:
     """No request crashes the reader."""
-    asked = api.read(body)
+    asked = api.parse(body)
     assert asked.api == api.name
 
 

@@ -9,7 +9,14 @@ import pytest
 
 from signet_reference_harness.documents import parse_document
 from signet_reference_harness.llm_server import ROUTES
-from signet_reference_harness.llm_server.script import Condition, Failure, Fault, Script, Turn, Usage
+from signet_reference_harness.llm_server.script import (
+    Condition,
+    ErrorAnswer,
+    Script,
+    ScriptedFault,
+    ScriptedTurn,
+    ScriptedUsage,
+)
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "harness" / "scripted-models.md"
 TEXT = PAGE.read_text("utf-8")
@@ -22,7 +29,7 @@ def test_a_script_of_the_page_is_read(block: str) -> None:
     assert script.turns
 
 
-@pytest.mark.parametrize("model", [Script, Turn, Usage, Failure, Fault, Condition])
+@pytest.mark.parametrize("model", [Script, ScriptedTurn, ScriptedUsage, ErrorAnswer, ScriptedFault, Condition])
 def test_the_page_names_every_member(model: type[Script]) -> None:
     """No member of a script is left to the schema alone."""
     lacking = [name for name in model.model_fields if not re.search(rf"[`\"]{name}\b", TEXT)]

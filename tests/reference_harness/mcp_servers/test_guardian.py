@@ -53,7 +53,7 @@ def test_lines_that_are_too_long_are_answered_in_the_server_s_place(step: int) -
     unasked = {"jsonrpc": "2.0", "method": "notifications/x", "params": "x" * 300}
     said = [json.dumps({"id": 1}), "a word of a log", "", json.dumps(long), json.dumps(unasked), json.dumps({"id": 2})]
     data = "".join(f"{line}\n" for line in said).encode()
-    lines = guardian.Lines(200)
+    lines = guardian.MessageLines(200)
     passed = b"".join(lines.feed(data[at : at + step]) for at in range(0, len(data), step))
     first, error, last = map(json.loads, passed.splitlines())
     assert (first, last) == ({"id": 1}, {"id": 2})

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from signet_reference_harness.providers.answer import Answer
+from signet_reference_harness.providers.answer import AnswerInProgress
 from signet_reference_harness.providers.completion import StopReason
-from signet_reference_harness.providers.reasons import APIS, TABLE, Row, reason_of, reason_of_error
+from signet_reference_harness.providers.reasons import APIS, TABLE, ReasonRow, reason_of, reason_of_error
 
 PAGE = Path(__file__).parents[3] / "docs/harness/reasons.md"
 RAW = {
@@ -25,13 +25,13 @@ RAW = {
 """The vendors' words that the harness promises to know."""
 
 
-def identify(row: Row) -> str:
+def identify(row: ReasonRow) -> str:
     """A row as a test's name."""
     return f"{row.api}-{row.raw}-{row.beside or row.place}"
 
 
 @pytest.mark.parametrize("row", TABLE, ids=identify)
-def test_a_row_decides(row: Row) -> None:
+def test_a_row_decides(row: ReasonRow) -> None:
     """Its word means its reason: in an answer beside what it wants beside it, or in an error."""
     if row.place == "reason":
         told = reason_of(row.api, row.raw, tool_calls=row.beside == "tool calls", refusal=row.beside == "refusal")
@@ -57,7 +57,7 @@ def test_no_two_rows_say_different_things_of_one_word() -> None:
 @pytest.mark.parametrize("api", APIS)
 def test_an_unknown_word_is_an_error_with_its_text(api: str) -> None:
     """Never a good end."""
-    answer = Answer(api=api, raw_reason="END_TURN")  # type: ignore[arg-type]  # parametrized
+    answer = AnswerInProgress(api=api, raw_reason="END_TURN")  # type: ignore[arg-type]  # parametrized
     result = answer.result()
     assert (result.stop_reason, result.raw_reason) == (StopReason.ERROR, "END_TURN")
     assert "'END_TURN' is not in the table" in result.detail
@@ -65,13 +65,13 @@ def test_an_unknown_word_is_an_error_with_its_text(api: str) -> None:
 
 def test_an_answer_that_is_done_without_a_word_is_malformed() -> None:
     """Ollama says done and nothing else when its runner went away."""
-    result = Answer(api="ollama-chat", done=True).result()
+    result = AnswerInProgress(api="ollama-chat", done=True).result()
     assert (result.stop_reason, result.raw_reason) == (StopReason.MALFORMED, None)
 
 
 def test_a_reason_to_use_tools_without_a_tool_is_malformed() -> None:
     """The loop would have nothing to do, for ever."""
-    result = Answer(api="anthropic-messages", raw_reason="tool_use").result()
+    result = AnswerInProgress(api="anthropic-messages", raw_reason="tool_use").result()
     assert result.stop_reason is StopReason.MALFORMED
     assert "no tool is called" in result.detail
 
@@ -85,7 +85,7 @@ def test_the_page_shows_the_table() -> None:
     assert named == set(StopReason)
 
 
-def as_shown(row: Row) -> tuple[str, str, str, str]:
+def as_shown(row: ReasonRow) -> tuple[str, str, str, str]:
     """A row as the page has it."""
     places = {"reason": "reason", "error": "code or type of an error", "message": "within an error's message"}
     where = f"{places[row.place]}, with {row.beside}" if row.beside else places[row.place]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from signet_reference_harness.providers.failures import Failure, FailureKind, GiveUp, RetryPolicy, Wait, next_step
+from signet_reference_harness.providers.failures import CallFailure, FailureKind, GiveUp, RetryPolicy, Wait, next_step
 
 SWITCHES = {
     FailureKind.NETWORK: "network",
@@ -26,7 +26,7 @@ def follows(
     policy: RetryPolicy | None = None,
 ) -> Wait | GiveUp:
     """What follows a failure."""
-    failure = Failure(kind, "failed", wait_asked_s=asked_s)
+    failure = CallFailure(kind, "failed", wait_asked_s=asked_s)
     return next_step(
         failure, attempt=attempt, elapsed_s=elapsed_s, policy=policy or RetryPolicy(), chance=lambda: chance
     )

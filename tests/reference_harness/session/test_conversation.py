@@ -45,7 +45,7 @@ def test_a_digest_knows_nothing_of_what_was_cleared() -> None:
     conversation.clear()
     conversation.begin_again("clear")
     conversation.add_turn("after", "d", [Message("user", "after")])
-    restored = Conversation.restored(conversation.messages, conversation.turns)
+    restored = Conversation.restore(conversation.messages, conversation.turns)
     for each in (conversation, restored):
         assert "after" in each.digest()
         assert "before" not in each.digest()
@@ -83,7 +83,7 @@ def test_a_conversation_goes_on_from_what_was_kept() -> None:
     conversation = Conversation()
     conversation.compact("They greeted.")
     conversation.add_turn("a", "b", [Message("user", "a"), Message("assistant", "b")])
-    again = Conversation.restored(conversation.messages, conversation.turns, conversation.summary)
+    again = Conversation.restore(conversation.messages, conversation.turns, conversation.summary)
     assert (again.messages, again.turns, again.summary, again.last_reply) == (
         conversation.messages,
         (("user", "a"), ("assistant", "b")),

@@ -11,18 +11,18 @@ from signet_reference_harness.session.events import (
     Compacted,
     Event,
     RunFinished,
+    RunSummary,
     StreamOverflow,
-    Summary,
-    Text,
-    Thinking,
+    TextPiece,
+    ThinkingPiece,
     ToolCalled,
 )
 from signet_reference_harness.session.watching import EventQueue
 
-FINISHED = RunFinished("Hi.", Summary(status="done"))
+FINISHED = RunFinished("Hi.", RunSummary(status="done"))
 EVENTS = st.one_of(
-    st.builds(Text, st.text(max_size=3)),
-    st.builds(Thinking, st.text(max_size=3)),
+    st.builds(TextPiece, st.text(max_size=3)),
+    st.builds(ThinkingPiece, st.text(max_size=3)),
     st.just(Compacted("They said hello.")),
     st.just(ToolCalled("c1", "memory_search", {"query": "port"})),
 )
@@ -38,7 +38,7 @@ def test_a_slow_reader_loses_only_what_may_be_lost_and_is_told_how_much(
         if event is None:
             read += queue.take()
         else:
-            queue.put(event)
+            queue.publish(event)
     read += queue.take()
     put = [event for event in (*events, FINISHED) if event is not None]
     place = 0
@@ -58,23 +58,23 @@ def test_no_more_than_its_capacity_is_held_of_what_may_be_lost() -> None:
     """However much a model says, four pieces are held, and one event that tells of the rest."""
     queue = EventQueue(4)
     for number in range(10_000):
-        queue.put(Text(str(number)))
-    assert queue.take() == [*(Text(str(number)) for number in range(4)), StreamOverflow(9_996)]
+        queue.publish(TextPiece(str(number)))
+    assert queue.take() == [*(TextPiece(str(number)) for number in range(4)), StreamOverflow(9_996)]
 
 
 def test_a_queue_without_a_capacity_loses_nothing() -> None:
     """What a person reads as text is whole, however late it is read."""
     queue = EventQueue(None)
     for number in range(10_000):
-        queue.put(Text(str(number)))
+        queue.publish(TextPiece(str(number)))
     assert len(queue.take()) == 10_000
 
 
 def test_nothing_follows_the_last_event() -> None:
     """What a tool still says after the end is not part of the run."""
     queue = EventQueue()
-    queue.put(FINISHED)
-    queue.put(Text("late"))
+    queue.publish(FINISHED)
+    queue.publish(TextPiece("late"))
     assert (queue.take(), queue.wait_and_take()) == ([FINISHED], [])
 
 
@@ -88,8 +88,8 @@ def test_a_thread_reads_while_the_run_writes() -> None:
 
     reader = threading.Thread(target=collect)
     reader.start()
-    put = [*(Text(str(number)) for number in range(1_000)), FINISHED]
+    put = [*(TextPiece(str(number)) for number in range(1_000)), FINISHED]
     for event in put:
-        queue.put(event)
+        queue.publish(event)
     reader.join()
     assert read == put

@@ -11,7 +11,7 @@ import pytest
 from signet_conformance.contracts import EventRecorder
 from signet_reference_harness.providers.completion import CompletionResult, StopReason, Usage
 from signet_reference_harness.providers.scripted import ScriptedProvider
-from signet_reference_harness.session.context import Compaction
+from signet_reference_harness.session.context import SessionCompaction
 from signet_reference_harness.session.events import Compacted
 from signet_reference_harness.session.host import SessionHost
 from signet_reference_harness.session.turn import TurnResult
@@ -142,7 +142,7 @@ def test_the_model_writes_the_summary_as_the_daemon_asks(daemon: RecordingDaemon
     writer = ScriptedProvider([CompletionResult(content="Port 50051 was chosen.", usage=Usage(90, 9))])
     after = ScriptedProvider([CompletionResult(content="ok")])
 
-    async def work(host: SessionHost) -> Compaction:
+    async def work(host: SessionHost) -> SessionCompaction:
         session = session_of(host)
         await session.start()
         await say(session, "which port?", "50051")
@@ -150,7 +150,7 @@ def test_the_model_writes_the_summary_as_the_daemon_asks(daemon: RecordingDaemon
         await session.turn("go on", after)
         return done
 
-    done: Compaction = hosted(work)
+    done: SessionCompaction = hosted(work)
     assert (done.by_model, done.summary, done.usage) == (True, "Port 50051 was chosen.", Usage(90, 9))
     messages, options = writer.seen[0]
     assert [message.content for message in messages[:2]] == ["which port?", "50051"]
@@ -176,13 +176,13 @@ def test_a_summary_that_the_model_fails_is_made_without_it(
 ) -> None:
     """What the user asked stands for the conversation then, and the daemon is told that."""
 
-    async def work(host: SessionHost) -> Compaction:
+    async def work(host: SessionHost) -> SessionCompaction:
         session = session_of(host)
         await session.start()
         await say(session, "which port?", "50051")
         return await session.compact(ScriptedProvider(script))
 
-    done: Compaction = hosted(work)
+    done: SessionCompaction = hosted(work)
     assert (done.by_model, "which port?" in done.summary) == (False, True)
     assert daemon.bodies(COMPLETE)[0]["summary"] == done.summary
 

@@ -28,7 +28,7 @@ from signet_reference_harness.session.events import (
     RunFinished,
     RunStarted,
     StreamOverflow,
-    Text,
+    TextPiece,
     ToolReturned,
     as_json,
 )
@@ -102,7 +102,7 @@ def test_leaving_the_stream_cancels_the_run(hosted: Hosted) -> None:
         await session.start()
         async with watch(session, lambda told: session.turn("hello", provider, listener=told)) as stream:
             async for event in stream:
-                if isinstance(event, Text):
+                if isinstance(event, TextPiece):
                     break
         return session.cut_turn
 
@@ -120,7 +120,7 @@ def test_a_run_that_is_cancelled_says_so_in_its_last_event(hosted: Hosted) -> No
         await session.start()
         async with watch(session, lambda told: session.turn("hello", provider, listener=told)) as stream:
             async for event in stream:
-                if isinstance(event, Text):
+                if isinstance(event, TextPiece):
                     stream.cancel()
         return event
 
@@ -150,7 +150,7 @@ def test_a_reader_that_reads_nothing_does_not_hold_the_run_up(hosted: Hosted) ->
 
     events = hosted(work)
     dropped = sum(event.dropped for event in events if isinstance(event, StreamOverflow))
-    assert dropped + sum(isinstance(event, Text) for event in events) == words + 3
+    assert dropped + sum(isinstance(event, TextPiece) for event in events) == words + 3
     assert any(isinstance(event, ToolReturned) for event in events)
     assert isinstance(events[-1], RunFinished)
 

@@ -29,8 +29,8 @@ def project(tmp_path: Path) -> Path:
 def test_files_are_read_in_pieces(project: Path) -> None:
     """A read gives what was asked for, and the size of the whole; the root may be written before the path."""
     folder = ConfinedFolder(project)
-    assert folder.read("src/main.py", offset=1, most=4) == (b"rint", 15)
-    assert folder.read(f"{project}/./src//main.py") == (b"print('hello')\n", 15)
+    assert folder.read_bytes("src/main.py", offset=1, most=4) == (b"rint", 15)
+    assert folder.read_bytes(f"{project}/./src//main.py") == (b"print('hello')\n", 15)
 
 
 @pytest.mark.parametrize(
@@ -56,16 +56,16 @@ def test_files_are_read_in_pieces(project: Path) -> None:
 def test_what_leads_out_or_is_no_file_is_not_read(project: Path, path: str) -> None:
     """Links, `..`, other absolute paths, pipes and folders are refused with a reason."""
     with pytest.raises(ConfinementError) as refused:
-        ConfinedFolder(project).read(path)
+        ConfinedFolder(project).read_bytes(path)
     assert refused.value.message
 
 
 def test_a_link_is_called_a_link(project: Path) -> None:
     """The reason is not left to the system's own words, which differ."""
     with pytest.raises(ConfinementError, match=r"'leak\.txt' is a symbolic link"):
-        ConfinedFolder(project).read("leak.txt")
+        ConfinedFolder(project).read_bytes("leak.txt")
     with pytest.raises(ConfinementError, match="leads through a symbolic link, 'out'"):
-        ConfinedFolder(project).read("out/secret.txt")
+        ConfinedFolder(project).read_bytes("out/secret.txt")
 
 
 @pytest.mark.parametrize("path", ["../new.txt", "out/new.txt", "/tmp/signet-new.txt", "pipe", "src", "leak.txt", "."])
@@ -106,7 +106,7 @@ def test_a_folder_is_listed_without_following_links(project: Path) -> None:
 def test_a_missing_root_is_an_error_of_its_own(tmp_path: Path) -> None:
     """The message names the root."""
     with pytest.raises(ConfinementError, match="nowhere cannot be opened"):
-        ConfinedFolder(tmp_path / "nowhere").read("a")
+        ConfinedFolder(tmp_path / "nowhere").read_bytes("a")
 
 
 def test_a_race_cannot_lead_out(project: Path) -> None:
@@ -127,7 +127,7 @@ def test_a_race_cannot_lead_out(project: Path) -> None:
     folder = ConfinedFolder(project)
     for _ in range(3_000):
         try:
-            seen.add(folder.read("src/secret.txt")[0])
+            seen.add(folder.read_bytes("src/secret.txt")[0])
         except ConfinementError:
             continue
     over.set()

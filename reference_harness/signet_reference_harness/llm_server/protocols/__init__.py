@@ -8,15 +8,15 @@ from datetime import datetime
 from types import ModuleType
 from typing import Any, Final
 
-from signet_reference_harness.llm_server.playback import Asked
+from signet_reference_harness.llm_server.playback import ModelRequest
 from signet_reference_harness.llm_server.protocols import (
     anthropic_messages,
     ollama_chat,
     openai_completions,
     openai_responses,
 )
-from signet_reference_harness.llm_server.reply import Piece, Reply
-from signet_reference_harness.llm_server.script import ApiName, Failure, RateLimit, RawEvent
+from signet_reference_harness.llm_server.reply import Piece, TurnReply
+from signet_reference_harness.llm_server.script import ApiName, ErrorAnswer, RawEvent, ScriptedLimit
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,18 +27,18 @@ class Api:
     path: str
     media_type: str
     garbage: str
-    read: Callable[[Mapping[str, Any]], Asked]
-    answer: Callable[[Reply], dict[str, Any]]
-    stream: Callable[[Reply], Iterator[Piece]]
-    failure: Callable[[Failure], tuple[int, dict[str, Any]]]
-    failure_event: Callable[[Failure], bytes]
+    parse: Callable[[Mapping[str, Any]], ModelRequest]
+    answer: Callable[[TurnReply], dict[str, Any]]
+    stream: Callable[[TurnReply], Iterator[Piece]]
+    failure: Callable[[ErrorAnswer], tuple[int, dict[str, Any]]]
+    failure_event: Callable[[ErrorAnswer], bytes]
     raw_event: Callable[[RawEvent], bytes]
-    headers: Callable[[int, tuple[RateLimit, ...], datetime], dict[str, str]]
+    headers: Callable[[int, tuple[ScriptedLimit, ...], datetime], dict[str, str]]
 
 
 def _api(module: ModuleType) -> Api:
     return Api(
-        module.NAME, module.PATH, module.MEDIA_TYPE, module.GARBAGE, module.read, module.answer, module.stream,
+        module.NAME, module.PATH, module.MEDIA_TYPE, module.GARBAGE, module.parse, module.answer, module.stream,
         module.failure, module.failure_event, module.raw_event, module.headers,
     )  # fmt: skip
 

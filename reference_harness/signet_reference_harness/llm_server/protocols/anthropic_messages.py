@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from signet_reference_harness.llm_server.playback import Asked, AskedMessage, names, objects, text_of
+from signet_reference_harness.llm_server.playback import ModelRequest, RequestMessage, names, objects, text_of
 from signet_reference_harness.llm_server.reply import (
     Piece,
-    Reply,
+    TurnReply,
     arguments_of,
     chunks_of,
     estimate,
@@ -19,9 +19,9 @@ from signet_reference_harness.llm_server.reply import (
 from signet_reference_harness.llm_server.script import (
     AnyPart,
     ApiName,
-    Failure,
-    RateLimit,
+    ErrorAnswer,
     RawEvent,
+    ScriptedLimit,
     StopReason,
     ThinkingPart,
     ToolCallPart,
@@ -56,30 +56,30 @@ _ERRORS: Final = {
 _TOO_LONG: Final = "prompt is too long: 212345 tokens > 200000 maximum"
 
 
-def read(body: Mapping[str, Any]) -> Asked:
-    """What the request asks."""
-    messages = [AskedMessage("system", text) for text in _systems(body.get("system"))]
+def parse(body: Mapping[str, Any]) -> ModelRequest:
+    """Read the request."""
+    messages = [RequestMessage("system", text) for text in _systems(body.get("system"))]
     for message in objects(body.get("messages")):
         messages += _messages(str(message.get("role")), message.get("content"))
     tools = names(tool.get("name") for tool in objects(body.get("tools")))
-    return Asked(NAME, str(body.get("model") or ""), body.get("stream") is True, tuple(messages), tools)
+    return ModelRequest(NAME, str(body.get("model") or ""), body.get("stream") is True, tuple(messages), tools)
 
 
 def _systems(system: Any) -> list[str]:
     return [system] if isinstance(system, str) else [text_of([block]) for block in objects(system)]
 
 
-def _messages(role: str, content: Any) -> Iterator[AskedMessage]:
+def _messages(role: str, content: Any) -> Iterator[RequestMessage]:
     for block in objects(content):
         if block.get("type") == "tool_result":
-            yield AskedMessage("tool", text_of(block.get("content")), (), str(block.get("tool_use_id")))
+            yield RequestMessage("tool", text_of(block.get("content")), (), str(block.get("tool_use_id")))
     text = text_of(content)
     calls = names(block.get("name") for block in objects(content) if block.get("type") == "tool_use")
     if text or calls:
-        yield AskedMessage(role, text, calls)
+        yield RequestMessage(role, text, calls)
 
 
-def answer(reply: Reply) -> dict[str, Any]:
+def answer(reply: TurnReply) -> dict[str, Any]:
     """The whole answer."""
     blocks = [_block(reply, part, index) for index, part in enumerate(reply.parts)]
     return {
@@ -91,7 +91,7 @@ def answer(reply: Reply) -> dict[str, Any]:
     }
 
 
-def stream(reply: Reply) -> Iterator[Piece]:
+def stream(reply: TurnReply) -> Iterator[Piece]:
     """The answer as events."""
     stop = reply.stop(STOPS)
     usage = _usage(reply)
@@ -121,11 +121,11 @@ def _piece(data: Mapping[str, Any], kind: Any = "around") -> Piece:
     return Piece(server_sent(data, data["type"]), kind)
 
 
-def _head(reply: Reply) -> dict[str, Any]:
+def _head(reply: TurnReply) -> dict[str, Any]:
     return {"id": reply.id("msg_"), "type": "message", "role": "assistant", "model": reply.asked.model}
 
 
-def _block(reply: Reply, part: AnyPart, index: int) -> dict[str, Any]:
+def _block(reply: TurnReply, part: AnyPart, index: int) -> dict[str, Any]:
     if isinstance(part, ThinkingPart):
         return {"type": "thinking", "thinking": whole(part.text), "signature": part.signature}
     if isinstance(part, ToolCallPart):
@@ -136,7 +136,7 @@ def _block(reply: Reply, part: AnyPart, index: int) -> dict[str, Any]:
 
 
 def _begun(block: dict[str, Any]) -> dict[str, Any]:
-    """A block at its start: what deltas bring is empty."""
+    """A block at its start, without the parts that deltas bring."""
     empty: dict[str, Any] = {"text": "", "thinking": "", "signature": "", "input": {}}
     return {name: empty.get(name, value) for name, value in block.items()}
 
@@ -149,7 +149,7 @@ def _delta(part: AnyPart, chunk: str) -> dict[str, Any]:
     return {"type": "text_delta", "text": chunk}
 
 
-def _usage(reply: Reply) -> dict[str, Any]:
+def _usage(reply: TurnReply) -> dict[str, Any]:
     tokens = reply.tokens
     return {
         "input_tokens": tokens.input,
@@ -159,7 +159,7 @@ def _usage(reply: Reply) -> dict[str, Any]:
     }
 
 
-def failure(error: Failure) -> tuple[int, dict[str, Any]]:
+def failure(error: ErrorAnswer) -> tuple[int, dict[str, Any]]:
     """The status and body of an error answer."""
     status = 400 if error.kind == "context_limit" else error.status
     message = error.message or (_TOO_LONG if error.kind == "context_limit" else "scripted")
@@ -167,7 +167,7 @@ def failure(error: Failure) -> tuple[int, dict[str, Any]]:
     return status, {"type": "error", "error": told, "request_id": "req_scripted"}
 
 
-def failure_event(error: Failure) -> bytes:
+def failure_event(error: ErrorAnswer) -> bytes:
     """An error in the middle of a stream."""
     return server_sent(failure(error)[1], "error")
 
@@ -177,7 +177,7 @@ def raw_event(event: RawEvent) -> bytes:
     return server_sent(event.data, event.event)
 
 
-def headers(number: int, limits: tuple[RateLimit, ...], now: datetime) -> dict[str, str]:
+def headers(number: int, limits: tuple[ScriptedLimit, ...], now: datetime) -> dict[str, str]:
     """The headers of every answer."""
     told = {"request-id": f"req_{number:06d}"}
     for limit in limits:
@@ -190,5 +190,5 @@ def headers(number: int, limits: tuple[RateLimit, ...], now: datetime) -> dict[s
 
 
 def count_tokens(size: int) -> dict[str, Any]:
-    """The answer of POST /v1/messages/count_tokens to a body of so many bytes."""
+    """The answer of POST /v1/messages/count_tokens to a body of `size` bytes."""
     return {"input_tokens": estimate(size)}

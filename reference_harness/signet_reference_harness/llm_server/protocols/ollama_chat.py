@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final, Literal
 
-from signet_reference_harness.llm_server.playback import Asked, AskedMessage, names, objects, text_of
+from signet_reference_harness.llm_server.playback import ModelRequest, RequestMessage, names, objects, text_of
 from signet_reference_harness.llm_server.reply import (
     Piece,
-    Reply,
+    TurnReply,
     UnspeakableError,
     arguments_of,
     chunks_of,
@@ -18,10 +18,10 @@ from signet_reference_harness.llm_server.reply import (
 )
 from signet_reference_harness.llm_server.script import (
     ApiName,
-    Failure,
-    RateLimit,
+    ErrorAnswer,
     RawEvent,
     RefusalPart,
+    ScriptedLimit,
     StopReason,
     TextPart,
     ThinkingPart,
@@ -44,10 +44,10 @@ _NANOSECONDS: Final = {"total_duration": 3_000_000, "load_duration": 1_000_000}
 _EVALUATION: Final = 1_000_000
 
 
-def read(body: Mapping[str, Any]) -> Asked:
-    """What the request asks."""
+def parse(body: Mapping[str, Any]) -> ModelRequest:
+    """Read the request."""
     tools = [tool.get("function") for tool in objects(body.get("tools"))]
-    return Asked(
+    return ModelRequest(
         NAME,
         str(body.get("model") or ""),
         body.get("stream") is not False,
@@ -56,10 +56,10 @@ def read(body: Mapping[str, Any]) -> Asked:
     )
 
 
-def _message(message: Mapping[str, Any]) -> AskedMessage:
+def _message(message: Mapping[str, Any]) -> RequestMessage:
     called = [call.get("function") for call in objects(message.get("tool_calls"))]
     answered = message.get("tool_call_id") or message.get("tool_name")
-    return AskedMessage(
+    return RequestMessage(
         str(message.get("role")),
         text_of(message.get("content")),
         names(call.get("name") for call in objects(called)),
@@ -67,7 +67,7 @@ def _message(message: Mapping[str, Any]) -> AskedMessage:
     )
 
 
-def answer(reply: Reply) -> dict[str, Any]:
+def answer(reply: TurnReply) -> dict[str, Any]:
     """The whole answer."""
     message: dict[str, Any] = {"role": "assistant", "content": _joined(reply, TextPart)}
     if thought := _joined(reply, ThinkingPart):
@@ -77,7 +77,7 @@ def answer(reply: Reply) -> dict[str, Any]:
     return _last(reply, message)
 
 
-def stream(reply: Reply) -> Iterator[Piece]:
+def stream(reply: TurnReply) -> Iterator[Piece]:
     """The answer as lines; a tool call comes whole."""
     last = _last(reply, {"role": "assistant", "content": ""})
     for index, part in enumerate(reply.parts):
@@ -100,13 +100,13 @@ def _bytes(value: Any) -> bytes:
     return json.dumps(value, separators=(",", ":")).encode() + b"\n"
 
 
-def _head(reply: Reply) -> dict[str, Any]:
+def _head(reply: TurnReply) -> dict[str, Any]:
     created = datetime.fromtimestamp(reply.created, UTC).isoformat().replace("+00:00", "Z")
     return {"model": reply.asked.model, "created_at": created}
 
 
-def _last(reply: Reply, message: dict[str, Any]) -> dict[str, Any]:
-    """The object that ends an answer; without a reason to stop it is told as not done."""
+def _last(reply: TurnReply, message: dict[str, Any]) -> dict[str, Any]:
+    """The object that ends an answer; without a reason to stop its `done` is false."""
     if any(isinstance(part, RefusalPart) for part in reply.parts):
         raise UnspeakableError(f"{NAME} has no refusal", remedy="say it as text")
     reason = reply.stop(STOPS)
@@ -123,11 +123,11 @@ def _last(reply: Reply, message: dict[str, Any]) -> dict[str, Any]:
     return {**last, **_NANOSECONDS, **counts}
 
 
-def _joined(reply: Reply, kind: type[TextPart | ThinkingPart]) -> str:
+def _joined(reply: TurnReply, kind: type[TextPart | ThinkingPart]) -> str:
     return "".join(whole(part.text) for part in reply.parts if isinstance(part, kind))
 
 
-def _call(reply: Reply, part: ToolCallPart, index: int) -> dict[str, Any]:
+def _call(reply: TurnReply, part: ToolCallPart, index: int) -> dict[str, Any]:
     arguments: Any = part.arguments
     if isinstance(arguments, str):
         try:
@@ -138,14 +138,14 @@ def _call(reply: Reply, part: ToolCallPart, index: int) -> dict[str, Any]:
     return {"id": reply.call_id(part, index, "call_"), "function": {"name": part.name, "arguments": arguments}}
 
 
-def failure(error: Failure) -> tuple[int, dict[str, Any]]:
+def failure(error: ErrorAnswer) -> tuple[int, dict[str, Any]]:
     """The status and body of an error answer."""
     if error.kind == "context_limit":
         return 400, {"error": error.message or _TOO_LONG}
     return error.status, {"error": error.message or "scripted"}
 
 
-def failure_event(error: Failure) -> bytes:
+def failure_event(error: ErrorAnswer) -> bytes:
     """An error in the middle of a stream."""
     return _bytes(failure(error)[1])
 
@@ -155,7 +155,7 @@ def raw_event(event: RawEvent) -> bytes:
     return event.data.encode() + b"\n" if isinstance(event.data, str) else _bytes(event.data)
 
 
-def headers(number: int, limits: tuple[RateLimit, ...], now: datetime) -> dict[str, str]:
+def headers(number: int, limits: tuple[ScriptedLimit, ...], now: datetime) -> dict[str, str]:
     """Nothing: Ollama tells neither the number of a request nor limits."""
     del number, limits, now
     return {}

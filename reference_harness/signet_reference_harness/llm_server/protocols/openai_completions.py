@@ -1,4 +1,4 @@
-"""OpenAI's chat completions: POST /v1/chat/completions. Thinking is told as compatible servers tell it."""
+"""OpenAI's chat completions: POST /v1/chat/completions. Thinking is sent as compatible servers send it."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any, Final
 
-from signet_reference_harness.llm_server.playback import Asked, AskedMessage, names, objects, text_of
-from signet_reference_harness.llm_server.reply import Piece, Reply, arguments_of, chunks_of, server_sent, whole
+from signet_reference_harness.llm_server.playback import ModelRequest, RequestMessage, names, objects, text_of
+from signet_reference_harness.llm_server.reply import Piece, TurnReply, arguments_of, chunks_of, server_sent, whole
 from signet_reference_harness.llm_server.script import (
     ApiName,
-    Failure,
-    RateLimit,
+    ErrorAnswer,
     RawEvent,
     RefusalPart,
+    ScriptedLimit,
     StopReason,
     TextPart,
     ThinkingPart,
@@ -45,10 +45,10 @@ _TOO_LONG: Final = (
 )
 
 
-def read(body: Mapping[str, Any]) -> Asked:
-    """What the request asks."""
+def parse(body: Mapping[str, Any]) -> ModelRequest:
+    """Read the request."""
     tools = [tool.get("function") for tool in objects(body.get("tools"))]
-    return Asked(
+    return ModelRequest(
         NAME,
         str(body.get("model") or ""),
         body.get("stream") is True,
@@ -57,11 +57,11 @@ def read(body: Mapping[str, Any]) -> Asked:
     )
 
 
-def _message(message: Mapping[str, Any]) -> AskedMessage:
+def _message(message: Mapping[str, Any]) -> RequestMessage:
     role = str(message.get("role"))
     called = [call.get("function") for call in objects(message.get("tool_calls"))]
     answered = message.get("tool_call_id")
-    return AskedMessage(
+    return RequestMessage(
         "system" if role == "developer" else role,
         text_of(message.get("content")),
         names(call.get("name") for call in objects(called)),
@@ -69,7 +69,7 @@ def _message(message: Mapping[str, Any]) -> AskedMessage:
     )
 
 
-def answer(reply: Reply) -> dict[str, Any]:
+def answer(reply: TurnReply) -> dict[str, Any]:
     """The whole answer."""
     message: dict[str, Any] = {
         "role": "assistant",
@@ -85,8 +85,8 @@ def answer(reply: Reply) -> dict[str, Any]:
     return {**_head(reply, "chat.completion"), "choices": [choice], "usage": _usage(reply)}
 
 
-def stream(reply: Reply) -> Iterator[Piece]:
-    """The answer as events; usage is told where the request asks for it."""
+def stream(reply: TurnReply) -> Iterator[Piece]:
+    """The answer as events, with usage if the request asks for it."""
     stop = reply.stop(STOPS)
     options = reply.body.get("stream_options")
     tells_usage = isinstance(options, Mapping) and options.get("include_usage") is True
@@ -120,7 +120,7 @@ def stream(reply: Reply) -> Iterator[Piece]:
 _MEMBERS: Final = {"text": "content", "thinking": "reasoning_content", "refusal": "refusal"}
 
 
-def _head(reply: Reply, kind: str) -> dict[str, Any]:
+def _head(reply: TurnReply, kind: str) -> dict[str, Any]:
     return {
         "id": reply.id("chatcmpl-"),
         "object": kind,
@@ -131,22 +131,22 @@ def _head(reply: Reply, kind: str) -> dict[str, Any]:
     }
 
 
-def _joined(reply: Reply, kind: type[TextPart | ThinkingPart | RefusalPart]) -> str | None:
+def _joined(reply: TurnReply, kind: type[TextPart | ThinkingPart | RefusalPart]) -> str | None:
     """The texts of all parts of a kind; None when the message has no such part."""
     texts = [whole(part.text) for part in reply.parts if isinstance(part, kind)]
     return "".join(texts) if texts else None
 
 
-def _calls(reply: Reply) -> list[tuple[int, ToolCallPart]]:
+def _calls(reply: TurnReply) -> list[tuple[int, ToolCallPart]]:
     return [(index, part) for index, part in enumerate(reply.parts) if isinstance(part, ToolCallPart)]
 
 
-def _call(reply: Reply, part: ToolCallPart, index: int) -> dict[str, Any]:
+def _call(reply: TurnReply, part: ToolCallPart, index: int) -> dict[str, Any]:
     function = {"name": part.name, "arguments": arguments_of(part)}
     return {"id": reply.call_id(part, index, "call_"), "type": "function", "function": function}
 
 
-def _usage(reply: Reply) -> dict[str, Any]:
+def _usage(reply: TurnReply) -> dict[str, Any]:
     tokens = reply.tokens
     return {
         "prompt_tokens": tokens.input,
@@ -157,7 +157,7 @@ def _usage(reply: Reply) -> dict[str, Any]:
     }
 
 
-def failure_event(error: Failure) -> bytes:
+def failure_event(error: ErrorAnswer) -> bytes:
     """An error in the middle of a stream."""
     return server_sent(failure(error)[1])
 
@@ -167,7 +167,7 @@ def raw_event(event: RawEvent) -> bytes:
     return server_sent(event.data, event.event)
 
 
-def failure(error: Failure) -> tuple[int, dict[str, Any]]:
+def failure(error: ErrorAnswer) -> tuple[int, dict[str, Any]]:
     """The status and body of an error answer."""
     too_long = error.kind == "context_limit"
     status = 400 if too_long else error.status
@@ -181,7 +181,7 @@ def failure(error: Failure) -> tuple[int, dict[str, Any]]:
     return status, {"error": told}
 
 
-def headers(number: int, limits: tuple[RateLimit, ...], now: datetime) -> dict[str, str]:
+def headers(number: int, limits: tuple[ScriptedLimit, ...], now: datetime) -> dict[str, str]:
     """The headers of every answer."""
     del now
     told = {"x-request-id": f"req_{number:06d}", "openai-processing-ms": "1"}

@@ -1,17 +1,17 @@
-"""OpenAI's responses: POST /v1/responses. Thinking is told as a summary of reasoning."""
+"""OpenAI's responses: POST /v1/responses. Thinking is sent as a summary of reasoning."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from signet_reference_harness.llm_server.playback import Asked, AskedMessage, names, objects, text_of
+from signet_reference_harness.llm_server.playback import ModelRequest, RequestMessage, names, objects, text_of
 from signet_reference_harness.llm_server.protocols import openai_completions
-from signet_reference_harness.llm_server.reply import Piece, Reply, arguments_of, chunks_of, server_sent, whole
+from signet_reference_harness.llm_server.reply import Piece, TurnReply, arguments_of, chunks_of, server_sent, whole
 from signet_reference_harness.llm_server.script import (
     AnyPart,
     ApiName,
-    Failure,
+    ErrorAnswer,
     RawEvent,
     RefusalPart,
     ResponsesStop,
@@ -34,7 +34,7 @@ STOPS: Final[Mapping[StopReason, ResponsesStop]] = {
     "content_filter": ResponsesStop(status="incomplete", reason="content_filter"),
 }
 _WITHIN = "__"
-"""What stands between the name of a namespace and that of a tool in it."""
+"""Separates the name of a namespace from that of a tool in it."""
 _ECHOED: Final[Mapping[str, Any]] = {
     "instructions": None,
     "max_output_tokens": None,
@@ -50,19 +50,19 @@ _ECHOED: Final[Mapping[str, Any]] = {
     "top_p": 1.0,
     "truncation": "disabled",
 }
-"""What a response repeats of its request, with what stands there for what the request left out."""
+"""Members of the request that a response repeats, with their values when the request lacks them."""
 headers = openai_completions.headers
 failure = openai_completions.failure
 
 
-def read(body: Mapping[str, Any]) -> Asked:
-    """What the request asks."""
+def parse(body: Mapping[str, Any]) -> ModelRequest:
+    """Read the request."""
     told = body.get("instructions")
-    messages = [AskedMessage("system", told)] if isinstance(told, str) and told else []
+    messages = [RequestMessage("system", told)] if isinstance(told, str) and told else []
     given = body.get("input")
-    messages += [AskedMessage("user", given)] if isinstance(given, str) else map(_message, objects(given))
+    messages += [RequestMessage("user", given)] if isinstance(given, str) else map(_message, objects(given))
     tools = names(name for tool in objects(body.get("tools")) for name in _names_of(tool))
-    return Asked(NAME, str(body.get("model") or ""), body.get("stream") is True, tuple(messages), tools)
+    return ModelRequest(NAME, str(body.get("model") or ""), body.get("stream") is True, tuple(messages), tools)
 
 
 def _names_of(tool: Mapping[str, Any]) -> Iterator[Any]:
@@ -73,7 +73,7 @@ def _names_of(tool: Mapping[str, Any]) -> Iterator[Any]:
     yield from (f"{tool.get('name')}{_WITHIN}{inner.get('name')}" for inner in objects(tool.get("tools")))
 
 
-def _called(reply: Reply, name: str) -> dict[str, str]:
+def _tool_members(reply: TurnReply, name: str) -> dict[str, str]:
     """The members of a call that name its tool: one of a namespace is named beside it."""
     for tool in objects(reply.body.get("tools")):
         space = f"{tool.get('name')}{_WITHIN}"
@@ -82,32 +82,32 @@ def _called(reply: Reply, name: str) -> dict[str, str]:
     return {"name": name}
 
 
-def _message(item: Mapping[str, Any]) -> AskedMessage:
+def _message(item: Mapping[str, Any]) -> RequestMessage:
     kind = str(item.get("type") or "message")
     if kind.endswith("_call_output"):
-        return AskedMessage("tool", text_of(item.get("output")), (), str(item.get("call_id")))
+        return RequestMessage("tool", text_of(item.get("output")), (), str(item.get("call_id")))
     if kind.endswith("_call"):
-        return AskedMessage("assistant", "", names([item.get("name")]))
+        return RequestMessage("assistant", "", names([item.get("name")]))
     if kind == "reasoning":
-        return AskedMessage("assistant", text_of(item.get("summary")))
+        return RequestMessage("assistant", text_of(item.get("summary")))
     role = str(item.get("role"))
-    return AskedMessage("system" if role == "developer" else role, text_of(item.get("content")))
+    return RequestMessage("system" if role == "developer" else role, text_of(item.get("content")))
 
 
-def answer(reply: Reply) -> dict[str, Any]:
+def answer(reply: TurnReply) -> dict[str, Any]:
     """The whole answer."""
     stop = reply.stop(STOPS)
     return _response(reply, stop, [_item(reply, part, index) for index, part in enumerate(reply.parts)])
 
 
-def stream(reply: Reply) -> Iterator[Piece]:
+def stream(reply: TurnReply) -> Iterator[Piece]:
     """The answer as events, numbered."""
     stop = reply.stop(STOPS)
     for number, (event, kind) in enumerate(_events(reply, stop)):
         yield Piece(server_sent({**event, "sequence_number": number}, event["type"]), kind)
 
 
-def _events(reply: Reply, stop: ResponsesStop | None) -> Iterator[tuple[dict[str, Any], Any]]:
+def _events(reply: TurnReply, stop: ResponsesStop | None) -> Iterator[tuple[dict[str, Any], Any]]:
     begun = {**_response(reply, None, []), "usage": None}
     yield {"type": "response.created", "response": begun}, "around"
     yield {"type": "response.in_progress", "response": begun}, "around"
@@ -115,7 +115,7 @@ def _events(reply: Reply, stop: ResponsesStop | None) -> Iterator[tuple[dict[str
     for index, part in enumerate(reply.parts):
         item = _item(reply, part, index)
         items.append(item)
-        yield {"type": "response.output_item.added", "output_index": index, "item": _opened(item)}, "around"
+        yield {"type": "response.output_item.added", "output_index": index, "item": _begun(item)}, "around"
         place = {"item_id": item["id"], "output_index": index}
         yield from _inner(part, place, item)
         yield {"type": "response.output_item.done", "output_index": index, "item": item}, "around"
@@ -152,7 +152,7 @@ def _inner(part: AnyPart, place: dict[str, Any], item: dict[str, Any]) -> Iterat
     yield {"type": f"response.{added}.done", **place, "part": content}, "around"
 
 
-def _response(reply: Reply, stop: ResponsesStop | None, output: list[dict[str, Any]]) -> dict[str, Any]:
+def _response(reply: TurnReply, stop: ResponsesStop | None, output: list[dict[str, Any]]) -> dict[str, Any]:
     failed = stop is not None and (stop.status == "failed" or stop.code is not None)
     return {
         "id": reply.id("resp_"),
@@ -170,14 +170,14 @@ def _response(reply: Reply, stop: ResponsesStop | None, output: list[dict[str, A
     }
 
 
-def _item(reply: Reply, part: AnyPart, index: int) -> dict[str, Any]:
+def _item(reply: TurnReply, part: AnyPart, index: int) -> dict[str, Any]:
     if isinstance(part, ToolCallPart):
         return {
             "id": reply.id("fc_", index),
             "type": "function_call",
             "status": "completed",
             "call_id": reply.call_id(part, index, "call_"),
-            **_called(reply, part.name),
+            **_tool_members(reply, part.name),
             "arguments": arguments_of(part),
         }
     if isinstance(part, ThinkingPart):
@@ -190,13 +190,13 @@ def _item(reply: Reply, part: AnyPart, index: int) -> dict[str, Any]:
     return {**message, "content": [content]}
 
 
-def _opened(item: dict[str, Any]) -> dict[str, Any]:
-    """An item at its start: what deltas bring is empty."""
+def _begun(item: dict[str, Any]) -> dict[str, Any]:
+    """An item at its start, without the parts that deltas bring."""
     empty: dict[str, Any] = {"status": "in_progress", "content": [], "summary": [], "arguments": ""}
     return {name: empty.get(name, value) for name, value in item.items()}
 
 
-def _usage(reply: Reply) -> dict[str, Any]:
+def _usage(reply: TurnReply) -> dict[str, Any]:
     tokens = reply.tokens
     return {
         "input_tokens": tokens.input,
@@ -207,7 +207,7 @@ def _usage(reply: Reply) -> dict[str, Any]:
     }
 
 
-def failure_event(error: Failure) -> bytes:
+def failure_event(error: ErrorAnswer) -> bytes:
     """An error in the middle of a stream."""
     told = failure(error)[1]["error"]
     event = {"type": "error", "code": told["code"] or told["type"], "message": told["message"], "param": told["param"]}
