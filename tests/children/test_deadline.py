@@ -11,8 +11,14 @@ from pathlib import Path
 import pytest
 
 from signet_conformance.children import deadline
-from signet_conformance.children.cpu_time import cpu_of, cpu_with_descendants
-from signet_conformance.children.deadline import IDLE_S, MOST_TIMES, Deadline, waited_for_a_processor
+from signet_conformance.children.deadline import (
+    IDLE_S,
+    MOST_TIMES,
+    Deadline,
+    cpu_of,
+    cpu_with_descendants,
+    waited_for_a_processor,
+)
 
 SECONDS = 30.0
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from signet_conformance.children.marked import MARK, marked
+from signet_conformance.children.environment import MARK, marked
 from signet_conformance.children.watchdog import VARIABLE
 from signet_conformance.errors import NothingTestedError, UsageError
 from signet_conformance.running.daemon import DaemonUnderTest, demand_consent

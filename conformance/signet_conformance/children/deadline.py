@@ -1,9 +1,11 @@
-"""How long a child is waited for: so many seconds, and longer where it works and the machine is too busy for it."""
+"""How long a child is awaited: longer where it works and the machine is busy; the CPU time of processes."""
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 PRESSURE = Path("/proc/pressure/cpu")
@@ -66,3 +68,43 @@ def waited_for_a_processor() -> float | None:
         return int(some.rpartition("total=")[2]) / 1e6
     except (OSError, ValueError, IndexError):
         return None
+
+
+_lock = threading.Lock()
+_taken: defaultdict[str, float] = defaultdict(float)
+
+
+def note_cpu(name: str, seconds: float) -> None:
+    """Add what a process took, with those of its children that it has waited for."""
+    with _lock:
+        _taken[name] += seconds
+
+
+def cpu_taken() -> Mapping[str, float]:
+    """Seconds by name, of this process's whole life."""
+    with _lock:
+        return dict(_taken)
+
+
+def cpu_of(pid: int) -> float:
+    """Return the CPU seconds of a process and of the children that it has waited for; 0.0 where nothing tells.
+
+    The process may have ended, as long as nothing has waited for it.
+    """
+    import psutil
+
+    try:
+        return float(sum(psutil.Process(pid).cpu_times()[:4]))
+    except psutil.Error:
+        return 0.0
+
+
+def cpu_with_descendants(pid: int) -> float:
+    """Return the CPU seconds of a process and its living descendants; one that ends meanwhile may count twice."""
+    import psutil
+
+    try:
+        below = psutil.Process(pid).children(recursive=True)
+    except psutil.Error:
+        below = []
+    return sum(map(cpu_of, (pid, *(process.pid for process in below))))

@@ -1,9 +1,16 @@
-"""What a child process sees of our environment."""
+"""What a child process sees of our environment, and processes found again by a mark in theirs."""
 
 from __future__ import annotations
 
 import os
+import signal
+import time
+from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import psutil
 
 _INHERITED = (
     "PATH",
@@ -23,3 +30,39 @@ def clean_environment(home: Path, **extra: str) -> dict[str, str]:
     """An environment for a child: a home of its own, no inherited credentials."""
     kept = {name: os.environ[name] for name in _INHERITED if name in os.environ}
     return {**kept, "HOME": str(home), "XDG_CONFIG_HOME": str(home / ".config"), "NO_COLOR": "1", **extra}
+
+
+MARK = "SIGNET_CONFORMANCE_MARK"
+"""The variable that carries a mark: a word that occurs nowhere else."""
+_GRACE_S = 2.0
+
+
+def marked(mark: str) -> list[int]:
+    """Return the ids of the living processes of this user whose environment carries `mark`."""
+    return [process.pid for process in _marked_processes(mark)]
+
+
+def end_marked(mark: str) -> None:
+    """End the marked processes by SIGTERM, and after two seconds by SIGKILL."""
+    import psutil
+
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        deadline = time.monotonic() + _GRACE_S
+        signalled: set[psutil.Process] = set()
+        while (left := _marked_processes(mark)) and (remaining_s := deadline - time.monotonic()) > 0:
+            for process in [each for each in left if each not in signalled]:
+                with suppress(psutil.Error):
+                    process.send_signal(number)
+            signalled.update(left)
+            psutil.wait_procs(left[:1], remaining_s)
+
+
+def _marked_processes(mark: str) -> list[psutil.Process]:
+    import psutil
+
+    found = []
+    for process in psutil.process_iter():
+        with suppress(psutil.Error):
+            if process.environ().get(MARK) == mark and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(process)
+    return found

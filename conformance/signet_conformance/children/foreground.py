@@ -1,4 +1,4 @@
-"""A user's command that gets our terminal: in a process group of its own, signals passed on, always reaped."""
+"""A user's command in our terminal, in a process group of its own; signals that interrupt us and what we started."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import FrameType
+from typing import Any
 
 from signet_conformance.children import watchdog
 from signet_conformance.errors import NothingTestedError, printable
@@ -21,14 +23,14 @@ _WANTS_TERMINAL = (signal.SIGTTIN, signal.SIGTTOU)
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class CommandEnd:
     """How a command ended: its exit status, as a shell would say it; `stopped` when we were told to end meanwhile."""
 
     status: int
     stopped: bool
 
 
-def run_in_foreground(command: Sequence[str], env: Mapping[str, str]) -> Ended:
+def run_in_foreground(command: Sequence[str], env: Mapping[str, str]) -> CommandEnd:
     """Run a command with our standard streams until it ends; all that is left of its group ends with it.
 
     SIGINT, SIGTERM and SIGHUP are passed on to its group. After the latter two it has some seconds to end. Raises
@@ -48,13 +50,13 @@ def run_in_foreground(command: Sequence[str], env: Mapping[str, str]) -> Ended:
     def pass_on(number: int, _frame: object) -> None:
         nonlocal stopped
         stopped = stopped or number in _ENDING
-        _signal(process.pid, number)
+        _signal_group(process.pid, number)
         if number in _ENDING:
             # A stopped process takes no signal but this one.
-            _signal(process.pid, signal.SIGCONT)
+            _signal_group(process.pid, signal.SIGCONT)
             late.start() if not late.is_alive() else None
 
-    late = threading.Timer(_GRACE_S, _signal, (process.pid, signal.SIGKILL))
+    late = threading.Timer(_GRACE_S, _signal_group, (process.pid, signal.SIGKILL))
     late.daemon = True
     before = {number: signal.signal(number, pass_on) for number in _PASSED_ON if _is_heard(number)}
     try:
@@ -63,12 +65,12 @@ def run_in_foreground(command: Sequence[str], env: Mapping[str, str]) -> Ended:
     finally:
         late.cancel()
         # Whatever the command left behind in its group.
-        _signal(process.pid, signal.SIGKILL)
+        _signal_group(process.pid, signal.SIGKILL)
         watchdog.forget_group(process.pid)
         for number, handler in before.items():
             signal.signal(number, handler)
     process.returncode = status
-    return Ended(status if status >= 0 else 128 - status, stopped)
+    return CommandEnd(status if status >= 0 else 128 - status, stopped)
 
 
 def _is_heard(number: signal.Signals) -> bool:
@@ -89,7 +91,7 @@ def _wait(pid: int, terminal: int | None) -> int:
             _give_terminal(terminal, os.getpgrp())
             os.kill(0, signal.SIGSTOP)
         _give_terminal(terminal, pid)
-        _signal(pid, signal.SIGCONT)
+        _signal_group(pid, signal.SIGCONT)
 
 
 @contextlib.contextmanager
@@ -105,7 +107,7 @@ def _terminal_of(group: int) -> Iterator[int | None]:
         return
     _give_terminal(terminal, group)
     # It may have asked for the terminal before that.
-    _signal(group, signal.SIGCONT)
+    _signal_group(group, signal.SIGCONT)
     try:
         yield terminal
     finally:
@@ -122,6 +124,31 @@ def _give_terminal(terminal: int, group: int) -> None:
         signal.signal(signal.SIGTTOU, before)
 
 
-def _signal(group: int, number: int) -> None:
+def _signal_group(group: int, number: int) -> None:
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(group, number)
+
+
+@contextlib.contextmanager
+def interrupted_by(*numbers: signal.Signals) -> Iterator[None]:
+    """Let the first of these signals raise KeyboardInterrupt, as SIGINT does by itself; later ones disturb nothing.
+
+    A SIGHUP that whoever started the program had it ignore (nohup) stays ignored. Outside the main thread, where
+    Python takes no signals, nothing changes.
+    """
+    before: dict[signal.Signals, signal.Handlers | Callable[[int, FrameType | None], Any] | int | None] = {}
+
+    def interrupt(_number: int, _frame: object) -> None:
+        # Whoever cancels sends one signal after the other, and what was started is still being ended.
+        for number in before:
+            signal.signal(number, lambda _number, _frame: None)
+        raise KeyboardInterrupt
+
+    if threading.current_thread() is threading.main_thread():
+        taken = [n for n in numbers if n != signal.SIGHUP or signal.getsignal(n) is not signal.SIG_IGN]
+        before.update((number, signal.signal(number, interrupt)) for number in taken)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -21,10 +21,33 @@ from types import TracebackType
 from typing import IO, Any, Self, cast
 
 from signet_conformance.children import forks, watchdog
-from signet_conformance.children.cpu_time import cpu_of, cpu_with_descendants, note_cpu
-from signet_conformance.children.deadline import Deadline
-from signet_conformance.children.line_cutter import Lines
+from signet_conformance.children.deadline import Deadline, cpu_of, cpu_with_descendants, note_cpu
 from signet_conformance.errors import KitError, SignetConformanceError, printable
+
+
+class LineCutter:
+    """Cuts a stream of chunks into lines; a line longer than `limit` bytes is handed on in pieces."""
+
+    def __init__(self, take: Callable[[bytes], None], limit: int) -> None:
+        self._take = take
+        self._limit = limit
+        self._rest = bytearray()
+
+    def feed(self, chunk: bytes) -> None:
+        """Take the next chunk; an empty one is the end of the stream."""
+        start = len(self._rest)
+        self._rest += chunk
+        while (end := self._rest.find(b"\n", start)) >= 0:
+            self._hand_on(end + 1)
+            start = 0
+        while len(self._rest) >= self._limit or (self._rest and not chunk):
+            self._hand_on(min(len(self._rest), self._limit))
+
+    def _hand_on(self, size: int) -> None:
+        line = bytes(self._rest[:size])
+        del self._rest[:size]
+        self._take(line)
+
 
 MAX_LINE_BYTES = 16 * 1024 * 1024
 KEPT_STDERR_LINES = 200
@@ -74,7 +97,7 @@ class LineProcess:
         self._command = tuple(command)
         self._error = error
         self._answers: deque[bytes] = deque()
-        self._lines = Lines(self._answers.append, MAX_LINE_BYTES)
+        self._lines = LineCutter(self._answers.append, MAX_LINE_BYTES)
         self._output_ended = False
         self._receiving = threading.Lock()
         self.stderr: deque[str] = deque(maxlen=KEPT_STDERR_LINES)
@@ -304,11 +327,11 @@ class LineProcess:
 
     def _read(self, stderr: IO[bytes], dropped: Sequence[IO[bytes]]) -> None:
         """The reading thread: takes lines of standard error until its end, or until it is woken up."""
-        complaints = Lines(self._take_complaint, _MAX_STDERR_LINE_BYTES)
+        complaints = LineCutter(self._take_complaint, _MAX_STDERR_LINE_BYTES)
         with selectors.DefaultSelector() as ready, stderr:
             ready.register(stderr, selectors.EVENT_READ, complaints)
             for pipe in dropped:
-                ready.register(pipe, selectors.EVENT_READ, Lines(lambda _line: None, _CHUNK_BYTES))
+                ready.register(pipe, selectors.EVENT_READ, LineCutter(lambda _line: None, _CHUNK_BYTES))
             ready.register(self._wake_read, selectors.EVENT_READ)
             while len(ready.get_map()) > 1:
                 for key, _ in ready.select():

@@ -25,7 +25,7 @@ from signet_conformance.reports.command_lines import shell_command
 from signet_conformance.trace import Declared
 
 if TYPE_CHECKING:
-    from signet_conformance.children.foreground import Ended
+    from signet_conformance.children.foreground import CommandEnd
 import shutil
 import tempfile
 from collections.abc import Sequence
@@ -354,7 +354,7 @@ def record_command(
     return status if isinstance(status, int) else KitError.exit_status
 
 
-def _run_command(child: LineProcess, words: Sequence[str], trace: str, env: Mapping[str, str]) -> Ended:
+def _run_command(child: LineProcess, words: Sequence[str], trace: str, env: Mapping[str, str]) -> CommandEnd:
     from signet_conformance.children.foreground import run_in_foreground
 
     url = str(child.receive(START_S)["url"])

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 import click
 
 from signet_conformance import targets
-from signet_conformance.children.signals import interrupted_by
+from signet_conformance.children.foreground import interrupted_by
 from signet_conformance.children.temporary import let_go
 from signet_conformance.cli.commands import INTERRUPTED, PROGRAM
 from signet_conformance.cli.selection import requirement_names, selected

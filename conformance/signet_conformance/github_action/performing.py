@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from signet_conformance import targets
-from signet_conformance.children.signals import interrupted_by
+from signet_conformance.children.foreground import interrupted_by
 from signet_conformance.errors import SignetConformanceError
 from signet_conformance.github_action.github import without_runner
 from signet_conformance.github_action.inputs import Inputs, variable

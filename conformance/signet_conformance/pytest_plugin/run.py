@@ -19,7 +19,7 @@ from typing import NoReturn, Self
 
 import pytest
 
-from signet_conformance.children.signals import interrupted_by
+from signet_conformance.children.foreground import interrupted_by
 from signet_conformance.children.temporary import let_go
 from signet_conformance.contract import requirements
 from signet_conformance.errors import SignetConformanceError, printable

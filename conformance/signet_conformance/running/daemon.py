@@ -20,8 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from signet_conformance.children.environment import clean_environment
-from signet_conformance.children.marked import MARK, end_marked, marked
+from signet_conformance.children.environment import MARK, clean_environment, end_marked, marked
 from signet_conformance.children.processes import LineProcess
 from signet_conformance.drivers.redacted import redacted
 from signet_conformance.errors import NothingTestedError, UsageError, printable

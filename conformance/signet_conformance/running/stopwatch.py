@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from signet_conformance.children.cpu_time import cpu_taken
+from signet_conformance.children.deadline import cpu_taken
 from signet_conformance.outcome.time_spent import Part, TimeSpent
 from signet_conformance.running.held_requests import under_way
 from signet_conformance.trace import Trace
