@@ -12,10 +12,9 @@ import pytest
 from hypothesis import given, settings
 
 from signet_conformance.engine import Judged, judge, judging
+from signet_conformance.engine.pieces import ASKED_AGAIN, rules_by
 from signet_conformance.errors import TraceError
 from signet_conformance.rules import builtin_rules
-from signet_conformance.rules.by_exchange import exchange_rules
-from signet_conformance.rules.by_session import ASKED_AGAIN, session_rules
 from signet_conformance.rules.daemon import DAEMON_RULES
 from signet_conformance.trace import Trace, read, reading, shelf
 from signet_conformance.trace.shelf import Shelf
@@ -188,8 +187,8 @@ def test_broken_line_is_told_by_whichever_worker_meets_it(tmp_path: Path, monkey
 def test_rules_by_exchange_and_by_session_are_built_in() -> None:
     """Only rules of the kit are asked piece by piece; what a user's own rule looks at nobody knows."""
     known = {*builtin_rules(), *DAEMON_RULES}
-    assert {*exchange_rules(), *session_rules(), *ASKED_AGAIN} <= known
-    assert exchange_rules().keys().isdisjoint(session_rules())
+    assert {*rules_by("exchange"), *rules_by("session"), *ASKED_AGAIN} <= known
+    assert rules_by("exchange").keys().isdisjoint(rules_by("session"))
 
 
 def test_recording_that_is_shared_is_not_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

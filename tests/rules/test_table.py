@@ -35,9 +35,9 @@ def test_every_rule_has_an_entry(requirement: str) -> None:
 
 
 def test_a_rule_over_the_run_is_written_for_what_only_a_run_shows() -> None:
-    """The requirements whose scope is a run are those with a rule over the run."""
-    of_a_run = [name for name, entry in requirements().items() if entry.scope == "run"]
-    assert of_a_run == list(run_rules()), "scope in schemas/requirements and _OVER_A_RUN in rules/__init__.py differ"
+    """The requirements that need a run are those with a rule over the run."""
+    of_a_run = [name for name, entry in requirements().items() if entry.needs == "run"]
+    assert of_a_run == list(run_rules()), "needs in schemas/requirements and _OVER_A_RUN in rules/__init__.py differ"
 
 
 @pytest.mark.parametrize("requirement", RULES)

@@ -21,7 +21,9 @@ from signet_conformance.errors import ContractError, printable
 
 MUST, SHOULD, MAY = "MUST", "SHOULD", "MAY"
 Level = Literal["MUST", "SHOULD", "MAY"]
-Scope = Literal["trace", "process", "run"]
+Scope = Literal["exchange", "session", "recording"]
+"""How far a rule looks: at one exchange after the other, at one session after the other, or at the whole recording."""
+Needs = Literal["trace", "process", "run"]
 """How much has to be seen: any trace, one from the start of the connector's process, or all traces of a run."""
 Side = Literal["connector", "daemon", "harness"]
 FORMAT = "signet-requirements/2"
@@ -94,7 +96,8 @@ class Requirement(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     undecided: str | None
     area: str = ""
     side: Side = "connector"
-    scope: Scope = "trace"
+    scope: Scope = "recording"
+    needs: Needs = "trace"
     decides: Literal["trace", "marks"] = "trace"
     level_from: dict[str, Level] = {}
     since_note: str | None = None

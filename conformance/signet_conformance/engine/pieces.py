@@ -2,31 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from heapq import merge
 from itertools import pairwise
+from operator import attrgetter
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
 from signet_conformance.children.spread import spread
-from signet_conformance.contract import requirements
+from signet_conformance.contract import Scope, daemon_requirements, requirements
 from signet_conformance.engine.tally import Tally
 from signet_conformance.facts import Call, Lightened, NeedsWholeError, Packed, Recording, packed
-from signet_conformance.rules.by_exchange import exchange_rules
-from signet_conformance.rules.by_session import (
-    ASKED_AGAIN,
-    Noted,
-    noted_of,
-    recalling,
-    remember,
-    session_rules,
-    settled,
-)
+from signet_conformance.rules import builtin_rules, injected, rules
+from signet_conformance.rules.daemon import DAEMON_RULES
 from signet_conformance.rules.fields import MOST_EXPLAINED
 from signet_conformance.rules.outcome import Rule
+from signet_conformance.rules.prompt import answered_before
 from signet_conformance.trace import Trace
 from signet_conformance.trace.marks import StepMark, marks_of
 from signet_conformance.trace.shelf import Shelf
+
+ASKED_AGAIN: Mapping[str, Rule] = {"SIG-PROMPT-007": injected.injected_text_stays_out}
+"""The rules that look at one exchange after the other, once it is known what all sessions hold."""
+
+
+def rules_by(scope: Scope) -> Mapping[str, Rule]:
+    """The built-in rules whose entries have a scope, on the connector and on the daemon, by requirement id.
+
+    Over a recording, a rule by exchange yields what it yields over the pieces of the recording, one after the other. A
+    rule by session does so over pieces that hold sessions whole. What a rule needs of the whole it asks for by
+    `Recording.whole`, and then it is asked again over the whole.
+    """
+    built_in, entries = builtin_rules(), {**requirements(), **daemon_requirements()}
+    known = {name: rule for name, rule in rules().items() if rule is built_in.get(name)} | dict(DAEMON_RULES)
+    return {name: rule for name, rule in known.items() if entries[name].scope == scope}
+
 
 _MOST_TROUBLED = 1000
 """Exchanges that went wrong which every piece is told of; where there are more, the whole recording is asked."""
@@ -62,8 +74,8 @@ class _Pieces:
         self._places = by_sessions if by_sessions is not None else [everything[piece] for piece in shelf.pieces()]
         # Where one piece ends before the next begins, what they come to is in the order of the recording.
         self._in_turn = all(before[-1] < after[0] for before, after in pairwise(self._places))
-        self._by_exchange = exchange_rules()
-        rules: dict[str, Rule] = {**self._by_exchange, **(session_rules() if self._of_sessions else {})}
+        self._by_exchange = rules_by("exchange")
+        rules: dict[str, Rule] = {**self._by_exchange, **(rules_by("session") if self._of_sessions else {})}
         self._rules = {name: rules[name] for name in names if name in rules}
         self._again = [name for name in names if self._of_sessions and name in ASKED_AGAIN]
         self._troubled: Sequence[Call] | None = None
@@ -82,7 +94,7 @@ class _Pieces:
             self._add(tallies, told)
         recording = Recording(self._trace, self._version, calls=lightened.calls)
         if self._again:
-            remember(recording, noted)
+            _remember(recording, noted)
             for told in self._second_looks(recording, noted):
                 self._add(tallies, told)
         merged = {name: None if told is None else self._merged(name, told) for name, told in tallies.items()}
@@ -95,18 +107,18 @@ class _Pieces:
     def _first_look(self, places: Sequence[int]) -> tuple[_Told, Packed, list[Noted]]:
         piece = self._piece(places)
         told = {name: _over_piece(rule, piece) for name, rule in self._rules.items()}
-        return told, packed(piece.calls), [noted_of(piece)] if self._again else []
+        return told, packed(piece.calls), [_noted_of(piece)] if self._again else []
 
     def _second_looks(self, whole: Recording, noted: Sequence[Noted]) -> Iterator[_Told]:
         """What comes of the rules that are asked again, piece by piece; most pieces need not be looked at again."""
-        passed = [settled(whole, each) for each in noted]
+        passed = [_settled(whole, each) for each in noted]
         again = [places for places, count in zip(self._places, passed, strict=True) if count is None]
         looked = spread(partial(self._second_look, whole), again, self._workers)
         for count in passed:
             yield next(looked) if count is None else {name: Tally(passed=count) for name in self._again}
 
     def _second_look(self, whole: Recording, places: Sequence[int]) -> _Told:
-        piece = recalling(self._piece(places), whole)
+        piece = _recalling(self._piece(places), whole)
         return {name: _over_piece(ASKED_AGAIN[name], piece) for name in self._again}
 
     def _add(self, tallies: dict[str, list[Tally] | None], told: _Told) -> None:
@@ -133,6 +145,53 @@ class _Pieces:
             # Sessions that stand in each other: in which order the rule comes to them, it alone knows.
             return None
         return Tally.in_order(told)
+
+
+class Noted(NamedTuple):
+    """What rules over the whole recording need of the bodies in a piece of it.
+
+    `answered` are prompts that a transcript shows answered, by numbers; `injected` is what its answers inject and its
+    requests may repeat.
+    """
+
+    answered: Sequence[tuple[int, int, bool]]
+    injected: injected.Noted
+
+
+def _noted_of(piece: Recording) -> Noted:
+    """What a piece of whole sessions notes for the rules over the whole."""
+    answered = [(prompt.seq, transcript.seq, newer) for prompt, transcript, newer in answered_before(piece)]
+    return Noted(answered, injected.noted(piece))
+
+
+def _remember(recording: Recording, pieces: Iterable[Noted]) -> None:
+    """Let the rules over a recording have what its pieces noted."""
+    notes = list(pieces)
+    by_seq = recording.by_seq
+    turn = {key: place for place, key in enumerate(recording.hooks_of)} if any(note.answered for note in notes) else {}
+    answered = [(by_seq[prompt], by_seq[shown], newer) for note in notes for prompt, shown, newer in note.answered]
+    answered.sort(key=lambda known: turn[str(known[0].key)])
+    recording.memo[answered_before] = tuple(answered)
+    firsts = [note.injected.since for note in notes if note.injected.since is not None]
+    texts = merge(*(note.injected.texts for note in notes), key=attrgetter("place"))
+    recording.memo[injected.injects_of] = injected.injects_noted(recording, min(firsts, default=None), texts)
+
+
+def _settled(whole: Recording, piece: Noted) -> int | None:
+    """How many subjects of a rule that is asked again conform in a piece; None where it has to be asked."""
+    injects: injected.Injects | None = whole.memo[injected.injects_of]
+    if injects is None:
+        return 0
+    if piece.injected.may_repeat(injects):
+        return None
+    return sum(seq > injects.since for seq in piece.injected.subjects)
+
+
+def _recalling(piece: Recording, whole: Recording) -> Recording:
+    """A piece whose rules have what the whole recording holds."""
+    for fact in (answered_before, injected.injects_of):
+        piece.memo[fact] = whole.memo[fact]
+    return piece
 
 
 def _over_piece(rule: Rule, piece: Recording) -> Tally | None:

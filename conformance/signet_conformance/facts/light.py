@@ -8,35 +8,31 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from operator import attrgetter
 from sys import intern
 from typing import Any, NamedTuple
 
+from signet_conformance.contract import daemon_requirements, requirements
 from signet_conformance.facts.calls import EMPTY, PROMPT, START, Call, first_of_each_name
 from signet_conformance.trace import Exchange
 from signet_conformance.trace.model import Pairs
 from signet_conformance.trace.shelf import Shelf
 
-_KEPT = frozenset(
-    {
-        "agentId", "agent_id", "bypassed", "claimOnly", "claimedBy", "currentSessionKey", "cwd", "deduped",
-        "duplicateRuntimePath", "duplicateSessionEnd", "harness", "harnessAgentId", "idempotencyKey", "idempotency_key",
-        "if_version", "metadata", "mode", "parentID", "parentId", "parentKey", "parentSessionKey", "project", "reason",
-        "requiresConfirm", "runtimePath", "sessionId", "sessionKey", "sessionKnown", "skipped", "source", "visibility",
-    }
-)  # fmt: skip
-"""The members that rules over several exchanges ask each body or answer for."""
 _LONGEST_KEPT = 200
 _KEPT_HEADERS = "x-signet-"
+_MOST_SHARED = 4
+"""Different values of a member that count as shared by many calls; where there are more, each call has its own."""
 
 
-_OWN = frozenset(
-    {
-        "currentSessionKey", "cwd", "idempotencyKey", "idempotency_key", "parentID", "parentId", "parentKey",
-        "parentSessionKey", "project", "sessionId", "sessionKey",
-    }
-)  # fmt: skip
-"""Those of them that say another thing in each session."""
+@cache
+def kept_members() -> frozenset[str]:
+    """The members of bodies and answers that rules over several exchanges compare, as their entries say."""
+    entries = (*requirements().values(), *daemon_requirements().values())
+    read = (reading for entry in entries if entry.scope != "exchange" for reading in entry.reads)
+    names = (reading.names for reading in read if reading.part in ("body", "answer") and reading.mode == "value")
+    return frozenset(name for some in names for name in some if name)
+
 
 _ELSEWHERE, _KEY = ..., NotImplemented
 """What stands in place of a member that is in the file alone, and of the key, which the call has already.
@@ -49,8 +45,10 @@ class _Own(int):
     """What stands in place of a member that is the call's own: its place among those."""
 
 
-_PLACES = tuple(map(_Own, range(2 * len(_OWN))))
-"""As many as a body and its answer can have."""
+@cache
+def _places() -> Sequence[_Own]:
+    """As many as a body and its answer can have."""
+    return tuple(map(_Own, range(2 * len(kept_members()))))
 
 
 Held = dict[str, Any]
@@ -244,6 +242,8 @@ class _Holding:
         self._members: dict[object, Held] = {}
         self._headers: dict[Pairs, Held] = {}
         self._shared = _Shared()
+        self._values: dict[str, set[str]] = {name: set() for name in kept_members()}
+        self._places = _places()
 
     def headers(self, sent: Pairs) -> Held:
         """Some headers, by lower-case names."""
@@ -259,7 +259,7 @@ class _Holding:
         names = tuple(members)
         kept = self._kept_of.get(names)
         if kept is None:
-            kept = self._kept_of[names] = [name for name in names if name in _KEPT]
+            kept = self._kept_of[names] = [name for name in names if name in self._values]
         values: list[Any] = []
         for name in kept:
             value = members[name]
@@ -270,11 +270,12 @@ class _Holding:
                 values.append(_KEY)
             elif len(value) > _LONGEST_KEPT:
                 values.append(_ELSEWHERE)
-            elif name in _OWN:
-                values.append(_PLACES[len(own)])
-                own.append(value)
-            else:
+            elif value in (known := self._values[name]) or len(known) < _MOST_SHARED:
+                known.add(value)
                 values.append(value)
+            else:
+                values.append(self._places[len(own)])
+                own.append(value)
         # 1, 1.0 and true are equal, and yet different in a message.
         identity = (names, *values, *map(type, values))
         held = self._members.get(identity)

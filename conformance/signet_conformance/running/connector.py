@@ -81,7 +81,7 @@ class Connector:
             return self._only
         asked = frozenset(rules()) if self._only is None else self._only
         # One session in the middle does not show what a connector does once a process, or once a run.
-        return asked - {name for name, entry in requirements().items() if entry.scope != "trace"}
+        return asked - {name for name, entry in requirements().items() if entry.needs != "trace"}
 
     def _close(self) -> None:
         if self._driver is not None:
