@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from signet_conformance import targets
-from signet_conformance.outcome import baseline
+from signet_conformance.outcome import known_failures
 from tests.support.command_line import Invoke, Process
 
 ROOT = Path(__file__).parents[2]
@@ -44,7 +44,7 @@ def test_a_failing_connector_gets_lane_and_baseline(forgetful: Path, process: Pr
     before = (forgetful / "packages" / "connector" / "signet-conformance.toml").read_text()
     done = process("init", "packages/connector", "--kit", f"someone/kit@{COMMIT}", "--scenarios", 0)
     assert done.returncode == 1, done.stdout + done.stderr
-    known = baseline.read(str(forgetful / "packages" / "connector" / "signet-baseline.json"))
+    known = known_failures.read_known(str(forgetful / "packages" / "connector" / "signet-baseline.json"))
     assert {(entry.requirement, entry.target) for entry in known.entries} == {("SIG-AGENT-002", "example-python")}
     workflow = (forgetful / WORKFLOW).read_text()
     assert f"- uses: someone/kit/ci/action@{COMMIT} # signet-conformance " in workflow
@@ -303,7 +303,7 @@ def test_an_action_is_pinned_by_its_whole_commit(invoke: Invoke, kit: str) -> No
 
 def test_a_baseline_that_is_there_is_the_lanes(tmp_path: Path, invoke: Invoke) -> None:
     """A repository that has a baseline gets a lane that reads it."""
-    (tmp_path / "signet-baseline.json").write_text(baseline.document([]))
+    (tmp_path / "signet-baseline.json").write_text(known_failures.baseline_document([]))
     assert invoke("init", "--no-run").exit_code == 0
     assert 'SIGNET_LANE_BASELINE: "signet-baseline.json"' in (tmp_path / WORKFLOW).read_text()
 

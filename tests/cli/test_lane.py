@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from signet_conformance.outcome import baseline
+from signet_conformance.outcome import known_failures
 from signet_conformance.outcome.baseline_documents import Entry
 from tests.support.command_line import Invoke
 
@@ -107,7 +107,7 @@ def test_a_stale_entry_is_why_a_conforming_lane_fails(tmp_path: Path) -> None:
     shutil.copytree(ROOT / "examples" / "driver-python", tmp_path / "connector")
     today = datetime.now(UTC).date()
     entry = Entry("SIG-AGENT-002", "example-python", "ada", "mended", today, today + timedelta(days=400))
-    (tmp_path / "connector" / "known.json").write_text(baseline.document([entry]))
+    (tmp_path / "connector" / "known.json").write_text(known_failures.baseline_document([entry]))
     failed = lane(tmp_path, target="example-python", working_directory="connector", baseline="known.json")
     assert failed.returncode == 1, failed.stdout + failed.stderr
     closing = failed.stdout.splitlines()[-1]

@@ -11,10 +11,9 @@ import pytest
 from signet_conformance import engine, trace
 from signet_conformance.finding import Finding, Judgement, Reason, Verdict
 from signet_conformance.github_action.github import MAX_ANNOTATIONS, counts, remarks
-from signet_conformance.outcome.baseline import Known
 from signet_conformance.outcome.baseline_documents import Entry
 from signet_conformance.outcome.conclusion import Conclusion, Judging, Terms
-from signet_conformance.outcome.known_failures import KnownFailures
+from signet_conformance.outcome.known_failures import Known, KnownFailures
 
 TODAY = date(2026, 5, 4)
 FIRST, SECOND = "SIG-HTTP-001", "SIG-HTTP-002"

@@ -22,7 +22,7 @@ from signet_conformance.cli.commands import commands
 from signet_conformance.outcome.baseline_documents import Entry
 from signet_conformance.outcome.broken_off import BrokenOff, Shortfall
 from signet_conformance.outcome.known_failures import KnownFailures
-from signet_conformance.outcome.known_options import KnownOptions
+from signet_conformance.outcome.options import KnownOptions
 from signet_conformance.running.performance import Performance
 from signet_conformance.running.request import Request
 from tests.support import session_recordings

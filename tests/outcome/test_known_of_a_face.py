@@ -9,7 +9,7 @@ import pytest
 
 from signet_conformance.finding import Verdict
 from signet_conformance.outcome.known_failures import KnownFailures
-from signet_conformance.outcome.known_options import KnownOptions
+from signet_conformance.outcome.options import KnownOptions
 
 OLD, NEW = "openclaw-2026.6.1", "openclaw-2026.9.6"
 
@@ -33,7 +33,7 @@ def known(folder: Path, face: str | None) -> KnownFailures:
 @pytest.mark.parametrize(("face", "covered"), [(None, True), (NEW, True), (OLD, False)])
 def test_entry_counts_in_its_face(tmp_path: Path, face: str | None, covered: bool) -> None:
     """An entry without a face counts in each."""
-    held = known(tmp_path, face).of_face(NEW, alone=True).held({"mine": {"SIG-END-003": Verdict.FAIL}})
+    held = known(tmp_path, face).of_face(NEW, alone=True).in_run({"mine": {"SIG-END-003": Verdict.FAIL}})
     assert bool(held.covered) is covered
 
 
@@ -44,7 +44,7 @@ def test_entry_is_stale_where_it_speaks_of_that_run_alone(
     tmp_path: Path, face: str | None, alone: bool, stale: bool
 ) -> None:
     """What passes in one face may fail in another that is run beside it."""
-    held = known(tmp_path, face).of_face(NEW, alone=alone).held({"mine": {"SIG-END-003": Verdict.PASS}})
+    held = known(tmp_path, face).of_face(NEW, alone=alone).in_run({"mine": {"SIG-END-003": Verdict.PASS}})
     assert held.fails is stale
 
 

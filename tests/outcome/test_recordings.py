@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from signet_conformance.outcome.recordings import Recordings
+from signet_conformance.outcome.broken_off import Recordings
 from tests.support import session_recordings
 
 

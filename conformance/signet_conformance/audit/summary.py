@@ -14,8 +14,7 @@ from signet_conformance.contract import requirements
 from signet_conformance.engine import exit_status
 from signet_conformance.errors import UsageError
 from signet_conformance.finding import FOLDING_ORDER, Verdict
-from signet_conformance.outcome.baseline import COVERABLE, KnownInRun, Verdicts
-from signet_conformance.outcome.known_failures import KnownFailures, failing_text
+from signet_conformance.outcome.known_failures import COVERABLE, KnownFailures, KnownInRun, Verdicts, failing_text
 
 _LISTS = {
     "errors": Verdict.ERROR,
@@ -274,7 +273,7 @@ class Ending:
     @cached_property
     def held(self) -> KnownInRun:
         """What the files of known failures say."""
-        return self.known.held(self.verdicts)
+        return self.known.in_run(self.verdicts)
 
     def is_known(self, requirement: str, connector: str) -> bool:
         """Whether an entry lets a connector's breach of a requirement pass."""

@@ -20,7 +20,7 @@ from signet_conformance.cli.shared_options import known_options
 from signet_conformance.contract import version_document
 from signet_conformance.errors import UsageError, printable
 from signet_conformance.outcome.known_failures import KnownFailures
-from signet_conformance.outcome.known_options import KnownOptions
+from signet_conformance.outcome.options import KnownOptions
 
 DEFAULT_OUT = "signet-audit"
 _ANY = "recordings"

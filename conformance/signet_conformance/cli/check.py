@@ -14,7 +14,7 @@ from signet_conformance.children.spread import processors
 from signet_conformance.cli.recordings import trace_files
 from signet_conformance.cli.selection import requirement_names
 from signet_conformance.cli.shared_options import ReportFiles, declared_options, known_options, report_options
-from signet_conformance.outcome.known_options import KnownOptions
+from signet_conformance.outcome.options import KnownOptions
 from signet_conformance.trace import read_ahead
 
 _EPILOG = """\b

@@ -24,9 +24,8 @@ from signet_conformance.errors import SignetConformanceError, UsageError, printa
 from signet_conformance.outcome.broken_off import broke_off
 from signet_conformance.outcome.conclusion import Conclusion, Judging, Terms
 from signet_conformance.outcome.coverage import percentage
-from signet_conformance.outcome.declared import Declarations
 from signet_conformance.outcome.known_failures import KnownFailures
-from signet_conformance.outcome.known_options import KnownOptions
+from signet_conformance.outcome.options import Declarations, KnownOptions
 from signet_conformance.reports.command_lines import shell_command
 from signet_conformance.reports.ending import Ending, Report
 from signet_conformance.trace import Declared, Trace

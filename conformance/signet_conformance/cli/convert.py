@@ -11,7 +11,7 @@ import click
 
 from signet_conformance.cli.recordings import read_recording
 from signet_conformance.errors import UsageError, counted, printable
-from signet_conformance.outcome.declared import words as declared_words
+from signet_conformance.outcome.options import words as declared_words
 from signet_conformance.reports.command_lines import shell_command
 from signet_conformance.trace import Trace
 from signet_conformance.trace.recordings import is_recording

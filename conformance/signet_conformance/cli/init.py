@@ -31,10 +31,10 @@ from signet_conformance.github_action.discovery import (
 from signet_conformance.github_action.inputs import FIELDS, Inputs, read_inputs
 from signet_conformance.github_action.performing import CANCELLED, perform
 from signet_conformance.github_action.workflow import Driven, Workflow, checked_pin, installed_pin
-from signet_conformance.outcome import baseline
+from signet_conformance.outcome import known_failures
 from signet_conformance.outcome.conclusion import Conclusion
 from signet_conformance.outcome.known_failures import user_name
-from signet_conformance.outcome.known_options import DEFAULT_DAYS
+from signet_conformance.outcome.options import DEFAULT_DAYS
 from signet_conformance.reports.run_text import note_lines
 from signet_conformance.running.shown_progress import shown_progress
 from signet_conformance.targets.settings import FILE as SETTINGS
@@ -249,7 +249,7 @@ def _is_silent(conclusion: Conclusion) -> bool:
 def _baseline_text(failing: Mapping[str, Mapping[str, Verdict]]) -> str:
     today = datetime.now(UTC).date()
     expires = today + timedelta(days=DEFAULT_DAYS)
-    return baseline.document(baseline.entries_for(failing, user_name(), _REASON, today, expires))
+    return known_failures.baseline_document(known_failures.entries_for(failing, user_name(), _REASON, today, expires))
 
 
 def _closing(set_up: _SetUp, writer: Writer) -> Iterator[str]:

@@ -17,7 +17,7 @@ from signet_conformance.github_action.github import WORDS, Annotation, Runner, c
 from signet_conformance.github_action.inputs import FIELDS, Inputs, read_inputs, with_new_report
 from signet_conformance.github_action.performing import Ended, perform
 from signet_conformance.github_action.summary import because_of, summary, told
-from signet_conformance.outcome import baseline
+from signet_conformance.outcome import known_failures
 from signet_conformance.running.shown_progress import shown_progress
 
 _EPILOG = "\n".join(
@@ -76,7 +76,7 @@ def _keep_audit(inputs: Inputs) -> None:
     """Put what the baseline let pass beside the report: the workspace of a CI lane is thrown away."""
     if inputs.baseline is None or not inputs.report.is_dir():
         return
-    if (audit := baseline.audit_path(str(inputs.baseline))).is_file():
+    if (audit := known_failures.audit_path(str(inputs.baseline))).is_file():
         shutil.copyfile(audit, inputs.report / audit.name)
 
 

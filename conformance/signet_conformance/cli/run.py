@@ -19,7 +19,7 @@ from signet_conformance.errors import SignetConformanceError, printable
 from signet_conformance.finding import Verdict
 from signet_conformance.outcome.conclusion import Conclusion
 from signet_conformance.outcome.known_failures import KnownFailures
-from signet_conformance.outcome.known_options import KnownOptions
+from signet_conformance.outcome.options import KnownOptions
 from signet_conformance.reports.registry import FORMATS
 from signet_conformance.running import request
 from signet_conformance.running.performance import Performance

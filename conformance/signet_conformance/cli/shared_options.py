@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from signet_conformance.cli.output import report_stream
 from signet_conformance.errors import UsageError, printable
-from signet_conformance.outcome.known_options import DEFAULT_DAYS, KnownOptions
+from signet_conformance.outcome.options import DEFAULT_DAYS, KnownOptions
 from signet_conformance.reports.registry import FORMATS, Format
 from signet_conformance.trace import BOUNDS, Declared
 

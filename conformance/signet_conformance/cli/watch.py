@@ -31,7 +31,7 @@ from signet_conformance.engine import Judged, judge
 from signet_conformance.errors import SignetConformanceError, UsageError, printable
 from signet_conformance.finding import Verdict
 from signet_conformance.outcome.conclusion import Judging, Terms
-from signet_conformance.outcome.declared import Declarations
+from signet_conformance.outcome.options import Declarations
 from signet_conformance.reports.ending import Ending
 from signet_conformance.reports.html.report import HtmlReport
 from signet_conformance.trace import Declared

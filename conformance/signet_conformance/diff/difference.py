@@ -1,14 +1,17 @@
-"""What a comparison says: differences, each with its place on both sides and the requirements that read it."""
+"""A comparison: differences with their places and the requirements that read them, grouped and cut for people."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from typing import Any
 
-from signet_conformance.diff.sessions import Matched
+from msgspec import Struct
+
+from signet_conformance.diff.alignment import Matched, Session
+from signet_conformance.errors import printable
 from signet_conformance.facts import Recording
+from signet_conformance.reports.values import as_text
 
 
 class Kind(StrEnum):
@@ -30,8 +33,7 @@ class _Absent:
 ABSENT = _Absent()
 
 
-@dataclass(frozen=True, slots=True)
-class Side:
+class Side(Struct, frozen=True):
     """One side of a difference: exchange number, JSON pointer into its line, and what stands there.
 
     `exchange` is None where the side has no such exchange, or where the header line is meant.
@@ -44,8 +46,7 @@ class Side:
     """Of an exchange that only this side has: what its request carried, as one line."""
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
+class Difference(Struct, frozen=True):
     """One difference. `requirements` are those that read the place: contract-relevant when there are any.
 
     `session` is the number of the matched pair, 0 for the recordings as a whole. `call` is the operation or
@@ -67,8 +68,7 @@ class Difference:
         return bool(self.requirements)
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(Struct, frozen=True):
     """Two recordings, their matched sessions, and everything that differs, in order."""
 
     first: Recording
@@ -85,3 +85,65 @@ class Comparison:
     def relevant(self) -> int:
         """How many differences are contract-relevant."""
         return sum(difference.relevant for difference in self.differences)
+
+
+_VALUE_LENGTH = 160
+
+
+def folded(differences: Iterable[Difference]) -> list[list[Difference]]:
+    """The differences in order, those of one kind at one place in the same kind of call put together."""
+    alike: dict[tuple[object, ...], list[Difference]] = {}
+    for difference in differences:
+        place = (difference.kind, difference.call, difference.member, difference.requirements, difference.note)
+        alike.setdefault(place, []).append(difference)
+    return list(alike.values())
+
+
+def whose(session: Session) -> str:
+    """Which harness, agent and project a session is of."""
+    named = (("harness", session.harness), ("agent", session.agent), ("project", session.project))
+    return ", ".join(f"{name} {printable(value, 80)}" for name, value in named if value)
+
+
+def place(difference: Difference) -> str:
+    """The call, and its number on each side that has it."""
+    return " ".join([printable(difference.call, 200), *numbers(difference)])
+
+
+def numbers(difference: Difference) -> list[str]:
+    """The exchange on each side that has one: `A #3`."""
+    sides = (("A", difference.first), ("B", difference.second))
+    return [f"{name} #{side.exchange}" for name, side in sides if side.exchange is not None]
+
+
+def again(others: Sequence[Difference]) -> str:
+    """How many more there are like the first, and where."""
+    places = [" ".join(numbers(other)) for other in others[:6]]
+    more = ", …" if len(others) > len(places) else ""
+    return f"{len(others)} more like it: {', '.join(places)}{more}"
+
+
+def texts(first: Side, second: Side) -> tuple[str, str]:
+    """Both values; of two long texts, the passage in which they differ."""
+    if isinstance(first.value, str) and isinstance(second.value, str):
+        ours, theirs = _around_difference(first.value, second.value)
+        return as_text(ours, _VALUE_LENGTH), as_text(theirs, _VALUE_LENGTH)
+    return _value(first.value), _value(second.value)
+
+
+def _value(value: Any) -> str:
+    return "nothing: it is absent" if value is ABSENT else as_text(value, _VALUE_LENGTH)
+
+
+def _around_difference(first: str, second: str) -> tuple[str, str]:
+    shorter = min(len(first), len(second))
+    if shorter < _VALUE_LENGTH // 2:
+        return first, second
+    same, step = 0, 1 << shorter.bit_length()
+    while step := step >> 1:
+        # Comparing whole halves is fast even for texts of many megabytes.
+        if same + step <= shorter and first[same : same + step] == second[same : same + step]:
+            same += step
+    cut = max(0, same - 30)
+    dots = "…" if cut else ""
+    return dots + first[cut : cut + _VALUE_LENGTH], dots + second[cut : cut + _VALUE_LENGTH]

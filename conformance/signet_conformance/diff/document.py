@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Any, TextIO
 
 from signet_conformance import __version__
+from signet_conformance.diff.alignment import Matched, Session
 from signet_conformance.diff.difference import ABSENT, Comparison, Difference, Side
-from signet_conformance.diff.sessions import Matched, Session
 from signet_conformance.errors import printable, printable_json
 from signet_conformance.facts import Recording
 from signet_conformance.reports.values import shortened

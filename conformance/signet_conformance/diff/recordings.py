@@ -6,13 +6,10 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
-from signet_conformance.diff.alignment import Item, Pair, align
+from signet_conformance.diff.alignment import Item, Matched, Pair, Session, align, match, sessions
 from signet_conformance.diff.difference import ABSENT, Comparison, Difference, Kind, Side
-from signet_conformance.diff.exchanges import Exchanges, name_of
-from signet_conformance.diff.links import KeyNames, Links
-from signet_conformance.diff.reads import ORDER, PRESENCE, read
-from signet_conformance.diff.sessions import Matched, Session, match, sessions
-from signet_conformance.diff.volatile import Volatile
+from signet_conformance.diff.exchanges import ORDER, PRESENCE, Exchanges, name_of, read
+from signet_conformance.diff.volatile import KeyNames, Links, Volatile
 from signet_conformance.facts import Call, Recording
 from signet_conformance.reports.values import as_text
 

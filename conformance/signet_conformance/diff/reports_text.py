@@ -8,8 +8,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from signet_conformance.contract import catalogue
-from signet_conformance.diff.difference import Difference, Kind
-from signet_conformance.diff.folding import texts
+from signet_conformance.diff.difference import Difference, Kind, texts
 from signet_conformance.diff.reports import Became, Change, Compared
 from signet_conformance.errors import KitError, counted, printable
 from signet_conformance.reports.command_lines import explain_command, page_address

@@ -7,9 +7,8 @@ from collections.abc import Iterator, Sequence
 from rich.console import RenderableType
 from rich.text import Text
 
-from signet_conformance.diff.difference import Comparison, Difference, Kind
-from signet_conformance.diff.folding import again, folded, place, texts, whose
-from signet_conformance.diff.sessions import Matched
+from signet_conformance.diff.alignment import Matched
+from signet_conformance.diff.difference import Comparison, Difference, Kind, again, folded, place, texts, whose
 from signet_conformance.errors import counted, printable
 from signet_conformance.facts import Recording
 from signet_conformance.reports.terminal import FAINT, MAX_WIDTH, STRONG, drawn, labelled, labelled_command, one_line

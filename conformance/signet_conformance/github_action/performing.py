@@ -14,7 +14,7 @@ from signet_conformance.errors import SignetConformanceError
 from signet_conformance.github_action.github import without_runner
 from signet_conformance.github_action.inputs import Inputs, variable
 from signet_conformance.outcome.known_failures import KnownFailures
-from signet_conformance.outcome.known_options import KnownOptions
+from signet_conformance.outcome.options import KnownOptions
 from signet_conformance.running import request
 from signet_conformance.running.events import Tell
 from signet_conformance.running.performance import Performance

@@ -1,4 +1,4 @@
-"""Scenarios of a run that were broken off: which, where, why and by whom, as data that outlives the run."""
+"""The recordings of a run, and the scenarios that broke off: which, where, why and by whom, as data."""
 
 from __future__ import annotations
 
@@ -10,9 +10,13 @@ from typing import Self
 from msgspec import Struct, to_builtins
 from msgspec.structs import replace
 
+from signet_conformance import trace
+from signet_conformance.contract import catalogue
 from signet_conformance.errors import printable
+from signet_conformance.outcome.generated_summary import Summary
 from signet_conformance.trace import Trace
 from signet_conformance.trace.marks import ScenarioEndMark, marks_of
+from signet_conformance.trace.recordings import recordings_in
 
 FILE = "broken-off.json"
 MAX_REPLAYS = 3
@@ -118,3 +122,44 @@ def warnings_of(trace: Trace) -> Sequence[str]:
 def _is_cut_short(trace: Trace) -> bool:
     # A run that is given up leaves the recording of what the other worker was at without its end.
     return broke_off(trace) is not None or not any(marks_of(trace, ScenarioEndMark))
+
+
+class Recordings:
+    """The recordings of a run, read once a process; of a driven run those that broke off are left out.
+
+    `named` are files; without them all traces in `folder` count.
+    """
+
+    def __init__(self, folder: Path, named: Sequence[str | Path] = ()) -> None:
+        self._folder = folder
+        self._named = named
+        self._traces: list[trace.Trace] | None = None
+        self.performed: Shortfall | None = None
+        """What the process that drove the run could not perform; the others read it from the folder."""
+
+    @property
+    def read(self) -> Sequence[trace.Trace]:
+        """Those that have been read so far."""
+        return self._traces or ()
+
+    def traces(self) -> Sequence[trace.Trace]:
+        """All of them. Raises TraceError for one that cannot be read."""
+        if self._traces is None:
+            driven = sorted(recordings_in(self._folder), key=_place)
+            read = [trace.read(path) for path in self._named or driven]
+            shortfall = self.shortfall()
+            self._traces = read if shortfall is None else shortfall.judged(read)
+        return self._traces
+
+    def shortfall(self) -> Shortfall | None:
+        """What a driven run could not perform; None when nothing was asked of a connector, or all was done."""
+        return None if self._named else self.performed or Shortfall.read(self._folder)
+
+    def generated(self) -> Summary | None:
+        """The results of the generated sessions; None when there were none."""
+        return None if self._named else Summary.read(self._folder)
+
+
+def _place(path: Path) -> tuple[bool, Path]:
+    """The place of a recording in the order: scripted scenarios are easier to read, so they come first."""
+    return path.stem in catalogue(), path

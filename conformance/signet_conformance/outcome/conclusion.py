@@ -14,13 +14,20 @@ from signet_conformance.contract import harness_requirements
 from signet_conformance.engine import Judged, JudgedRun, exit_status, fold_run, judge, judge_each
 from signet_conformance.errors import KitError, NothingTestedError, SignetConformanceError, UsageError, counted
 from signet_conformance.finding import BREACHES, FOLDING_ORDER, Finding, Judgement, Verdict
-from signet_conformance.outcome.baseline import COVERABLE, KnownInRun, Verdicts
 from signet_conformance.outcome.broken_off import Shortfall, broke_off
 from signet_conformance.outcome.coverage import Coverage, Meter
-from signet_conformance.outcome.declared import Declarations
 from signet_conformance.outcome.generated_summary import Summary, folded
 from signet_conformance.outcome.identity import Identity
-from signet_conformance.outcome.known_failures import KnownFailures, by_target, failing_text, target_of
+from signet_conformance.outcome.known_failures import (
+    COVERABLE,
+    KnownFailures,
+    KnownInRun,
+    Verdicts,
+    by_target,
+    failing_text,
+    target_of,
+)
+from signet_conformance.outcome.options import Declarations
 from signet_conformance.outcome.together import essence, run_level_breaches
 from signet_conformance.rules.spoken_at_all import was_tested
 from signet_conformance.trace import Trace
@@ -233,7 +240,7 @@ class Conclusion(Struct, frozen=True, dict=True):
     @cached_property
     def known(self) -> KnownInRun:
         """What the files of known failures say of the run; nothing where nothing was tested."""
-        return self.terms.known.held(self.by_target) if self.verdicts else KnownInRun()
+        return self.terms.known.in_run(self.by_target) if self.verdicts else KnownInRun()
 
     @cached_property
     def known_reasons(self) -> Mapping[str, str]:

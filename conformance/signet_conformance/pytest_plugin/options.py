@@ -14,7 +14,7 @@ from signet_conformance import targets
 from signet_conformance.contract import requirements
 from signet_conformance.errors import UsageError, printable
 from signet_conformance.outcome.known_failures import KnownFailures
-from signet_conformance.outcome.known_options import KnownOptions
+from signet_conformance.outcome.options import KnownOptions
 from signet_conformance.running import request
 from signet_conformance.running.plan import Invocation
 from signet_conformance.running.request import Given, Request

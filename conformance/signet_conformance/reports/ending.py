@@ -11,11 +11,11 @@ from msgspec.structs import replace
 from signet_conformance.contract import REFERENCE_DAEMON, contract_version_of, version_key
 from signet_conformance.engine import Judged
 from signet_conformance.finding import Judgement, Verdict
-from signet_conformance.outcome.baseline import KnownInRun
 from signet_conformance.outcome.conclusion import Conclusion
 from signet_conformance.outcome.coverage import Coverage
 from signet_conformance.outcome.generated_summary import Summary, breach_lines
 from signet_conformance.outcome.identity import Identity
+from signet_conformance.outcome.known_failures import KnownInRun
 from signet_conformance.outcome.time_spent import TimeSpent
 from signet_conformance.outcome.together import Together, run_level_breaches, together
 

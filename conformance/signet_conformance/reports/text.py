@@ -15,9 +15,9 @@ from signet_conformance.contract import catalogue, requirements
 from signet_conformance.engine import Judged
 from signet_conformance.errors import KitError, NothingTestedError, counted, printable
 from signet_conformance.finding import BREACHES, FOLDING_ORDER, Judgement, Verdict
-from signet_conformance.outcome.baseline import KnownInRun
 from signet_conformance.outcome.broken_off import broke_off
 from signet_conformance.outcome.coverage import Coverage
+from signet_conformance.outcome.known_failures import KnownInRun
 from signet_conformance.reports.command_lines import MAX_PAGES, explain_note
 from signet_conformance.reports.evidence import known_requirement
 from signet_conformance.reports.remarks import remarks

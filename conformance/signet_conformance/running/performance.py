@@ -13,8 +13,8 @@ from typing import TextIO
 from msgspec.structs import replace
 
 from signet_conformance.errors import UsageError, printable
+from signet_conformance.outcome.broken_off import Recordings
 from signet_conformance.outcome.conclusion import Conclusion, Judging
-from signet_conformance.outcome.recordings import Recordings
 from signet_conformance.outcome.time_spent import TimeSpent
 from signet_conformance.reports.ending import Ending
 from signet_conformance.reports.registry import Format, write_reports

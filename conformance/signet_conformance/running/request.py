@@ -16,8 +16,8 @@ from signet_conformance.contract import version_document
 from signet_conformance.errors import SignetConformanceError, UsageError, printable
 from signet_conformance.outcome.conclusion import Terms
 from signet_conformance.outcome.coverage import percentage
-from signet_conformance.outcome.declared import Declarations
 from signet_conformance.outcome.known_failures import KnownFailures
+from signet_conformance.outcome.options import Declarations
 from signet_conformance.running.daemon import demand_consent
 from signet_conformance.running.default_port import demand_free
 from signet_conformance.running.events import Noted, Tell, WritesInto

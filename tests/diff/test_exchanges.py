@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from signet_conformance.contract import document, operation_groups, requirements
-from signet_conformance.diff.reads import read
+from signet_conformance.diff.exchanges import read
 
 SCHEMAS = Path(__file__).resolve().parents[2] / "schemas"
 EVERYWHERE = {

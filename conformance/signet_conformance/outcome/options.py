@@ -1,4 +1,4 @@
-"""What is said of a connector beside a recording: by options and by a target's profile, in front of the header."""
+"""Options of commands that judge: what is declared beside a recording, and the files of known failures."""
 
 from __future__ import annotations
 
@@ -56,3 +56,18 @@ class Declarations(Struct, frozen=True):
     def words(self) -> Sequence[str]:
         """The options of `check` that declare the same of a recording."""
         return [*([] if self.name is None else [f"--target={self.name}"]), *words(self.options)]
+
+
+DEFAULT_DAYS = 30
+"""How long an entry that is written holds, unless the command line says until when."""
+
+
+class KnownOptions(Struct, frozen=True, kw_only=True):
+    """What a command line says of known failures, each as it was written; None where it says nothing."""
+
+    baseline: str | None = None
+    flaky: str | None = None
+    write_baseline: str | None = None
+    owner: str | None = None
+    reason: str | None = None
+    expires: str | None = None
