@@ -1,12 +1,12 @@
-"""The agents that were seen, those at work, and the messages they leave each other, as requests."""
+"""The agents that were seen, the sessions that say they are at work, and the messages that they send, as requests."""
 
 from __future__ import annotations
 
+import uuid
 from typing import TYPE_CHECKING, Final
 
 from signet_conformance.daemon.state.agents import resolve_agent
-from signet_conformance.daemon.timestamps import read_moment
-from signet_conformance.daemon.values import flag, positive_integer, text_or_none
+from signet_conformance.daemon.values import flag, text_or_none
 from signet_conformance.daemon.wire import Answer, Call, present, refusal
 
 if TYPE_CHECKING:
@@ -15,19 +15,6 @@ if TYPE_CHECKING:
 
 _MOST_CHARACTERS: Final = 65_536
 _TYPES: Final = ("assist_request", "decision_update", "info", "question")
-
-
-def list_presence(daemon: Daemon, call: Call) -> Answer:
-    """GET cross-agent/presence: the other sessions at work."""
-    agent = daemon.auth.scoped_agent(call.claims, text_or_none(call.query.get("agent_id")))
-    others = daemon.presence.others(
-        agent=agent,
-        session=text_or_none(call.query.get("session_key")),
-        project=text_or_none(call.query.get("project")),
-        everyone=flag(call.query.get("include_self")) or False,
-        limit=positive_integer(call.query.get("limit")) or 50,
-    )
-    return Answer({"sessions": others, "count": len(others)})
 
 
 def post_presence(daemon: Daemon, call: Call) -> Answer:
@@ -53,23 +40,8 @@ def delete_presence(daemon: Daemon, call: Call) -> Answer:
     return Answer({"removed": daemon.presence.leave(call.params["sessionKey"])})
 
 
-def list_messages(daemon: Daemon, call: Call) -> Answer:
-    """GET cross-agent/messages: the inbox of an agent."""
-    agent = daemon.auth.scoped_agent(call.claims, text_or_none(call.query.get("agent_id")))
-    broadcast = flag(call.query.get("include_broadcast"))
-    items = daemon.presence.inbox(
-        agent=agent,
-        session=text_or_none(call.query.get("session_key")),
-        since=read_moment(call.query.get("since")),
-        sent=flag(call.query.get("include_sent")) or False,
-        broadcast=True if broadcast is None else broadcast,
-        limit=positive_integer(call.query.get("limit")) or 100,
-    )
-    return Answer({"items": items, "count": len(items)})
-
-
 def post_message(daemon: Daemon, call: Call) -> Answer:
-    """POST cross-agent/messages: a message to an agent, a session or everyone. Relays to other servers are refused."""
+    """POST cross-agent/messages: accepted and kept by nobody; every inbox here is empty. Relays are refused."""
     body = call.optional_record()
     if body is None:
         return refusal(400, "invalid request body")
@@ -89,18 +61,20 @@ def post_message(daemon: Daemon, call: Call) -> Answer:
     if not (broadcast or to_agent or to_session):
         return refusal(400, "local target required (toAgentId, toSessionKey, or broadcast=true)")
     message = present(
+        id=str(uuid.uuid4()),
+        createdAt=daemon.now(),
         fromAgentId=sender,
         fromSessionKey=text_or_none(body.get("fromSessionKey")),
         toAgentId=to_agent,
         toSessionKey=to_session,
-        toSessionAgentId=(to_agent or daemon.presence.agent_of(to_session)) if to_session else None,
+        toSessionAgentId=to_agent if to_session else None,
         content=content,
         type=kind or "info",
         broadcast=broadcast,
         deliveryPath="local",
         deliveryStatus="delivered",
     )
-    return Answer({"message": daemon.presence.post(message)})
+    return Answer({"message": message})
 
 
 def get_agent(daemon: Daemon, call: Call) -> Answer:

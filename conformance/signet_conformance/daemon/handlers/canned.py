@@ -35,8 +35,10 @@ class Canned:
     """The answer to a request from inside a hook, where the route asks for that."""
     headers: Mapping[str, str] = field(default_factory=dict)
     text: str | None = None
+    scoped: bool = False
+    """The query names an agent, which the bearer's credential has to cover."""
 
-    def __call__(self, _daemon: Daemon, call: Call) -> Answer:
+    def __call__(self, daemon: Daemon, call: Call) -> Answer:
         """The answer to a request."""
         if self.internal is not None and is_internal(call):
             return Answer(self.internal)
@@ -50,6 +52,8 @@ class Canned:
             for meets, error in self.demands:
                 if not meets(body):
                     return refusal(400, error)
+        if self.scoped:
+            daemon.auth.scoped_agent(call.claims, call.query.get("agent_id"))
         return Answer(self.body, self.status, self.headers, self.text)
 
 
@@ -121,7 +125,25 @@ NOTIFICATIONS: Final = Canned(
     internal={"inject": ""},
 )
 
+# Nothing is known of entities outside the memories that name them, and no agent has met or written to another.
 COMMUNITIES: Final = Canned({"items": [], "count": 0})
+ENTITIES: Final = Canned({"items": [], "limit": 50, "offset": 0})
+KNOWLEDGE: Final = Canned(
+    dict.fromkeys(
+        (
+            *(f"{what}Count" for what in ("entity", "aspect", "attribute", "constraint", "dependency")),
+            "unassignedMemoryCount",
+            "coveragePercent",
+            "feedbackUpdatedAspectCount",
+            "averageAspectWeight",
+            "maxWeightAspectCount",
+            "minWeightAspectCount",
+        ),
+        0,
+    )
+)
+PRESENCE: Final = Canned({"sessions": [], "count": 0}, scoped=True)
+INBOX: Final = Canned({"items": [], "count": 0}, scoped=True)
 
 
 def search_marketplace(_daemon: Daemon, call: Call) -> Answer:
@@ -131,6 +153,19 @@ def search_marketplace(_daemon: Daemon, call: Call) -> Answer:
     if len(query) < 2:
         return Answer({**nothing, "error": "query must be at least 2 characters"}, 400)
     return Answer({**nothing, "context": {}})
+
+
+def hygiene(_daemon: Daemon, call: Call) -> Answer:
+    """GET knowledge/hygiene: nothing to tidy up for the agent that is named."""
+    return Answer(
+        {
+            "agentId": text_or_none(call.query.get("agent_id")) or "default",
+            "suspiciousEntities": [],
+            "duplicateEntities": [],
+            "attributeSummary": {"missingGroupKey": 0, "missingClaimKey": 0, "missingSourceMemory": 0},
+            "safeMentionCandidates": [],
+        }
+    )
 
 
 def skill_invocation(daemon: Daemon, call: Call) -> Answer:

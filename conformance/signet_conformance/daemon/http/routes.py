@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from signet_conformance.daemon.handlers import agents, canned, credentials, knowledge, mcp, secrets, sessions
+from signet_conformance.daemon.handlers import agents, canned, credentials, mcp, secrets, sessions
 from signet_conformance.daemon.handlers.early import hooks as early_hooks
 from signet_conformance.daemon.handlers.early import memories as early_memories
 from signet_conformance.daemon.handlers.hooks import compaction, ending, prompting, starting
@@ -170,15 +170,15 @@ ROUTES: Final = (
     Route("GET", "/api/marketplace/mcp/:id", canned.MARKETPLACE_SERVER),
     Route("POST", "/api/marketplace/mcp/call", canned.MARKETPLACE_CALL),
     Route("POST", "/api/diagnostics/openclaw/heartbeat", canned.HEARTBEAT, only=_grown),
-    Route("GET", "/api/knowledge/stats", knowledge.knowledge),
+    Route("GET", "/api/knowledge/stats", canned.KNOWLEDGE),
     Route("GET", "/api/knowledge/communities", canned.COMMUNITIES, only=_grown),
-    Route("GET", "/api/knowledge/hygiene", knowledge.knowledge, only=_grown),
-    Route("GET", "/api/knowledge/entities", knowledge.knowledge),
-    Route("GET", "/api/knowledge/navigation/entities", knowledge.knowledge, only=_grown),
-    Route("GET", "/api/cross-agent/presence", agents.list_presence),
+    Route("GET", "/api/knowledge/hygiene", canned.hygiene, only=_grown),
+    Route("GET", "/api/knowledge/entities", canned.ENTITIES),
+    Route("GET", "/api/knowledge/navigation/entities", canned.ENTITIES, only=_grown),
+    Route("GET", "/api/cross-agent/presence", canned.PRESENCE),
     Route("POST", "/api/cross-agent/presence", agents.post_presence),
     Route("DELETE", "/api/cross-agent/presence/:sessionKey", agents.delete_presence),
-    Route("GET", "/api/cross-agent/messages", agents.list_messages),
+    Route("GET", "/api/cross-agent/messages", canned.INBOX),
     Route("POST", "/api/cross-agent/messages", agents.post_message),
     Route("GET", "/api/auth/whoami", credentials.whoami),
     Route("GET", "/api/auth/methods", credentials.auth_methods, only=_keys),

@@ -12,9 +12,8 @@ from signet_conformance.daemon.behaviour import behaviour_of
 from signet_conformance.daemon.state.agents import Agents, seed
 from signet_conformance.daemon.state.auth import MODES, Auth
 from signet_conformance.daemon.state.graph import Graph
-from signet_conformance.daemon.state.presence import Presence
 from signet_conformance.daemon.state.secrets import Secrets
-from signet_conformance.daemon.state.sessions import Epochs, Sessions, StartedSessions
+from signet_conformance.daemon.state.sessions import Epochs, Presence, Sessions, StartedSessions
 from signet_conformance.daemon.state.store import Store
 from signet_conformance.daemon.state.transcripts import Captures, Transcripts
 from signet_conformance.daemon.timestamps import Clock, iso

@@ -1,4 +1,4 @@
-"""Who owns a session: claims, the tombstones of ended sessions, bypass, and the memory of starts already answered.
+"""Who owns a session: claims, tombstones of ended sessions, bypass, starts already answered, epochs, presence.
 
 All state is in memory and moves with the clock that is handed in. Where the version keeps its claims over a
 restart, they are also written to the store.
@@ -9,9 +9,11 @@ from __future__ import annotations
 import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote
 
-from signet_conformance.daemon.timestamps import iso
+from signet_conformance.daemon.timestamps import Clock, iso
 from signet_conformance.daemon.values import trimmed
+from signet_conformance.daemon.wire import present
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -246,3 +248,62 @@ class Epochs:
         self._store.run_many(
             "INSERT OR IGNORE INTO recall_events VALUES (?, ?, ?, ?)", [(key, agent, epoch, item) for item in ids]
         )
+
+
+_STALE_SECONDS: Final = 4 * 3600
+
+
+class Presence:
+    """The sessions seen in the last four hours, in memory."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._sessions: dict[str, dict[str, Any]] = {}
+
+    def _prune(self) -> None:
+        now = self._clock()
+        self._sessions = {
+            slot: entry for slot, entry in self._sessions.items() if now - entry["seen"] <= _STALE_SECONDS
+        }
+
+    def meet(
+        self, *, session: str | None, agent: str, harness: Any, project: str | None, path: str | None
+    ) -> dict[str, Any]:
+        """Note that `agent` is at work; `harness` must be a string (`ScriptError`). Returns the public entry."""
+        self._prune()
+        name = trimmed(harness) or "unknown"
+        slot = (
+            f"session:{session}"
+            if session
+            else "ephemeral:" + ":".join(quote(part, safe="!'()*~") for part in (agent, name, project or "*"))
+        )
+        entry = self._sessions.setdefault(slot, {"since": self._clock()})
+        entry |= {"key": slot, "session": session, "agent": agent, "harness": name, "project": project, "path": path}
+        entry["seen"] = self._clock()
+        return _public(entry)
+
+    def touch(self, session: str, agent: str | None = None) -> bool:
+        """Note that the session (of `agent`, when given) is still at work; False when it is not known."""
+        self._prune()
+        entry = self._sessions.get(f"session:{session}")
+        if not entry or (agent and entry["agent"] != agent):
+            return False
+        entry["seen"] = self._clock()
+        return True
+
+    def leave(self, session: Any) -> bool:
+        """Forget the session; False when it was not known."""
+        return self._sessions.pop(f"session:{trimmed(session)}", None) is not None
+
+    def entries(self) -> list[dict[str, Any]]:
+        """Every known session as kept (session, agent, path, since), the last seen first."""
+        self._prune()
+        return sorted(self._sessions.values(), key=lambda entry: -entry["seen"])
+
+
+def _public(entry: dict[str, Any]) -> dict[str, Any]:
+    return present(
+        key=entry["key"], sessionKey=entry["session"], agentId=entry["agent"], harness=entry["harness"],
+        project=entry["project"], runtimePath=entry["path"], provider=entry["harness"],
+        startedAt=iso(entry["since"]), lastSeenAt=iso(entry["seen"]),
+    )  # fmt: skip
