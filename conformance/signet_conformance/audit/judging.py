@@ -48,7 +48,7 @@ _TOLD = 5
 _MOST_SESSIONS = 2000
 """Sessions of one recording and requirement that have a row of their own."""
 
-Entry = tuple[str, str, int, int | None]
+ManifestEntry = tuple[str, str, int, int | None]
 """A recording of a job: its id, where it lies, its bytes, and those of its model's side."""
 
 _encoder = msgspec.json.Encoder()
@@ -75,9 +75,9 @@ def judge_batch(job: dict[str, Any]) -> bytes:
     return lines.getvalue()
 
 
-def _groups(entries: Iterable[Entry]) -> Iterator[Sequence[Entry]]:
+def _groups(entries: Iterable[ManifestEntry]) -> Iterator[Sequence[ManifestEntry]]:
     """Short recordings that are judged together, and long ones each alone."""
-    group: list[Entry] = []
+    group: list[ManifestEntry] = []
     held = 0
     for entry in entries:
         size = (entry[2] + (entry[3] or 0)) * (1 if entry[1].endswith(SUFFIX) else _UNPACKED_TIMES)
@@ -90,13 +90,13 @@ def _groups(entries: Iterable[Entry]) -> Iterator[Sequence[Entry]]:
         yield group
 
 
-def _rows_of(entries: Sequence[Entry], job: dict[str, Any], hashes: Hashes) -> Iterator[Row]:
+def _rows_of(entries: Sequence[ManifestEntry], job: dict[str, Any], hashes: Hashes) -> Iterator[Row]:
     read_ones: dict[str, tuple[Trace, datetime | None]] = {}
     lost: dict[str, RecordingRow] = {}
     since = job["since"]
     for name, place, size, model_size in entries:
         try:
-            trace = _read(place, size, model_size)
+            trace = _open_recording(place, size, model_size)
         except ObjectLostError as failure:
             lost[name] = RecordingRow(recording=name, outcome="unreadable", why=failure.why)
             continue
@@ -128,7 +128,7 @@ def _judged(traces: Mapping[str, Trace], contract: str | None) -> Mapping[str, J
         return {name: judged for name in traces for judged in _judged({name: traces[name]}, contract).values()}
 
 
-def _read(place: str, size: int, model_size: int | None) -> Trace:
+def _open_recording(place: str, size: int, model_size: int | None) -> Trace:
     """The recording at a place; raise ObjectLostError."""
     with ExitStack() as stack:
         if is_remote(place):
@@ -161,14 +161,14 @@ def rows(name: str, judged: Judged, created: datetime | None, hashes: Hashes) ->
     recording, header = judged.recording, judged.trace.header
     about: dict[str, Any] = {
         "recording": name,
-        "connector": shown(header.target) or UNNAMED,
-        "connector_release": shown(header.connector_release),
-        "host": shown(header.host),
-        "host_release": shown(header.host_release),
-        "harness": shown(_harness(recording)),
-        "daemon": shown(header.daemon_version),
-        "kit": shown(header.kit),
-        "recorder": shown(header.recorder),
+        "connector": clean_name(header.target) or UNNAMED,
+        "connector_release": clean_name(header.connector_release),
+        "host": clean_name(header.host),
+        "host_release": clean_name(header.host_release),
+        "harness": clean_name(_harness(recording)),
+        "daemon": clean_name(header.daemon_version),
+        "kit": clean_name(header.kit),
+        "recorder": clean_name(header.recorder),
         "created": None if created is None else f"{created:%Y-%m-%dT%H:%M:%S}.{created.microsecond // 1000:03}Z",
         "torn": bool(judged.trace.warnings),
         "exchanges": len(judged.trace.exchanges),
@@ -208,7 +208,7 @@ def _sessions(name: str, recording: Recording, begun: float | None, hashes: Hash
         yield SessionRow(
             recording=name,
             session=str(hashes.of(key)),
-            agent=str(shown(hooks[0].agent)),
+            agent=str(clean_name(hooks[0].agent)),
             project=hashes.of(project),
             native=hashes.of(native),
             starts=len(starts),
@@ -300,7 +300,7 @@ _STRUCTURE = frozenset(
 
 
 @lru_cache(maxsize=4096)
-def shown(text: str | None) -> str | None:
+def clean_name(text: str | None) -> str | None:
     """A name or a release as it is; of anything else, and of what looks like a secret, `hidden-` and a hash."""
     if text is None or not (text := text.strip()):
         return None

@@ -28,7 +28,7 @@ BATCH_BYTES = 64 * 1024 * 1024
 """Bytes of a batch of several recordings, at most."""
 
 
-class Terms(msgspec.Struct, frozen=True, kw_only=True):
+class AuditTerms(msgspec.Struct, frozen=True, kw_only=True):
     """What an audit was asked for. `since` is a day such as 2026-11-01; None means: not asked for."""
 
     datasets: tuple[str, ...]
@@ -37,7 +37,7 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
     contract: str | None = None
 
 
-class Entry(msgspec.Struct, frozen=True, array_like=True):
+class ManifestEntry(msgspec.Struct, frozen=True, array_like=True):
     """One recording of the manifest: its id in the results, its name in the data set, where it lies, and sizes."""
 
     id: str
@@ -50,7 +50,7 @@ class Entry(msgspec.Struct, frozen=True, array_like=True):
 class _Head(msgspec.Struct, frozen=True, kw_only=True):
     format: str
     kit: str
-    terms: Terms
+    terms: AuditTerms
     salt: str
     count: int
 
@@ -59,13 +59,13 @@ class _Head(msgspec.Struct, frozen=True, kw_only=True):
 class Manifest:
     """The recordings of an audit in their order, and the key of its hashes."""
 
-    terms: Terms
+    terms: AuditTerms
     salt: str
-    entries: Sequence[Entry]
+    entries: Sequence[ManifestEntry]
 
-    def batches(self) -> Iterator[Sequence[Entry]]:
+    def batches(self) -> Iterator[Sequence[ManifestEntry]]:
         """The entries as batches, always the same ones."""
-        batch: list[Entry] = []
+        batch: list[ManifestEntry] = []
         held = 0
         for entry in self.entries:
             if batch and (len(batch) == BATCH or held + entry.size > BATCH_BYTES):
@@ -76,12 +76,12 @@ class Manifest:
         if batch:
             yield batch
 
-    def places(self) -> Mapping[str, Entry]:
+    def places(self) -> Mapping[str, ManifestEntry]:
         """The entries by their ids."""
         return {entry.id: entry for entry in self.entries}
 
 
-def made(terms: Terms) -> Manifest:
+def manifest_of(terms: AuditTerms) -> Manifest:
     """List the data sets; raise UsageError for one that cannot be listed or holds no recording."""
     listed: dict[str, Listed] = {}
     for dataset in sorted(set(terms.datasets)):
@@ -94,7 +94,7 @@ def made(terms: Terms) -> Manifest:
         # Two data sets may hold the same name.
         number = times[each.name] = times.get(each.name, 0) + 1
         digest = sha256(f"{each.name}\0{number}".encode("utf-8", "surrogateescape")).hexdigest()
-        entries.append(Entry(digest[:16], each.name, each.place, each.size, each.model_size))
+        entries.append(ManifestEntry(digest[:16], each.name, each.place, each.size, each.model_size))
     if terms.sample is not None:
         chosen = {entry.id for entry in sorted(entries, key=lambda entry: entry.id)[: terms.sample]}
         entries = [entry for entry in entries if entry.id in chosen]
@@ -104,7 +104,7 @@ def made(terms: Terms) -> Manifest:
     return Manifest(terms, salt.hexdigest(), entries)
 
 
-def written_or_read(terms: Terms, folder: Path) -> tuple[Manifest, bool]:
+def written_or_read(terms: AuditTerms, folder: Path) -> tuple[Manifest, bool]:
     """The manifest of the audit in `folder`, made now unless it exists; and whether it existed.
 
     Raises UsageError when the folder holds an audit of something else, or by another release of the kit.
@@ -112,10 +112,10 @@ def written_or_read(terms: Terms, folder: Path) -> tuple[Manifest, bool]:
     path = folder / FILE
     terms = msgspec.structs.replace(terms, datasets=tuple(sorted({_whole(each) for each in terms.datasets})))
     if not path.is_file():
-        manifest = made(terms)
+        manifest = manifest_of(terms)
         _write(manifest, path)
         return manifest, False
-    manifest = read(folder)
+    manifest = read_manifest(folder)
     if manifest.terms != terms:
         raise UsageError(
             "holds an audit of other recordings, or by other options",
@@ -135,7 +135,7 @@ def _write(manifest: Manifest, path: Path) -> None:
     write_whole(path, lines)
 
 
-def _encodable(entry: Entry) -> Entry:
+def _encodable(entry: ManifestEntry) -> ManifestEntry:
     # A name that is no UTF-8 has half characters, which JSON does not take.
     try:
         entry.place.encode()
@@ -158,14 +158,14 @@ def demand_audit(folder: Path) -> None:
         )
 
 
-def read(folder: Path) -> Manifest:
+def read_manifest(folder: Path) -> Manifest:
     """The manifest of the audit in `folder`; raise UsageError unless this kit can go on with it."""
     path = folder / FILE
     demand_audit(folder)
     try:
         lines = path.read_bytes().splitlines()
         head = msgspec.json.decode(lines[0], type=_Head)
-        entries = [msgspec.json.decode(line, type=Entry) for line in lines[1:]]
+        entries = [msgspec.json.decode(line, type=ManifestEntry) for line in lines[1:]]
     except (OSError, IndexError, msgspec.MsgspecError) as failure:
         raise UsageError(
             f"holds no manifest of an audit ({printable(failure, 160)})",
@@ -181,7 +181,7 @@ def read(folder: Path) -> Manifest:
     return Manifest(head.terms, head.salt, entries)
 
 
-def job(manifest: Manifest, batch: Sequence[Entry]) -> dict[str, Any]:
+def job(manifest: Manifest, batch: Sequence[ManifestEntry]) -> dict[str, Any]:
     """What whoever judges a batch is told, as plain values that any process can be sent."""
     return {
         "salt": manifest.salt,

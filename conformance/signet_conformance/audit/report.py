@@ -9,9 +9,9 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from signet_conformance import __version__
-from signet_conformance.audit.manifest import Entry
+from signet_conformance.audit.manifest import ManifestEntry
 from signet_conformance.audit.stores import is_remote
-from signet_conformance.audit.summary import Cell, Ending
+from signet_conformance.audit.summary import AuditEnding, Cell
 from signet_conformance.errors import counted, printable
 from signet_conformance.finding import Verdict
 from signet_conformance.reports.command_lines import shell_command
@@ -23,7 +23,7 @@ from signet_conformance.reports.terminal import Paragraph, labelled, labelled_li
 _MOST_NAMED = 20
 
 
-def paragraphs(ending: Ending, out: str, places: Mapping[str, Entry]) -> Iterator[RenderableType]:
+def paragraphs(ending: AuditEnding, out: str, places: Mapping[str, ManifestEntry]) -> Iterator[RenderableType]:
     """What is breached, what could not be read, and what was judged in all; `out` is the folder of the audit."""
     connector = None
     for cell in ending.summary.cells:
@@ -36,7 +36,7 @@ def paragraphs(ending: Ending, out: str, places: Mapping[str, Entry]) -> Iterato
     yield Paragraph(closing_line(ending))
 
 
-def _cell(ending: Ending, cell: Cell, out: str) -> Iterator[RenderableType]:
+def _cell(ending: AuditEnding, cell: Cell, out: str) -> Iterator[RenderableType]:
     count = f"{cell.recordings:,} of {cell.recordings + cell.passing:,}"
     about = [f"release {cell.release}"] if cell.release else []
     about += [f"first seen {cell.first_seen[:10]}"] if cell.first_seen else []
@@ -54,7 +54,7 @@ def _cell(ending: Ending, cell: Cell, out: str) -> Iterator[RenderableType]:
     yield labelled_line("show", cell.show + (f" {shell_command(['--out', out])}" if out else ""))
 
 
-def _unread(ending: Ending, places: Mapping[str, Entry]) -> Iterator[RenderableType]:
+def _unread(ending: AuditEnding, places: Mapping[str, ManifestEntry]) -> Iterator[RenderableType]:
     unread = ending.summary.unread
     for name, why in unread[:_MOST_NAMED]:
         entry = places.get(name)
@@ -64,7 +64,7 @@ def _unread(ending: Ending, places: Mapping[str, Entry]) -> Iterator[RenderableT
         yield Paragraph(f"and {ending.summary.unreadable - _MOST_NAMED:,} more that could not be read")
 
 
-def closing_line(ending: Ending) -> str:
+def closing_line(ending: AuditEnding) -> str:
     """What was judged, and what it came to."""
     summary = ending.summary
     parts = [
@@ -82,7 +82,7 @@ def closing_line(ending: Ending) -> str:
     )
 
 
-def draw_page(ending: Ending, stream: TextIO) -> None:
+def draw_page(ending: AuditEnding, stream: TextIO) -> None:
     """Write the page."""
     summary = ending.summary
     header = (
@@ -109,7 +109,7 @@ def draw_page(ending: Ending, stream: TextIO) -> None:
     write_page(stream, "Signet conformance: an audit", header, sections)
 
 
-def _breaches(ending: Ending) -> Markup:
+def _breaches(ending: AuditEnding) -> Markup:
     cells = ending.summary.cells
     if not cells:
         return element("p", "Nothing is breached in what was judged.")
@@ -118,7 +118,7 @@ def _breaches(ending: Ending) -> Markup:
     return table("By connector, release and requirement", heads, rows)
 
 
-def _row(ending: Ending, cell: Cell) -> Markup:
+def _row(ending: AuditEnding, cell: Cell) -> Markup:
     requirement = known_requirement(cell.requirement)
     told: list[tuple[str, str | Markup]] = [("show", element("code", cell.show))]
     if requirement is not None:
@@ -145,11 +145,11 @@ def _row(ending: Ending, cell: Cell) -> Markup:
     )
 
 
-def _connectors(ending: Ending) -> Markup:
+def _connectors(ending: AuditEnding) -> Markup:
     return table("Recordings that were judged", ("Connector", "Recordings", "Breached"), _connector_rows(ending))
 
 
-def _connector_rows(ending: Ending) -> Iterator[Markup]:
+def _connector_rows(ending: AuditEnding) -> Iterator[Markup]:
     summary = ending.summary
     for connector, count in summary.connectors.items():
         breached = dict.fromkeys(cell.requirement for cell in summary.cells if cell.connector == connector)

@@ -47,7 +47,7 @@ _encoder = msgspec.json.Encoder()
 
 
 @contextmanager
-def held(folder: Path) -> Iterator[None]:
+def lock_folder(folder: Path) -> Iterator[None]:
     """Make the folder of an audit ours alone; raise UsageError when that cannot be, or another audit is at it."""
     ours = not folder.exists()
     try:
@@ -261,7 +261,7 @@ MOST_ROWS = 100_000
 _READING = frozenset({"SELECT", "EXPLAIN"})
 
 
-def answered(folder: Path, sql: str) -> tuple[Sequence[str], Sequence[Sequence[Any]]]:
+def run_query(folder: Path, sql: str) -> tuple[Sequence[str], Sequence[Sequence[Any]]]:
     """The columns and rows that a statement selects from the tables recordings, sessions and breaches.
 
     Raises UsageError for anything but one statement that reads, and for SQL that is wrong.

@@ -59,7 +59,7 @@ class Here:
         return ((number, judge_batch(job)) for number, job in jobs)
 
 
-class Workers:
+class AuditWorkers:
     """Some processes that judge batches; begun before the data sets are listed, while this process has no thread."""
 
     def __init__(self, count: int) -> None:

@@ -75,7 +75,9 @@ def recordings_of(dataset: str) -> list[Listed]:
         if not is_model_side(place)
     ]
     if not listed:
-        raise UsageError("holds no recording", where=_told(dataset), remedy="name a folder, glob or prefix of *.jsonl")
+        raise UsageError(
+            "holds no recording", where=_describe(dataset), remedy="name a folder, glob or prefix of *.jsonl"
+        )
     return sorted(listed, key=lambda each: each.name)
 
 
@@ -88,7 +90,7 @@ def _root(dataset: str) -> str:
     return fixed.rstrip("/")
 
 
-def _told(dataset: str) -> str:
+def _describe(dataset: str) -> str:
     return printable(dataset, 400)
 
 
@@ -134,7 +136,9 @@ def _below(folder: str) -> Iterator[tuple[str, int]]:
 
 def _unlisted(place: str, failure: OSError) -> UsageError:
     return UsageError(
-        f"cannot be listed: {failure.strerror or failure}", where=_told(place), remedy="check the path and its rights"
+        f"cannot be listed: {failure.strerror or failure}",
+        where=_describe(place),
+        remedy="check the path and its rights",
     )
 
 
@@ -155,13 +159,13 @@ def _remote_files(dataset: str) -> dict[str, int]:
     except _FOR_GOOD as failure:
         raise UsageError(
             f"cannot be listed: {type(failure).__name__}",
-            where=_told(dataset),
+            where=_describe(dataset),
             remedy="check the prefix, and the credentials in the environment",
         ) from None
     except Exception as failure:  # noqa: BLE001 - each store raises errors of its own
         raise UsageError(
             f"cannot be listed, after {TRIES} tries: {printable(failure, 200)}",
-            where=_told(dataset),
+            where=_describe(dataset),
             remedy="the same command tries again",
         ) from None
     return {store.unstrip_protocol(path): size for path, size in objects.items() if is_recording(path)}

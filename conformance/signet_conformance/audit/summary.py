@@ -251,7 +251,7 @@ FAIL_ON: tuple[FailOn, ...] = ("breach", "new", "never")
 
 
 @dataclass(frozen=True)
-class Ending:
+class AuditEnding:
     """A summary held against files of known failures. `fail_on` says which breaches make the exit status 1.
 
     `breach`: as `check`, each FAIL that no entry lets pass, and an entry that is stale or has expired. `new`: a FAIL
@@ -271,20 +271,22 @@ class Ending:
         }
 
     @cached_property
-    def held(self) -> KnownInRun:
+    def known_in_run(self) -> KnownInRun:
         """What the files of known failures say."""
         return self.known.in_run(self.verdicts)
 
     def is_known(self, requirement: str, connector: str) -> bool:
         """Whether an entry lets a connector's breach of a requirement pass."""
-        return (requirement, connector) in self.held.covered
+        return (requirement, connector) in self.known_in_run.covered
 
     @cached_property
     def status(self) -> int:
         """2 where a recording could not be read, else 4, 3, 1 or 0 as of the verdicts."""
         if self.summary.unreadable:
             return UsageError.exit_status
-        expired = {entry.requirement for _, entry in self.held.expired} if self.fail_on == "new" else frozenset[str]()
+        expired = (
+            {entry.requirement for _, entry in self.known_in_run.expired} if self.fail_on == "new" else frozenset[str]()
+        )
         left = [
             Verdict.WARN if self.fail_on == "never" and verdict is Verdict.FAIL else verdict
             for connector, its in self.verdicts.items()
@@ -292,11 +294,11 @@ class Ending:
             if not self.is_known(name, connector) and not (name in expired and verdict in COVERABLE)
         ]
         # What is known to fail was tested, even where nothing else was.
-        known = [Verdict.PASS] if self.held.covered or expired else []
+        known = [Verdict.PASS] if self.known_in_run.covered or expired else []
         status = exit_status([*left, *known], recorded=self.summary.tested > 0)
-        return 1 if status == 0 and self.fail_on == "breach" and self.held.fails else status
+        return 1 if status == 0 and self.fail_on == "breach" and self.known_in_run.fails else status
 
     @property
     def because(self) -> str:
         """What fails the audit beside its verdicts, in words; empty where nothing does."""
-        return failing_text(self.held) if self.fail_on == "breach" else ""
+        return failing_text(self.known_in_run) if self.fail_on == "breach" else ""

@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 
-from signet_conformance.audit.summary import FAIL_ON, Ending, FailOn
+from signet_conformance.audit.summary import FAIL_ON, AuditEnding, FailOn
 from signet_conformance.cli import show
 from signet_conformance.cli.output import demand_apart, report_stream
 from signet_conformance.cli.shared_options import known_options
@@ -127,8 +127,8 @@ def recordings(
 ) -> int:
     """Judge; the exit status is the audit's."""
     from signet_conformance.audit import package
-    from signet_conformance.audit.manifest import Terms, written_or_read
-    from signet_conformance.audit.results import held
+    from signet_conformance.audit.manifest import AuditTerms, written_or_read
+    from signet_conformance.audit.results import lock_folder
     from signet_conformance.audit.running import concluded, judge_all
 
     failures = KnownFailures.parse(known)
@@ -142,17 +142,17 @@ def recordings(
         package("duckdb", "--format parquet")
     demand_apart([html, failures.written], [file.path for file in failures.files])
     folder = Path(out)
-    terms = Terms(datasets=datasets, since=since, sample=sample, contract=contract)
+    terms = AuditTerms(datasets=datasets, since=since, sample=sample, contract=contract)
     with ExitStack() as stack:
         judges: Any = None
         if scheduler is None:
-            from signet_conformance.audit.running import Here, Workers
+            from signet_conformance.audit.running import AuditWorkers, Here
             from signet_conformance.children.spread import processors
 
             count = workers or processors()
             # Begun before the folder is locked: a worker that outlives us for a moment must not hold the lock.
-            judges = Here() if count == 1 else stack.enter_context(Workers(count))
-        stack.enter_context(held(folder))
+            judges = Here() if count == 1 else stack.enter_context(AuditWorkers(count))
+        stack.enter_context(lock_folder(folder))
         manifest, resumed = written_or_read(terms, folder)
         if scheduler is not None:
             from signet_conformance.audit.cluster import Cluster
@@ -162,7 +162,7 @@ def recordings(
             print(f"{printable(out, 400)}: goes on with its {len(manifest.entries):,} recordings", file=sys.stderr)
         batches = judge_all(manifest, folder, judges, stack.enter_context(_Counting()))
         summary = concluded(manifest, folder, batches, form)
-    ending = Ending(summary, failures, fail_on)
+    ending = AuditEnding(summary, failures, fail_on)
     _tell(ending, out, manifest.places())
     if html is not None:
         from signet_conformance.audit.report import draw_page
@@ -170,8 +170,8 @@ def recordings(
         with report_stream(html, force) as stream:
             draw_page(ending, stream)
         print(f"report: {printable(html, 1000)}")
-    if ending.held.covered:
-        failures.write_audit(ending.held, ending.verdicts)
+    if ending.known_in_run.covered:
+        failures.write_audit(ending.known_in_run, ending.verdicts)
     written = failures.write(ending.verdicts)
     if written is not None:
         print(written)
@@ -187,12 +187,12 @@ class _Counting:
         self._done = 0
 
     def __enter__(self) -> Callable[[int, int], None]:
-        return self._told
+        return self._tell_progress
 
     def __exit__(self, *_: object) -> None:
         self._stack.close()
 
-    def _told(self, done: int, total: int) -> None:
+    def _tell_progress(self, done: int, total: int) -> None:
         from signet_conformance.reports.terminal import is_live, steps
 
         if not is_live(sys.stderr):
@@ -204,7 +204,7 @@ class _Counting:
         self._done = done
 
 
-def _tell(ending: Ending, out: str, places: Any) -> None:
+def _tell(ending: AuditEnding, out: str, places: Any) -> None:
     from signet_conformance.audit.report import paragraphs
     from signet_conformance.reports.terminal import drawn, terminal_width, wants_colour
 
@@ -219,9 +219,9 @@ def _tell(ending: Ending, out: str, places: Any) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON object a row.")
 def query(*, sql: str, out: str, as_json: bool) -> int:
     """Answer; nothing but the results can be read, and nothing written."""
-    from signet_conformance.audit.results import answered
+    from signet_conformance.audit.results import run_query
 
-    columns, rows = answered(Path(out), sql)
+    columns, rows = run_query(Path(out), sql)
     if as_json:
         for row in rows:
             print(json.dumps(dict(zip(columns, row, strict=True)), default=str))
@@ -252,9 +252,9 @@ def show_recording(
 ) -> Any:
     """Find it by the manifest, and show it; one of an object store is copied first."""
     from signet_conformance.audit import stores
-    from signet_conformance.audit.manifest import read
+    from signet_conformance.audit.manifest import read_manifest
 
-    entry = read(Path(out)).places().get(recording)
+    entry = read_manifest(Path(out)).places().get(recording)
     if entry is None:
         raise UsageError(
             f"there is no recording {printable(recording, 40)}",

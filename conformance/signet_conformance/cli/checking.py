@@ -89,14 +89,14 @@ def check(
         stream = stack.enter_context(report_stream(reports.output, force))
         run.reports = reports.open(stream, stack, force)
         if reports.document is not None:
-            for _ in run.each(_counted(files, stack), files):
+            for _ in run.each(_with_progress(files, stack), files):
                 pass
             conclusion = run.conclude()
         else:
             from signet_conformance.cli.check_text import Shown
 
             shown = Shown(stream, traces, show_all=show_all, summary=summary, coverage=coverage)
-            for judged in run.each(_counted(files, stack), files):
+            for judged in run.each(_with_progress(files, stack), files):
                 shown.trace(judged, terms.known_in(judged))
             conclusion = run.conclude()
             shown.end(conclusion)
@@ -128,7 +128,7 @@ def _demand_no_report_among(traces: Sequence[str], reports: ReportFiles) -> None
         )
 
 
-def _counted(files: Sequence[str], stack: ExitStack) -> Iterable[str]:
+def _with_progress(files: Sequence[str], stack: ExitStack) -> Iterable[str]:
     """The files, counted on a terminal, which shows nothing of them while they are judged."""
     if len(files) == 1 or not sys.stderr.isatty():
         return files
@@ -191,7 +191,7 @@ class Files:
 
     def _attempts(self, batch: _Batch, workers: int) -> Sequence[Outcome]:
         """The files of a batch judged, or why they cannot be."""
-        read = [_read(file, workers if sys.platform == "linux" else 1) for file in batch.files]
+        read = [_read_trace(file, workers if sys.platform == "linux" else 1) for file in batch.files]
         try:
             traces = [trace for trace in read if isinstance(trace, Trace)]
             judged = iter(self.judging.judged_alone(traces, workers))
@@ -260,7 +260,7 @@ def _batches(files: Sequence[str]) -> Sequence[_Batch]:
     return batches
 
 
-def _read(file: str, workers: int) -> Trace | SignetConformanceError:
+def _read_trace(file: str, workers: int) -> Trace | SignetConformanceError:
     try:
         return read_recording(file, workers=workers)
     except SignetConformanceError as failure:

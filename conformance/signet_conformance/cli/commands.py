@@ -54,7 +54,7 @@ COMMANDS = {
 """Command name to its line in the overview. Its module is loaded when it runs: `check` must start fast."""
 
 
-class Commands(click.Group):
+class CommandTable(click.Group):
     """Finds a command in the module of its name, and turns every failure into a message and an exit status."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  the base class names it
@@ -82,7 +82,7 @@ class Commands(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002  the base class names it
         """Write the table; no command's module is loaded for that."""
-        with formatter.section("Commands"):
+        with formatter.section("CommandTable"):
             formatter.write_dl(list(COMMANDS.items()))
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -194,7 +194,7 @@ unreadable input, 3 nothing was tested, 4 not all could be judged.
 
 
 @click.group(
-    cls=Commands,
+    cls=CommandTable,
     help="Prove that a connector speaks Signet's daemon contract: record its traffic, check it, see what broke.",
     epilog=EXAMPLES,
     context_settings={"help_option_names": ["-h", "--help"]},

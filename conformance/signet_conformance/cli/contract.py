@@ -88,10 +88,10 @@ def diff(old: str, new: str, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(changed, indent=2))
     else:
-        _print(_told(changed))
+        _print(_describe_changes(changed))
 
 
-def _told(changed: Mapping[str, Any]) -> Iterator[RenderableType]:
+def _describe_changes(changed: Mapping[str, Any]) -> Iterator[RenderableType]:
     """A difference for people."""
     yield Text(f"From contract {changed['from']} to {changed['to']}", STRONG)
     for title, members in (("Requirements that come into force", "added"), ("Requirements that fall away", "removed")):

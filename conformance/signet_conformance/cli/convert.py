@@ -60,12 +60,12 @@ def command(source: str, target: str, source_format: str | None, target_format: 
         trace = read_recording(source)
         _from_trace(trace, target_format, target)
         print(f"{counted(len(trace.exchanges), 'exchange')} in {printable(target, 400)}")
-        for line in _lost(trace):
+        for line in _lost_notes(trace):
             print(line)
     return 0
 
 
-def _lost(trace: Trace) -> Iterator[str]:
+def _lost_notes(trace: Trace) -> Iterator[str]:
     """What a capture cannot hold, and the options that restore what they can."""
     declared = trace.header.declared
     if trace.marks:

@@ -13,8 +13,7 @@ from rich.highlighter import JSONHighlighter
 from rich.table import Table
 from rich.text import Text
 
-from signet_conformance.cli.selection import named as matching
-from signet_conformance.cli.selection import requirement_names, unknown
+from signet_conformance.cli.selection import matching, requirement_names, unknown
 from signet_conformance.contract import (
     Requirement,
     catalogue,

@@ -21,7 +21,7 @@ from signet_conformance.errors import NothingTestedError, UsageError, printable
 from signet_conformance.files.whole_file import create_file
 from signet_conformance.finding import Verdict
 from signet_conformance.github_action.discovery import (
-    Connector,
+    FoundConnector,
     Language,
     blank_driver,
     build_lines,
@@ -63,8 +63,8 @@ class _SetUp(Struct):
     `blank` the language of its driver where nobody has filled that in.
     """
 
-    place: Place
-    connector: Connector
+    place: ConnectorFolder
+    connector: FoundConnector
     inputs: Inputs
     status: int | None = None
     conclusion: Conclusion | None = None
@@ -126,7 +126,7 @@ def command(
     declared = {place: _connectors(place, target, every=every) for place in places}
     # What a lane does not take is refused before anything is written.
     given = {(place, each.name): place.inputs(each.name, scenarios) for place in places for each in declared[place]}
-    writer = Writer(places[0].root, dry_run)
+    writer = InitWriter(places[0].root, dry_run)
     for place, connectors in declared.items():
         _write_settings(writer, place, connectors)
     set_up = [
@@ -161,9 +161,9 @@ def command(
     return max(each.status or 0 for each in set_up)
 
 
-def _places(folders: Sequence[str]) -> Sequence[Place]:
+def _places(folders: Sequence[str]) -> Sequence[ConnectorFolder]:
     """The folders, each once. Raises UsageError where they are not of one repository."""
-    places = list(dict.fromkeys(Place.find(folder) for folder in folders))
+    places = list(dict.fromkeys(ConnectorFolder.find(folder) for folder in folders))
     for place in places[1:]:
         if place.root != places[0].root:
             raise UsageError(
@@ -174,7 +174,7 @@ def _places(folders: Sequence[str]) -> Sequence[Place]:
     return places
 
 
-def _connectors(place: Place, target: str | None, *, every: bool) -> Sequence[Connector]:
+def _connectors(place: ConnectorFolder, target: str | None, *, every: bool) -> Sequence[FoundConnector]:
     """The connectors of a folder. Raises UsageError where there are several and nobody said which."""
     connectors = discover(place.folder, target)
     if target is not None and not (connectors[0].settings or connectors[0].known):
@@ -189,7 +189,7 @@ def _connectors(place: Place, target: str | None, *, every: bool) -> Sequence[Co
     return connectors
 
 
-def _write_settings(writer: Writer, place: Place, connectors: Sequence[Connector]) -> None:
+def _write_settings(writer: InitWriter, place: ConnectorFolder, connectors: Sequence[FoundConnector]) -> None:
     unsaid = [each for each in connectors if not each.settings]
     if unsaid:
         writer.write(place.folder / SETTINGS, "\n".join(map(settings_text, unsaid)))
@@ -204,7 +204,7 @@ def _by_hand(set_up: _SetUp) -> str:
     return command if set_up.place.directory == "." else f"cd {set_up.place.directory} && {command}"
 
 
-def _run(inputs: Inputs, connector: Connector) -> tuple[int, Conclusion | None]:
+def _run(inputs: Inputs, connector: FoundConnector) -> tuple[int, Conclusion | None]:
     """Drive the connector once; the exit status and the conclusion, None where no verdict was reached.
 
     The folder with report and traces stays where something fails.
@@ -252,7 +252,7 @@ def _baseline_text(failing: Mapping[str, Mapping[str, Verdict]]) -> str:
     return known_failures.baseline_document(known_failures.entries_for(failing, user_name(), _REASON, today, expires))
 
 
-def _closing(set_up: _SetUp, writer: Writer) -> Iterator[str]:
+def _closing(set_up: _SetUp, writer: InitWriter) -> Iterator[str]:
     """What to do next about one connector."""
     if failing := set_up.failing:
         until = datetime.now(UTC).date() + timedelta(days=DEFAULT_DAYS)
@@ -292,14 +292,14 @@ _SPELT = {
 """Input of the lane to the name that `init` uses for it, and the remedy for a value that the lane refuses."""
 
 
-class Place(Struct, frozen=True):
+class ConnectorFolder(Struct, frozen=True):
     """The connector's folder, and the root of the repository that it is in."""
 
     folder: Path
     root: Path
 
     @classmethod
-    def find(cls, given: str) -> Place:
+    def find(cls, given: str) -> ConnectorFolder:
         """The connector's folder, as the user gave it. Raises UsageError when it is not a folder."""
         folder = Path(given).resolve()
         if not folder.is_dir():
@@ -349,7 +349,7 @@ class Place(Struct, frozen=True):
         return [line for line in _IGNORED if line not in {known.strip().strip("/") + "/" for known in there}]
 
 
-class Writer:
+class InitWriter:
     """Writes files that do not exist yet, and reports what it did with each."""
 
     def __init__(self, root: Path, dry_run: bool) -> None:

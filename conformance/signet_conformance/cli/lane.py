@@ -15,8 +15,8 @@ from signet_conformance.cli.run import run_lines
 from signet_conformance.errors import SignetConformanceError
 from signet_conformance.github_action.github import WORDS, Annotation, Runner, counts, relative, remarks
 from signet_conformance.github_action.inputs import FIELDS, Inputs, read_inputs, with_new_report
-from signet_conformance.github_action.performing import Ended, perform
-from signet_conformance.github_action.summary import because_of, summary, told
+from signet_conformance.github_action.performing import LaneRun, perform
+from signet_conformance.github_action.summary import because_of, failure_text, summary
 from signet_conformance.outcome import known_failures
 from signet_conformance.running.shown_progress import shown_progress
 
@@ -80,14 +80,14 @@ def _keep_audit(inputs: Inputs) -> None:
         shutil.copyfile(audit, inputs.report / audit.name)
 
 
-def _tell(inputs: Inputs, runner: Runner, ended: Ended) -> None:
+def _tell(inputs: Inputs, runner: Runner, ended: LaneRun) -> None:
     word = WORDS.get(ended.status, "unjudged")
     runner.set("status", ended.status)
     runner.set("verdict", word)
     runner.summarise(summary(inputs, ended))
     said: list[str] = []
     if not ended.performances or ended.failure is not None:
-        runner.annotate(Annotation("error", "Signet conformance", told(ended)))
+        runner.annotate(Annotation("error", "Signet conformance", failure_text(ended)))
     if ended.performances:
         tally = Counter[str]()
         for performance in ended.performances:

@@ -147,14 +147,14 @@ def _expand(argument: str, notes: list[str]) -> list[str]:
         return files
     if has_magic(argument) and not os.path.lexists(argument):
         matches = sorted(glob(argument, recursive=True))  # noqa: PTH207  Path.glob takes no absolute pattern
-        files = [file for match in matches for file in _matched(match, notes)]
+        files = [file for match in matches for file in _matches_of(match, notes)]
         if not files:
             raise TraceError("no file matches", where=argument, remedy="check the pattern; ** stands for any folders")
         return files
     return [argument]
 
 
-def _matched(match: str, notes: list[str]) -> list[str]:
+def _matches_of(match: str, notes: list[str]) -> list[str]:
     return _traces(_below(match) if Path(match).is_dir() else iter([match]), notes)
 
 

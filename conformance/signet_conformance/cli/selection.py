@@ -34,14 +34,14 @@ def selected(patterns: Iterable[str], option: str) -> frozenset[str] | None:
     known = [*rules(), *harness_requirements()]
     ids: set[str] = set()
     for pattern in patterns:
-        matching = named(pattern, known)
-        if not matching:
+        found = matching(pattern, known)
+        if not found:
             raise unknown(pattern, known, option)
-        ids.update(matching)
+        ids.update(found)
     return frozenset(ids) or None
 
 
-def named(pattern: str, known: Iterable[str]) -> list[str]:
+def matching(pattern: str, known: Iterable[str]) -> list[str]:
     """The ids that a word names, in their order; `agent-002` and `agent` are taken for SIG-AGENT-002 and SIG-AGENT."""
     wanted = pattern.strip().upper()
     for word in (wanted, f"{_PREFIX}{wanted}"):

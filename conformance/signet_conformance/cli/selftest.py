@@ -65,7 +65,7 @@ reference passes; 1 when not; 4 when a part of the kit itself failed.
 @click.option("--traces", "folder", metavar="DIR", help="Keep the traces in this new folder.")
 def command(*, only: tuple[str, ...], workers: int, as_json: bool, folder: str | None) -> int:
     """Perform, grade, print; the exit status says whether all is green."""
-    wanted, odd = _wanted(only)
+    wanted, odd = _select(only)
     began = time.monotonic()
     with temporary_folder("signet-selftest-traces-") as temporary:
         selftest = _performed(wanted, odd, _new_folder(folder) if folder else temporary, workers, whole=not only)
@@ -84,7 +84,7 @@ def command(*, only: tuple[str, ...], workers: int, as_json: bool, folder: str |
     return 0 if selftest.green else RED
 
 
-def _wanted(only: Sequence[str]) -> tuple[Sequence[Mutant], Sequence[Variant]]:
+def _select(only: Sequence[str]) -> tuple[Sequence[Mutant], Sequence[Variant]]:
     """The mutants and variants that are asked for; a requirement names those that break it, or are judged by it."""
     broken, odd = mutants().mutants, variants().variants
     names = {name: {name, mutant.breaks} for name, mutant in broken.items()}

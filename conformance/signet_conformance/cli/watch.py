@@ -142,7 +142,7 @@ class Growing:
         self._changed = threading.Condition()
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._look, name="signet watch", daemon=True)
-        self.seen = Seen(0, self._drawn(0, ()), 0, ())
+        self.seen = Seen(0, self._draw(0, ()), 0, ())
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -155,14 +155,14 @@ class Growing:
         self._thread.join()
 
     @property
-    def ended(self) -> bool:
+    def has_ended(self) -> bool:
         """Whether nobody looks any more."""
         return self._ended.is_set()
 
     def after(self, version: int, timeout_s: float) -> Seen:
         """The state once it is a later one than this, or when the time is over."""
         with self._changed:
-            self._changed.wait_for(lambda: self.seen.version > version or self.ended, timeout_s)
+            self._changed.wait_for(lambda: self.seen.version > version or self.has_ended, timeout_s)
             return self.seen
 
     def _look(self) -> None:
@@ -204,7 +204,7 @@ class Growing:
         judged = [judged for _, judged in self._judged.values()]
         version = self.seen.version + 1
         new = list(self._new(judged))
-        seen = Seen(version, self._drawn(version, judged), sum(len(each.trace.exchanges) for each in judged), new)
+        seen = Seen(version, self._draw(version, judged), sum(len(each.trace.exchanges) for each in judged), new)
         with self._changed:
             self.seen = seen
             self._changed.notify_all()
@@ -228,7 +228,7 @@ class Growing:
             self._complained.add(text)
             self._tell(text)
 
-    def _drawn(self, version: int, judged: Sequence[Judged]) -> str:
+    def _draw(self, version: int, judged: Sequence[Judged]) -> str:
         judging = Judging(self._terms, measured=True, whole=True)
         stream = io.StringIO()
         report = HtmlReport(stream, live=version)
@@ -305,7 +305,7 @@ class _Handler(BaseHTTPRequestHandler):
             after = parse_qs(asked.query).get("after", ["0"])[0]
             growing = self.server.growing
             seen = growing.after(int(after) if after.isdecimal() and len(after) < 16 else 0, _WAIT_S)
-            told = {"version": seen.version, "exchanges": seen.exchanges, "new": seen.new, "ended": growing.ended}
+            told = {"version": seen.version, "exchanges": seen.exchanges, "new": seen.new, "ended": growing.has_ended}
             self._answer(HTTPStatus.OK, "application/json", json.dumps(told).encode())
         else:
             self._answer(HTTPStatus.NOT_FOUND, "text/plain", b"")

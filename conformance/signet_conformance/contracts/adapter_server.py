@@ -47,7 +47,7 @@ class Served:
         demand(not answer.timed_out, f"{method} was not answered within {self.bound_s:g} s")
         return answer
 
-    def started(self, method: str, **params: Any) -> driver.Answer:
+    def start_session(self, method: str, **params: Any) -> driver.Answer:
         """Start the session and call a method of it, which must succeed."""
         for name, given in (("onSessionStart", STARTED), (method, params)):
             answer = self.call(name, **given)
@@ -103,7 +103,7 @@ class AdapterServerContract:
 
     def test_a_prompt_is_told_in_the_user_s_words(self, served: Served) -> None:
         """A call of onUserPromptSubmit is a user-prompt-submit whose text stands in userMessage or userPrompt."""
-        served.started("onUserPromptSubmit", prompt="Which port?")
+        served.start_session("onUserPromptSubmit", prompt="Which port?")
         asked = served.hook(PROMPT)
         self._check_hook(asked)
         text = asked.body.get("userMessage") or asked.body.get("userPrompt")
@@ -120,7 +120,7 @@ class AdapterServerContract:
 
     def test_an_end_hands_over_the_transcript(self, served: Served) -> None:
         """A call of onSessionEnd is a session-end with the key, the project as cwd, and what was said."""
-        served.started("onSessionEnd", reason="exit", transcript=TRANSCRIPT)
+        served.start_session("onSessionEnd", reason="exit", transcript=TRANSCRIPT)
         end = served.hook(END)
         self._check_hook(end, "cwd")
         handed = str(end.body.get("transcript") or "").strip() or end.body.get("transcriptPath")
@@ -128,7 +128,7 @@ class AdapterServerContract:
 
     def test_a_compaction_is_told_before_and_after(self, served: Served) -> None:
         """The answer to onPreCompaction is the daemon's wish, and onCompactionComplete hands the summary over."""
-        asked = served.started("onPreCompaction", messageCount=2)
+        asked = served.start_session("onPreCompaction", messageCount=2)
         self._check_hook(served.hook(PRE))
         demand(asked.said.get("summaryPrompt") == "Summarise.", f"onPreCompaction answered {dict(asked.said)!r}")
         done = served.call("onCompactionComplete", summary="It is port 50051.")

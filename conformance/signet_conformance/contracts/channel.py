@@ -92,7 +92,7 @@ class ChannelContract:
             channel.on_close(lambda: told.append("closed"))
             demand(not told, "the handler was called though the channel is open")
             await self._closed(channel)
-            await _refused(channel)
+            await _assert_refused(channel)
             demand(told == ["closed"], f"the handler was called {len(told)} times")
 
         self._with(work)
@@ -112,11 +112,11 @@ class ChannelContract:
         """A receive() that waits, and each one after it, raises ChannelClosedError."""
 
         async def work(channel: Channel) -> None:
-            waiting = asyncio.create_task(_refused(channel))
+            waiting = asyncio.create_task(_assert_refused(channel))
             await asyncio.sleep(0)
             await self.leave(channel)
             await waiting
-            await _refused(channel)
+            await _assert_refused(channel)
 
         self._with(work)
 
@@ -127,21 +127,21 @@ class ChannelContract:
             outputs = AgentOutput(content="The", streaming=True), AgentOutput(content="The port is 50051.")
             await self._received(channel, SAID[0])
             await self.leave(channel)
-            await _sent(channel, *outputs)
-            await _refused(channel)
-            await _sent(channel, *outputs)
+            await _send_all(channel, *outputs)
+            await _assert_refused(channel)
+            await _send_all(channel, *outputs)
 
         self._with(work)
 
     def _with(self, work: Callable[[Channel], Awaitable[None]]) -> None:
-        async def opened() -> None:
+        async def work_and_release() -> None:
             channel = await self.opened()
             try:
                 await work(channel)
             finally:
                 await self.release(channel)
 
-        finished(opened())
+        finished(work_and_release())
 
     async def _received(self, channel: Channel, text: str) -> UserTurn:
         """The turn that follows when the other side says `text`."""
@@ -160,7 +160,7 @@ class ChannelContract:
         channel.on_close(gone.set)
         await self.leave(channel)
         # A channel may look for its other side only when it is asked for a turn.
-        await _refused(channel)
+        await _assert_refused(channel)
         try:
             await asyncio.wait_for(gone.wait(), PATIENCE_S)
         except TimeoutError:
@@ -182,7 +182,7 @@ def _spaced(text: str) -> str:
     return " ".join(text.split())
 
 
-async def _sent(channel: Channel, *outputs: AgentOutput) -> None:
+async def _send_all(channel: Channel, *outputs: AgentOutput) -> None:
     for output in outputs:
         try:
             await channel.send(output)
@@ -190,7 +190,7 @@ async def _sent(channel: Channel, *outputs: AgentOutput) -> None:
             demand(False, f"send() after the end raised {type(error).__name__}: {error}")
 
 
-async def _refused(channel: Channel) -> None:
+async def _assert_refused(channel: Channel) -> None:
     try:
         turn = await asyncio.wait_for(channel.receive(), PATIENCE_S)
     except ChannelClosedError:

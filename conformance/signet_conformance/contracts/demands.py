@@ -26,10 +26,10 @@ def undeclared(what: str) -> NoReturn:
 def finished(work: Coroutine[Any, Any, Given]) -> Given:
     """What `work` gives. The test fails when it takes longer than a minute."""
 
-    async def bounded() -> Given:
+    async def within_bound() -> Given:
         return await asyncio.wait_for(work, LONGEST_S)
 
     try:
-        return asyncio.run(bounded())
+        return asyncio.run(within_bound())
     except TimeoutError:
         pytest.fail(f"it was not done within {LONGEST_S:g} s", pytrace=False)

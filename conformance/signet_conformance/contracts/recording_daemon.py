@@ -125,10 +125,10 @@ class RecordingDaemon(DaemonScript):
     def _listen(self, port: int) -> ThreadingHTTPServer:
         daemon = self
 
-        class Handler(_Handler):
+        class BoundHandler(_Handler):
             recorder = daemon
 
-        server = _Server(("127.0.0.1", port), Handler)
+        server = _Server(("127.0.0.1", port), BoundHandler)
         threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
         return server
 

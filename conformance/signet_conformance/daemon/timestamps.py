@@ -85,7 +85,7 @@ def _zone(text: str | None) -> timezone:
     return timezone(timedelta(minutes=-minutes if text[0] == "-" else minutes))
 
 
-def spoken(seconds: float) -> str:
+def date_line(seconds: float) -> str:
     """`seconds` as the date line of an injected text: ``Saturday, November 21, 2026 at 9:40 PM (UTC)``."""
     moment = datetime.fromtimestamp(seconds, UTC)
     hour = moment.hour % 12 or 12

@@ -26,14 +26,14 @@ class Claims:
     issued: int = 0
     expires: int = FAR_FUTURE
 
-    def shown(self) -> dict[str, Any]:
+    def to_wire(self) -> dict[str, Any]:
         """The claims as the wire has them."""
         shown = {"sub": self.subject, "scope": self.scope, "role": self.role, "iat": self.issued, "exp": self.expires}
         return {**shown, **({"permissions": list(self.permissions)} if self.permissions else {})}
 
 
 @dataclass(frozen=True)
-class Call:
+class DaemonRequest:
     """One request. `path` is decoded but for its reserved characters; `params` are the path's variable segments."""
 
     method: str
@@ -66,7 +66,7 @@ class Call:
 
 
 @dataclass(frozen=True)
-class Answer:
+class DaemonAnswer:
     """One response: `body` is a JSON value, or with `text` set the plain text of the answer."""
 
     body: Any
@@ -77,14 +77,14 @@ class Answer:
     """Sent without the headers for browsers, as where the daemon lost its answer."""
 
 
-def refusal(status: int, error: str, **more: Any) -> Answer:
+def refusal(status: int, error: str, **more: Any) -> DaemonAnswer:
     """An error answer: an object with `error` first."""
-    return Answer({"error": error, **more}, status)
+    return DaemonAnswer({"error": error, **more}, status)
 
 
-def plain(status: int, text: str) -> Answer:
+def plain(status: int, text: str) -> DaemonAnswer:
     """A plain text answer, which the daemon gives for unknown routes and for its own crashes."""
-    return Answer(None, status, text=text)
+    return DaemonAnswer(None, status, text=text)
 
 
 def present(**fields: Any) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from signet_conformance.targets.settings import read_settings
 
 
 @dataclass(frozen=True, slots=True)
-class Connector:
+class FoundConnector:
     """The connector of a folder. `settings` says that the repository describes it already.
 
     `known` says that a shipped profile does; without either, it is a connector that has no driver yet, which is then
@@ -30,16 +30,18 @@ class Connector:
     language: Language | None = None
 
 
-def discover(folder: Path, wanted: str | None = None) -> Sequence[Connector]:
+def discover(folder: Path, wanted: str | None = None) -> Sequence[FoundConnector]:
     """The connectors that `folder` holds, or the one `wanted` by name; at least one."""
     own = sorted(read_settings(folder).targets)
     if wanted is not None:
         known = wanted in own or wanted in targets.names()
-        return [Connector(wanted, wanted in own, wanted in targets.names(), None if known else language_of(folder))]
+        return [
+            FoundConnector(wanted, wanted in own, wanted in targets.names(), None if known else language_of(folder))
+        ]
     if own:
-        return [Connector(name, settings=True, known=name in targets.names()) for name in own]
-    shipped = [Connector(name, known=True) for name in targets.names() if _is_here(name, folder)]
-    return shipped or [Connector(_name_of(folder), language=language_of(folder))]
+        return [FoundConnector(name, settings=True, known=name in targets.names()) for name in own]
+    shipped = [FoundConnector(name, known=True) for name in targets.names() if _is_here(name, folder)]
+    return shipped or [FoundConnector(_name_of(folder), language=language_of(folder))]
 
 
 def _is_here(name: str, folder: Path) -> bool:
@@ -57,7 +59,7 @@ def _name_of(folder: Path) -> str:
     return "connector" if not name or name in targets.names() else name
 
 
-def settings_text(connector: Connector) -> str:
+def settings_text(connector: FoundConnector) -> str:
     """The settings file of a connector: what a shipped profile leaves open, or a stub with a command to fill in."""
     if connector.language is None:
         return _KNOWN.format(name=connector.name)
@@ -142,18 +144,18 @@ def build_lines(folder: Path) -> Sequence[str]:
 
 
 def _of_package(folder: Path) -> str | None:
-    return _text(_read(folder / "package.json", json.loads), "name")
+    return _text(_parse_file(folder / "package.json", json.loads), "name")
 
 
 def _of_project(folder: Path) -> str | None:
-    return _text(_read(folder / "pyproject.toml", tomllib.loads), "project", "name")
+    return _text(_parse_file(folder / "pyproject.toml", tomllib.loads), "project", "name")
 
 
 def _of_crate(folder: Path) -> str | None:
-    return _text(_read(folder / "Cargo.toml", tomllib.loads), "package", "name")
+    return _text(_parse_file(folder / "Cargo.toml", tomllib.loads), "package", "name")
 
 
-def _read(path: Path, parse: Callable[[str], Any]) -> Any:
+def _parse_file(path: Path, parse: Callable[[str], Any]) -> Any:
     """What a manifest holds; nothing where it cannot be read: that is for its own tools to say."""
     try:
         with path.open("rb") as stream:

@@ -29,7 +29,7 @@ _CANCELLING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class LaneRun:
     """How the run of a lane ended: its status, and the performance, or why no verdict was reached.
 
     There is a performance for each face that was asked for. Of a lane that was cancelled there is neither.
@@ -65,7 +65,7 @@ def invocation(inputs: Inputs, asked: Request | None = None) -> Invocation:
     return Invocation(("signet-conformance", "run", inputs.target, *face, *real, *strict))
 
 
-def perform(inputs: Inputs, tell: Tell) -> Ended:
+def perform(inputs: Inputs, tell: Tell) -> LaneRun:
     """Perform the run, judge it and write its report. An interruption ends all that the run started."""
     done: list[Performance] = []
     try:
@@ -76,10 +76,10 @@ def perform(inputs: Inputs, tell: Tell) -> Ended:
                 performance.write()
                 done.append(performance)
     except KeyboardInterrupt:
-        return Ended(CANCELLED)
+        return LaneRun(CANCELLED)
     except SignetConformanceError as failure:
-        return Ended(failure.exit_status, done, failure)
-    return Ended(worst([performance.conclusion.status for performance in done]), done)
+        return LaneRun(failure.exit_status, done, failure)
+    return LaneRun(worst([performance.conclusion.status for performance in done]), done)
 
 
 def _requests(inputs: Inputs) -> Sequence[Request]:

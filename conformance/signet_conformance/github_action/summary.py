@@ -9,12 +9,12 @@ from collections.abc import Iterator
 from signet_conformance.errors import printable
 from signet_conformance.github_action.github import WORDS
 from signet_conformance.github_action.inputs import Inputs
-from signet_conformance.github_action.performing import Ended, invocation, options
+from signet_conformance.github_action.performing import LaneRun, invocation, options
 from signet_conformance.reports.markdown import HEADING, code, inline
 from signet_conformance.reports.registry import FORMATS
 
 
-def summary(inputs: Inputs, ended: Ended) -> str:
+def summary(inputs: Inputs, ended: LaneRun) -> str:
     """The Markdown of a lane that ended: the verdict first. Where no verdict was reached, it says why.
 
     Paths of the runner are told from the connector's folder, where the commands are run.
@@ -23,14 +23,14 @@ def summary(inputs: Inputs, ended: Ended) -> str:
     return text.replace(f"{inputs.folder}{os.sep}", "").replace(f"{inputs.workspace}{os.sep}", "")
 
 
-def _lines(inputs: Inputs, ended: Ended) -> Iterator[str]:
+def _lines(inputs: Inputs, ended: LaneRun) -> Iterator[str]:
     because = because_of(ended)
     word = WORDS.get(ended.status, "ended early")
     status = f"exit {ended.status}, failed by {because}" if because else f"exit {ended.status}"
     yield f"## Signet conformance: {word}\n"
     yield f"Target {code(inputs.target)} against {code(inputs.daemon)} ({status}).\n"
     if ended.failure is not None:
-        yield f"No verdict was reached: {inline(printable(told(ended), 600))}\n"
+        yield f"No verdict was reached: {inline(printable(failure_text(ended), 600))}\n"
     for performance in ended.performances:
         report = io.StringIO()
         performance.write_report(FORMATS["markdown"], report)
@@ -40,12 +40,12 @@ def _lines(inputs: Inputs, ended: Ended) -> Iterator[str]:
     yield f"The same on your machine, from {code(folder)}:\n\n```sh\n{command}\n```\n"
 
 
-def because_of(ended: Ended) -> str:
+def because_of(ended: LaneRun) -> str:
     """What fails the lane beside its verdicts, in words."""
     return "; ".join(dict.fromkeys(filter(None, (each.conclusion.because for each in ended.performances))))
 
 
-def told(ended: Ended) -> str:
+def failure_text(ended: LaneRun) -> str:
     """Why no verdict was reached, in one line."""
     failure = ended.failure
     if failure is None:

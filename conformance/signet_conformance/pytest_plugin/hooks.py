@@ -228,13 +228,13 @@ def _warm_up(config: pytest.Config) -> None:
     """Have the programs of a driven run made ready while all the rest is imported; they end with the run."""
     from signet_conformance.running.warm import warmed
 
-    def given(name: str) -> str | None:
+    def text_option(name: str) -> str | None:
         value: str | None = config.getoption(f"signet_{name}")
         return config.getoption(f"signet_short_{name}", default=None) if value is None else value
 
-    if given("target") and not config.getoption("signet_trace"):
+    if text_option("target") and not config.getoption("signet_trace"):
         held = ExitStack()
-        held.enter_context(warmed(given("target"), given("daemon")))
+        held.enter_context(warmed(text_option("target"), text_option("daemon")))
         config.add_cleanup(held.close)
 
 

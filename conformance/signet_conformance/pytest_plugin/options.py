@@ -75,7 +75,7 @@ def read_options(config: pytest.Config, taken: Sequence[str]) -> Sequence[Reques
         strict=config.getoption("signet_strict"),
         allow_writes=config.getoption("signet_allow_writes"),
         allow_default_port=config.getoption("signet_allow_default_port"),
-        known=_known(config),
+        known=_known_failures(config),
         harness=HarnessChoice(config.getoption("signet_harness"), config.getoption("signet_harness_version")),
     )
     if target is None or recordings:
@@ -89,7 +89,7 @@ def read_worker_options(config: pytest.Config, folders: Sequence[str]) -> Sequen
     played = [None] if name is None else with_faces(targets.load(name), chosen_face(config), "--signet-face")
     recordings: Sequence[str] = config.getoption("signet_trace")
     contract: str | None = config.getoption("signet_contract")
-    known = _known(config, writing=False)
+    known = _known_failures(config, writing=False)
     return [
         Request(target, "", recordings, Path(folder), report=False, strict=False, contract=contract, known=known)
         for target, folder in zip(played, folders, strict=True)
@@ -118,14 +118,14 @@ def _demand_requirements(ids: Sequence[str]) -> None:
             )
 
 
-def _known(config: pytest.Config, *, writing: bool = True) -> KnownFailures:
+def _known_failures(config: pytest.Config, *, writing: bool = True) -> KnownFailures:
     """The files of known failures, and unless `writing` is off the baseline that is to be written."""
 
-    def given(name: str) -> str | None:
+    def text_option(name: str) -> str | None:
         value: str | None = config.getoption(f"signet_{name}")
         return value if writing or name in ("baseline", "flaky") else None
 
-    named = KnownOptions(**{name: given(name) for name in KnownOptions.__struct_fields__})
+    named = KnownOptions(**{name: text_option(name) for name in KnownOptions.__struct_fields__})
     known = KnownFailures.parse(named, "--signet-")
     # Asked to look past expected failures, pytest looks past known ones; a baseline is written all the same.
     return msgspec.structs.replace(known, files=()) if config.getoption("runxfail", default=False) else known

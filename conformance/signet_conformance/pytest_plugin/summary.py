@@ -17,7 +17,7 @@ from signet_conformance.reports.run_text import time_spent_lines
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class SummaryContext:
     """What the parts are made of: the run, the reports of undecided requirements, its status, columns."""
 
     run: ConformanceRun
@@ -29,14 +29,14 @@ class Told:
 def write_summary(run: ConformanceRun, terminalreporter: Any, exitstatus: int) -> None:
     """Write the section; it is short where no requirement was tested."""
     open_ones = [report for report in terminalreporter.stats.get("inconclusive", []) if run.owns(report.nodeid)]
-    told = Told(run, open_ones, run.status(exitstatus), shutil.get_terminal_size().columns)
+    told = SummaryContext(run, open_ones, run.status(exitstatus), shutil.get_terminal_size().columns)
     terminalreporter.section(run.title)
     for part in PARTS if run.conclusion.verdicts else PARTS_WITHOUT_A_VERDICT:
         for line in part(told):
             terminalreporter.write_line(line)
 
 
-def undecided(told: Told) -> Iterable[str]:
+def undecided(told: SummaryContext) -> Iterable[str]:
     """Why requirements stayed undecided."""
     for report in told.open:
         reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else ""
@@ -44,29 +44,29 @@ def undecided(told: Told) -> Iterable[str]:
         yield f"{name} {printable(reason, 300)} {explain_note(name)}"
 
 
-def notes(told: Told) -> Iterable[str]:
+def notes(told: SummaryContext) -> Iterable[str]:
     """Problems of the recordings and the installation."""
     return run_text.note_lines(told.run.recordings.read)
 
 
-def nothing_tested(told: Told) -> Iterable[str]:
+def nothing_tested(told: SummaryContext) -> Iterable[str]:
     """That no item of the kit ran."""
     yield f"nothing was tested: no requirement was judged (exit {told.status})"
 
 
-def ending(told: Told) -> Iterable[str]:
+def ending(told: SummaryContext) -> Iterable[str]:
     """The conclusion of the run."""
     run = told.run
     return run_text.ending_lines(run_text.Ending(run.conclusion, told.status, told.width, baseline=run.baseline_line))
 
 
-def time_spent(told: Told) -> Iterable[str]:
+def time_spent(told: SummaryContext) -> Iterable[str]:
     """Where the time of the run went, if that was asked for."""
     spent = told.run.time_spent
     return () if spent is None else time_spent_lines(spent, told.width)
 
 
-def files(told: Told) -> Iterable[str]:
+def files(told: SummaryContext) -> Iterable[str]:
     """Where report and traces are."""
     folder = told.run.folder
     if told.run.asked.report:
@@ -75,6 +75,6 @@ def files(told: Told) -> Iterable[str]:
         yield f"traces: {folder}"
 
 
-Part = Callable[[Told], Iterable[str]]
+Part = Callable[[SummaryContext], Iterable[str]]
 PARTS_WITHOUT_A_VERDICT: tuple[Part, ...] = (undecided, notes, nothing_tested)
 PARTS: tuple[Part, ...] = (undecided, notes, ending, time_spent, files)

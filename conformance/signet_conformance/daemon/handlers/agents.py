@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from signet_conformance.daemon.state.agents import resolve_agent
 from signet_conformance.daemon.values import flag, text_or_none
-from signet_conformance.daemon.wire import Answer, Call, present, refusal
+from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, present, refusal
 
 if TYPE_CHECKING:
     from signet_conformance.daemon.state.agents import resolve_agent
@@ -17,7 +17,7 @@ _MOST_CHARACTERS: Final = 65_536
 _TYPES: Final = ("assist_request", "decision_update", "info", "question")
 
 
-def post_presence(daemon: Daemon, call: Call) -> Answer:
+def post_presence(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """POST cross-agent/presence: a session says that it is at work."""
     body = call.optional_record()
     if body is None:
@@ -32,15 +32,15 @@ def post_presence(daemon: Daemon, call: Call) -> Answer:
         session=session, agent=agent, harness=harness, project=text_or_none(body.get("project")),
         path=path if path in ("plugin", "legacy") else None,
     )  # fmt: skip
-    return Answer({"presence": {**entry, "provider": text_or_none(body.get("provider")) or harness}})
+    return DaemonAnswer({"presence": {**entry, "provider": text_or_none(body.get("provider")) or harness}})
 
 
-def delete_presence(daemon: Daemon, call: Call) -> Answer:
+def delete_presence(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """DELETE cross-agent/presence/:sessionKey: a session has gone."""
-    return Answer({"removed": daemon.presence.leave(call.params["sessionKey"])})
+    return DaemonAnswer({"removed": daemon.presence.leave(call.params["sessionKey"])})
 
 
-def post_message(daemon: Daemon, call: Call) -> Answer:
+def post_message(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """POST cross-agent/messages: accepted and kept by nobody; every inbox here is empty. Relays are refused."""
     body = call.optional_record()
     if body is None:
@@ -74,15 +74,15 @@ def post_message(daemon: Daemon, call: Call) -> Answer:
         deliveryPath="local",
         deliveryStatus="delivered",
     )
-    return Answer({"message": message})
+    return DaemonAnswer({"message": message})
 
 
-def get_agent(daemon: Daemon, call: Call) -> Answer:
+def get_agent(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """GET agents/:name."""
     agent = next((row for row in daemon.agents.rows() if call.params["name"] in (row["id"], row["name"])), None)
-    return Answer(agent) if agent else refusal(404, "Agent not found")
+    return DaemonAnswer(agent) if agent else refusal(404, "Agent not found")
 
 
-def list_agents(daemon: Daemon, _call: Call) -> Answer:
+def list_agents(daemon: Daemon, _call: DaemonRequest) -> DaemonAnswer:
     """GET agents: those seen so far."""
-    return Answer({"agents": daemon.agents.rows()})
+    return DaemonAnswer({"agents": daemon.agents.rows()})

@@ -11,7 +11,7 @@ from signet_conformance.daemon.handlers.hooks.claims import held_by_other, is_in
 from signet_conformance.daemon.state.agents import plain_agent, resolve_agent
 from signet_conformance.daemon.timestamps import iso
 from signet_conformance.daemon.values import UnreadableJsonError, fields_of, text_or_none, truthy
-from signet_conformance.daemon.wire import Answer, Call, refusal
+from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, refusal
 
 if TYPE_CHECKING:
     from signet_conformance.daemon.state.daemon import Daemon
@@ -38,10 +38,10 @@ class Canned:
     scoped: bool = False
     """The query names an agent, which the bearer's credential has to cover."""
 
-    def __call__(self, daemon: Daemon, call: Call) -> Answer:
+    def __call__(self, daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
         """The answer to a request."""
         if self.internal is not None and is_internal(call):
-            return Answer(self.internal)
+            return DaemonAnswer(self.internal)
         if self.demands:
             try:
                 body = call.json()
@@ -54,7 +54,7 @@ class Canned:
                     return refusal(400, error)
         if self.scoped:
             daemon.auth.scoped_agent(call.claims, call.query.get("agent_id"))
-        return Answer(self.body, self.status, self.headers, self.text)
+        return DaemonAnswer(self.body, self.status, self.headers, self.text)
 
 
 def _gives(*names: str) -> Callable[[Any], bool]:
@@ -146,18 +146,18 @@ PRESENCE: Final = Canned({"sessions": [], "count": 0}, scoped=True)
 INBOX: Final = Canned({"items": [], "count": 0}, scoped=True)
 
 
-def search_marketplace(_daemon: Daemon, call: Call) -> Answer:
+def search_marketplace(_daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """GET marketplace/mcp/search: nothing is found."""
     query = call.query.get("q", "").strip()
     nothing = {"query": query, "count": 0, "results": []}
     if len(query) < 2:
-        return Answer({**nothing, "error": "query must be at least 2 characters"}, 400)
-    return Answer({**nothing, "context": {}})
+        return DaemonAnswer({**nothing, "error": "query must be at least 2 characters"}, 400)
+    return DaemonAnswer({**nothing, "context": {}})
 
 
-def hygiene(_daemon: Daemon, call: Call) -> Answer:
+def hygiene(_daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """GET knowledge/hygiene: nothing to tidy up for the agent that is named."""
-    return Answer(
+    return DaemonAnswer(
         {
             "agentId": text_or_none(call.query.get("agent_id")) or "default",
             "suspiciousEntities": [],
@@ -168,10 +168,10 @@ def hygiene(_daemon: Daemon, call: Call) -> Answer:
     )
 
 
-def skill_invocation(daemon: Daemon, call: Call) -> Answer:
+def skill_invocation(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """POST hooks/skill-invocation: noted."""
     if is_internal(call):
-        return Answer({"recorded": False})
+        return DaemonAnswer({"recorded": False})
     body = call.json()
     fields = body if isinstance(body, dict) else {}
     if not text_or_none(fields.get("harness")):
@@ -185,10 +185,10 @@ def skill_invocation(daemon: Daemon, call: Call) -> Answer:
         )
         if refused:
             return refused
-    return Answer({"recorded": True})
+    return DaemonAnswer({"recorded": True})
 
 
-def health(daemon: Daemon, _call: Call) -> Answer:
+def health(daemon: Daemon, _call: DaemonRequest) -> DaemonAnswer:
     """GET /health: whether the daemon is well; what stands beside it depends on the version."""
     stopping = daemon.settings.shutting_down
     body: dict[str, Any] = {
@@ -198,7 +198,7 @@ def health(daemon: Daemon, _call: Call) -> Answer:
     }  # fmt: skip
     kind = daemon.behaviour.health
     if kind == "small":
-        return Answer({**body, "updateAvailable": False, "pendingRestart": False})
+        return DaemonAnswer({**body, "updateAvailable": False, "pendingRestart": False})
     body |= {"shuttingDown": stopping, "updateAvailable": False, "pendingRestart": False}
     if kind == "pipeline":
         body["pipeline"] = {
@@ -207,10 +207,10 @@ def health(daemon: Daemon, _call: Call) -> Answer:
     else:
         body |= {name: {"status": "healthy"} for name in ("dbWriter", "dbReader", "dbRuntime")}
     counts = dict.fromkeys(("total", "memoryMd", "sockets", "inotify", "pipes", "db", "other", "rss", "heapUsed"), 0)
-    return Answer({**body, "resources": counts})
+    return DaemonAnswer({**body, "resources": counts})
 
 
-def status(daemon: Daemon, _call: Call) -> Answer:
+def status(daemon: Daemon, _call: DaemonRequest) -> DaemonAnswer:
     """GET status: what runs where."""
     body = {
         "status": "running", "version": daemon.behaviour.reported, "pid": os.getpid(),
@@ -218,4 +218,4 @@ def status(daemon: Daemon, _call: Call) -> Answer:
         "startedAt": iso(daemon.started_at), "port": daemon.port, "host": "127.0.0.1", "bindHost": "127.0.0.1",
         "networkMode": "localhost", "agentId": "default", "agentsDir": str(daemon.workspace), "memoryDb": True,
     }  # fmt: skip
-    return Answer(body)
+    return DaemonAnswer(body)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from signet_conformance.daemon.state.auth import ROLES
 from signet_conformance.daemon.timestamps import iso
 from signet_conformance.daemon.values import text_or_none
-from signet_conformance.daemon.wire import Answer, Call, refusal
+from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, refusal
 
 if TYPE_CHECKING:
     from signet_conformance.daemon.state.daemon import Daemon
@@ -23,27 +23,28 @@ def _providers() -> list[dict[str, Any]]:
     ]
 
 
-def whoami(daemon: Daemon, call: Call) -> Answer:
+def whoami(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """GET auth/whoami: what the daemon makes of the bearer's token. An API key counts for nothing here."""
     if not daemon.behaviour.api_keys:
-        shown = call.claims.shown() if call.claims else None
-        return Answer({"authenticated": call.claims is not None, "claims": shown, "mode": daemon.auth.mode})
+        shown = call.claims.to_wire() if call.claims else None
+        return DaemonAnswer({"authenticated": call.claims is not None, "claims": shown, "mode": daemon.auth.mode})
     near = daemon.auth.mode == "hybrid" and call.claims is None
-    return Answer(
+    return DaemonAnswer(
         {
             "authenticated": call.claims is not None, "trustedLocal": near,
             "effectiveAccess": daemon.auth.mode == "local" or call.claims is not None or near,
-            "claims": call.claims.shown() if call.claims else None, "mode": daemon.auth.mode, "providers": _providers(),
+            "claims": call.claims.to_wire() if call.claims else None,
+            "mode": daemon.auth.mode, "providers": _providers(),
         }
     )  # fmt: skip
 
 
-def auth_methods(daemon: Daemon, _call: Call) -> Answer:
+def auth_methods(daemon: Daemon, _call: DaemonRequest) -> DaemonAnswer:
     """GET auth/methods."""
-    return Answer({"mode": daemon.auth.mode, "providers": _providers()})
+    return DaemonAnswer({"mode": daemon.auth.mode, "providers": _providers()})
 
 
-def login(daemon: Daemon, call: Call) -> Answer:
+def login(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """POST auth/login: always refused, as no password is set here."""
     limited = daemon.auth.rate_problem(call, "login")
     if limited:
@@ -59,7 +60,7 @@ def login(daemon: Daemon, call: Call) -> Answer:
     return refusal(503, "password login is not configured")
 
 
-def make_token(daemon: Daemon, call: Call) -> Answer:
+def make_token(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """POST auth/token: a signed token for a role."""
     if daemon.auth.mode == "local":
         return refusal(400, "auth secret not available (local mode?)")
@@ -73,15 +74,15 @@ def make_token(daemon: Daemon, call: Call) -> Answer:
     seconds = given if isinstance(given, int | float) and not isinstance(given, bool) and given > 0 else _TOKEN_SECONDS
     scope = body.get("scope")
     token = daemon.auth.make_token(f"token:{role}", role, scope if isinstance(scope, dict) else {}, seconds)
-    return Answer({"token": token, "expiresAt": iso(daemon.clock() + seconds)})
+    return DaemonAnswer({"token": token, "expiresAt": iso(daemon.clock() + seconds)})
 
 
-def list_keys(daemon: Daemon, _call: Call) -> Answer:
+def list_keys(daemon: Daemon, _call: DaemonRequest) -> DaemonAnswer:
     """GET auth/api-keys."""
-    return Answer({"apiKeys": daemon.auth.keys()})
+    return DaemonAnswer({"apiKeys": daemon.auth.keys()})
 
 
-def make_key(daemon: Daemon, call: Call) -> Answer:
+def make_key(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """POST auth/api-keys: 201 with the key, shown this once."""
     body = call.json_record()
     if body is None:
@@ -103,12 +104,12 @@ def make_key(daemon: Daemon, call: Call) -> Answer:
     }
     traits = {key: body[key] for key, kind in kinds.items() if isinstance(body.get(key), kind)}
     try:
-        return Answer({"apiKey": daemon.auth.make_key(name, **traits)}, 201)
+        return DaemonAnswer({"apiKey": daemon.auth.make_key(name, **traits)}, 201)
     except ValueError as problem:
         return refusal(400, str(problem))
 
 
-def revoke_key(daemon: Daemon, call: Call) -> Answer:
+def revoke_key(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """DELETE auth/api-keys/:id."""
     revoked = daemon.auth.revoke(call.params["id"])
-    return Answer({"apiKey": revoked}) if revoked else refusal(404, "API key not found")
+    return DaemonAnswer({"apiKey": revoked}) if revoked else refusal(404, "API key not found")

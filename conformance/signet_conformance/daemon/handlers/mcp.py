@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from signet_conformance.daemon.values import UnreadableJsonError
-from signet_conformance.daemon.wire import Answer, Call
+from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest
 
 if TYPE_CHECKING:
     from signet_conformance.daemon.state.daemon import Daemon
@@ -108,7 +108,7 @@ _TOOLS: Final[dict[str, tuple[str, dict[str, Any]]]] = {
 """Names and schemas as a real 0.145.7 lists them, of the tools on memories and secrets."""
 
 
-def mcp(_daemon: Daemon, call: Call) -> Answer:
+def mcp(_daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """Answer one JSON-RPC message: initialize, ping, tools/list; other methods are not found."""
     accept = call.header("accept") or ""
     if call.method in ("GET", "HEAD"):
@@ -116,7 +116,7 @@ def mcp(_daemon: Daemon, call: Call) -> Answer:
             return _error(406, -32000, "Not Acceptable: Client must accept text/event-stream")
         return _error(405, -32000, "Method not allowed.")
     if call.method == "DELETE":
-        return Answer(None, text="")
+        return DaemonAnswer(None, text="")
     if call.method != "POST":
         return _error(405, -32000, "Method not allowed.")
     if "application/json" not in accept or "text/event-stream" not in accept:
@@ -126,7 +126,7 @@ def mcp(_daemon: Daemon, call: Call) -> Answer:
     return _post(call)
 
 
-def _post(call: Call) -> Answer:
+def _post(call: DaemonRequest) -> DaemonAnswer:
     try:
         message = call.json()
     except UnreadableJsonError:
@@ -134,11 +134,13 @@ def _post(call: Call) -> Answer:
     if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
         return _error(400, -32700, "Parse error: Invalid JSON-RPC message")
     if message.get("id") is None:
-        return Answer(None, 202, text="")
+        return DaemonAnswer(None, 202, text="")
     result = _result(message)
     if result is None:
-        return Answer({"jsonrpc": "2.0", "id": message["id"], "error": {"code": -32601, "message": "Method not found"}})
-    return Answer({"result": result, "jsonrpc": "2.0", "id": message["id"]})
+        return DaemonAnswer(
+            {"jsonrpc": "2.0", "id": message["id"], "error": {"code": -32601, "message": "Method not found"}}
+        )
+    return DaemonAnswer({"result": result, "jsonrpc": "2.0", "id": message["id"]})
 
 
 def _result(message: dict[str, Any]) -> dict[str, Any] | None:
@@ -160,5 +162,5 @@ def _tool(name: str) -> dict[str, Any]:
     return {"name": name, "title": description, "description": description, "inputSchema": schema}
 
 
-def _error(status: int, code: int, message: str) -> Answer:
-    return Answer({"jsonrpc": "2.0", "error": {"code": code, "message": message}, "id": None}, status)
+def _error(status: int, code: int, message: str) -> DaemonAnswer:
+    return DaemonAnswer({"jsonrpc": "2.0", "error": {"code": code, "message": message}, "id": None}, status)

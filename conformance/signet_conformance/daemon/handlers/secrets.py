@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from signet_conformance.daemon.state.secrets import NAME, SecretError, bad_name
 from signet_conformance.daemon.values import BLANKS, UnreadableJsonError, is_number, truthy
-from signet_conformance.daemon.wire import Answer, Call, refusal
+from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, refusal
 
 if TYPE_CHECKING:
     from signet_conformance.daemon.state.daemon import Daemon
@@ -20,7 +20,7 @@ def _timeout(value: Any) -> int:
     return min(1_800_000, max(1_000, int(value))) if is_number(value) and abs(value) != float("inf") else _PATIENCE_MS
 
 
-async def exec_secrets(daemon: Daemon, call: Call) -> Answer:
+async def exec_secrets(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """POST secrets/exec: a job that runs a command with secrets in its environment; before 0.145 its output at once."""
     try:
         body = call.json()
@@ -33,7 +33,7 @@ async def exec_secrets(daemon: Daemon, call: Call) -> Answer:
     return await (_job if daemon.behaviour.exec_is_job else _at_once)(daemon, fields, named)
 
 
-async def _job(daemon: Daemon, fields: dict[str, Any], named: str | None) -> Answer:
+async def _job(daemon: Daemon, fields: dict[str, Any], named: str | None) -> DaemonAnswer:
     references = {named: named} if named and "secrets" not in fields else fields.get("secrets")
     command = fields.get("command")
     if not isinstance(command, str) or not command.strip(BLANKS):
@@ -46,12 +46,12 @@ async def _job(daemon: Daemon, fields: dict[str, Any], named: str | None) -> Ans
     job = daemon.secrets.start(command, references, _timeout(fields.get("timeoutMs")))
     if job is None:
         return refusal(429, "secret exec queue is full")
-    shown = job.shown()
+    shown = job.to_wire()
     await asyncio.sleep(0)
-    return Answer(shown, 202)
+    return DaemonAnswer(shown, 202)
 
 
-async def _at_once(daemon: Daemon, fields: dict[str, Any], named: str | None) -> Answer:
+async def _at_once(daemon: Daemon, fields: dict[str, Any], named: str | None) -> DaemonAnswer:
     """The output of the command, without any check of types but those that its own code trips over."""
     command, references = fields.get("command"), fields.get("secrets")
     if not truthy(command):
@@ -61,7 +61,7 @@ async def _at_once(daemon: Daemon, fields: dict[str, Any], named: str | None) ->
     elif not references or not isinstance(references, dict | list | str):
         return refusal(400, "secrets map is required")
     try:
-        return Answer(await daemon.secrets.run_now(command, _entries(references)))
+        return DaemonAnswer(await daemon.secrets.run_now(command, _entries(references)))
     except SecretError as problem:
         return refusal(500, str(problem))
 
@@ -74,19 +74,19 @@ def _entries(references: Any) -> dict[str, Any]:
     return {str(number): item for number, item in enumerate(items)}
 
 
-def exec_status(daemon: Daemon, call: Call) -> Answer:
+def exec_status(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """GET secrets/exec/:jobId: how far a job is."""
     job = daemon.secrets.job(call.params["jobId"])
-    return Answer(job.shown()) if job else refusal(404, "secret exec job not found")
+    return DaemonAnswer(job.to_wire()) if job else refusal(404, "secret exec job not found")
 
 
-def list_secrets(daemon: Daemon, _call: Call) -> Answer:
+def list_secrets(daemon: Daemon, _call: DaemonRequest) -> DaemonAnswer:
     """GET secrets: names, never values."""
     more = {"provider": "local"} if daemon.behaviour.exec_is_job else {}
-    return Answer({"secrets": daemon.secrets.names(), **more})
+    return DaemonAnswer({"secrets": daemon.secrets.names(), **more})
 
 
-def put_secret(daemon: Daemon, call: Call) -> Answer:
+def put_secret(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """POST secrets/:name: keep a value."""
     try:
         body = call.json()
@@ -98,19 +98,19 @@ def put_secret(daemon: Daemon, call: Call) -> Answer:
     if not isinstance(value, str) or not value:
         return refusal(400, "value is required")
     try:
-        daemon.secrets.put(call.params["name"], value)
+        daemon.secrets.store(call.params["name"], value)
     except SecretError as problem:
         return refusal(400, str(problem))
-    return Answer({"success": True, "name": call.params["name"]})
+    return DaemonAnswer({"success": True, "name": call.params["name"]})
 
 
-def delete_secret(daemon: Daemon, call: Call) -> Answer:
+def delete_secret(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """DELETE secrets/:name: forget a value."""
     name = call.params["name"]
     if not NAME.fullmatch(name):
         return refusal(500, bad_name(name))
     return (
-        Answer({"success": True, "name": name})
+        DaemonAnswer({"success": True, "name": name})
         if daemon.secrets.drop(name)
         else refusal(404, f"Secret '{name}' not found")
     )

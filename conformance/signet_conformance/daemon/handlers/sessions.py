@@ -15,7 +15,7 @@ from signet_conformance.daemon.values import (
     number_or_none,
     text_or_none,
 )
-from signet_conformance.daemon.wire import Answer, Call, refusal
+from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, refusal
 
 if TYPE_CHECKING:
     from signet_conformance.daemon.state.daemon import Daemon
@@ -45,53 +45,53 @@ def _live(daemon: Daemon, agent: str) -> list[dict[str, Any]]:
     return sorted(sessions.values(), key=lambda session: str(session["claimedAt"]), reverse=True)
 
 
-def list_sessions(daemon: Daemon, call: Call) -> Answer:
+def list_sessions(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """GET sessions: those of an agent."""
     agent = daemon.auth.scoped_agent(call.claims, call.query.get("agent_id"))
     sessions = _live(daemon, agent)
-    return Answer({"sessions": sessions, "count": len(sessions)})
+    return DaemonAnswer({"sessions": sessions, "count": len(sessions)})
 
 
-def _named_session(daemon: Daemon, call: Call) -> tuple[dict[str, Any], str] | Answer:
+def _named_session(daemon: Daemon, call: DaemonRequest) -> tuple[dict[str, Any], str] | DaemonAnswer:
     agent = daemon.auth.scoped_agent(call.claims, call.query.get("agent_id"))
     key = daemon.sessions.normal(call.params["key"])
     session = next((session for session in _live(daemon, agent) if session["key"] == key), None)
     return (session, agent) if session else refusal(404, _UNKNOWN)
 
 
-def get_session(daemon: Daemon, call: Call) -> Answer:
+def get_session(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """GET sessions/:key."""
     named = _named_session(daemon, call)
-    return named if isinstance(named, Answer) else Answer(named[0])
+    return named if isinstance(named, DaemonAnswer) else DaemonAnswer(named[0])
 
 
-def bypass_session(daemon: Daemon, call: Call) -> Answer:
+def bypass_session(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """POST sessions/:key/bypass: hooks of the session answer with nothing, or again as usual."""
     named = _named_session(daemon, call)
-    if isinstance(named, Answer):
+    if isinstance(named, DaemonAnswer):
         return named
     body = call.optional_record()
     if body is None or not isinstance(body.get("enabled"), bool):
         return refusal(400, "enabled (boolean) is required")
     key = named[0]["key"]
     daemon.sessions.bypass(key, on=body["enabled"])
-    return Answer({"key": key, "bypassed": body["enabled"]})
+    return DaemonAnswer({"key": key, "bypassed": body["enabled"]})
 
 
-def renew_session(daemon: Daemon, call: Call) -> Answer:
+def renew_session(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """POST sessions/:key/renew: the claim gets its full time again."""
     named = _named_session(daemon, call)
-    if isinstance(named, Answer):
+    if isinstance(named, DaemonAnswer):
         return named
     session, agent = named
     if session["expiresAt"] is None:
         daemon.presence.touch(session["key"], agent)
-        return Answer({"key": session["key"], "renewed": True})
+        return DaemonAnswer({"key": session["key"], "renewed": True})
     expires = daemon.sessions.renew(session["key"], agent)
-    return Answer({"key": session["key"], "renewed": True, "expiresAt": expires})
+    return DaemonAnswer({"key": session["key"], "renewed": True, "expiresAt": expires})
 
 
-def get_transcript(daemon: Daemon, call: Call) -> Answer:
+def get_transcript(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """GET sessions/:key/transcript: what is stored of a session."""
     key = daemon.sessions.normal(call.params["key"])
     named = call.query.get("agent_id")
@@ -100,13 +100,13 @@ def get_transcript(daemon: Daemon, call: Call) -> Answer:
     )
     content = daemon.transcripts.get(key, agent)
     return (
-        Answer({"sessionKey": key, "agentId": agent, "content": content})
+        DaemonAnswer({"sessionKey": key, "agentId": agent, "content": content})
         if content
         else refusal(404, "Transcript not found")
     )
 
 
-def search_sessions(daemon: Daemon, call: Call) -> Answer:
+def search_sessions(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """POST sessions/search: the stored transcripts that a query finds."""
     body = call.optional_record()
     if body is None:
@@ -138,10 +138,10 @@ def search_sessions(daemon: Daemon, call: Call) -> Answer:
         project=project,
         limit=limit,
     )
-    return Answer({"query": query, "hits": hits, "count": len(hits)})
+    return DaemonAnswer({"query": query, "hits": hits, "count": len(hits)})
 
 
-def list_summaries(daemon: Daemon, call: Call) -> Answer:
+def list_summaries(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """GET sessions/summaries: what compactions left, newest first."""
     named = next((text for name in ("agent_id", "agentId") if (text := text_or_none(call.query.get(name)))), None)
     key = next((text for name in ("session_key", "sessionKey") if (text := text_or_none(call.query.get(name)))), None)
@@ -168,10 +168,10 @@ def list_summaries(daemon: Daemon, call: Call) -> Answer:
         *values, 50 if limit is None else min(max(limit, 0), 200), max(offset or 0, 0),
     )  # fmt: skip
     total = daemon.store.number(f"SELECT COUNT(*) FROM session_summaries WHERE {where}", *values)
-    return Answer({"summaries": [{**dict(row), "childCount": 0} for row in rows], "total": total})
+    return DaemonAnswer({"summaries": [{**dict(row), "childCount": 0} for row in rows], "total": total})
 
 
-def expand_summary(daemon: Daemon, call: Call) -> Answer:
+def expand_summary(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """POST sessions/summaries/expand: one summary with what belongs to it."""
     try:
         body = call.json()
@@ -187,4 +187,4 @@ def expand_summary(daemon: Daemon, call: Call) -> Answer:
     row = daemon.store.row("SELECT * FROM session_summaries WHERE id = ? AND agent_id = ?", node, agent)
     if not row:
         return refusal(404, "summary node not found")
-    return Answer({"node": dict(row), "parents": [], "children": [], "linkedMemories": []})
+    return DaemonAnswer({"node": dict(row), "parents": [], "children": [], "linkedMemories": []})

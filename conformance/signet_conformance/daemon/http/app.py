@@ -14,11 +14,11 @@ from urllib.parse import unquote_to_bytes
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
-from signet_conformance.daemon.http.routes import AREAS, PATTERNS, ROUTES, Area, Route
+from signet_conformance.daemon.http.routes import AREAS, PATTERNS, ROUTES, Endpoint, GuardedArea
 from signet_conformance.daemon.state.auth import ScopeError, unfinished
 from signet_conformance.daemon.state.daemon import Daemon
 from signet_conformance.daemon.values import write_json
-from signet_conformance.daemon.wire import Answer, Call, plain, refusal
+from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, plain, refusal
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -46,7 +46,7 @@ class DaemonApp:
         served = [route for route in ROUTES if route.only is None or route.only(daemon.behaviour)]
         self._routes = [(route, PATTERNS[route.path]) for route in served]
         areas = [area for area in AREAS if area.only is None or area.only(daemon.behaviour)]
-        asked = [Area(route.path, route.right) for route in served if route.right]
+        asked = [GuardedArea(route.path, route.right) for route in served if route.right]
         self._areas = [(area, PATTERNS[area.path]) for area in (*asked, *areas)]
         self._prompts = 0
 
@@ -93,16 +93,16 @@ class DaemonApp:
         cors = _cors(request, self.daemon.behaviour) | dict(answer.headers)
         return _response(dataclasses.replace(answer, headers=cors), request.method)
 
-    async def _answer(self, call: Call) -> Answer:
+    async def _answer(self, call: DaemonRequest) -> DaemonAnswer:
         if self.daemon.settings.shutting_down and call.path != "/health":
             return refusal(503, "shutting down")
         claims, refused = self.daemon.auth.admit(call)
         if refused:
             return refused
         call = dataclasses.replace(call, claims=claims)
-        return self._refused(call) or await self._routed(call)
+        return self._refusal_of(call) or await self._routed(call)
 
-    def _refused(self, call: Call) -> Answer | None:
+    def _refusal_of(self, call: DaemonRequest) -> DaemonAnswer | None:
         for area, pattern in self._areas:
             if (area.methods and call.method not in area.methods) or not pattern.fullmatch(call.path):
                 continue
@@ -116,7 +116,7 @@ class DaemonApp:
             return self.daemon.auth.rate_problem(call, "cross-agent-message")
         return None
 
-    async def _routed(self, call: Call) -> Answer:
+    async def _routed(self, call: DaemonRequest) -> DaemonAnswer:
         method = "GET" if call.method == "HEAD" else call.method
         for route, pattern in self._routes:
             path_match = pattern.fullmatch(call.path) if route.method == method else None
@@ -125,7 +125,7 @@ class DaemonApp:
                 return await self._handled(route, dataclasses.replace(call, params=params))
         return plain(404, _NOT_FOUND)
 
-    async def _handled(self, route: Route, call: Call) -> Answer:
+    async def _handled(self, route: Endpoint, call: DaemonRequest) -> DaemonAnswer:
         limit = self.daemon.behaviour.prompt_limit
         if limit is None or route.path != _PROMPT_PATH:
             return await _run(route, self.daemon, call)
@@ -139,7 +139,7 @@ class DaemonApp:
             self._prompts -= 1
 
 
-async def _run(route: Route, daemon: Daemon, call: Call) -> Answer:
+async def _run(route: Endpoint, daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     try:
         answer = route.handler(daemon, call)
         return await answer if inspect.isawaitable(answer) else answer
@@ -154,13 +154,13 @@ def _without_blanks(scope: Scope) -> Scope:
     return {**scope, "headers": [(name, value.rstrip(b" \t")) for name, value in scope["headers"]]}
 
 
-def _call(request: Request, body: bytes) -> Call:
+def _call(request: Request, body: bytes) -> DaemonRequest:
     raw: bytes = request.scope.get("raw_path") or request.scope["path"].encode()
     query: dict[str, str] = {}
     for name, value in request.query_params.multi_items():
         query.setdefault(name, value)
     peer = request.client.host if request.client else ""
-    return Call(request.method, _path(raw.partition(b"?")[0]), dict(request.headers), query, body, peer=peer)
+    return DaemonRequest(request.method, _path(raw.partition(b"?")[0]), dict(request.headers), query, body, peer=peer)
 
 
 def _path(raw: bytes) -> str:
@@ -191,7 +191,7 @@ def _preflight(request: Request, behaviour: Behaviour) -> Response:
     return Response(status_code=204, headers=headers)
 
 
-def _response(answer: Answer, method: str, more: dict[str, str] | None = None) -> Response:
+def _response(answer: DaemonAnswer, method: str, more: dict[str, str] | None = None) -> Response:
     body = write_json(answer.body) if answer.text is None else answer.text.encode()
     kind = "application/json" if answer.text is None else _TEXT
     headers = {"content-type": kind} | dict(answer.headers) | (more or {})

@@ -13,13 +13,13 @@ from signet_conformance.daemon.handlers.early import memories as early_memories
 from signet_conformance.daemon.handlers.hooks import compaction, ending, prompting, starting
 from signet_conformance.daemon.handlers.hooks import memories as hook_memories
 from signet_conformance.daemon.handlers.memories import changing, forgetting, reading, saving
-from signet_conformance.daemon.wire import Answer, Call
+from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest
 
 if TYPE_CHECKING:
     from signet_conformance.daemon.behaviour import Behaviour
     from signet_conformance.daemon.state.daemon import Daemon
 
-Handler: TypeAlias = "Callable[[Daemon, Call], Answer | Awaitable[Answer]]"
+Handler: TypeAlias = "Callable[[Daemon, DaemonRequest], DaemonAnswer | Awaitable[DaemonAnswer]]"
 
 _HOOK_FAILED: Final = "Hook execution failed"
 
@@ -37,7 +37,7 @@ class Right:
 
 
 @dataclass(frozen=True)
-class Route:
+class Endpoint:
     """One route. `failure` is the error text of a crash in it; without one a crash is plain text.
 
     `right` holds for every method on the path, since the real daemon asks before it looks for a route.
@@ -53,7 +53,7 @@ class Route:
 
 
 @dataclass(frozen=True)
-class Area:
+class GuardedArea:
     """Paths with one right for all that they match (for these `methods`, none = all), whether or not a route exists."""
 
     path: str
@@ -100,94 +100,96 @@ _RULES: Final = Right("admin", rate="admin", loses_answer=True)
 
 #: Every route; the first that matches answers. memory/:id hides a GET memory/search, as in the real daemon.
 ROUTES: Final = (
-    Route("POST", "/api/hooks/session-start", early_hooks.session_start, _HOOK_FAILED, _early),
-    Route("POST", "/api/hooks/user-prompt-submit", early_hooks.prompt_submit, _HOOK_FAILED, _early),
-    Route("POST", "/api/hooks/session-end", early_hooks.session_end, _HOOK_FAILED, _early),
-    Route("POST", "/api/hooks/pre-compaction", early_hooks.pre_compaction, _HOOK_FAILED, _early),
-    Route("POST", "/api/hooks/compaction-complete", early_hooks.compaction_complete, "Failed to save summary", _early),
-    Route("POST", "/api/hooks/remember", early_memories.hook_remember, _HOOK_FAILED, _early),
-    Route("POST", "/api/hooks/recall", early_memories.hook_recall, _HOOK_FAILED, _early),
-    Route("POST", "/api/memory/remember", early_memories.remember, only=_early, right=_SAVES),
-    Route("POST", "/api/memory/save", early_memories.remember_alias, only=_early, right=_SAVES),
-    Route("POST", "/api/hook/remember", early_memories.remember_alias, only=_early, right=_SAVES),
-    Route("POST", "/api/memory/recall", early_memories.memory_recall, only=_early, right=_READS),
-    Route("GET", "/api/sessions", early_hooks.list_sessions, only=_early),
-    Route("GET", "/api/sessions/:key", early_hooks.get_session, only=_early),
-    Route("POST", "/api/sessions/:key/bypass", early_hooks.bypass_session, only=_early),
-    Route("POST", "/api/hooks/session-start", starting.session_start, _HOOK_FAILED),
-    Route("POST", "/api/hooks/user-prompt-submit", prompting.prompt_submit, _HOOK_FAILED),
-    Route("POST", "/api/hooks/session-end", ending.session_end, _HOOK_FAILED),
-    Route("POST", "/api/hooks/pre-compaction", compaction.pre_compaction, _HOOK_FAILED),
-    Route("POST", "/api/hooks/compaction-complete", compaction.compaction_complete, "Failed to save summary"),
-    Route("POST", "/api/hooks/session-checkpoint-extract", compaction.checkpoint, _HOOK_FAILED, _grown),
-    Route("POST", "/api/hooks/skill-invocation", canned.skill_invocation, _HOOK_FAILED, _later),
-    Route("POST", "/api/hooks/notifications", canned.NOTIFICATIONS, _HOOK_FAILED, _newest),
-    Route("GET", "/api/hooks/transcript-capture/:jobId", ending.capture_status, _HOOK_FAILED, _newest),
-    Route("POST", "/api/hooks/remember", hook_memories.hook_remember, _HOOK_FAILED),
-    Route("POST", "/api/hooks/recall", hook_memories.hook_recall, _HOOK_FAILED),
-    Route("GET", "/api/hooks/synthesis/config", canned.SYNTHESIS_CONFIG),
-    Route("POST", "/api/hooks/synthesis/complete", canned.SYNTHESIS_COMPLETE, "Failed to save MEMORY.md"),
-    Route("GET", "/api/memories", reading.list_memories),
-    Route("GET", "/memory/search", reading.search_rows, right=_READS),
-    Route("POST", "/api/memory/codex-native-note", reading.codex_note, only=_later, right=_SAVES),
-    Route("POST", "/api/memory/remember", saving.remember, right=_SAVES),
-    Route("POST", "/api/memory/save", hook_memories.remember_alias, right=_SAVES),
-    Route("POST", "/api/hook/remember", hook_memories.remember_alias, right=_SAVES),
-    Route("GET", "/api/memory/:id", reading.get_memory),
-    Route("GET", "/api/memory/:id/history", changing.history),
-    Route("POST", "/api/memory/:id/recover", changing.recover_memory, right=Right("recover")),
-    Route("PATCH", "/api/memory/:id", changing.patch_memory),
-    Route("DELETE", "/api/memory/:id", changing.delete_memory),
-    Route("POST", "/api/memory/feedback", reading.feedback),
-    Route("POST", "/api/memory/forget", forgetting.forget_memories, right=_FORGETS),
-    Route("POST", "/api/memory/modify", changing.modify_memories, right=_MODIFIES),
-    Route("POST", "/api/memory/recall", reading.memory_recall, right=_READS),
-    Route("GET", "/api/sessions", sessions.list_sessions),
-    Route("POST", "/api/sessions/search", sessions.search_sessions, only=_later, right=_READS),
-    Route("GET", "/api/sessions/summaries", sessions.list_summaries, right=_READS),
-    Route("POST", "/api/sessions/summaries/expand", sessions.expand_summary, only=_grown),
-    Route("GET", "/api/sessions/:key", sessions.get_session),
-    Route("GET", "/api/sessions/:key/transcript", sessions.get_transcript, only=_later, right=_READS),
-    Route("POST", "/api/sessions/:key/bypass", sessions.bypass_session),
-    Route("POST", "/api/sessions/:key/renew", sessions.renew_session, only=_grown),
-    Route("GET", "/api/secrets", secrets.list_secrets),
-    Route("POST", "/api/secrets/exec", secrets.exec_secrets),
-    Route("GET", "/api/secrets/exec/:jobId", secrets.exec_status, only=_jobs),
-    Route("POST", "/api/secrets/:name/exec", secrets.exec_secrets),
-    Route("POST", "/api/secrets/:name", secrets.put_secret),
-    Route("DELETE", "/api/secrets/:name", secrets.delete_secret),
-    Route("GET", "/health", canned.health),
-    Route("GET", "/health/live", canned.READY, only=_newest),
-    Route("GET", "/health/ready", canned.READY, only=_newest),
-    Route("GET", "/", canned.HOME),
-    Route("GET", "/api/status", canned.status),
-    Route("GET", "/api/agents", agents.list_agents, only=_grown),
-    Route("GET", "/api/agents/:name", agents.get_agent, only=_grown),
-    Route("GET", "/api/marketplace/mcp", canned.MARKETPLACE),
-    Route("GET", "/api/marketplace/mcp/policy", canned.MARKETPLACE_POLICY),
-    Route("GET", "/api/marketplace/mcp/tools", canned.MARKETPLACE_TOOLS),
-    Route("GET", "/api/marketplace/mcp/search", canned.search_marketplace),
-    Route("GET", "/api/marketplace/mcp/:id", canned.MARKETPLACE_SERVER),
-    Route("POST", "/api/marketplace/mcp/call", canned.MARKETPLACE_CALL),
-    Route("POST", "/api/diagnostics/openclaw/heartbeat", canned.HEARTBEAT, only=_grown),
-    Route("GET", "/api/knowledge/stats", canned.KNOWLEDGE),
-    Route("GET", "/api/knowledge/communities", canned.COMMUNITIES, only=_grown),
-    Route("GET", "/api/knowledge/hygiene", canned.hygiene, only=_grown),
-    Route("GET", "/api/knowledge/entities", canned.ENTITIES),
-    Route("GET", "/api/knowledge/navigation/entities", canned.ENTITIES, only=_grown),
-    Route("GET", "/api/cross-agent/presence", canned.PRESENCE),
-    Route("POST", "/api/cross-agent/presence", agents.post_presence),
-    Route("DELETE", "/api/cross-agent/presence/:sessionKey", agents.delete_presence),
-    Route("GET", "/api/cross-agent/messages", canned.INBOX),
-    Route("POST", "/api/cross-agent/messages", agents.post_message),
-    Route("GET", "/api/auth/whoami", credentials.whoami),
-    Route("GET", "/api/auth/methods", credentials.auth_methods, only=_keys),
-    Route("POST", "/api/auth/login", credentials.login, only=_keys),
-    Route("POST", "/api/auth/token", credentials.make_token, right=_RULES),
-    Route("GET", "/api/auth/api-keys", credentials.list_keys, only=_keys),
-    Route("POST", "/api/auth/api-keys", credentials.make_key, only=_keys),
-    Route("DELETE", "/api/auth/api-keys/:id", credentials.revoke_key, only=_keys),
-    *(Route(method, "/mcp", mcp.mcp) for method in ("GET", "POST", "DELETE", "PUT", "PATCH")),
+    Endpoint("POST", "/api/hooks/session-start", early_hooks.session_start, _HOOK_FAILED, _early),
+    Endpoint("POST", "/api/hooks/user-prompt-submit", early_hooks.prompt_submit, _HOOK_FAILED, _early),
+    Endpoint("POST", "/api/hooks/session-end", early_hooks.session_end, _HOOK_FAILED, _early),
+    Endpoint("POST", "/api/hooks/pre-compaction", early_hooks.pre_compaction, _HOOK_FAILED, _early),
+    Endpoint(
+        "POST", "/api/hooks/compaction-complete", early_hooks.compaction_complete, "Failed to save summary", _early
+    ),
+    Endpoint("POST", "/api/hooks/remember", early_memories.hook_remember, _HOOK_FAILED, _early),
+    Endpoint("POST", "/api/hooks/recall", early_memories.hook_recall, _HOOK_FAILED, _early),
+    Endpoint("POST", "/api/memory/remember", early_memories.remember, only=_early, right=_SAVES),
+    Endpoint("POST", "/api/memory/save", early_memories.remember_alias, only=_early, right=_SAVES),
+    Endpoint("POST", "/api/hook/remember", early_memories.remember_alias, only=_early, right=_SAVES),
+    Endpoint("POST", "/api/memory/recall", early_memories.memory_recall, only=_early, right=_READS),
+    Endpoint("GET", "/api/sessions", early_hooks.list_sessions, only=_early),
+    Endpoint("GET", "/api/sessions/:key", early_hooks.get_session, only=_early),
+    Endpoint("POST", "/api/sessions/:key/bypass", early_hooks.bypass_session, only=_early),
+    Endpoint("POST", "/api/hooks/session-start", starting.session_start, _HOOK_FAILED),
+    Endpoint("POST", "/api/hooks/user-prompt-submit", prompting.prompt_submit, _HOOK_FAILED),
+    Endpoint("POST", "/api/hooks/session-end", ending.session_end, _HOOK_FAILED),
+    Endpoint("POST", "/api/hooks/pre-compaction", compaction.pre_compaction, _HOOK_FAILED),
+    Endpoint("POST", "/api/hooks/compaction-complete", compaction.compaction_complete, "Failed to save summary"),
+    Endpoint("POST", "/api/hooks/session-checkpoint-extract", compaction.checkpoint, _HOOK_FAILED, _grown),
+    Endpoint("POST", "/api/hooks/skill-invocation", canned.skill_invocation, _HOOK_FAILED, _later),
+    Endpoint("POST", "/api/hooks/notifications", canned.NOTIFICATIONS, _HOOK_FAILED, _newest),
+    Endpoint("GET", "/api/hooks/transcript-capture/:jobId", ending.capture_status, _HOOK_FAILED, _newest),
+    Endpoint("POST", "/api/hooks/remember", hook_memories.hook_remember, _HOOK_FAILED),
+    Endpoint("POST", "/api/hooks/recall", hook_memories.hook_recall, _HOOK_FAILED),
+    Endpoint("GET", "/api/hooks/synthesis/config", canned.SYNTHESIS_CONFIG),
+    Endpoint("POST", "/api/hooks/synthesis/complete", canned.SYNTHESIS_COMPLETE, "Failed to save MEMORY.md"),
+    Endpoint("GET", "/api/memories", reading.list_memories),
+    Endpoint("GET", "/memory/search", reading.search_rows, right=_READS),
+    Endpoint("POST", "/api/memory/codex-native-note", reading.codex_note, only=_later, right=_SAVES),
+    Endpoint("POST", "/api/memory/remember", saving.remember, right=_SAVES),
+    Endpoint("POST", "/api/memory/save", hook_memories.remember_alias, right=_SAVES),
+    Endpoint("POST", "/api/hook/remember", hook_memories.remember_alias, right=_SAVES),
+    Endpoint("GET", "/api/memory/:id", reading.get_memory),
+    Endpoint("GET", "/api/memory/:id/history", changing.history),
+    Endpoint("POST", "/api/memory/:id/recover", changing.recover_memory, right=Right("recover")),
+    Endpoint("PATCH", "/api/memory/:id", changing.patch_memory),
+    Endpoint("DELETE", "/api/memory/:id", changing.delete_memory),
+    Endpoint("POST", "/api/memory/feedback", reading.feedback),
+    Endpoint("POST", "/api/memory/forget", forgetting.forget_memories, right=_FORGETS),
+    Endpoint("POST", "/api/memory/modify", changing.modify_memories, right=_MODIFIES),
+    Endpoint("POST", "/api/memory/recall", reading.memory_recall, right=_READS),
+    Endpoint("GET", "/api/sessions", sessions.list_sessions),
+    Endpoint("POST", "/api/sessions/search", sessions.search_sessions, only=_later, right=_READS),
+    Endpoint("GET", "/api/sessions/summaries", sessions.list_summaries, right=_READS),
+    Endpoint("POST", "/api/sessions/summaries/expand", sessions.expand_summary, only=_grown),
+    Endpoint("GET", "/api/sessions/:key", sessions.get_session),
+    Endpoint("GET", "/api/sessions/:key/transcript", sessions.get_transcript, only=_later, right=_READS),
+    Endpoint("POST", "/api/sessions/:key/bypass", sessions.bypass_session),
+    Endpoint("POST", "/api/sessions/:key/renew", sessions.renew_session, only=_grown),
+    Endpoint("GET", "/api/secrets", secrets.list_secrets),
+    Endpoint("POST", "/api/secrets/exec", secrets.exec_secrets),
+    Endpoint("GET", "/api/secrets/exec/:jobId", secrets.exec_status, only=_jobs),
+    Endpoint("POST", "/api/secrets/:name/exec", secrets.exec_secrets),
+    Endpoint("POST", "/api/secrets/:name", secrets.put_secret),
+    Endpoint("DELETE", "/api/secrets/:name", secrets.delete_secret),
+    Endpoint("GET", "/health", canned.health),
+    Endpoint("GET", "/health/live", canned.READY, only=_newest),
+    Endpoint("GET", "/health/ready", canned.READY, only=_newest),
+    Endpoint("GET", "/", canned.HOME),
+    Endpoint("GET", "/api/status", canned.status),
+    Endpoint("GET", "/api/agents", agents.list_agents, only=_grown),
+    Endpoint("GET", "/api/agents/:name", agents.get_agent, only=_grown),
+    Endpoint("GET", "/api/marketplace/mcp", canned.MARKETPLACE),
+    Endpoint("GET", "/api/marketplace/mcp/policy", canned.MARKETPLACE_POLICY),
+    Endpoint("GET", "/api/marketplace/mcp/tools", canned.MARKETPLACE_TOOLS),
+    Endpoint("GET", "/api/marketplace/mcp/search", canned.search_marketplace),
+    Endpoint("GET", "/api/marketplace/mcp/:id", canned.MARKETPLACE_SERVER),
+    Endpoint("POST", "/api/marketplace/mcp/call", canned.MARKETPLACE_CALL),
+    Endpoint("POST", "/api/diagnostics/openclaw/heartbeat", canned.HEARTBEAT, only=_grown),
+    Endpoint("GET", "/api/knowledge/stats", canned.KNOWLEDGE),
+    Endpoint("GET", "/api/knowledge/communities", canned.COMMUNITIES, only=_grown),
+    Endpoint("GET", "/api/knowledge/hygiene", canned.hygiene, only=_grown),
+    Endpoint("GET", "/api/knowledge/entities", canned.ENTITIES),
+    Endpoint("GET", "/api/knowledge/navigation/entities", canned.ENTITIES, only=_grown),
+    Endpoint("GET", "/api/cross-agent/presence", canned.PRESENCE),
+    Endpoint("POST", "/api/cross-agent/presence", agents.post_presence),
+    Endpoint("DELETE", "/api/cross-agent/presence/:sessionKey", agents.delete_presence),
+    Endpoint("GET", "/api/cross-agent/messages", canned.INBOX),
+    Endpoint("POST", "/api/cross-agent/messages", agents.post_message),
+    Endpoint("GET", "/api/auth/whoami", credentials.whoami),
+    Endpoint("GET", "/api/auth/methods", credentials.auth_methods, only=_keys),
+    Endpoint("POST", "/api/auth/login", credentials.login, only=_keys),
+    Endpoint("POST", "/api/auth/token", credentials.make_token, right=_RULES),
+    Endpoint("GET", "/api/auth/api-keys", credentials.list_keys, only=_keys),
+    Endpoint("POST", "/api/auth/api-keys", credentials.make_key, only=_keys),
+    Endpoint("DELETE", "/api/auth/api-keys/:id", credentials.revoke_key, only=_keys),
+    *(Endpoint(method, "/mcp", mcp.mcp) for method in ("GET", "POST", "DELETE", "PUT", "PATCH")),
 )
 
 _WRITES: Final = ("POST", "PUT", "PATCH", "DELETE")
@@ -195,15 +197,15 @@ _LOOKS: Final = ("GET", "HEAD")
 
 #: The rights that hold for more than one route, asked after those of the routes.
 AREAS: Final = (
-    *(Area(path, _READS) for path in ("/api/memory/search", "/memory/similar", "/api/memory/timeline")),
-    Area("/api/memory/:id", Right("modify", rate="modify"), ("PATCH",)),
-    Area("/api/memory/:id", Right("forget", rate="forget"), ("DELETE",)),
-    Area("/api/memory/:id", _READS, _LOOKS),
-    Area("/api/cross-agent/*", _READS, _LOOKS),
-    Area("/api/cross-agent/*", _SAVES, _WRITES),
-    *(Area(f"/api/sessions/{path}", _READS) for path in ("blackbox", ":key/blackbox")),
-    Area("/api/secrets/*", Right("admin"), only=_grown),
-    Area("/api/auth/api-keys/*", _RULES),
+    *(GuardedArea(path, _READS) for path in ("/api/memory/search", "/memory/similar", "/api/memory/timeline")),
+    GuardedArea("/api/memory/:id", Right("modify", rate="modify"), ("PATCH",)),
+    GuardedArea("/api/memory/:id", Right("forget", rate="forget"), ("DELETE",)),
+    GuardedArea("/api/memory/:id", _READS, _LOOKS),
+    GuardedArea("/api/cross-agent/*", _READS, _LOOKS),
+    GuardedArea("/api/cross-agent/*", _SAVES, _WRITES),
+    *(GuardedArea(f"/api/sessions/{path}", _READS) for path in ("blackbox", ":key/blackbox")),
+    GuardedArea("/api/secrets/*", Right("admin"), only=_grown),
+    GuardedArea("/api/auth/api-keys/*", _RULES),
 )
 
 #: The expression of each path. Compiled with this module, which the fork server imports once for all its daemons.

@@ -102,7 +102,7 @@ def seed(workspace: Path) -> None:
 
 def identity_of(workspace: Path) -> dict[str, Any]:
     """The agent's name and description from ``agent.yaml``; the name ``Agent`` alone when it says nothing."""
-    text = _read(workspace / "agent.yaml", _MOST_MEMORY)
+    text = _read_text(workspace / "agent.yaml", _MOST_MEMORY)
     fields = {}
     for name in ("name", "description"):
         match = re.search(rf"^\s+{name}:\s*(.+?)\s*$", text, re.MULTILINE)
@@ -113,15 +113,15 @@ def identity_of(workspace: Path) -> dict[str, Any]:
 
 def working_memory(workspace: Path) -> str | None:
     """The text of ``MEMORY.md``, None when it has none."""
-    return _read(workspace / "MEMORY.md", _MOST_MEMORY) or None
+    return _read_text(workspace / "MEMORY.md", _MOST_MEMORY) or None
 
 
 def instructions(workspace: Path) -> str:
     """The text of ``AGENTS.md``."""
-    return _read(workspace / "AGENTS.md", _MOST_RULES)
+    return _read_text(workspace / "AGENTS.md", _MOST_RULES)
 
 
-def _read(path: Path, most: int) -> str:
+def _read_text(path: Path, most: int) -> str:
     try:
         return path.read_text("utf-8", "replace").strip()[:most]
     except OSError:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from signet_conformance.daemon.timestamps import iso, read_moment
 from signet_conformance.daemon.values import text_or_none
-from signet_conformance.daemon.wire import FAR_FUTURE, Answer, Call, Claims, refusal
+from signet_conformance.daemon.wire import FAR_FUTURE, Claims, DaemonAnswer, DaemonRequest, refusal
 
 if TYPE_CHECKING:
     from signet_conformance.daemon.state.store import Store
@@ -54,7 +54,7 @@ class Auth:
         self._secret = row["value"] if row else secrets.token_bytes(32)
         store.run("INSERT OR IGNORE INTO settings VALUES ('auth-secret', ?)", self._secret)
 
-    def admit(self, call: Call) -> tuple[Claims | None, Answer | None]:
+    def admit(self, call: DaemonRequest) -> tuple[Claims | None, DaemonAnswer | None]:
         """The bearer's claims, and the 401 for a request that may not pass."""
         token = _bearer(call.header("authorization"))
         if not self._api_keys:
@@ -70,7 +70,7 @@ class Auth:
         claims, problem = self._key(token) if token.startswith(_PREFIX) else self._signed(token)
         return claims, None if near or claims else _unauthorised(problem or "invalid token")
 
-    def _admit_signed(self, call: Call, token: str | None) -> tuple[Claims | None, Answer | None]:
+    def _admit_signed(self, call: DaemonRequest, token: str | None) -> tuple[Claims | None, DaemonAnswer | None]:
         if self.mode == "local":
             return None, None
         near = self.mode == "hybrid" and call.peer in _LOOPBACK
@@ -117,14 +117,14 @@ class Auth:
     def make_token(self, subject: str, role: str, scope: dict[str, str], seconds: float) -> str:
         """A signed token for `role`, valid for `seconds`."""
         now = int(self._clock())
-        claims = Claims(subject, role, scope, issued=now, expires=now + int(seconds)).shown()
+        claims = Claims(subject, role, scope, issued=now, expires=now + int(seconds)).to_wire()
         payload = _padded(json.dumps(claims).encode())
         return f"{payload}.{_padded(self._signature(payload))}"
 
-    def _anonymous_is_near(self, call: Call) -> bool:
+    def _anonymous_is_near(self, call: DaemonRequest) -> bool:
         return self.mode == "hybrid" and call.peer in _LOOPBACK and call.claims is None
 
-    def permission_problem(self, call: Call, permission: str) -> Answer | None:
+    def permission_problem(self, call: DaemonRequest, permission: str) -> DaemonAnswer | None:
         """The 403 for a bearer without `permission`, else None."""
         if self.mode == "local" or self._anonymous_is_near(call):
             return None
@@ -137,7 +137,7 @@ class Auth:
             return refusal(403, f"credential lacks '{permission}' permission")
         return None
 
-    def rate_problem(self, call: Call, operation: str) -> Answer | None:
+    def rate_problem(self, call: DaemonRequest, operation: str) -> DaemonAnswer | None:
         """The 429 for a bearer who used `operation` too often within a minute, else None. Counts this use."""
         if self.mode == "local":
             return None
@@ -209,11 +209,13 @@ class Auth:
             iso(self._clock()), None, None, None if moment is None else iso(moment),
         )  # fmt: skip
         row = self._store.row("SELECT * FROM api_keys WHERE prefix = ?", prefix)
-        return {**_shown(row), "key": key} if row else {}
+        return {**_key_to_wire(row), "key": key} if row else {}
 
     def keys(self) -> list[dict[str, Any]]:
         """Every API key without its secret, newest first."""
-        return [_shown(row) for row in self._store.rows("SELECT * FROM api_keys ORDER BY created_at DESC, rowid DESC")]
+        return [
+            _key_to_wire(row) for row in self._store.rows("SELECT * FROM api_keys ORDER BY created_at DESC, rowid DESC")
+        ]
 
     def revoke(self, name: str) -> dict[str, Any] | None:
         """Revoke the key of this id or prefix; None when no key has it."""
@@ -224,22 +226,22 @@ class Auth:
             name,
         )
         row = self._store.row("SELECT * FROM api_keys WHERE id = ? OR prefix = ?", name, name)
-        return _shown(row) if row else None
+        return _key_to_wire(row) if row else None
 
 
-def rate_limited(reset: float, now: float) -> Answer:
+def rate_limited(reset: float, now: float) -> DaemonAnswer:
     """The 429 of a limit that is lifted at `reset`; `retryAfter` is that moment in milliseconds."""
     body = {"error": "rate limit exceeded", "retryAfter": int(reset * 1000)}
-    return Answer(body, 429, {"retry-after": str(max(0, math.ceil(reset - now)))})
+    return DaemonAnswer(body, 429, {"retry-after": str(max(0, math.ceil(reset - now)))})
 
 
-def unfinished() -> Answer:
+def unfinished() -> DaemonAnswer:
     """What the daemon gives instead of a refusal where its own check loses the answer: a crash."""
-    return Answer(None, 500, text="Internal Server Error", bare=True)
+    return DaemonAnswer(None, 500, text="Internal Server Error", bare=True)
 
 
-def _unauthorised(error: str) -> Answer:
-    return Answer({"error": error}, 401, {"www-authenticate": "Bearer"})
+def _unauthorised(error: str) -> DaemonAnswer:
+    return DaemonAnswer({"error": error}, 401, {"www-authenticate": "Bearer"})
 
 
 def _bearer(header: str | None) -> str | None:
@@ -247,7 +249,7 @@ def _bearer(header: str | None) -> str | None:
     return parts[1] if len(parts) == 2 and parts[0] == "Bearer" and parts[1] else None
 
 
-def _is_page(call: Call) -> bool:
+def _is_page(call: DaemonRequest) -> bool:
     if call.method not in ("GET", "HEAD") or call.path.startswith(("/api/", "/memory/", "/v1/")) or call.path == "/mcp":
         return False
     return call.path == "/" or "." in call.path or "text/html" in (call.header("accept") or "")
@@ -277,7 +279,7 @@ def _claims_of(row: sqlite3.Row) -> Claims:
     )  # fmt: skip
 
 
-def _shown(row: sqlite3.Row) -> dict[str, Any]:
+def _key_to_wire(row: sqlite3.Row) -> dict[str, Any]:
     return {
         "id": row["id"], "prefix": row["prefix"], "name": row["name"], "role": row["role"],
         "scope": json.loads(row["scope_json"]), "permissions": json.loads(row["permissions_json"]),

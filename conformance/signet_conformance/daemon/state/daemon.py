@@ -13,7 +13,7 @@ from signet_conformance.daemon.state.agents import Agents, seed
 from signet_conformance.daemon.state.auth import MODES, Auth
 from signet_conformance.daemon.state.graph import Graph
 from signet_conformance.daemon.state.secrets import Secrets
-from signet_conformance.daemon.state.sessions import Epochs, Presence, Sessions, StartedSessions
+from signet_conformance.daemon.state.sessions import AgentPresence, Epochs, SessionClaims, StartedSessions
 from signet_conformance.daemon.state.store import Store
 from signet_conformance.daemon.state.transcripts import Captures, Transcripts
 from signet_conformance.daemon.timestamps import Clock, iso
@@ -54,9 +54,9 @@ class Daemon:
             ) from problem
         self.agents = Agents(self.store, clock, self.behaviour)
         self.auth = Auth(self.store, clock, settings.auth, dict(settings.rate_limits), api_keys=self.behaviour.api_keys)
-        self.sessions = Sessions(clock, self.behaviour, self.store)
+        self.sessions = SessionClaims(clock, self.behaviour, self.store)
         self.started = StartedSessions(clock)
-        self.presence = Presence(clock)
+        self.presence = AgentPresence(clock)
         self.epochs = Epochs(self.store)
         self.graph = Graph(self.store)
         self.transcripts = Transcripts(self.store)

@@ -66,7 +66,7 @@ class Job:
     result: dict[str, Any] | None = None
     error: str | None = None
 
-    def shown(self) -> dict[str, Any]:
+    def to_wire(self) -> dict[str, Any]:
         """The job as the wire has it."""
         return present(
             id=self.id, status=self.status, createdAt=iso(self.created), timeoutMs=self.timeout_ms,
@@ -91,7 +91,7 @@ class Secrets:
         """The names of all secrets, sorted."""
         return [row["name"] for row in self._store.rows("SELECT name FROM secrets ORDER BY name")]
 
-    def put(self, name: str, value: str) -> None:
+    def store(self, name: str, value: str) -> None:
         """Keep `value` under `name`. Raises `SecretError` for a bad name."""
         _check(name)
         self._store.run("INSERT OR REPLACE INTO secrets VALUES (?, ?)", name, value)
@@ -228,7 +228,7 @@ async def _execute(words: list[str], values: dict[str, str], timeout_ms: int) ->
         *words, env={**os.environ, **values}, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE, start_new_session=True,
     )  # fmt: skip
-    reading = asyncio.gather(_read(process.stdout), _read(process.stderr), process.wait())
+    reading = asyncio.gather(_read_stream(process.stdout), _read_stream(process.stderr), process.wait())
     timed_out = False
     try:
         out, err, code = await asyncio.wait_for(asyncio.shield(reading), timeout_ms / 1000)
@@ -245,8 +245,8 @@ async def _execute(words: list[str], values: dict[str, str], timeout_ms: int) ->
             _signal(process, signal.SIGKILL)
             await asyncio.shield(reading)
     result: dict[str, Any] = {
-        "stdout": _cut(_redact(out, values), "stdout"),
-        "stderr": _cut(_redact(err, values), "stderr"),
+        "stdout": _cut_output(_redact(out, values), "stdout"),
+        "stderr": _cut_output(_redact(err, values), "stderr"),
         "code": code if code >= 0 else 1,
     }
     if timed_out:
@@ -260,7 +260,7 @@ def _signal(process: asyncio.subprocess.Process, number: signal.Signals) -> None
         os.killpg(process.pid, number)
 
 
-async def _read(stream: asyncio.StreamReader | None) -> str:
+async def _read_stream(stream: asyncio.StreamReader | None) -> str:
     """Everything that `stream` yields; of more than twice the limit only the beginning is kept."""
     kept = bytearray()
     while stream and (piece := await stream.read(65_536)):
@@ -276,7 +276,7 @@ def _redact(text: str, values: dict[str, str]) -> str:
     return text
 
 
-def _cut(text: str, name: str) -> str:
+def _cut_output(text: str, name: str) -> str:
     data = text.encode("utf-8", "replace")
     if len(data) <= _MOST_OUTPUT:
         return text

@@ -52,7 +52,7 @@ class Tombstone:
     expires: float
 
 
-class Sessions:
+class SessionClaims:
     """The claims of one daemon. A session key is trimmed and loses one leading ``session:``, unless keys are raw."""
 
     def __init__(self, clock: Clock, behaviour: Behaviour, store: Store) -> None:
@@ -124,7 +124,7 @@ class Sessions:
         held = self._live(self._slot(key, agent))
         return held.path if held else None
 
-    def ended(self, key: object, agent: str) -> Tombstone | None:
+    def tombstone_of(self, key: object, agent: str) -> Tombstone | None:
         """The tombstone of a session that ended within the last 30 minutes, else None."""
         slot = self._slot(key, agent)
         stone = self._ended.get(slot)
@@ -198,7 +198,7 @@ class StartedSessions:
         self._clock = clock
         self._seen: dict[tuple[str, ...], float] = {}
 
-    def seen(self, marks: tuple[str, ...]) -> bool:
+    def contains(self, marks: tuple[str, ...]) -> bool:
         """Whether a start with these marks was answered in full."""
         when = self._seen.get(marks)
         return when is not None and self._clock() - when <= START_MEMORY_SECONDS
@@ -233,7 +233,7 @@ class Epochs:
         self._store.run("INSERT OR IGNORE INTO context_epochs VALUES (?, ?, ?)", key, agent, epoch)
         return epoch
 
-    def shown(self, key: str, agent: str, ids: Sequence[str]) -> set[str]:
+    def already_shown(self, key: str, agent: str, ids: Sequence[str]) -> set[str]:
         """Those of `ids` that the session was shown in its present epoch."""
         rows = self._store.rows(
             f"""SELECT item_id FROM recall_events WHERE session_key = ? AND agent_id = ? AND context_epoch = ?
@@ -253,7 +253,7 @@ class Epochs:
 _STALE_SECONDS: Final = 4 * 3600
 
 
-class Presence:
+class AgentPresence:
     """The sessions seen in the last four hours, in memory."""
 
     def __init__(self, clock: Clock) -> None:

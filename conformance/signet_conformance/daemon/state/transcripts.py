@@ -144,7 +144,7 @@ class Transcripts:
         )
         return row["content"] if row else ""
 
-    def put(self, key: str, agent: str, text: str, *, harness: object, project: object, now: str) -> None:
+    def store(self, key: str, agent: str, text: str, *, harness: object, project: object, now: str) -> None:
         """Store `text` in place of what was stored; blank texts and keys are not kept."""
         if not key.strip(BLANKS) or not text.strip(BLANKS):
             return

@@ -13,7 +13,7 @@ from signet_conformance.daemon.handlers.hooks.claims import (
     runtime_path,
 )
 from signet_conformance.daemon.values import fields_of, text_or_none, truthy
-from signet_conformance.daemon.wire import Answer, Call, refusal
+from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, refusal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -51,24 +51,24 @@ class Gate:
     seen: bool = False
     """The session is shown as present from here on."""
 
-    def admit(self, daemon: Daemon, call: Call) -> Visit | Answer:
+    def admit(self, daemon: Daemon, call: DaemonRequest) -> Visit | DaemonAnswer:
         """The visit, or the answer that ends it here."""
         if self.internal is not None and is_internal(call):
-            return Answer(dict(self.internal))
+            return DaemonAnswer(dict(self.internal))
         fields = fields_of(call.json())
         if not self.complete(fields):
             return refusal(400, self.complaint)
         path, key = runtime_path(call, fields), fields.get("sessionKey")
-        refused = self._held(daemon, key, path)
+        refused = self._claim_problem(daemon, key, path)
         if refused:
             return refused
         if self.seen:
             _meet(daemon, fields, path)
         if is_bypassed(daemon, fields):
-            return Answer({**self.nothing, "bypassed": True})
+            return DaemonAnswer({**self.nothing, "bypassed": True})
         return Visit(fields, path, key if truthy(key) else None)
 
-    def _held(self, daemon: Daemon, key: Any, path: str | None) -> Answer | None:
+    def _claim_problem(self, daemon: Daemon, key: Any, path: str | None) -> DaemonAnswer | None:
         if not self.claims:
             return held_by_other(daemon, key, path, AGENT)
         holder = daemon.sessions.claim(key, path, AGENT) if truthy(key) and path else None

@@ -8,7 +8,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Any, Final
 
 from signet_conformance.daemon.handlers.early.gate import AGENT, Gate, Visit, has
-from signet_conformance.daemon.handlers.early.memories import any_of, found
+from signet_conformance.daemon.handlers.early.memories import any_of, search_rows
 from signet_conformance.daemon.handlers.hooks.claims import (
     is_internal,
     same_marks,
@@ -18,9 +18,9 @@ from signet_conformance.daemon.handlers.hooks.starting import START_FIELDS, cont
 from signet_conformance.daemon.state.agents import identity_of, working_memory
 from signet_conformance.daemon.state.texts import subject_words, without_envelope
 from signet_conformance.daemon.state.transcripts import flat_lines, read_file
-from signet_conformance.daemon.timestamps import iso, spoken
+from signet_conformance.daemon.timestamps import date_line, iso
 from signet_conformance.daemon.values import ScriptError, fields_of, text_or_none, trimmed, truthy
-from signet_conformance.daemon.wire import Answer, Call, present, refusal
+from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, present, refusal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -53,15 +53,15 @@ _AFTER: Final = Gate(has("harness", "summary"), "harness and summary are require
 _NOTHING_SAVED: Final = {"memoriesSaved": 0}
 
 
-def session_start(daemon: Daemon, call: Call) -> Answer:
+def session_start(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """POST hooks/session-start: the context of a session; a stub for a key that was started and has not ended."""
     visit = _START.admit(daemon, call)
-    if isinstance(visit, Answer):
+    if isinstance(visit, DaemonAnswer):
         return visit
-    today = f"# Current Date & Time\n{spoken(daemon.clock())}"
+    today = f"# Current Date & Time\n{date_line(daemon.clock())}"
     marks = (daemon.sessions.normal(visit.key),) if visit.key is not None else None
-    if marks and daemon.started.seen(marks):
-        return Answer(stub_of(today))
+    if marks and daemon.started.contains(marks):
+        return DaemonAnswer(stub_of(today))
     # The start fails when a name is not a string. The session key is checked only when a project is given.
     for name in ("agentId", "project", "sessionKey") if truthy(visit.fields.get("project")) else ("agentId",):
         trimmed(visit.fields.get(name))
@@ -71,7 +71,7 @@ def session_start(daemon: Daemon, call: Call) -> Answer:
     _, inject = context_of(daemon, memories, recent, today)
     if marks:
         daemon.started.remember(marks)
-    return Answer(
+    return DaemonAnswer(
         present(
             identity=identity_of(daemon.workspace),
             memories=[{name: row[name] for name in START_FIELDS} for row in memories],
@@ -81,16 +81,16 @@ def session_start(daemon: Daemon, call: Call) -> Answer:
     )
 
 
-def prompt_submit(daemon: Daemon, call: Call) -> Answer:
+def prompt_submit(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """POST hooks/user-prompt-submit: rows that the prompt's words find and that the last prompts did not show."""
     visit = _PROMPT.admit(daemon, call)
-    if isinstance(visit, Answer):
+    if isinstance(visit, DaemonAnswer):
         return visit
-    today = f"# Current Date & Time\n{spoken(daemon.clock())}\n"
+    today = f"# Current Date & Time\n{date_line(daemon.clock())}\n"
     terms = _terms(visit.fields)
-    rows = _fresh(daemon, visit, found(daemon, any_of(terms), {"importance_min": 0.3})) if terms else []
+    rows = _fresh(daemon, visit, search_rows(daemon, any_of(terms), {"importance_min": 0.3})) if terms else []
     if not rows:
-        return Answer({"inject": today, "memoryCount": 0})
+        return DaemonAnswer({"inject": today, "memoryCount": 0})
     daemon.count_reads([row["id"] for row in rows])
     said = " ".join(terms)
     lines = [
@@ -99,7 +99,7 @@ def prompt_submit(daemon: Daemon, call: Call) -> Answer:
         *map(dated, rows),
         f"<memory-feedback>\nIDs: {', '.join(row['id'] for row in rows)}\n</memory-feedback>",
     ]
-    return Answer({"inject": "\n".join(lines), "memoryCount": len(rows), "queryTerms": said, "engine": "hybrid"})
+    return DaemonAnswer({"inject": "\n".join(lines), "memoryCount": len(rows), "queryTerms": said, "engine": "hybrid"})
 
 
 def _terms(fields: Mapping[str, Any]) -> list[str]:
@@ -131,19 +131,19 @@ def _fresh(daemon: Daemon, visit: Visit, rows: list[dict[str, Any]]) -> list[dic
     return fresh
 
 
-def session_end(daemon: Daemon, call: Call) -> Answer:
+def session_end(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """POST hooks/session-end: releases the session for whoever asks; a transcript of 500 characters is queued."""
     if is_internal(call):
-        return Answer(_NOTHING_SAVED)
+        return DaemonAnswer(_NOTHING_SAVED)
     fields = fields_of(call.json())
     if not truthy(fields.get("harness")):
         return refusal(400, "harness is required")
     key = next((fields[name] for name in ("sessionKey", "sessionId") if truthy(fields.get(name))), None)
     if key is None:
-        return Answer(_ended(fields))
+        return DaemonAnswer(_end_answer(fields))
     bypassed = daemon.sessions.bypassed(key)
     try:
-        return Answer({**_NOTHING_SAVED, "bypassed": True} if bypassed else _ended(fields))
+        return DaemonAnswer({**_NOTHING_SAVED, "bypassed": True} if bypassed else _end_answer(fields))
     finally:
         if not bypassed:
             name = daemon.sessions.normal(key)
@@ -153,7 +153,7 @@ def session_end(daemon: Daemon, call: Call) -> Answer:
         daemon.presence.leave(key)
 
 
-def _ended(fields: Mapping[str, Any]) -> dict[str, Any]:
+def _end_answer(fields: Mapping[str, Any]) -> dict[str, Any]:
     text = None if fields.get("reason") == "clear" else read_file(fields.get("transcriptPath"))
     harness = fields["harness"]
     turns = flat_lines(harness, text) if text and isinstance(harness, str) else ""
@@ -164,16 +164,16 @@ def _ended(fields: Mapping[str, Any]) -> dict[str, Any]:
     return {**_NOTHING_SAVED, "queued": True, "jobId": str(uuid.uuid4())}
 
 
-def pre_compaction(daemon: Daemon, call: Call) -> Answer:
+def pre_compaction(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """POST hooks/pre-compaction: how the host should sum up the session."""
     visit = _BEFORE.admit(daemon, call)
-    return visit if isinstance(visit, Answer) else Answer(summary_request(daemon, AGENT))
+    return visit if isinstance(visit, DaemonAnswer) else DaemonAnswer(summary_request(daemon, AGENT))
 
 
-def compaction_complete(daemon: Daemon, call: Call) -> Answer:
+def compaction_complete(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """POST hooks/compaction-complete: the summary becomes a memory; the next prompt may show all rows again."""
     visit = _AFTER.admit(daemon, call)
-    if isinstance(visit, Answer):
+    if isinstance(visit, DaemonAnswer):
         return visit
     now, harness = daemon.now(), visit.fields["harness"]
     row = {
@@ -184,7 +184,7 @@ def compaction_complete(daemon: Daemon, call: Call) -> Answer:
     daemon.store.insert("memories", row)
     if visit.key is not None:
         daemon.prompted.pop(daemon.sessions.normal(visit.key), None)
-    return Answer({"success": True, "memoryId": row["id"]})
+    return DaemonAnswer({"success": True, "memoryId": row["id"]})
 
 
 _UNKNOWN = "Session not found"
@@ -200,19 +200,19 @@ def _live(daemon: Daemon) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def list_sessions(daemon: Daemon, _call: Call) -> Answer:
+def list_sessions(daemon: Daemon, _call: DaemonRequest) -> DaemonAnswer:
     """GET sessions."""
     sessions = _live(daemon)
-    return Answer({"sessions": sessions, "count": len(sessions)})
+    return DaemonAnswer({"sessions": sessions, "count": len(sessions)})
 
 
-def get_session(daemon: Daemon, call: Call) -> Answer:
+def get_session(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """GET sessions/:key, which hides sessions/summaries."""
     session = next((session for session in _live(daemon) if session["key"] == call.params["key"]), None)
-    return Answer(session) if session else refusal(404, _UNKNOWN)
+    return DaemonAnswer(session) if session else refusal(404, _UNKNOWN)
 
 
-def bypass_session(daemon: Daemon, call: Call) -> Answer:
+def bypass_session(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """POST sessions/:key/bypass: hooks of the session answer with nothing, or again as usual."""
     key = call.params["key"]
     if not any(session["key"] == key for session in _live(daemon)):
@@ -222,4 +222,4 @@ def bypass_session(daemon: Daemon, call: Call) -> Answer:
     if not isinstance(enabled, bool):
         return refusal(400, "enabled (boolean) is required")
     daemon.sessions.bypass(key, on=enabled)
-    return Answer({"key": key, "bypassed": enabled})
+    return DaemonAnswer({"key": key, "bypassed": enabled})

@@ -14,7 +14,7 @@ from signet_conformance.daemon.handlers.memories.recall import shown_row
 from signet_conformance.daemon.handlers.memories.saving import (
     FROZEN,
     Draft,
-    Place,
+    MemoryPlace,
     chunk_answer,
     fresh_chunks,
     insert,
@@ -32,7 +32,7 @@ from signet_conformance.daemon.values import (
     trimmed,
     truthy,
 )
-from signet_conformance.daemon.wire import Answer, Call, refusal
+from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, refusal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -45,16 +45,16 @@ _NOTHING: Final = {"success": True, "memories": []}
 _HOOK: Final = Gate(has("harness", "content"), "harness and content are required", _NOTHING, _NOTHING)
 
 
-def hook_remember(daemon: Daemon, call: Call) -> Answer:
+def hook_remember(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """POST hooks/remember: a new row but for a known idempotency key; what cannot be stored is said with 200."""
     visit = _HOOK.admit(daemon, call)
-    if isinstance(visit, Answer):
+    if isinstance(visit, DaemonAnswer):
         return visit
     text = trimmed(visit.fields["content"]) or ""
     try:
-        return Answer({"saved": True, "id": _hook_row(daemon, visit, text)})
+        return DaemonAnswer({"saved": True, "id": _hook_row(daemon, visit, text)})
     except sqlite3.Error:
-        return Answer({"saved": False, "id": ""})
+        return DaemonAnswer({"saved": False, "id": ""})
 
 
 def _hook_row(daemon: Daemon, visit: Visit, text: str) -> str:
@@ -90,23 +90,23 @@ def _heading(text: str) -> tuple[str | None, str]:
     return (tags, rest.lstrip(BLANKS)) if text[:1] == "[" and closed and tags and "]" not in tags else (None, text)
 
 
-def remember_alias(daemon: Daemon, call: Call) -> Answer:
+def remember_alias(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """POST memory/save and hook/remember: memory/remember, asked over HTTP without the caller's token."""
     if daemon.auth.mode == "team":
-        return Answer({"error": "authentication required"}, 401, {"www-authenticate": "Bearer"})
+        return DaemonAnswer({"error": "authentication required"}, 401, {"www-authenticate": "Bearer"})
     try:
         return _save(daemon, fields_of(call.json()))
     except UnreadableJsonError:
         return _save(daemon, {})
 
 
-def remember(daemon: Daemon, call: Call) -> Answer:
+def remember(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """POST memory/remember."""
     fields = read_body(call)
-    return fields if isinstance(fields, Answer) else _save(daemon, fields)
+    return fields if isinstance(fields, DaemonAnswer) else _save(daemon, fields)
 
 
-def _save(daemon: Daemon, fields: Mapping[str, Any]) -> Answer:
+def _save(daemon: Daemon, fields: Mapping[str, Any]) -> DaemonAnswer:
     raw = trimmed(fields.get("content"))
     if not raw:
         return refusal(400, "content is required")
@@ -135,10 +135,10 @@ def _flat(text: str) -> str:
 
 def _draft(daemon: Daemon, raw: str, *, project: Any, **said: Any) -> Draft:
     now = daemon.now()
-    return Draft(raw=raw, place=Place(AGENT, "global", project, None), created=now, now=now, **said)
+    return Draft(raw=raw, place=MemoryPlace(AGENT, "global", project, None), created=now, now=now, **said)
 
 
-def _chunked(daemon: Daemon, draft: Draft) -> Answer:
+def _chunked(daemon: Daemon, draft: Draft) -> DaemonAnswer:
     """Each piece that is new, under a group of its own; a piece that cannot be stored is left out."""
     group, ids = str(uuid.uuid4()), []
     for piece in fresh_chunks(daemon, draft, list(map(_flat, chunks_of(draft.raw, _CHUNK, plain=True)))):
@@ -181,7 +181,7 @@ def _quoted(word: str) -> str:
     return f'"{bare}"' if bare else ""
 
 
-def found(daemon: Daemon, expression: str, filters: Mapping[str, Any]) -> list[dict[str, Any]]:
+def search_rows(daemon: Daemon, expression: str, filters: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The rows that match, best first, each with its ``score`` in 0..1. Raises `ScriptError` for tags of no text."""
     conditions, values = _conditions(filters)
     sql = f"""WITH hit AS MATERIALIZED (
@@ -222,15 +222,15 @@ _RECALL_HOOK: Final = Gate(
 )
 
 
-def memory_recall(daemon: Daemon, call: Call) -> Answer:
+def memory_recall(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """POST memory/recall: results, query and method, nothing else."""
     asked = read_query(call)
-    if isinstance(asked, Answer):
+    if isinstance(asked, DaemonAnswer):
         return asked
     query, fields = asked
     try:
         words = trimmed(fields.get("keywordQuery"))
-        rows = found(daemon, all_of(query if words is None else words), fields)
+        rows = search_rows(daemon, all_of(query if words is None else words), fields)
     except ScriptError:
         return refusal(500, "Recall failed", results=[])
     rows = rows[: slice_end(fields.get("limit"), _DEFAULT_LIMIT)]
@@ -239,20 +239,20 @@ def memory_recall(daemon: Daemon, call: Call) -> Answer:
         {name: value for name, value in shown_row(row, row["score"], "keyword").items() if name not in _LATER}
         for row in rows
     ]
-    return Answer({"results": results, "query": query, "method": "keyword" if rows else "hybrid"})
+    return DaemonAnswer({"results": results, "query": query, "method": "keyword" if rows else "hybrid"})
 
 
-def hook_recall(daemon: Daemon, call: Call) -> Answer:
+def hook_recall(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """POST hooks/recall: rows with one of the query's words, else those whose text contains the query."""
     visit = _RECALL_HOOK.admit(daemon, call)
-    if isinstance(visit, Answer):
+    if isinstance(visit, DaemonAnswer):
         return visit
     try:
         rows = _hook_rows(daemon, visit.fields)
     except sqlite3.Error:
         rows = []
     daemon.count_reads([row["id"] for row in rows])
-    return Answer({"results": rows, "count": len(rows)})
+    return DaemonAnswer({"results": rows, "count": len(rows)})
 
 
 def _hook_rows(daemon: Daemon, fields: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from signet_conformance.daemon.values import text_or_none, truthy
-from signet_conformance.daemon.wire import Answer, Call, refusal
+from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, refusal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from signet_conformance.daemon.state.daemon import Daemon
 
 
-def runtime_path(call: Call, fields: Mapping[str, Any]) -> str | None:
+def runtime_path(call: DaemonRequest, fields: Mapping[str, Any]) -> str | None:
     """The runtime path of the request: the header if it says anything, else the body; None for any other value."""
     given = call.header("x-signet-runtime-path") or fields.get("runtimePath")
     return given if given in ("plugin", "legacy") else None
 
 
-def is_internal(call: Call) -> bool:
+def is_internal(call: DaemonRequest) -> bool:
     """Whether the request comes from inside a hook and must do nothing."""
     return call.header("x-signet-no-hooks") == "1"
 
@@ -31,22 +31,22 @@ def is_bypassed(daemon: Daemon, fields: Mapping[str, Any]) -> bool:
     return truthy(key) and daemon.sessions.bypassed(key)
 
 
-def claim(daemon: Daemon, key: Any, path: str | None, agent: str, nothing: Mapping[str, Any]) -> Answer | None:
+def claim(daemon: Daemon, key: Any, path: str | None, agent: str, nothing: Mapping[str, Any]) -> DaemonAnswer | None:
     """Claim the session; the answer to give instead when the other path holds it: `nothing` and who holds it."""
     if not truthy(key) or not path:
         return None
     holder = daemon.sessions.claim(key, path, agent)
     if holder is None:
         return None
-    return Answer({**nothing, "skipped": True, "duplicateRuntimePath": True, "claimedBy": holder})
+    return DaemonAnswer({**nothing, "skipped": True, "duplicateRuntimePath": True, "claimedBy": holder})
 
 
-def conflict(holder: str) -> Answer:
+def conflict(holder: str) -> DaemonAnswer:
     """The refusal of a hook whose session the other path holds."""
     return refusal(409, f"session claimed by {holder} path")
 
 
-def held_by_other(daemon: Daemon, key: Any, path: str | None, agent: str) -> Answer | None:
+def held_by_other(daemon: Daemon, key: Any, path: str | None, agent: str) -> DaemonAnswer | None:
     """The refusal for a hook that checks a claim without making one; None when nothing is in its way."""
     if not truthy(key) or not path:
         return None

@@ -17,7 +17,7 @@ from signet_conformance.daemon.handlers.hooks.claims import (
 from signet_conformance.daemon.state.agents import plain_agent, resolve_agent
 from signet_conformance.daemon.state.transcripts import plain_lines, read_file
 from signet_conformance.daemon.values import ScriptError, fields_of, text_or_none, truthy
-from signet_conformance.daemon.wire import Answer, Call, refusal
+from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, refusal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -32,7 +32,7 @@ _GUIDELINES: Final = (
 _ASK: Final = "Before the context is compacted, write a summary of what must not be lost.\n\n"
 
 
-def pre_compaction(daemon: Daemon, call: Call) -> Answer:
+def pre_compaction(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """POST hooks/pre-compaction: how the host should sum up the session."""
     body = call.json()
     fields: Mapping[str, Any] = body if isinstance(body, dict) else {}
@@ -45,8 +45,8 @@ def pre_compaction(daemon: Daemon, call: Call) -> Answer:
     if duplicate:
         return duplicate
     if is_bypassed(daemon, fields):
-        return Answer({"instructions": "", "bypassed": True})
-    return Answer(summary_request(daemon, resolve_agent(fields.get("agentId"), key)))
+        return DaemonAnswer({"instructions": "", "bypassed": True})
+    return DaemonAnswer(summary_request(daemon, resolve_agent(fields.get("agentId"), key)))
 
 
 def summary_request(daemon: Daemon, agent: str) -> dict[str, Any]:
@@ -60,7 +60,7 @@ def summary_request(daemon: Daemon, agent: str) -> dict[str, Any]:
     return {"summaryPrompt": prompt, "guidelines": _GUIDELINES}
 
 
-def compaction_complete(daemon: Daemon, call: Call) -> Answer:
+def compaction_complete(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """POST hooks/compaction-complete: the summary is filed and the session's context epoch moves on."""
     fields = fields_of(call.json())
     if not truthy(fields.get("harness")) or not truthy(fields.get("summary")):
@@ -70,7 +70,7 @@ def compaction_complete(daemon: Daemon, call: Call) -> Answer:
     if duplicate:
         return duplicate
     if is_bypassed(daemon, fields):
-        return Answer({"success": True, "bypassed": True})
+        return DaemonAnswer({"success": True, "bypassed": True})
     scoped = daemon.behaviour.context_epochs
     agent = daemon.auth.scoped_agent(call.claims, resolve_agent(fields.get("agentId"), key) if scoped else "default")
     row = daemon.store.row("SELECT project FROM session_transcripts WHERE session_key = ? AND agent_id = ?", key, agent)
@@ -90,7 +90,7 @@ def compaction_complete(daemon: Daemon, call: Call) -> Answer:
         daemon.started.forget(same_marks(marks))
     if truthy(key):
         daemon.transcripts.drop(str(key), agent)
-    return Answer(answer)
+    return DaemonAnswer(answer)
 
 
 def _file(daemon: Daemon, fields: Mapping[str, Any], agent: str, project: str | None) -> str:
@@ -121,10 +121,10 @@ def _file(daemon: Daemon, fields: Mapping[str, Any], agent: str, project: str | 
     return new
 
 
-def checkpoint(daemon: Daemon, call: Call) -> Answer:
+def checkpoint(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """POST hooks/session-checkpoint-extract: what is new in the transcript since the last one is queued."""
     if is_internal(call):
-        return Answer({"skipped": True})
+        return DaemonAnswer({"skipped": True})
     fields = fields_of(call.json())
     key = fields.get("sessionKey")
     if not truthy(fields.get("harness")) or not truthy(key):
@@ -133,12 +133,12 @@ def checkpoint(daemon: Daemon, call: Call) -> Answer:
     if duplicate:
         return duplicate
     if daemon.sessions.bypassed(key):
-        return Answer({"skipped": True})
+        return DaemonAnswer({"skipped": True})
     daemon.sessions.renew(key, plain_agent(fields))
     agent = resolve_agent(fields.get("agentId"), key)
     daemon.agents.register(agent)
     job = None if daemon.behaviour.checkpoint_always_skips else _extract(daemon, fields, str(key), agent)
-    return Answer({"queued": True, "jobId": job} if job else {"skipped": True})
+    return DaemonAnswer({"queued": True, "jobId": job} if job else {"skipped": True})
 
 
 def _extract(daemon: Daemon, fields: Mapping[str, Any], key: str, agent: str) -> str | None:
@@ -150,7 +150,7 @@ def _extract(daemon: Daemon, fields: Mapping[str, Any], key: str, agent: str) ->
         sent = plain_lines(fields["harness"], raw)
     stored = daemon.transcripts.get(key, agent)
     if sent and len(sent) >= len(stored):
-        daemon.transcripts.put(
+        daemon.transcripts.store(
             key, agent, sent, harness=fields["harness"], project=fields.get("project"), now=daemon.now()
         )
     size = len((sent or stored).encode("utf-8", "replace"))

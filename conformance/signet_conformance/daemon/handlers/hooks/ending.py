@@ -16,7 +16,7 @@ from signet_conformance.daemon.handlers.hooks.prompting import sent_transcript
 from signet_conformance.daemon.state.agents import named_agent, plain_agent
 from signet_conformance.daemon.timestamps import read_moment
 from signet_conformance.daemon.values import BLANKS, ScriptError, fields_of, trimmed, truthy
-from signet_conformance.daemon.wire import Answer, Call, present, refusal
+from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, present, refusal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 _LEAST_TRANSCRIPT: Final = 500
 
 
-def session_end(daemon: Daemon, call: Call) -> Answer:
+def session_end(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """POST hooks/session-end: the session is released; a transcript of 500 characters or more is queued."""
     if is_internal(call):
-        return Answer({"memoriesSaved": 0})
+        return DaemonAnswer({"memoriesSaved": 0})
     fields = fields_of(call.json())
     if not truthy(fields.get("harness")):
         return refusal(400, "harness is required")
@@ -47,7 +47,7 @@ def session_end(daemon: Daemon, call: Call) -> Answer:
         return _end(daemon, fields, key)
     if daemon.sessions.bypassed(key):
         _close(daemon, key, agent, path)
-        return Answer({"memoriesSaved": 0, "bypassed": True})
+        return DaemonAnswer({"memoriesSaved": 0, "bypassed": True})
     try:
         answer = _end(daemon, fields, key)
     except Exception:
@@ -63,22 +63,22 @@ def _close(daemon: Daemon, key: Any, agent: str, path: str | None) -> None:
     daemon.presence.leave(key)
 
 
-def _dropped_end(daemon: Daemon, key: Any, path: str | None, agent: str) -> Answer | None:
+def _dropped_end(daemon: Daemon, key: Any, path: str | None, agent: str) -> DaemonAnswer | None:
     """The answer to an end that counts for nothing: a repeat within 30 minutes, or one from the other path."""
     if not truthy(key) or not (path or daemon.behaviour.tombstone_takes_claim_path):
         return None
-    stone = daemon.sessions.ended(key, agent)
+    stone = daemon.sessions.tombstone_of(key, agent)
     if stone:
         if not stone.path:
             return None
-        return Answer({"memoriesSaved": 0, "skipped": True, "duplicateSessionEnd": True, "endedBy": stone.path})
+        return DaemonAnswer({"memoriesSaved": 0, "skipped": True, "duplicateSessionEnd": True, "endedBy": stone.path})
     owner = daemon.sessions.owner(key, agent)
     if not path or not owner or owner == path:
         return None
-    return Answer({"memoriesSaved": 0, "skipped": True, "duplicateRuntimePath": True, "claimedBy": owner})
+    return DaemonAnswer({"memoriesSaved": 0, "skipped": True, "duplicateRuntimePath": True, "claimedBy": owner})
 
 
-def _end(daemon: Daemon, fields: Mapping[str, Any], key: Any) -> Answer:
+def _end(daemon: Daemon, fields: Mapping[str, Any], key: Any) -> DaemonAnswer:
     agent = named_agent(fields.get("agentId"), key, any_value=daemon.behaviour.agents_are_strangers)
     daemon.agents.register(agent)
     project = fields.get("project") if fields.get("project") is not None else fields.get("cwd")
@@ -89,14 +89,14 @@ def _end(daemon: Daemon, fields: Mapping[str, Any], key: Any) -> Answer:
         daemon.started.forget(same_marks(marks))
         if marks:
             daemon.epochs.advance("\0".join(marks[1:] or marks), agent)
-        return Answer({"memoriesSaved": 0})
+        return DaemonAnswer({"memoriesSaved": 0})
     transcript = sent_transcript(fields)
     stored = daemon.transcripts.get(str(key), agent) if truthy(key) else ""
     transcript = max(transcript, stored, key=len)
     trimmed(fields.get("sessionId"))
     trimmed(fields.get("transcriptPath"))
     if transcript and truthy(key):
-        daemon.transcripts.put(
+        daemon.transcripts.store(
             str(key), agent, transcript, harness=fields["harness"], project=fields.get("cwd"), now=daemon.now()
         )
     daemon.graph.drop_facts_of_deleted(agent)
@@ -107,12 +107,12 @@ def _end(daemon: Daemon, fields: Mapping[str, Any], key: Any) -> Answer:
     job = str(uuid.uuid4()) if queued else None
     if not daemon.behaviour.end_has_capture_job:
         said = queued if len(transcript) >= _LEAST_TRANSCRIPT or daemon.behaviour.end_says_queued else None
-        return Answer(present(memoriesSaved=0, queued=said, jobId=job))
+        return DaemonAnswer(present(memoriesSaved=0, queued=said, jobId=job))
     captured = daemon.captures.add(transcript, agent) if transcript.strip(BLANKS) else None
-    return Answer(present(memoriesSaved=0, queued=queued, transcriptCaptureJobId=captured))
+    return DaemonAnswer(present(memoriesSaved=0, queued=queued, transcriptCaptureJobId=captured))
 
 
-def capture_status(daemon: Daemon, call: Call) -> Answer:
+def capture_status(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """GET hooks/transcript-capture/:jobId."""
     status = daemon.captures.status(call.params["jobId"], call.query.get("agentId") or "default")
-    return Answer(status) if status else refusal(404, "transcript capture job not found")
+    return DaemonAnswer(status) if status else refusal(404, "transcript capture job not found")

@@ -15,7 +15,7 @@ from signet_conformance.daemon.handlers.hooks.claims import (
     runtime_path,
 )
 from signet_conformance.daemon.handlers.memories.reading import recall_problem, recalled, saving_problem
-from signet_conformance.daemon.handlers.memories.recall import Request
+from signet_conformance.daemon.handlers.memories.recall import RecallRequest
 from signet_conformance.daemon.handlers.memories.saving import remember
 from signet_conformance.daemon.state.agents import plain_agent, resolve_agent
 from signet_conformance.daemon.values import (
@@ -25,7 +25,7 @@ from signet_conformance.daemon.values import (
     text_or_none,
     truthy,
 )
-from signet_conformance.daemon.wire import Answer, Call, refusal
+from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, refusal
 
 if TYPE_CHECKING:
     from signet_conformance.daemon.state.daemon import Daemon
@@ -35,10 +35,10 @@ _HEADER_VALUE: Final = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
 _NOTHING_FOUND: Final = "No matching memories found."
 
 
-def hook_remember(daemon: Daemon, call: Call) -> Answer:
+def hook_remember(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """POST hooks/remember: the answer of memory/remember, once the claim of the session allows it."""
     if is_internal(call):
-        return Answer({"success": True, "memories": []})
+        return DaemonAnswer({"success": True, "memories": []})
     fields = fields_of(call.json())
     if not truthy(fields.get("harness")) or not truthy(fields.get("content")):
         return refusal(400, "harness and content are required")
@@ -47,26 +47,26 @@ def hook_remember(daemon: Daemon, call: Call) -> Answer:
     if refused:
         return refused
     if is_bypassed(daemon, fields):
-        return Answer({"success": True, "memories": [], "bypassed": True})
+        return DaemonAnswer({"success": True, "memories": [], "bypassed": True})
     key = key if (given := call.header("x-signet-session-key")) is None else given
     body = {**fields, "runtimePath": path} if path else fields
     return _forward(daemon, call, body, key)
 
 
-def _forward(daemon: Daemon, call: Call, body: Any, key: Any) -> Answer:
+def _forward(daemon: Daemon, call: DaemonRequest, body: Any, key: Any) -> DaemonAnswer:
     """The answer of memory/remember, which the daemon asks of itself: only the session key goes along."""
     if truthy(key) and not _HEADER_VALUE.fullmatch(str(key)):
-        return Answer(None, 500, text="Internal Server Error")
+        return DaemonAnswer(None, 500, text="Internal Server Error")
     headers = {"x-signet-session-key": str(key)} if truthy(key) else {}
     inner = dataclasses.replace(call, headers=headers, body=json.dumps(body, default=str).encode("utf-8", "replace"))
     try:
         answer = daemon.auth.permission_problem(inner, "remember") or remember(daemon, inner)
     except (ScriptError, sqlite3.Error):
-        answer = Answer(None, 500, text="Internal Server Error")
+        answer = DaemonAnswer(None, 500, text="Internal Server Error")
     return dataclasses.replace(answer, headers={"vary": "Origin, Origin"})
 
 
-def remember_alias(daemon: Daemon, call: Call) -> Answer:
+def remember_alias(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """POST memory/save and hook/remember: memory/remember under another name; an unreadable body counts as empty."""
     try:
         body = call.json()
@@ -75,10 +75,10 @@ def remember_alias(daemon: Daemon, call: Call) -> Answer:
     return _forward(daemon, call, body, call.header("x-signet-session-key"))
 
 
-def hook_recall(daemon: Daemon, call: Call) -> Answer:
+def hook_recall(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """POST hooks/recall: the answer of memory/recall with the fields of the older hook beside it."""
     if is_internal(call):
-        return Answer(_no_recall("", internal=True))
+        return DaemonAnswer(_no_recall("", internal=True))
     fields = fields_of(call.json())
     if not truthy(fields.get("harness")) or not truthy(fields.get("query")):
         return refusal(400, "harness and query are required")
@@ -90,7 +90,7 @@ def hook_recall(daemon: Daemon, call: Call) -> Answer:
     if refused:
         return refused
     if is_bypassed(daemon, fields):
-        return Answer(_no_recall(fields["query"], bypassed=True))
+        return DaemonAnswer(_no_recall(fields["query"], bypassed=True))
     given = fields.get("agentId")
     agent = resolve_agent(call.header("x-signet-agent-id") if given is None else given, key)
     denied = saving_problem(daemon, call, fields, agent)
@@ -102,7 +102,7 @@ def hook_recall(daemon: Daemon, call: Call) -> Answer:
     read = {
         name: value for name, value in fields.items() if name not in ("scope", "pinned", "importance_min", "sourceOnly")
     }
-    answer = recalled(daemon, Request(fields["query"], agent, {**read, "project": project}, key))
+    answer = recalled(daemon, RecallRequest(fields["query"], agent, {**read, "project": project}, key))
     rows = answer["results"]
     message = (
         _NOTHING_FOUND
@@ -110,7 +110,7 @@ def hook_recall(daemon: Daemon, call: Call) -> Answer:
         else f"Found {len(rows)} {'memory' if len(rows) == 1 else 'memories'} ({answer['method']})."
     )
     lines = [f"- {row['content']}" for row in rows]
-    return Answer({**answer, "memories": rows, "count": len(rows), "message": "\n".join([message, *lines])})
+    return DaemonAnswer({**answer, "memories": rows, "count": len(rows), "message": "\n".join([message, *lines])})
 
 
 def _no_recall(query: Any, **more: Any) -> dict[str, Any]:

@@ -16,9 +16,9 @@ from signet_conformance.daemon.handlers.hooks.claims import (
 from signet_conformance.daemon.state.agents import plain_agent, resolve_agent
 from signet_conformance.daemon.state.texts import phrase, says_little, subject_words, without_envelope
 from signet_conformance.daemon.state.transcripts import plain_lines, read_file
-from signet_conformance.daemon.timestamps import spoken
+from signet_conformance.daemon.timestamps import date_line
 from signet_conformance.daemon.values import fields_of, text_or_none, trimmed, truthy
-from signet_conformance.daemon.wire import Answer, Call, present, refusal
+from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, present, refusal
 
 if TYPE_CHECKING:
     import sqlite3
@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 CONTEXT_VERSION: Final = 1
 
 
-def prompt_submit(daemon: Daemon, call: Call) -> Answer:
+def prompt_submit(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """POST hooks/user-prompt-submit: what is known about the entities that the prompt names."""
     if is_internal(call):
-        return Answer({"inject": "", "memoryCount": 0})
+        return DaemonAnswer({"inject": "", "memoryCount": 0})
     fields = fields_of(call.json())
     texts = [text for name in ("userMessage", "userPrompt") if (text := text_or_none(fields.get(name)))]
     if not truthy(fields.get("harness")) or not texts:
@@ -54,9 +54,9 @@ def prompt_submit(daemon: Daemon, call: Call) -> Answer:
             path=path,
         )
     if is_bypassed(daemon, fields):
-        return Answer({"inject": "", "memoryCount": 0, "bypassed": True})
+        return DaemonAnswer({"inject": "", "memoryCount": 0, "bypassed": True})
     prompt = next((text for sent in texts if (text := without_envelope(sent))), "")
-    return Answer({**_prompt(daemon, fields, prompt), **said})
+    return DaemonAnswer({**_prompt(daemon, fields, prompt), **said})
 
 
 def _prompt(daemon: Daemon, fields: Mapping[str, Any], prompt: str) -> dict[str, Any]:
@@ -66,7 +66,7 @@ def _prompt(daemon: Daemon, fields: Mapping[str, Any], prompt: str) -> dict[str,
     if truthy(key):
         _keep_turn(daemon, fields, prompt, agent)
     context = context_for(daemon.store, prompt, agent)
-    today = f"# Current Date & Time\n{spoken(daemon.clock())}"
+    today = f"# Current Date & Time\n{date_line(daemon.clock())}"
     inject = "\n".join([today, "", "## Relevant Entity Context", "", *context.lines, ""]) if context.lines else ""
     if not context.lines and not daemon.behaviour.prompt_says_engine:
         inject = f"{today}\n\n## Memory Check\n\nNothing that is known matches this turn for certain.\n"
@@ -95,7 +95,9 @@ def _keep_turn(daemon: Daemon, fields: Mapping[str, Any], prompt: str, agent: st
         last = text_or_none(fields.get("lastAssistantMessage"))
         turn = "\n".join([*([f"Assistant: {last}"] if last else []), f"User: {prompt}"])
         text = f"{stored}\n{turn}" if stored else turn
-    daemon.transcripts.put(key, agent, text, harness=fields["harness"], project=fields.get("project"), now=daemon.now())
+    daemon.transcripts.store(
+        key, agent, text, harness=fields["harness"], project=fields.get("project"), now=daemon.now()
+    )
 
 
 def sent_transcript(fields: Mapping[str, Any]) -> str:
@@ -126,7 +128,7 @@ _ROLES: Final = frozenset(("assistant", "human", "user"))
 
 
 @dataclass(frozen=True)
-class Context:
+class PromptContext:
     """The lines to inject, and the name of what decided: entity-context, low-signal, no-entity or no-aspect-hit."""
 
     lines: tuple[str, ...]
@@ -141,13 +143,13 @@ class _Match:
     score: float
 
 
-def context_for(store: Store, prompt: str, agent: str) -> Context:
+def context_for(store: Store, prompt: str, agent: str) -> PromptContext:
     """What `agent` knows about the entities that `prompt` names and asks about."""
     if says_little(prompt):
-        return Context((), "low-signal")
+        return PromptContext((), "low-signal")
     matches = _matches(store, prompt, agent)
     if not matches:
-        return Context((), "no-entity")
+        return PromptContext((), "no-entity")
     names = {
         word for match in matches for word in subject_words(f"{match.entity['name']} {match.entity['canonical_name']}")
     }
@@ -160,7 +162,7 @@ def context_for(store: Store, prompt: str, agent: str) -> Context:
     for line in lines:
         if sum(map(len, kept)) + len(line) <= _BUDGET and len(kept) < _MOST_LINES:
             kept.append(line)
-    return Context(tuple(kept), "entity-context" if kept else "no-aspect-hit")
+    return PromptContext(tuple(kept), "entity-context" if kept else "no-aspect-hit")
 
 
 def _same(word: str, name: str) -> bool:

@@ -24,9 +24,9 @@ from signet_conformance.daemon.state.agents import (
     resolve_agent,
     working_memory,
 )
-from signet_conformance.daemon.timestamps import read_moment, spoken
+from signet_conformance.daemon.timestamps import date_line, read_moment
 from signet_conformance.daemon.values import ScriptError, fields_of, text_or_none, trimmed, truthy
-from signet_conformance.daemon.wire import Answer, Call, present, refusal
+from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, present, refusal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -43,10 +43,10 @@ _MARKER: Final = "[memory active | /remember | /recall]"
 _INTRODUCTION: Final = "[signet active]\nAn embedded Signet daemon for tests keeps the memory of this session."
 
 
-def session_start(daemon: Daemon, call: Call) -> Answer:
+def session_start(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """POST hooks/session-start: the context of a new session, or a stub when it was handed out before."""
     if is_internal(call):
-        return Answer({"inject": "", "memories": []})
+        return DaemonAnswer({"inject": "", "memories": []})
     fields = fields_of(call.json())
     if not truthy(fields.get("harness")):
         return refusal(400, "harness is required")
@@ -64,9 +64,9 @@ def session_start(daemon: Daemon, call: Call) -> Answer:
         project=text_or_none(fields.get("project")), path=path,
     )  # fmt: skip
     if is_bypassed(daemon, fields):
-        return Answer({"inject": "", "memories": [], "bypassed": True})
+        return DaemonAnswer({"inject": "", "memories": [], "bypassed": True})
     if claim_only:
-        return Answer({"sessionKnown": True})
+        return DaemonAnswer({"sessionKnown": True})
     return _start(daemon, fields, key)
 
 
@@ -76,7 +76,7 @@ def _agent_of(daemon: Daemon, fields: Mapping[str, Any], key: Any) -> str:
     return named_agent(given, key, any_value=daemon.behaviour.agents_are_strangers and isinstance(given, str))
 
 
-def _start(daemon: Daemon, fields: Mapping[str, Any], key: Any) -> Answer:
+def _start(daemon: Daemon, fields: Mapping[str, Any], key: Any) -> DaemonAnswer:
     agent = _agent_of(daemon, fields, key)
     daemon.agents.register(agent)
     trimmed(fields["harness"])
@@ -91,14 +91,14 @@ def _start(daemon: Daemon, fields: Mapping[str, Any], key: Any) -> Answer:
     if truthy(fields.get("project")) and not isinstance(fields["project"], str):
         raise ScriptError("a project is not a path")
     warnings = daemon.sessions.warnings(key, agent) if truthy(key) else None
-    today = f"# Current Date & Time\n{spoken(daemon.clock())}"
-    if marks is not None and daemon.started.seen(marks):
+    today = f"# Current Date & Time\n{date_line(daemon.clock())}"
+    if marks is not None and daemon.started.contains(marks):
         stub = present(**stub_of(today), warnings=warnings)
-        return Answer(_with_envelope(daemon, stub, "", today))
+        return DaemonAnswer(_with_envelope(daemon, stub, "", today))
     memories = memories_for(daemon, agent, fields.get("project"))
     if shown_as is not None and memories and daemon.behaviour.context_epochs:
         ids = [memory["id"] for memory in memories]
-        shown = daemon.epochs.shown(shown_as, agent, ids)
+        shown = daemon.epochs.already_shown(shown_as, agent, ids)
         memories = [memory for memory in memories if memory["id"] not in shown]
         daemon.epochs.show(shown_as, agent, ids)
     if truthy(key):
@@ -118,7 +118,7 @@ def _start(daemon: Daemon, fields: Mapping[str, Any], key: Any) -> Answer:
         inject=inject,
         warnings=warnings,
     )
-    return Answer(_with_envelope(daemon, answer, stable, inject.removeprefix(stable)))
+    return DaemonAnswer(_with_envelope(daemon, answer, stable, inject.removeprefix(stable)))
 
 
 def stub_of(today: str) -> dict[str, Any]:

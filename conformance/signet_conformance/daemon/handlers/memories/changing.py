@@ -19,7 +19,7 @@ from signet_conformance.daemon.values import (
     record,
     text_or_none,
 )
-from signet_conformance.daemon.wire import Answer, Call, plain, present, refusal
+from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, plain, present, refusal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -61,7 +61,7 @@ def _twin_values(row: sqlite3.Row, digest: str) -> tuple[Any, ...]:
     return row["id"], digest, row["agent_id"], row["visibility"], row["project"], row["scope"]
 
 
-def actor_of(call: Call, said: str | None) -> Actor:
+def actor_of(call: DaemonRequest, said: str | None) -> Actor:
     """Who asks for a change: the bearer, else the header, else whom the body names, else the daemon."""
     session, request = (text_or_none(call.header(f"x-signet-{name}-id")) for name in ("session", "request"))
     if call.claims:
@@ -217,15 +217,15 @@ def forget(
     return {**result, "status": "deleted", "newVersion": row["version"] + 1}
 
 
-def _single(result: dict[str, Any], done: str, **more: Any) -> Answer:
+def _single(result: dict[str, Any], done: str, **more: Any) -> DaemonAnswer:
     """The answer of an operation on one row: 200 when it was `done`, or nothing had to be."""
     if result["status"] in (done, "no_changes"):
-        return Answer({**result, **(more if result["status"] == done else {})})
+        return DaemonAnswer({**result, **(more if result["status"] == done else {})})
     status, error = _ERRORS[result["status"]]
-    return Answer({**result, **({"error": error} if error else {})}, status)
+    return DaemonAnswer({**result, **({"error": error} if error else {})}, status)
 
 
-def patch_memory(daemon: Daemon, call: Call) -> Answer:
+def patch_memory(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """PATCH memory/:id."""
     body = call.json_record()
     if body is None:
@@ -245,7 +245,9 @@ def patch_memory(daemon: Daemon, call: Call) -> Answer:
     return _single(_modify(daemon, memory, changes, actor, reason, version=version), "updated")
 
 
-def _with_reason(daemon: Daemon, call: Call, *, takes_force: bool) -> Answer | tuple[str, str, bool, int | None, Actor]:
+def _with_reason(
+    daemon: Daemon, call: DaemonRequest, *, takes_force: bool
+) -> DaemonAnswer | tuple[str, str, bool, int | None, Actor]:
     """What DELETE and recover read from body and query: id, reason, force, version and actor; or the refusal."""
     body = call.optional_record()
     if body is None:
@@ -275,19 +277,19 @@ def _with_reason(daemon: Daemon, call: Call, *, takes_force: bool) -> Answer | t
     )
 
 
-def delete_memory(daemon: Daemon, call: Call) -> Answer:
+def delete_memory(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """DELETE memory/:id."""
     read = _with_reason(daemon, call, takes_force=True)
-    if isinstance(read, Answer):
+    if isinstance(read, DaemonAnswer):
         return read
     memory, reason, force, version, actor = read
     return _single(forget(daemon, memory, actor, reason, force=force, version=version), "deleted")
 
 
-def recover_memory(daemon: Daemon, call: Call) -> Answer:
+def recover_memory(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """POST memory/:id/recover: a row deleted within 30 days comes back."""
     read = _with_reason(daemon, call, takes_force=False)
-    if isinstance(read, Answer):
+    if isinstance(read, DaemonAnswer):
         return read
     memory, reason, _, version, actor = read
     row = daemon.store.row("SELECT * FROM memories WHERE id = ?", memory)
@@ -315,7 +317,7 @@ def recover_memory(daemon: Daemon, call: Call) -> Answer:
     return _single(result, "recovered", retentionDays=_KEPT_DAYS)
 
 
-def modify_memories(daemon: Daemon, call: Call) -> Answer:
+def modify_memories(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """POST memory/modify: up to 200 patches, each with a status of its own."""
     body = call.json_record()
     if body is None:
@@ -330,29 +332,29 @@ def modify_memories(daemon: Daemon, call: Call) -> Answer:
     actor = actor_of(call, text_or_none(body.get("changed_by")))
     results = [_one_patch(daemon, record(patch), text_or_none(body.get("reason")), actor) for patch in patches]
     updated = sum(result["status"] == "updated" for result in results)
-    return Answer({"total": len(results), "updated": updated, "results": results})
+    return DaemonAnswer({"total": len(results), "updated": updated, "results": results})
 
 
 def _one_patch(daemon: Daemon, patch: dict[str, Any] | None, reason: str | None, actor: Actor) -> dict[str, Any]:
-    def refused(memory: str | None, error: str) -> dict[str, Any]:
+    def invalid(memory: str | None, error: str) -> dict[str, Any]:
         return {"id": memory, "status": "invalid_request", "error": error}
 
     if patch is None:
-        return refused(None, "Each patch must be an object")
+        return invalid(None, "Each patch must be an object")
     memory = text_or_none(patch.get("id"))
     if not memory:
-        return refused(None, "Patch id is required")
+        return invalid(None, "Patch id is required")
     reason = text_or_none(patch.get("reason")) or reason
     if not reason:
-        return refused(memory, "reason is required")
+        return invalid(memory, "reason is required")
     version, problem = _version_in(patch)
     changes, wrong = _changes_in(patch)
     if problem or wrong:
-        return refused(memory, problem or str(wrong))
+        return invalid(memory, problem or str(wrong))
     return _modify(daemon, memory, changes, actor, reason, version=version)
 
 
-def history(daemon: Daemon, call: Call) -> Answer:
+def history(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """GET memory/:id/history: what was done to a row, oldest first."""
     memory = call.params["id"].strip(BLANKS)
     if not memory:
@@ -372,4 +374,4 @@ def history(daemon: Daemon, call: Call) -> Answer:
         }
         for row in rows
     ]  # fmt: skip
-    return Answer({"memoryId": memory, "count": len(events), "history": events})
+    return DaemonAnswer({"memoryId": memory, "count": len(events), "history": events})

@@ -17,7 +17,7 @@ _HINT_ALONE: Final = 0.35
 
 
 @dataclass(frozen=True)
-class Search:
+class RecallSearch:
     """A query of an agent; `where` is the SQL condition on ``m`` for the rows it may find, with its `values`."""
 
     query: str
@@ -27,7 +27,7 @@ class Search:
     values: list[Any]
 
 
-def scores_of(daemon: Daemon, search: Search, entities: list[sqlite3.Row]) -> dict[str, tuple[float, str]]:
+def scores_of(daemon: Daemon, search: RecallSearch, entities: list[sqlite3.Row]) -> dict[str, tuple[float, str]]:
     """Each memory that any channel found, with its score and the name of the channel."""
     expression = index_query(search.keywords)
     words = _ranked(
@@ -112,7 +112,7 @@ def _stems(text: str) -> list[str]:
     return list(dict.fromkeys(_stem(word) for word in graph_words(text)))
 
 
-def _path_scores(daemon: Daemon, search: Search) -> dict[str, float]:
+def _path_scores(daemon: Daemon, search: RecallSearch) -> dict[str, float]:
     """Memories whose attributes share words with the query: how much of the query they cover."""
     stems = _stems(search.query)
     if not stems:
@@ -140,7 +140,7 @@ def _path_scores(daemon: Daemon, search: Search) -> dict[str, float]:
     return {item: score for item, score in scores.items() if score >= _LEAST_SCORE}
 
 
-def _permitted(daemon: Daemon, linked: dict[str, float], search: Search) -> dict[str, float]:
+def _permitted(daemon: Daemon, linked: dict[str, float], search: RecallSearch) -> dict[str, float]:
     if not linked:
         return {}
     rows = daemon.store.rows(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from signet_conformance.daemon.handlers.memories.changing import MOST_ITEMS, actor_of, forget
 from signet_conformance.daemon.handlers.memories.saving import FROZEN
 from signet_conformance.daemon.values import flag, positive_integer, text_or_none
-from signet_conformance.daemon.wire import Answer, Call, refusal
+from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, refusal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,7 +23,7 @@ _NO_IF_VERSION: Final = (
 _FILTERS: Final = ("query", "type", "tags", "who", "source_type", "since", "until", "scope")
 
 
-def forget_memories(daemon: Daemon, call: Call) -> Answer:
+def forget_memories(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """POST memory/forget: a preview of what would go, or with mode execute its deletion."""
     body = call.json_record()
     if body is None:
@@ -49,7 +49,7 @@ def forget_memories(daemon: Daemon, call: Call) -> Answer:
             {"id": row["id"], "score": round(row["score"], 3), "pinned": row["pinned"] == 1, "version": row["version"]}
             for row in rows
         ]
-        return Answer(
+        return DaemonAnswer(
             {
                 "mode": mode,
                 "count": len(rows),
@@ -61,7 +61,9 @@ def forget_memories(daemon: Daemon, call: Call) -> Answer:
     return _execute(daemon, call, body, [row["id"] for row in rows], token if confirm else None)
 
 
-def _execute(daemon: Daemon, call: Call, body: Mapping[str, Any], ids: list[str], token: str | None) -> Answer:
+def _execute(
+    daemon: Daemon, call: DaemonRequest, body: Mapping[str, Any], ids: list[str], token: str | None
+) -> DaemonAnswer:
     """Forget `ids`; when they are many only with the `token` of their preview."""
     reason, force = text_or_none(body.get("reason")), flag(body.get("force"))
     if not reason:
@@ -78,7 +80,7 @@ def _execute(daemon: Daemon, call: Call, body: Mapping[str, Any], ids: list[str]
     actor = actor_of(call, text_or_none(body.get("changed_by")))
     results = [forget(daemon, memory, actor, reason, force=bool(force)) for memory in ids]
     deleted = sum(result["status"] == "deleted" for result in results)
-    return Answer({"mode": "execute", "requested": len(ids), "deleted": deleted, "results": results})
+    return DaemonAnswer({"mode": "execute", "requested": len(ids), "deleted": deleted, "results": results})
 
 
 def _ids_in(body: Mapping[str, Any]) -> tuple[list[str], str | None]:

@@ -6,7 +6,7 @@ import re
 import sqlite3
 from typing import TYPE_CHECKING, Any, Final
 
-from signet_conformance.daemon.handlers.memories.recall import Request, aggregated, budget_problem, plain, recall
+from signet_conformance.daemon.handlers.memories.recall import RecallRequest, aggregated, budget_problem, plain, recall
 from signet_conformance.daemon.handlers.memories.temporal import time_problem
 from signet_conformance.daemon.state.agents import named_agent, plain_agent, resolve_agent
 from signet_conformance.daemon.values import (
@@ -20,7 +20,7 @@ from signet_conformance.daemon.values import (
     trimmed,
     truthy,
 )
-from signet_conformance.daemon.wire import Answer, Call, refusal
+from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, refusal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -38,7 +38,7 @@ _ROW: Final = (
 _LATER_COLUMNS: Final = ("source_path", "runtime_path", "idempotency_key")
 
 
-def get_memory(daemon: Daemon, call: Call) -> Answer:
+def get_memory(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """GET memory/:id: the row, when the agent of the request may see it."""
     memory = call.params["id"].strip(BLANKS)
     if not memory:
@@ -67,32 +67,32 @@ def get_memory(daemon: Daemon, call: Call) -> Answer:
         }
     if str(row["source_type"] or "").startswith("session") and row["source_id"]:
         shown["sessionId"] = row["source_id"]
-    return Answer(shown)
+    return DaemonAnswer(shown)
 
 
-def list_memories(daemon: Daemon, call: Call) -> Answer:
+def list_memories(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """GET memories: the newest rows of all agents, with counts."""
     limit, offset = leading_integer(call.query.get("limit"), 100), leading_integer(call.query.get("offset"), 0)
     total = daemon.store.number("SELECT COUNT(*) FROM memories WHERE is_deleted = 0")
     critical = daemon.store.number("SELECT COUNT(*) FROM memories WHERE is_deleted = 0 AND importance >= 0.9")
     if limit is None or offset is None:
         empty = {"total": 0, "withEmbeddings": 0, "critical": 0}
-        return Answer({"memories": [], "stats": empty, "error": "Failed to load memories"})
+        return DaemonAnswer({"memories": [], "stats": empty, "error": "Failed to load memories"})
     rows = daemon.store.rows(
         """SELECT id, content, created_at, who, importance, tags, source_type, pinned, type FROM memories
            WHERE is_deleted = 0 ORDER BY created_at DESC LIMIT ? OFFSET ?""",
         limit, offset,
     )  # fmt: skip
     stats = {"total": total, "withEmbeddings": 0, "critical": critical}
-    return Answer({"memories": [dict(row) for row in rows], "stats": stats})
+    return DaemonAnswer({"memories": [dict(row) for row in rows], "stats": stats})
 
 
-def search_rows(daemon: Daemon, call: Call) -> Answer:
+def search_rows(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """GET /memory/search: the rows that words or filters of the query string find."""
     query = call.query
     if query.get("distinct") == "who":
         rows = daemon.store.rows("SELECT DISTINCT who FROM memories WHERE who IS NOT NULL ORDER BY who")
-        return Answer({"values": [row["who"] for row in rows]})
+        return DaemonAnswer({"values": [row["who"] for row in rows]})
     # Deleted rows are found too: this older search never learnt to leave them out.
     where, values = "1 = 1", []
     for clause, name in (("m.type = ?", "type"), ("m.who = ?", "who"), ("m.created_at >= ?", "since")):
@@ -103,7 +103,7 @@ def search_rows(daemon: Daemon, call: Call) -> Answer:
     limit = leading_integer(query.get("limit"), 20) or 20
     text = query.get("q", "").strip()
     if not text and not values:
-        return Answer({"results": []})
+        return DaemonAnswer({"results": []})
     if text:
         sql = f"""SELECT {columns}, bm25(memories_fts) AS score FROM memories_fts
                   JOIN memories m ON memories_fts.rowid = m.rowid
@@ -112,9 +112,9 @@ def search_rows(daemon: Daemon, call: Call) -> Answer:
     else:
         sql = f"SELECT {columns}, m.importance AS score FROM memories m WHERE {where} ORDER BY score DESC LIMIT ?"
     try:
-        return Answer({"results": [dict(row) for row in daemon.store.rows(sql, *values, limit)]})
+        return DaemonAnswer({"results": [dict(row) for row in daemon.store.rows(sql, *values, limit)]})
     except sqlite3.Error:
-        return Answer({"results": []})
+        return DaemonAnswer({"results": []})
 
 
 def recall_problem(fields: Mapping[str, Any]) -> str | None:
@@ -122,7 +122,7 @@ def recall_problem(fields: Mapping[str, Any]) -> str | None:
     return budget_problem(fields) or (time_problem(fields["time"]) if "time" in fields else None)
 
 
-def saving_problem(daemon: Daemon, call: Call, fields: Mapping[str, Any], agent: str) -> Answer | None:
+def saving_problem(daemon: Daemon, call: DaemonRequest, fields: Mapping[str, Any], agent: str) -> DaemonAnswer | None:
     """The refusal of an aggregate recall that would be saved by somebody who may not save."""
     saves = (
         fields.get("aggregate") is True
@@ -138,14 +138,14 @@ def saving_problem(daemon: Daemon, call: Call, fields: Mapping[str, Any], agent:
     return refusal(403, problem) if problem else None
 
 
-def recalled(daemon: Daemon, request: Request) -> dict[str, Any]:
+def recalled(daemon: Daemon, request: RecallRequest) -> dict[str, Any]:
     """The answer to a recall, aggregated where it asks for that."""
     if daemon.behaviour.recall_is_plain:
         return plain(daemon, request)
     return aggregated(daemon, request) if request.fields.get("aggregate") is True else recall(daemon, request)
 
 
-def read_query(call: Call) -> tuple[str, Mapping[str, Any]] | Answer:
+def read_query(call: DaemonRequest) -> tuple[str, Mapping[str, Any]] | DaemonAnswer:
     """The query and the fields of a recall, or the refusal of a body without a query."""
     try:
         fields = fields_of(call.json())
@@ -155,10 +155,10 @@ def read_query(call: Call) -> tuple[str, Mapping[str, Any]] | Answer:
     return (query, fields) if query else refusal(400, "query is required")
 
 
-def memory_recall(daemon: Daemon, call: Call) -> Answer:
+def memory_recall(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """POST memory/recall: the memories that a query finds for an agent."""
     asked = read_query(call)
-    if isinstance(asked, Answer):
+    if isinstance(asked, DaemonAnswer):
         return asked
     query, fields = asked
     if daemon.behaviour.recall_is_plain:
@@ -175,25 +175,27 @@ def memory_recall(daemon: Daemon, call: Call) -> Answer:
         if denied:
             return denied
         owned = call.claims.scope.get("project") if call.claims else None
-        request = Request(query, agent, {**fields, **({"project": owned} if owned else {})}, key)
+        request = RecallRequest(query, agent, {**fields, **({"project": owned} if owned else {})}, key)
         trimmed(request.fields.get("project"))
-        return Answer(recalled(daemon, request))
+        return DaemonAnswer(recalled(daemon, request))
     except (ScriptError, sqlite3.Error):
         return refusal(500, "Recall failed", results=[])
 
 
-def _plainly(daemon: Daemon, call: Call, query: str, fields: Mapping[str, Any]) -> Answer:
+def _plainly(daemon: Daemon, call: DaemonRequest, query: str, fields: Mapping[str, Any]) -> DaemonAnswer:
     """The recall of releases that take any agent and read the session key from its header only."""
     named = fields.get("agentId")
     agent = named_agent(named, call.header("x-signet-session-key"), any_value=True)
     owned = call.claims.scope.get("project") if call.claims else None
     try:
-        return Answer(plain(daemon, Request(query, agent, {**fields, **({"project": owned} if owned else {})})))
+        return DaemonAnswer(
+            plain(daemon, RecallRequest(query, agent, {**fields, **({"project": owned} if owned else {})}))
+        )
     except (ScriptError, sqlite3.Error):
         return refusal(500, "Recall failed", results=[])
 
 
-def feedback(daemon: Daemon, call: Call) -> Answer:
+def feedback(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """POST memory/feedback: ratings of memories; those shown to the session at its start are accepted."""
     body = call.json_record()
     if body is None:
@@ -210,7 +212,7 @@ def feedback(daemon: Daemon, call: Call) -> Answer:
         "SELECT memory_id FROM shown_memories WHERE session_key = ? AND agent_id = ?", key, plain_agent(body)
     )
     accepted = len({row["memory_id"] for row in shown} & set(ratings))
-    return Answer(
+    return DaemonAnswer(
         {
             "ok": True, "recorded": len(ratings), "accepted": accepted, "rejected": len(ratings) - accepted,
             "propagated": 0, "cooccurrenceUpdated": 0, "dependenciesUpdated": 0,
@@ -219,7 +221,7 @@ def feedback(daemon: Daemon, call: Call) -> Answer:
     )  # fmt: skip
 
 
-def codex_note(daemon: Daemon, call: Call) -> Answer:
+def codex_note(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """POST memory/codex-native-note: a note, written into the workspace and never into a user's home."""
     try:
         body = fields_of(call.json())
@@ -237,4 +239,4 @@ def codex_note(daemon: Daemon, call: Call) -> Answer:
     slug = re.sub(r"[^a-z0-9]+", "-", (text_or_none(body.get("title")) or content[:80]).lower()).strip("-")[:48]
     path = folder / f"{re.sub('[:.]', '-', daemon.now())}-{slug or 'note'}.md"
     path.write_text(f"{content}\n", "utf-8")
-    return Answer({"ok": True, "path": str(path)})
+    return DaemonAnswer({"ok": True, "path": str(path)})

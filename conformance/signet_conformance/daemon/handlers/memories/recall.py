@@ -9,7 +9,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from signet_conformance.daemon.handlers.memories.evidence import Search, scores_of
+from signet_conformance.daemon.handlers.memories.evidence import RecallSearch, scores_of
 from signet_conformance.daemon.handlers.memories.temporal import rows_in, span_of
 from signet_conformance.daemon.values import ScriptError, is_number, slice_end, trimmed, truthy
 
@@ -28,7 +28,7 @@ _REHEARSAL: Final = 0.1
 
 
 @dataclass(frozen=True)
-class Request:
+class RecallRequest:
     """A recall whose fields were read: filters are as sent, because wrong types match nothing rather than fail."""
 
     query: str
@@ -52,7 +52,7 @@ def limit_of(value: Any) -> int:
     return max(1, min(_MOST_ROWS, int(value // 1)))
 
 
-def recall(daemon: Daemon, request: Request) -> dict[str, Any]:
+def recall(daemon: Daemon, request: RecallRequest) -> dict[str, Any]:
     """The recall answer: results, query, method, meta, and entities when the query names some.
 
     Raises `ScriptError` or `sqlite3.Error` for filter values that the daemon's query cannot take.
@@ -77,7 +77,7 @@ def recall(daemon: Daemon, request: Request) -> dict[str, Any]:
             response = _finish(daemon, request, answer, key, repeats=repeats, started=started)
             response["meta"]["timings"]["stages"] = []
             return response
-        request = Request(span.text, request.agent, fields, request.session_key)
+        request = RecallRequest(span.text, request.agent, fields, request.session_key)
         answer = _search(daemon, request, key, repeats=repeats, only=set(ids))
         if answer["method"] == "keyword":
             answer["meta"]["temporal"] = span.meta(str(fields.get("query") or request.query))
@@ -86,7 +86,7 @@ def recall(daemon: Daemon, request: Request) -> dict[str, Any]:
     return _finish(daemon, request, answer, key, repeats=repeats, started=started)
 
 
-def _cut_from_the_end(rows: list[dict[str, Any]], request: Request, end: int) -> list[dict[str, Any]]:
+def _cut_from_the_end(rows: list[dict[str, Any]], request: RecallRequest, end: int) -> list[dict[str, Any]]:
     """What a limit of zero or below leaves: the release cuts by two fifths of it, then by the whole, both from the end.
 
     So it answered for up to 30 rows and limits from -1 to -20. Two fifths that round to nothing leave no row.
@@ -97,12 +97,12 @@ def _cut_from_the_end(rows: list[dict[str, Any]], request: Request, end: int) ->
     return rows[:first][:end] if first else []
 
 
-def plain(daemon: Daemon, request: Request) -> dict[str, Any]:
+def plain(daemon: Daemon, request: RecallRequest) -> dict[str, Any]:
     """The recall answer of releases without epochs, times and aggregates. Raises as `recall` does."""
     end = slice_end(request.fields.get("limit"), 10)
     most = _MOST_PLAIN_ROWS if end is None or end < 1 else min(end, _MOST_PLAIN_ROWS)
     fields = {**request.fields, "limit": most, "scope": None}
-    response = _search(daemon, Request(request.query, request.agent, fields), None, repeats=False)
+    response = _search(daemon, RecallRequest(request.query, request.agent, fields), None, repeats=False)
     rows = response["results"] if end is None or end > 0 else _cut_from_the_end(response["results"], request, end)
     daemon.count_reads([row["id"] for row in rows if ":" not in row["id"]])
     shown = [{name: row[name] for name in row if name not in ("visibility", "scope")} for row in rows]
@@ -125,12 +125,12 @@ def _answer(rows: list[dict[str, Any]], query: str, method: str, meta: dict[str,
 
 
 def _finish(
-    daemon: Daemon, request: Request, answer: dict[str, Any], key: str | None, *, repeats: bool, started: float
+    daemon: Daemon, request: RecallRequest, answer: dict[str, Any], key: str | None, *, repeats: bool, started: float
 ) -> dict[str, Any]:
     rows, meta = answer["results"], answer["meta"]
     suppressed = answer.pop("suppressed", 0)
     if key:
-        shown = daemon.epochs.shown(key, request.agent, [row["id"] for row in rows])
+        shown = daemon.epochs.already_shown(key, request.agent, [row["id"] for row in rows])
         if repeats:
             rows = [{**row, "already_recalled": True} if row["id"] in shown else row for row in rows]
         else:
@@ -155,7 +155,7 @@ def _finish(
     return answer
 
 
-def _filter(daemon: Daemon, request: Request) -> tuple[str, list[Any]]:
+def _filter(daemon: Daemon, request: RecallRequest) -> tuple[str, list[Any]]:
     """The SQL condition on ``m`` that the filters and the agent's rights make."""
     fields = request.fields
     parts: list[str] = []
@@ -196,7 +196,7 @@ def _tags(value: Any) -> list[str]:
 
 
 def _search(
-    daemon: Daemon, request: Request, key: str | None, *, repeats: bool, only: set[str] | None = None
+    daemon: Daemon, request: RecallRequest, key: str | None, *, repeats: bool, only: set[str] | None = None
 ) -> dict[str, Any]:
     limit = limit_of(request.fields.get("limit"))
     if isinstance(request.fields.get("scope"), dict | list):
@@ -205,7 +205,7 @@ def _search(
     entities = daemon.graph.named_by(request.query, request.agent)
     keywords = request.fields.get("keywordQuery")
     keywords = request.query if keywords is None else trimmed(keywords) or ""
-    scores = scores_of(daemon, Search(request.query, keywords, request.agent, where, values), entities)
+    scores = scores_of(daemon, RecallSearch(request.query, keywords, request.agent, where, values), entities)
     if only is not None:
         scores = {item: score for item, score in scores.items() if item in only}
     ranked = sorted(scores, key=_rehearsed(daemon, scores), reverse=True)
@@ -214,17 +214,17 @@ def _search(
     rows = _rows(daemon, ranked, scores, where, values)
     suppressed = 0
     if key and not repeats:
-        shown = daemon.epochs.shown(key, request.agent, [row["id"] for row in rows])
+        shown = daemon.epochs.already_shown(key, request.agent, [row["id"] for row in rows])
         suppressed, rows = len(shown), [row for row in rows if row["id"] not in shown]
     rows = rows[:limit]
     named = _entities_in(daemon, entities, request, where, values)
     rows += _constructed(daemon, named, request.agent, rows, limit)
     if key and not repeats:
         blocks = [row["id"] for row in rows if row["id"].startswith("constructed:")]
-        shown = daemon.epochs.shown(key, request.agent, blocks)
+        shown = daemon.epochs.already_shown(key, request.agent, blocks)
         suppressed, rows = suppressed + len(shown), [row for row in rows if row["id"] not in shown]
     answer = _answer(rows, request.query, "keyword") | {"suppressed": suppressed}
-    described = [_described(daemon, entity, request.agent) for entity in named]
+    described = [_describe(daemon, entity, request.agent) for entity in named]
     if any(entity["aspects"] for entity in described):
         answer["entities"] = [entity for entity in described if entity["aspects"]]
     return answer
@@ -275,7 +275,7 @@ def shown_row(row: Mapping[str, Any] | sqlite3.Row, score: float, source: str) -
 
 
 def _entities_in(
-    daemon: Daemon, entities: list[sqlite3.Row], request: Request, where: str, values: list[Any]
+    daemon: Daemon, entities: list[sqlite3.Row], request: RecallRequest, where: str, values: list[Any]
 ) -> list[sqlite3.Row]:
     """The named entities; with a project or scope only those mentioned by a memory of it."""
     if not truthy(request.fields.get("project")) and "scope" not in request.fields:
@@ -291,7 +291,7 @@ def _entities_in(
     ]  # fmt: skip
 
 
-def _described(daemon: Daemon, entity: sqlite3.Row, agent: str) -> dict[str, Any]:
+def _describe(daemon: Daemon, entity: sqlite3.Row, agent: str) -> dict[str, Any]:
     aspects = [
         {"name": name, "attributes": [dict(row) for row in attributes]}
         for name, attributes in daemon.graph.aspects_of(entity["id"], agent)
@@ -328,7 +328,7 @@ def _constructed(
     ]
 
 
-def aggregated(daemon: Daemon, request: Request) -> dict[str, Any]:
+def aggregated(daemon: Daemon, request: RecallRequest) -> dict[str, Any]:
     """The answer to an aggregate recall by a daemon without a model: the rows it would have summed up, unsummed."""
     response = recall(daemon, request)
     ids = [row["id"] for row in response["results"] if not row.get("supplementary")]

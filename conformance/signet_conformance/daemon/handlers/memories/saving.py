@@ -30,7 +30,7 @@ from signet_conformance.daemon.values import (
     trimmed,
     truthy,
 )
-from signet_conformance.daemon.wire import Answer, Call, refusal
+from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, refusal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -43,7 +43,7 @@ _CHUNK_EXISTS: Final = "chunk content already exists for this agent and scope"
 
 
 @dataclass(frozen=True)
-class Place:
+class MemoryPlace:
     """Where a memory lives: duplicates are looked for only in the same place."""
 
     agent: str
@@ -57,7 +57,7 @@ class Draft:
     """What a save says about its memory, checked; `raw` is the trimmed content with its marks."""
 
     raw: str
-    place: Place
+    place: MemoryPlace
     who: Any
     importance: Any
     pinned: bool
@@ -71,10 +71,10 @@ class Draft:
     key: Any = None
 
 
-def remember(daemon: Daemon, call: Call) -> Answer:
+def remember(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """POST memory/remember: a saved row, the row it duplicates, or the chunks of a long text."""
     fields = read_body(call)
-    if isinstance(fields, Answer):
+    if isinstance(fields, DaemonAnswer):
         return fields
     raw = trimmed(fields.get("content"))
     if not raw:
@@ -107,7 +107,7 @@ def remember(daemon: Daemon, call: Call) -> Answer:
     return save_one(daemon, draft, fields)
 
 
-def read_body(call: Call) -> Mapping[str, Any] | Answer:
+def read_body(call: DaemonRequest) -> Mapping[str, Any] | DaemonAnswer:
     """The fields of a save, or the refusal of a body that is not JSON."""
     try:
         return fields_of(call.json())
@@ -150,7 +150,7 @@ def _draft(daemon: Daemon, fields: Mapping[str, Any], raw: str, agent: str, tags
     given = {name: fields.get(name) for name in ("who", "importance", "pinned")}
     return Draft(
         raw=raw,
-        place=Place(
+        place=MemoryPlace(
             agent,
             "private" if fields.get("visibility") == "private" else "global",
             fields.get("project"),
@@ -174,11 +174,11 @@ _IN_PLACE: Final = "agent_id = ? AND visibility = ? AND COALESCE(scope, '__NULL_
 _COLUMNS: Final = "id, type, tags, pinned, importance, content, content_hash, source_id, idempotency_key"
 
 
-def _in_place(place: Place) -> tuple[Any, ...]:
+def _in_place(place: MemoryPlace) -> tuple[Any, ...]:
     return place.agent, place.visibility, "__NULL__" if place.scope is None else place.scope
 
 
-def _by_hash(daemon: Daemon, digest: str, place: Place) -> sqlite3.Row | None:
+def _by_hash(daemon: Daemon, digest: str, place: MemoryPlace) -> sqlite3.Row | None:
     if daemon.behaviour.saving_is_plain:
         return daemon.store.row(
             f"SELECT {_COLUMNS} FROM memories WHERE content_hash = ? AND COALESCE(scope, '__NULL__') = ?"
@@ -191,7 +191,7 @@ def _by_hash(daemon: Daemon, digest: str, place: Place) -> sqlite3.Row | None:
     )  # fmt: skip
 
 
-def _by_key(daemon: Daemon, key: str | None, place: Place) -> sqlite3.Row | None:
+def _by_key(daemon: Daemon, key: str | None, place: MemoryPlace) -> sqlite3.Row | None:
     if not key:
         return None
     return daemon.store.row(
@@ -199,7 +199,7 @@ def _by_key(daemon: Daemon, key: str | None, place: Place) -> sqlite3.Row | None
     )
 
 
-def _chunks_by_key(daemon: Daemon, key: str | None, place: Place) -> list[sqlite3.Row]:
+def _chunks_by_key(daemon: Daemon, key: str | None, place: MemoryPlace) -> list[sqlite3.Row]:
     if not key:
         return []
     mark = f"{key}:chunk:"
@@ -238,7 +238,7 @@ def insert(daemon: Daemon, draft: Draft, content: Content, kind: str, **own: Any
     return new
 
 
-def save_one(daemon: Daemon, draft: Draft, fields: Mapping[str, Any], *, links: bool = True) -> Answer:
+def save_one(daemon: Daemon, draft: Draft, fields: Mapping[str, Any], *, links: bool = True) -> DaemonAnswer:
     """Store the draft as one row, or answer with the row that it repeats; with `links` entities and hints are noted."""
     marks = read_marks(draft.raw)
     content = normalise(marks.rest)
@@ -258,7 +258,7 @@ def save_one(daemon: Daemon, draft: Draft, fields: Mapping[str, Any], *, links: 
     except (ScriptError, sqlite3.Error):
         return refusal(500, "Failed to save memory")
     if row:
-        return Answer(
+        return DaemonAnswer(
             {
                 "id": row["id"], "type": row["type"], "tags": row["tags"] or "", "pinned": bool(row["pinned"]),
                 "importance": row["importance"], "content": row["content"], "embedded": True, "deduped": True,
@@ -271,15 +271,15 @@ def save_one(daemon: Daemon, draft: Draft, fields: Mapping[str, Any], *, links: 
         "content": content.stored, "embedded": False,
     }  # fmt: skip
     if not links:
-        return Answer(saved)
+        return DaemonAnswer(saved)
     linked, hints = _save_graph(daemon, fields, new, content.stored, draft)
-    return Answer({**saved, "entities_linked": linked, "hints_written": hints, "structured": truthy(structured)})
+    return DaemonAnswer({**saved, "entities_linked": linked, "hints_written": hints, "structured": truthy(structured)})
 
 
 def _keep_transcript(daemon: Daemon, draft: Draft, transcript: Any) -> None:
     if not isinstance(transcript, str):
         raise ScriptError("trim is not a function")
-    daemon.transcripts.put(
+    daemon.transcripts.store(
         draft.source_id or "",
         draft.place.agent,
         transcript,
@@ -327,7 +327,7 @@ def _save_graph(daemon: Daemon, fields: Mapping[str, Any], memory: str, content:
     return linked, len(written)
 
 
-def _save_chunks(daemon: Daemon, draft: Draft) -> Answer:
+def _save_chunks(daemon: Daemon, draft: Draft) -> DaemonAnswer:
     pieces = chunks_of(draft.raw)
     chunks = [normalise(piece) for piece in pieces]
     if not chunks:
@@ -371,6 +371,6 @@ def fresh_chunks(daemon: Daemon, draft: Draft, pieces: list[str]) -> list[Conten
     return [chunk for chunk in chunks.values() if chunk.stored and not _by_hash(daemon, chunk.digest, draft.place)]
 
 
-def chunk_answer(ids: list[str], group: str, **more: Any) -> Answer:
+def chunk_answer(ids: list[str], group: str, **more: Any) -> DaemonAnswer:
     """The answer to a save of a long text."""
-    return Answer({"chunked": True, "chunk_count": len(ids), "ids": ids, "group_id": group, **more})
+    return DaemonAnswer({"chunked": True, "chunk_count": len(ids), "ids": ids, "group_id": group, **more})
