@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from signet_conformance import targets
-from signet_conformance.drivers.process import DriverProcess, NotLoadedError
+from signet_conformance.drivers.process import ConnectorNotLoadedError, DriverProcess
 from signet_conformance.targets.face import find_face
 from signet_conformance.targets.hosts import HOSTS
 
@@ -41,7 +41,7 @@ def test_what_cannot_be_loaded_is_told_with_its_place(
     command = (runtime, str(HOSTS / "node_host.mjs"), str(find_face(target).path), str(module), "{}")
     driven = DriverProcess(replace(target, command=command), {}, str(tmp_path), 60.0)
     try:
-        with pytest.raises(NotLoadedError) as raised:
+        with pytest.raises(ConnectorNotLoadedError) as raised:
             driven.hello()
     finally:
         driven.close()

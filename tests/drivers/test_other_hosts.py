@@ -13,7 +13,7 @@ import pytest
 from msgspec import structs
 
 from signet_conformance import engine, trace
-from signet_conformance.drivers.handlers import troubled
+from signet_conformance.drivers.answers import handler_marks
 from signet_conformance.errors import TargetError
 from signet_conformance.finding import Verdict
 from signet_conformance.reports.json_document import trace_entry
@@ -230,7 +230,7 @@ def test_provider_that_throws_stops_no_turn(made: Made, tmp_path: Path) -> None:
     """The turn goes on, and the answer tells which method raised what, and where."""
     target = made("hermes-agent", mode="throws", module=str(FIXTURES / "hermes_conforming" / "__init__.py"))
     _, turn = performed(target, tmp_path / "home", [START, PROMPT])
-    (told,) = [call for call in troubled(1, turn) if call.event == "prefetch"]
+    (told,) = [call for call in handler_marks(1, turn) if call.event == "prefetch"]
     assert (turn["turn"], told.outcome) == (True, "thrown")
     assert re.fullmatch(r"LookupError\('no recall'\) at .*__init__\.py:\d+", told.text or "")
 

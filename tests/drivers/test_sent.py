@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from signet_conformance import engine, trace
-from signet_conformance.drivers.sent import MAX_PLACES, MAX_REQUESTS, sent
+from signet_conformance.drivers.answers import MAX_PLACES, MAX_REQUESTS, sent_mark
 from signet_conformance.facts import Recording
 from signet_conformance.reports.evidence import evidence, source_of
 
@@ -49,13 +49,13 @@ def test_a_plugin_in_python_tells_its_places_too(made: Made, recorded: Recorded)
 @pytest.mark.parametrize("told", [None, 7, [], [7], [{}], [{"method": "GET", "path": "/", "at": [""]}]])
 def test_an_answer_that_tells_nothing_makes_no_mark(told: object) -> None:
     """Whatever a driver of somebody else's sends: what is no request with a place is passed over."""
-    assert sent(0, {"sent": told}) is None
+    assert sent_mark(0, {"sent": told}) is None
 
 
 def test_a_mark_is_bounded() -> None:
     """A connector in a loop does not fill the recording."""
     request = {"method": "GET", "path": "/" * 9999, "at": ["x:1"] * 99}
-    mark = sent(0, {"sent": [request] * 9999})
+    mark = sent_mark(0, {"sent": [request] * 9999})
     assert mark is not None
     assert len(mark.requests) == MAX_REQUESTS
     assert len(mark.requests[0]) == 2 + MAX_PLACES

@@ -1,33 +1,124 @@
-"""From a target to a running connector: which program speaks signet-driver/1 for it, and how many of them."""
+"""From a target to a running connector: which program speaks signet-driver/1 for it, and how many processes of it."""
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
+import os
+import pwd
 from collections.abc import Mapping
-from typing import Any, Protocol
+from pathlib import Path
+from typing import Any
 
-from signet_conformance.drivers.pool import Fleet
-from signet_conformance.drivers.process import DriverProcess, OnEvent, Starting
+from signet_conformance.children.temporary import temporary_folder
+from signet_conformance.drivers.hosts.places import PROJECTS_VARIABLE
+from signet_conformance.drivers.process import ConnectorDriver, DriverProcess, OnEvent, Starting
 from signet_conformance.errors import TargetError
 from signet_conformance.targets import Target
 from signet_conformance.targets.real import real_command_line
 
+_REMEMBERED = ("agent", "project", "key")
+_ALL = "all"
 
-class Driver(Protocol):
-    """What performs steps: one connector process, or several behind one face."""
+
+class Fleet:
+    """Launches a connector process when the first step comes that needs it."""
+
+    def __init__(
+        self,
+        target: Target,
+        env: Mapping[str, str],
+        cwd: str,
+        step_timeout_s: float,
+        starting: Starting = contextlib.nullcontext,
+    ) -> None:
+        self._target = target
+        self._starting = starting
+        self._folders = contextlib.ExitStack()
+        self._env = {**env, PROJECTS_VARIABLE: str(_projects_folder(self._folders))}
+        self._cwd = cwd
+        self._timeout_s = step_timeout_s
+        self._crews: dict[str, DriverProcess] = {}
+        self._sessions: dict[str, dict[str, Any]] = {}
+        # Started ahead, like any connector: starting up is most of what it costs.
+        self._spare: DriverProcess | None = None
+        try:
+            self._spare = self._new(self._default_agent)
+        except BaseException:
+            self._folders.close()
+            raise
+
+    @property
+    def _default_agent(self) -> str | None:
+        return self._target.declared.agents[0] if self._target.declared.agents else None
+
+    def _new(self, agent: str | None) -> DriverProcess:
+        env = {**self._env, **({} if agent is None else {"SIGNET_AGENT_ID": agent})}
+        return DriverProcess(self._target, env, self._cwd, self._timeout_s, self._starting)
 
     def hello(self) -> Mapping[str, Any]:
-        """Greet the connector, which may speak to the daemon from now on."""
+        """Greet the process that serves the whole run; one for an agent or a session is greeted when it is needed."""
+        if self._target.processes == "one":
+            return self._hire(_ALL, self._default_agent)
+        return {}
+
+    def _greet(self, crew: str, agent: str | None, on_event: OnEvent) -> None:
+        """Greet the process of an agent or a session, and tell what it says of itself."""
+        on_event({"event": "hello", "about": self._hire(crew, agent)})
 
     def perform(self, step: Mapping[str, Any], on_event: OnEvent) -> Mapping[str, Any]:
-        """Hand one step over and return its result; raise TargetError when it cannot be performed."""
+        """Hand the step to the process of its session; raise TargetError when it cannot be performed."""
+        session = str(step.get("session"))
+        known = self._sessions.setdefault(session, {})
+        known.update({name: step[name] for name in _REMEMBERED if step.get(name) is not None})
+        crew = {"one": _ALL, "agent": str(known.get("agent"))}.get(self._target.processes, session)
+        if crew not in self._crews:
+            agent = known.get("agent")
+            self._greet(crew, agent if isinstance(agent, str) else self._default_agent, on_event)
+        # A process that is started for a session again has to be told what the first one knew.
+        given = {**{name: known[name] for name in _REMEMBERED if name in known}, **step}
+        result = self._crews[crew].perform(given, on_event)
+        if isinstance(result.get("key"), str):
+            known["key"] = result["key"]
+        if step.get("step") == "end" and self._target.processes == "session":
+            self._leave(crew)
+        return result
+
+    def _hire(self, name: str, agent: str | None) -> Mapping[str, Any]:
+        spare, self._spare = (self._spare, None) if agent == self._default_agent else (None, self._spare)
+        self._crews[name] = self._new(agent) if spare is None else spare
+        return self._crews[name].hello()
+
+    def _leave(self, name: str) -> None:
+        crew = self._crews.pop(name)
+        try:
+            crew.flush()
+        finally:
+            crew.close()
 
     def flush(self) -> None:
-        """Wait until all background work is done."""
+        """Wait until no process has anything left to do in the background."""
+        for crew in self._crews.values():
+            crew.flush()
 
     def close(self) -> None:
-        """End the connector and everything it started."""
+        """End every process and everything it started, and remove the project folders."""
+        with contextlib.ExitStack() as ends:
+            ends.callback(self._folders.close)
+            for crew in (*self._crews.values(), *([] if self._spare is None else [self._spare])):
+                ends.callback(crew.close)
+            self._crews.clear()
+            self._spare = None
+
+
+def _projects_folder(folders: contextlib.ExitStack) -> Path:
+    """A folder below the user's cache: a session whose project is below /tmp is noise to the daemon."""
+    home = Path(pwd.getpwuid(os.getuid()).pw_dir)
+    for base in (home / ".cache", Path("/var/tmp")):  # noqa: S108 - the folder below it is private
+        with contextlib.suppress(OSError):
+            base.mkdir(parents=True, exist_ok=True)
+            return folders.enter_context(temporary_folder("signet-conformance-", base))
+    return folders.enter_context(temporary_folder("signet-conformance-"))
 
 
 def launch(
@@ -36,7 +127,7 @@ def launch(
     cwd: str,
     step_timeout_s: float,
     starting: Starting = contextlib.nullcontext,
-) -> Driver:
+) -> ConnectorDriver:
     """Start the connector of a target, in folder `cwd` with `env`; raise TargetError naming what this machine lacks.
 
     A process is started and greeted within `starting()`.

@@ -6,7 +6,7 @@
     {"id": 4, "op": "exit"}                        -> answered, then the process ends
 
 While a step is under way the program may write `{"event": "model", "session": "s1"}`, which says that the
-model's turn begins now, and then waits for `{"op": "go"}`: so the kit's mark stands before whatever follows.
+model's turn begins now, and then waits for `{"op": "go"}`: so the kit's mark precedes whatever follows.
 """
 
 from __future__ import annotations
@@ -16,13 +16,33 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from enum import StrEnum
-from typing import Any
+from functools import cache
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from signet_conformance.children.deadline import Deadline
 from signet_conformance.children.processes import ChildEndedError, ChildTimeoutError, LineProcess
-from signet_conformance.drivers.redacted import redacted
 from signet_conformance.errors import NothingTestedError, SignetConformanceError, TargetError, printable
+from signet_conformance.outcome.broken_off import BrokenOff
+from signet_conformance.scenarios.scenario import Scenario
+from signet_conformance.scenarios.steps import ConnectorStep
 from signet_conformance.targets import Target
+
+if TYPE_CHECKING:
+    from signet_recording_proxy.redaction.redactor import Redactor
+
+
+@cache
+def _redactor() -> Redactor:
+    # Needed when something failed, and not before.
+    from signet_recording_proxy.redaction.redactor import Redactor
+
+    return Redactor({})
+
+
+def redact(text: str) -> str:
+    """`text` as the recorder would write it into a trace; equal secrets get equal tokens."""
+    return _redactor().text(text)
+
 
 HELLO_TIMEOUT_S = 30.0
 FLUSH_TIMEOUT_S = 30.0
@@ -49,7 +69,7 @@ class BrokenOffError(TargetError):
         self.ended = ended
 
 
-class NotLoadedError(TargetError):
+class ConnectorNotLoadedError(TargetError):
     """Raised when the harness cannot load the connector: a finding on the connector, and no failure of the driver."""
 
 
@@ -62,8 +82,24 @@ _PLAIN_ERRORS = ("Error", "StepError", "")
 """Types of errors that add nothing to what is said."""
 
 
-def _ignored(_event: Mapping[str, Any]) -> None:
+def _ignore(_event: Mapping[str, Any]) -> None:
     """Nothing that happens outside a step is marked."""
+
+
+class ConnectorDriver(Protocol):
+    """What performs steps: one connector process, or several behind one face."""
+
+    def hello(self) -> Mapping[str, Any]:
+        """Greet the connector, which may speak to the daemon from now on."""
+
+    def perform(self, step: Mapping[str, Any], on_event: OnEvent) -> Mapping[str, Any]:
+        """Hand one step over and return its result; raise TargetError when it cannot be performed."""
+
+    def flush(self) -> None:
+        """Wait until all background work is done."""
+
+    def close(self) -> None:
+        """End the connector and everything it started."""
 
 
 class DriverProcess:
@@ -83,24 +119,24 @@ class DriverProcess:
         self._next_id = 0
         with starting():
             self._process = LineProcess(
-                f"target {target.name}", target.command, env=env, cwd=cwd, error=TargetError, redacted=redacted
+                f"target {target.name}", target.command, env=env, cwd=cwd, error=TargetError, redacted=redact
             )
 
     def hello(self) -> Mapping[str, Any]:
         """Greet the program; what it says of itself.
 
-        Raises NothingTestedError when it ends instead of answering, NotLoadedError when it cannot load the connector.
+        Raises NothingTestedError when it ends instead, ConnectorNotLoadedError when it cannot load the connector.
         """
         try:
             with self._starting():
-                about = self._ask({"op": "hello", "events": ["model"]}, self._bounded(HELLO_TIMEOUT_S), _ignored)
+                about = self._ask({"op": "hello", "events": ["model"]}, self._bound(HELLO_TIMEOUT_S), _ignore)
         except BrokenOffError as failure:
             if failure.how is not Broken.ENDED or not failure.ended:
                 raise
             raise NothingTestedError(failure.message, where=failure.where, remedy=failure.remedy) from failure
         if about.get("loaded") is False:
-            words = printable(redacted(str(about.get("words") or "its harness does not say why")[:_MOST]), 600)
-            raise NotLoadedError(words, remedy="mend the connector where it is named")
+            words = printable(redact(str(about.get("words") or "its harness does not say why")[:_MOST]), 600)
+            raise ConnectorNotLoadedError(words, remedy="mend the connector where it is named")
         return about
 
     def perform(self, step: Mapping[str, Any], on_event: OnEvent) -> Mapping[str, Any]:
@@ -109,9 +145,9 @@ class DriverProcess:
 
     def flush(self) -> None:
         """Wait until the program has finished what it does in the background."""
-        self._ask({"op": "flush"}, self._bounded(FLUSH_TIMEOUT_S), _ignored)
+        self._ask({"op": "flush"}, self._bound(FLUSH_TIMEOUT_S), _ignore)
 
-    def _bounded(self, seconds: float) -> float:
+    def _bound(self, seconds: float) -> float:
         """A bound for what takes a connector no time; a real program is installed meanwhile, or ended, as in a step."""
         return seconds if self._target.real is None else self._timeout_s
 
@@ -137,15 +173,15 @@ class DriverProcess:
         return result if isinstance(result, dict) else {}
 
     def _send(self, request: Mapping[str, Any]) -> None:
-        with self._told_apart():
+        with self._breaking_off():
             self._process.send(request)
 
     def _receive(self, deadline: Deadline) -> Mapping[str, Any]:
-        with self._told_apart():
+        with self._breaking_off():
             return self._process.receive(deadline)
 
     @contextlib.contextmanager
-    def _told_apart(self) -> Iterator[None]:
+    def _breaking_off(self) -> Iterator[None]:
         """Say how the program broke off."""
         try:
             yield
@@ -158,14 +194,14 @@ class DriverProcess:
 
     def _confusion(self, answer: Mapping[str, Any]) -> TargetError:
         given = f"id {printable(json.dumps(answer['id']), 40)}" if "id" in answer else "without an id"
-        said = f" ({_told(answer.get('error'))})" if answer.get("error") else ""
+        said = f" ({_describe_error(answer.get('error'))})" if answer.get("error") else ""
         return TargetError(
             f"{self._process.name} answered {given}, asked {self._next_id}{said}",
             remedy="give each answer the id of its request: docs/driver-protocol.md",
         )
 
     def _refusal(self, request: Mapping[str, Any], answer: Mapping[str, Any]) -> TargetError:
-        told = _told(answer.get("error"), typed=True)
+        told = _describe_error(answer.get("error"), typed=True)
         own = self._target.kind.own_program
         step = request.get("step")
         if step is None:
@@ -185,7 +221,7 @@ class DriverProcess:
         return BrokenOffError(how, failure, self._process.tail(), ended=self._process.returncode is not None)
 
 
-def _told(error: object, *, typed: bool = False) -> str:
+def _describe_error(error: object, *, typed: bool = False) -> str:
     """What an answer says of its error, `typed` with its type, as one line: programs put whole tracebacks there."""
     message = error.get("message") if isinstance(error, dict) else error
     kind = error.get("type") if isinstance(error, dict) and typed else None
@@ -193,5 +229,100 @@ def _told(error: object, *, typed: bool = False) -> str:
         message = f"{kind}: {message}"
     if message is None:
         return 'its answer has neither "ok": true nor an error'
-    lines = (line.strip() for line in redacted(str(message)[:_MOST]).splitlines())
+    lines = (line.strip() for line in redact(str(message)[:_MOST]).splitlines())
     return printable("; ".join(line for line in lines if line), 600)
+
+
+T = TypeVar("T")
+
+_KIT = "the kit, which then has a defect that deserves a report"
+
+
+class WatchedDriver:
+    """A driver that performs one scenario.
+
+    `failure` is what broke it off, None as long as nothing did; `given_up` tells that it was ended with the run.
+    """
+
+    def __init__(self, driver: ConnectorDriver) -> None:
+        self._driver = driver
+        self._begun = 0
+        self._flushing = False
+        self.failure: SignetConformanceError | None = None
+        self.given_up = False
+
+    def hello(self) -> Mapping[str, Any]:
+        """Greet the connector."""
+        return self._watch(self._driver.hello)
+
+    def perform(self, step: Mapping[str, Any], on_event: OnEvent) -> Mapping[str, Any]:
+        """Hand one step over."""
+        self._begun += 1
+        return self._watch(lambda: self._driver.perform(step, on_event))
+
+    def flush(self) -> None:
+        """Wait until all background work is done."""
+        self._flushing = True
+        self._watch(self._driver.flush)
+
+    def close(self) -> None:
+        """End the connector."""
+        self._driver.close()
+
+    def give_up(self) -> None:
+        """End the connector while it performs, from another thread: what comes of it says nothing."""
+        self.given_up = True
+        self.close()
+
+    def _watch(self, call: Callable[[], T]) -> T:
+        try:
+            return call()
+        except SignetConformanceError as failure:
+            self.failure = failure
+            raise
+
+    @property
+    def broken_off(self) -> BrokenOffError | None:
+        """How the program broke off; None when it did not, or when it was not the program."""
+        failure = self.failure
+        # That a connector cannot be started says beside it how its program ended.
+        cause = failure.__cause__ if failure is not None and not isinstance(failure, BrokenOffError) else failure
+        return cause if isinstance(cause, BrokenOffError) else None
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether it was broken off because the program gave no answer."""
+        broken = self.broken_off
+        return broken is not None and broken.how is Broken.SILENT
+
+    @property
+    def is_unstarted(self) -> bool:
+        """Whether the program broke off when it was greeted, which may be at the first step of a session of its own."""
+        greeted = self._begun == 0 or isinstance(self.failure, NothingTestedError)
+        return greeted and self.broken_off is not None
+
+    def describe(self, scenario: Scenario, error: str, target: Target, replay: str) -> BrokenOff:
+        """How the scenario was broken off, `error` as its recording has it, for the reader of the run."""
+        broken = self.broken_off
+        if broken is None:
+            reason = "; ".join(map(str.strip, error.splitlines()))
+            return BrokenOff(scenario.name, self._place(scenario), printable(reason, 600), (), _KIT, replay)
+        own = target.kind.own_program
+        if broken.how is Broken.GARBLED:
+            fault = "the driver program, which breaks the protocol" if own else _KIT
+        elif target.real is not None:
+            title = target.real.program.profile.title
+            fault = f"{title}, as its words tell, or how the kit drives it; else the connector in it"
+        else:
+            fault = "the driver program, or the connector in it" if own else "the connector, else the kit's host for it"
+        return BrokenOff(scenario.name, self._place(scenario), broken.message, broken.tail, fault, replay)
+
+    def _place(self, scenario: Scenario) -> str:
+        """The step of the scenario that it came to: number and kind."""
+        steps = [(n, step.step) for n, step in enumerate(scenario.steps) if isinstance(step, ConnectorStep)]
+        if self._begun == 0:
+            return "before its first step"
+        number, kind = steps[self._begun - 1]
+        if self._flushing:
+            return f"after its last step, {number} ({kind})"
+        return f"step {number} ({kind})" if self.failure is not None else f"after step {number} ({kind})"

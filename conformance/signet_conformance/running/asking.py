@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from signet_conformance.drivers.launch import Driver
+from signet_conformance.drivers.process import ConnectorDriver
 from signet_conformance.errors import SignetConformanceError, printable
 from signet_conformance.running.station import Station
 from signet_conformance.scenarios.features import HALVES, WHOLE_STEPS, said_steps
@@ -79,7 +79,7 @@ def performed_steps(station: Station, hello: Mapping[str, Any]) -> Performs:
         driver.close()
 
 
-def _asked(driver: Driver, station: Station) -> Performs:
+def _asked(driver: ConnectorDriver, station: Station) -> Performs:
     greeted: list[Mapping[str, Any]] = [driver.hello()]
 
     def on_event(event: Mapping[str, Any]) -> None:

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from signet_conformance.drivers.watched import Watched
+from signet_conformance.drivers.process import WatchedDriver
 from signet_conformance.finding import Verdict
 from signet_conformance.outcome.generated_summary import Tally
 from signet_conformance.scenarios.features import Features
@@ -50,13 +50,13 @@ class Chunk:
     """The places of the sessions that showed a requirement breached."""
     traces: dict[int, Path] = field(default_factory=dict)
     """The trace of the first session that showed each breach."""
-    failed: dict[int, tuple[Watched, str]] = field(default_factory=dict)
+    failed: dict[int, tuple[WatchedDriver, str]] = field(default_factory=dict)
     """The sessions that could not be performed, with who was to perform them and the error."""
     outages: Counter[str] = field(default_factory=Counter)
     """How many of its sessions held each outage."""
     skipped: Counter[str] = field(default_factory=Counter)
     """How many steps of each kind were skipped in them."""
-    unstarted: tuple[Watched, str] | None = None
+    unstarted: tuple[WatchedDriver, str] | None = None
     """The error of a connector that failed on hello, so that nothing of the chunk was performed."""
 
     def draw(self) -> Sequence[Scenario]:

@@ -8,8 +8,7 @@ from typing import Any, Self
 
 from signet_conformance import engine, trace
 from signet_conformance.contract import requirements
-from signet_conformance.drivers.launch import Driver
-from signet_conformance.drivers.watched import Watched
+from signet_conformance.drivers.process import ConnectorDriver, WatchedDriver
 from signet_conformance.errors import SignetConformanceError
 from signet_conformance.outcome.time_spent import Part
 from signet_conformance.rules import rules
@@ -28,9 +27,9 @@ class Connector:
         self._station = station
         self._patience = patience
         self._only = only
-        self._driver: Driver | None = None
+        self._driver: ConnectorDriver | None = None
         self.hello: Mapping[str, Any] = {}
-        self.watched: Watched | None = None
+        self.watched: WatchedDriver | None = None
         """What performed last, or was to."""
 
     def __enter__(self) -> Self:
@@ -39,14 +38,14 @@ class Connector:
     def __exit__(self, *_: object) -> None:
         self._close()
 
-    def greet(self) -> Driver:
+    def greet(self) -> ConnectorDriver:
         """The process, launched and greeted unless it was already.
 
         Raises SignetConformanceError when it cannot be started or does not answer.
         """
         if self._driver is None:
             self._driver = self._station.launch({})
-            self.watched = Watched(self._driver)
+            self.watched = WatchedDriver(self._driver)
             try:
                 self.hello = self.watched.hello()
             except SignetConformanceError as failure:
@@ -68,7 +67,7 @@ class Connector:
             driver = self.greet() if apart is not None else self._station.launch({})
         except SignetConformanceError as failure:
             return str(failure)
-        self.watched = Watched(driver)
+        self.watched = WatchedDriver(driver)
         error = perform(self._station, scenario, self.watched, out, self._patience, apart=apart)
         if error is not None:
             self._close()

@@ -22,7 +22,7 @@ from typing import Any
 
 from signet_conformance.children.environment import MARK, clean_environment, end_marked, marked
 from signet_conformance.children.processes import LineProcess
-from signet_conformance.drivers.redacted import redacted
+from signet_conformance.drivers.process import redact
 from signet_conformance.errors import NothingTestedError, UsageError, printable
 from signet_conformance.outcome.time_spent import Part
 from signet_conformance.running.plan import EMBEDDED
@@ -146,7 +146,7 @@ class DaemonUnderTest:
             **{MARK: self._mark},
         )
         self._process = LineProcess(
-            "the daemon", command, env=env, error=NothingTestedError, redacted=redacted, unasked=True
+            "the daemon", command, env=env, error=NothingTestedError, redacted=redact, unasked=True
         )
         self.url = f"http://127.0.0.1:{port}"
         try:

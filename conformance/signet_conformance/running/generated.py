@@ -15,7 +15,7 @@ from typing import Any
 
 from signet_conformance import engine
 from signet_conformance.contract import daemon_requirements
-from signet_conformance.drivers.process import NotLoadedError
+from signet_conformance.drivers.process import ConnectorNotLoadedError
 from signet_conformance.errors import SignetConformanceError
 from signet_conformance.finding import BREACHES, Verdict
 from signet_conformance.outcome.broken_off import BrokenOff
@@ -96,7 +96,7 @@ class GeneratedSessions:
         with Connector(station, self._patience, self._only) as connector:
             try:
                 connector.greet()
-            except NotLoadedError:
+            except ConnectorNotLoadedError:
                 # The scripted scenarios say it; no session can be performed.
                 return chunk
             except SignetConformanceError as failure:

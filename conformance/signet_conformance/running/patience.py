@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from pathlib import Path
 
-from signet_conformance.drivers.watched import Watched
+from signet_conformance.drivers.process import WatchedDriver
 from signet_conformance.errors import NothingTestedError
 from signet_conformance.running.station import Station
 from signet_conformance.scenarios.scenario import Scenario
@@ -21,15 +21,15 @@ class Patience:
         self._silent = 0
         self._unstarted = 0
         self._performed = 0
-        self._under_way: set[Watched] = set()
+        self._under_way: set[WatchedDriver] = set()
         self.why: str | None = None
 
-    def begin(self, watched: Watched) -> None:
+    def begin(self, watched: WatchedDriver) -> None:
         """Take in that a scenario is under way."""
         with self._lock:
             self._under_way.add(watched)
 
-    def note(self, watched: Watched, error: str | None) -> None:
+    def note(self, watched: WatchedDriver, error: str | None) -> None:
         """Take in how a scenario ended. When the run is given up, the other workers' scenarios end too."""
         with self._lock:
             self._under_way.discard(watched)
@@ -53,7 +53,7 @@ class Patience:
 def perform(
     station: Station,
     scenario: Scenario,
-    watched: Watched,
+    watched: WatchedDriver,
     out: Path,
     patience: Patience,
     *,

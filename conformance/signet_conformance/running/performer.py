@@ -7,9 +7,8 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from signet_conformance.drivers.handlers import troubled
-from signet_conformance.drivers.launch import Driver
-from signet_conformance.drivers.sent import sent
+from signet_conformance.drivers.answers import handler_marks, sent_mark
+from signet_conformance.drivers.process import ConnectorDriver
 from signet_conformance.outcome.time_spent import Part
 from signet_conformance.running.daemon import DaemonUnderTest
 from signet_conformance.running.recorder import Recorder, mark
@@ -136,7 +135,7 @@ class StepPerformer:
         recorder: Recorder,
         daemon: DaemonUnderTest,
         target: Target,
-        driver: Driver,
+        driver: ConnectorDriver,
         apart: str | None,
         greeted: Callable[[Mapping[str, Any]], None],
         stopwatch: Stopwatch,
@@ -191,8 +190,8 @@ class StepPerformer:
                 result = self._driver.perform(given, self._on_event)
         finally:
             self.took_s.append(time.perf_counter() - began)
-        trouble = troubled(index, result, self._target.declared.bounds_s.get(step.step))
-        places = sent(index, result)
+        trouble = handler_marks(index, result, self._target.declared.bounds_s.get(step.step))
+        places = sent_mark(index, result)
         told_key = self._told_key(step.session, result.get("key"))
         self._recorder.ask(*map(mark, (*trouble, *([] if places is None else [places]), *told_key)))
         if "skipped" in result:

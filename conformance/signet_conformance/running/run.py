@@ -14,7 +14,7 @@ from typing import NoReturn
 from msgspec.structs import replace
 
 from signet_conformance import engine, trace
-from signet_conformance.drivers.watched import Watched
+from signet_conformance.drivers.process import WatchedDriver
 from signet_conformance.errors import NothingTestedError, TargetError
 from signet_conformance.facts import Recording
 from signet_conformance.finding import BREACHES, Verdict
@@ -122,7 +122,7 @@ class _Performed:
     """A scripted scenario that was performed, and the error that cut it short, if any."""
 
     scenario: Scenario
-    watched: Watched
+    watched: WatchedDriver
     error: str | None
 
     def event(self) -> Event:
@@ -144,7 +144,7 @@ def _job(scenario: Scenario, folder: Path, patience: Patience, *, part: bool) ->
     def job(station: Station) -> _Performed | None:
         if patience.why is not None:
             return None
-        watched = Watched(station.launch(scenario.env))
+        watched = WatchedDriver(station.launch(scenario.env))
         out = folder / f"{scenario.name}.jsonl"
         error = perform(station, scenario, watched, out, patience, part=part)
         return None if watched.given_up else _Performed(scenario, watched, error)
@@ -180,7 +180,7 @@ def _broken_off(plan: Plan, performed: _Performed, folder: Path, failures: Path)
     """What the reader is told of a scenario that broke off; it is saved, to be replayed alone."""
     scenario = performed.scenario
     replay = plan.replay(_saved(scenario, failures))
-    told = performed.watched.told(scenario, performed.error or "", plan.target, replay)
+    told = performed.watched.describe(scenario, performed.error or "", plan.target, replay)
     return replace(told, refused=_refused_at_last(folder / f"{scenario.name}.jsonl"))
 
 
@@ -200,7 +200,7 @@ def _unstarted(plan: Plan, chunk: Chunk) -> BrokenOff:
     assert chunk.unstarted is not None  # noqa: S101 - it is what the chunk was picked for
     watched, error = chunk.unstarted
     sessions = Scenario(f"generated sessions, part {chunk.number + 1}", "", ())
-    return watched.told(sessions, error, plan.target, plan.replay_sessions())
+    return watched.describe(sessions, error, plan.target, plan.replay_sessions())
 
 
 def _saved(scenario: Scenario, folder: Path) -> Path:
@@ -228,7 +228,7 @@ def _raise_for(plan: Plan, cut_short: Sequence[_Performed], count: int, why: str
     silent = not any(trace.read(path).exchanges for path in recordings_in(folder))
     if isinstance(failure, NothingTestedError) and silent:
         raise failure
-    told = first.watched.told(first.scenario, first.error or "", plan.target, "")
+    told = first.watched.describe(first.scenario, first.error or "", plan.target, "")
     remedy = told.fault if failure is None or failure.remedy is None else failure.remedy
     if refused := _refused_at_last(folder / f"{first.scenario.name}.jsonl"):
         remedy += f"\n  before that: {refused}"

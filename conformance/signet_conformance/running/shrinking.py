@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from signet_conformance.contract import daemon_requirements, requirements
-from signet_conformance.drivers.watched import Watched
+from signet_conformance.drivers.process import WatchedDriver
 from signet_conformance.finding import BREACHES, Judgement, Verdict
 from signet_conformance.outcome.broken_off import BrokenOff
 from signet_conformance.outcome.generated_summary import Breach, DaemonBreach, Failure
@@ -135,8 +135,8 @@ class FollowUp:
         for place, (watched, error) in chunk.failed.items():
             self._note_broken(drawn[place], watched, error, self._save(drawn[place], chunk.seed, None))
 
-    def _note_broken(self, scenario: Scenario, watched: Watched, error: str, path: Path) -> None:
-        self.broken.append(watched.told(scenario, error, self._station.target, self._replay(path)))
+    def _note_broken(self, scenario: Scenario, watched: WatchedDriver, error: str, path: Path) -> None:
+        self.broken.append(watched.describe(scenario, error, self._station.target, self._replay(path)))
 
     def _put_beside(self, trace: Path, name: str, shown: Mapping[str, Verdict], settled: set[str]) -> Path:
         """Put a confirming trace beside the other traces, where it is judged and reported like them."""

@@ -17,9 +17,9 @@ from typing import Any
 
 from signet_conformance import trace
 from signet_conformance.children.environment import clean_environment
-from signet_conformance.drivers.launch import Driver, launch
+from signet_conformance.drivers.launch import launch
 from signet_conformance.drivers.model_process import CONTROL_VARIABLE, MODEL_VARIABLE, ModelProcess
-from signet_conformance.drivers.process import NotLoadedError
+from signet_conformance.drivers.process import ConnectorDriver, ConnectorNotLoadedError
 from signet_conformance.errors import KitError, NothingTestedError, SignetConformanceError
 from signet_conformance.outcome.time_spent import Part
 from signet_conformance.running.daemon import DaemonUnderTest, ask_directly
@@ -166,7 +166,7 @@ class Station:
         with contextlib.suppress(OSError), ask_directly(request, timeout_s=10):
             pass
 
-    def launch(self, env: Mapping[str, str]) -> Driver:
+    def launch(self, env: Mapping[str, str]) -> ConnectorDriver:
         """A new connector process that speaks to this station's recorder, with `env` beside the usual variables."""
         self.start()
         declared = self.target.declared
@@ -202,12 +202,12 @@ class Station:
     def _starting(self) -> AbstractContextManager[None]:
         return self.stopwatch.on(Part.CONNECTOR_START)
 
-    def _end(self, driver: Driver) -> None:
+    def _end(self, driver: ConnectorDriver) -> None:
         with self.stopwatch.on(Part.ENDING):
             driver.close()
 
     def perform(
-        self, scenario: Scenario, driver: Driver, out: Path, *, apart: str | None = None, part: bool = False
+        self, scenario: Scenario, driver: ConnectorDriver, out: Path, *, apart: str | None = None, part: bool = False
     ) -> str | None:
         """Record `scenario` in the new file `out`; returns the error that cut it short, if any.
 
@@ -248,7 +248,7 @@ class Station:
             with self.stopwatch.on(Part.BACKGROUND):
                 driver.flush()
             self._mark_strays()
-        except NotLoadedError as failure:
+        except ConnectorNotLoadedError as failure:
             # A finding on the connector: the scenario says so, and says nothing else.
             self._recorder.mark(LoadedMark(ok=False, words=failure.message, **self._played))
             self._end(driver)

@@ -21,7 +21,7 @@ from signet_conformance.children import forks
 from signet_conformance.children.environment import clean_environment
 from signet_conformance.children.processes import LineProcess
 from signet_conformance.children.temporary import temporary_folder
-from signet_conformance.drivers.launch import Driver
+from signet_conformance.drivers.process import ConnectorDriver
 from signet_conformance.engine import Judged, judge
 from signet_conformance.errors import KitError, SignetConformanceError
 from signet_conformance.running.default_port import DefaultPort
@@ -166,7 +166,7 @@ class _Bench:
         self._stack.callback(self._daemon.close)
         return str(self._daemon.receive(_READY_S)["url"])
 
-    def launch(self, trial: Trial) -> Driver:
+    def launch(self, trial: Trial) -> ConnectorDriver:
         """The connector of a trial."""
         command = [sys.executable, "-P", "-m", "signet_conformance.selftest.harness"]
         command += [] if trial.base is None else trial.base.arguments
@@ -179,7 +179,7 @@ class _Bench:
         self._stack.callback(driver.close)
         return driver
 
-    def perform(self, trial: Trial, driver: Driver, folder: Path) -> Performed:
+    def perform(self, trial: Trial, driver: ConnectorDriver, folder: Path) -> Performed:
         """Perform and judge one trial."""
         out = folder / f"{trial.name}.jsonl"
         if self._daemon is not None and trial.needs_broken_daemon and trial.variants:

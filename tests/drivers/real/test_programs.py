@@ -28,7 +28,7 @@ from signet_conformance.drivers.hosts.real.hermes_acp import HermesAcp
 from signet_conformance.drivers.hosts.real.observed import Observed
 from signet_conformance.drivers.hosts.real.opencode_server import OpencodeServer
 from signet_conformance.drivers.hosts.real.pi_rpc import PiRpc
-from signet_conformance.drivers.watched import Watched
+from signet_conformance.drivers.process import WatchedDriver
 from signet_conformance.finding import Verdict
 from signet_conformance.running.station import Station
 from signet_conformance.scenarios.scenario import read_scenarios
@@ -36,7 +36,7 @@ from signet_conformance.targets.program import PLACE_VARIABLE
 from signet_conformance.targets.real import HarnessChoice, with_harness
 from signet_conformance.trace import Exchange, Trace
 from signet_conformance.trace.marks import LoadedMark, SkippedMark, marks_of
-from tests.support.processes import Watched as WatchedProcesses
+from tests.support.processes import WatchedDriver as WatchedProcesses
 from tests.support.processes import descendants, wait_until
 from tests.support.stand_ins import PROGRAMS, STAND_IN, install_stand_in, write_target
 
@@ -91,9 +91,9 @@ def run(station: Station, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, blame
         (scenario,) = read_scenarios(tmp_path / "talk.json")
         station.start()
         Path(station.home).mkdir(exist_ok=True)
-        driver = Watched(station.launch({}))
+        driver = WatchedDriver(station.launch({}))
         error = station.perform(scenario, driver, out)
-        blamed.append(driver.told(scenario, error or "", station.target, "").fault)
+        blamed.append(driver.describe(scenario, error or "", station.target, "").fault)
         assert _left() == []
         return trace.read(out), error
 

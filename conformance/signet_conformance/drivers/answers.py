@@ -1,6 +1,6 @@
-"""What became of a connector's handlers during a step, as the driver's answer tells it: the troubled ones, for marks.
+"""What the answer to a step tells of the connector: handlers in trouble, and where requests were sent from; for marks.
 
-The answer may come from a driver program of somebody else, so nothing about its shape is taken for granted.
+The answer may come from a driver program of another author, so nothing about its shape is taken for granted.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from itertools import islice
 from typing import Any, TypeGuard
 
 from signet_conformance.errors import printable
-from signet_conformance.trace.marks import BLOCKED, FAILED, SLOW, THROWN, TIMED_OUT, HandlerMark
+from signet_conformance.trace.marks import BLOCKED, FAILED, SLOW, THROWN, TIMED_OUT, HandlerMark, SentMark
 
 MAX_MARKS = 20
 """Marks for one step: a handler in a loop must not fill the recording."""
@@ -24,16 +24,16 @@ _ABSENT = (404, 405, 501)
 _ERROR = re.compile(r"(?:Uncaught )?[\w.$]*(?:Error|Exception)\b")
 
 
-def troubled(index: int, result: Mapping[str, Any], bound_s: float | None = None) -> Iterator[HandlerMark]:
+def handler_marks(index: int, result: Mapping[str, Any], bound_s: float | None = None) -> Iterator[HandlerMark]:
     """A mark for each handler that blocked the turn, timed out, threw, failed or was slow, at most MAX_MARKS.
 
     `index` is the number of the step that `result` answers. `bound_s` is what the user waits at most, by the
     target's own word; None: it says nothing of such a step.
     """
-    return islice(_troubled(index, result, bound_s), MAX_MARKS)
+    return islice(_read_handlers(index, result, bound_s), MAX_MARKS)
 
 
-def _troubled(index: int, result: Mapping[str, Any], bound_s: float | None) -> Iterator[HandlerMark]:
+def _read_handlers(index: int, result: Mapping[str, Any], bound_s: float | None) -> Iterator[HandlerMark]:
     for member in ("hooks", "calls"):
         given = result.get(member)
         for call in given if isinstance(given, list) else ():
@@ -84,3 +84,24 @@ def _line(text: str) -> str:
 def _whole_words(text: str, limit: int) -> str:
     """The text up to a limit, without a word that the limit cuts: half a secret would not be known for one."""
     return text if len(text) < limit else text[:limit].rpartition(" ")[0]
+
+
+MAX_REQUESTS = 100
+MAX_PLACES = 3
+_MAX_TEXT = 500
+
+
+def sent_mark(index: int, result: Mapping[str, Any]) -> SentMark | None:
+    """The mark for the step of that number; None where its answer tells of no request."""
+    requests = tuple(islice(_requests(result.get("sent")), MAX_REQUESTS))
+    return SentMark(index=index, requests=requests) if requests else None
+
+
+def _requests(told: object) -> Iterator[tuple[str, ...]]:
+    for request in told if isinstance(told, list) else ():
+        if not isinstance(request, dict):
+            continue
+        method, path, places = request.get("method"), request.get("path"), request.get("at")
+        at = [place for place in places if isinstance(place, str) and place] if isinstance(places, list) else []
+        if isinstance(method, str) and isinstance(path, str) and at:
+            yield tuple(printable(text, _MAX_TEXT) for text in (method, path, *at[:MAX_PLACES]))

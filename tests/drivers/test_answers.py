@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from signet_conformance import trace
-from signet_conformance.drivers.handlers import MAX_MARKS, MAX_TEXT, troubled
+from signet_conformance.drivers.answers import MAX_MARKS, MAX_TEXT, handler_marks
 from signet_conformance.reports.remarks import remarks
 
 from .conftest import Broken, Made
@@ -44,7 +44,7 @@ TypeError: boom
 )
 def test_trouble_is_told_by_its_outcome(member: str, entry: Mapping[str, Any], outcome: str) -> None:
     """What blocked a turn is told as that, whatever else holds of it; then what timed out, threw, failed."""
-    (told,) = troubled(1, {member: [{"event": "e", "ms": 1.5, **entry}]})
+    (told,) = handler_marks(1, {member: [{"event": "e", "ms": 1.5, **entry}]})
     assert (told.event, told.outcome, told.ms) == ("e", outcome, 1.5)
 
 
@@ -63,7 +63,7 @@ def test_trouble_is_told_by_its_outcome(member: str, entry: Mapping[str, Any], o
 )  # fmt: skip
 def test_nothing_is_told_of_what_went_well_or_is_no_entry(result: Mapping[str, Any]) -> None:
     """Handlers that ended well leave no mark, and neither does an answer of another shape."""
-    assert list(troubled(1, result)) == []
+    assert list(handler_marks(1, result)) == []
 
 
 @pytest.mark.parametrize(
@@ -81,14 +81,14 @@ def test_nothing_is_told_of_what_went_well_or_is_no_entry(result: Mapping[str, A
 )  # fmt: skip
 def test_text_is_the_line_that_tells_the_error(said: Mapping[str, Any], text: str | None) -> None:
     """Of a trace of calls the error and its place, else the first line; harmless in a terminal."""
-    (told,) = troubled(1, {"hooks": [{"event": "e", "status": 1, **said}]})
+    (told,) = handler_marks(1, {"hooks": [{"event": "e", "status": 1, **said}]})
     assert told.text == text
 
 
 def test_text_is_cut_between_words() -> None:
     """Half a secret would not be known for one, so a word that the limit cuts is left out."""
     words = "word " * 70 + "secret" * 20
-    (told,) = troubled(1, {"calls": [{"event": "e", "thrown": words}]})
+    (told,) = handler_marks(1, {"calls": [{"event": "e", "thrown": words}]})
     assert told.text == ("word " * 70).strip()
     assert len(words) > MAX_TEXT
 
@@ -100,24 +100,24 @@ def test_text_is_cut_between_words() -> None:
 def test_handler_that_the_user_waits_for(ms: object, bound_s: float | None, outcomes: list[str]) -> None:
     """One that went well is told where it took longer than the target declares, and a second to start in."""
     entry = {"event": "UserPromptSubmit", "status": 0, "ms": ms}
-    assert [call.outcome for call in troubled(1, {"hooks": [entry]}, bound_s)] == outcomes
+    assert [call.outcome for call in handler_marks(1, {"hooks": [entry]}, bound_s)] == outcomes
 
 
 def test_marks_of_a_step_are_bounded() -> None:
     """A handler in a loop does not fill the recording."""
-    assert len(list(troubled(1, {"calls": [{"event": "e", "thrown": "x"}] * 5000}))) == MAX_MARKS
+    assert len(list(handler_marks(1, {"calls": [{"event": "e", "thrown": "x"}] * 5000}))) == MAX_MARKS
 
 
 @pytest.mark.parametrize("event", [None, 7, "", ["e"]])
 def test_entry_without_an_event_is_none_of_a_handler(event: object) -> None:
     """A driver may tell of its connector's requests in the same place: a status 500 among them is the daemon's."""
     entry = {"event": event, "operation": "user-prompt-submit", "status": 500, "thrown": "x", "blocked": True}
-    assert list(troubled(1, {"calls": [entry]})) == []
+    assert list(handler_marks(1, {"calls": [entry]})) == []
 
 
 def test_odd_measures_are_left_out() -> None:
     """What is no number or text is no reason to say nothing of the handler."""
-    (told,) = troubled(1, {"calls": [{"event": "e", "thrown": True, "ms": "long"}]})
+    (told,) = handler_marks(1, {"calls": [{"event": "e", "thrown": True, "ms": "long"}]})
     assert told.data == {"index": 1, "event": "e", "outcome": "thrown"}
 
 
