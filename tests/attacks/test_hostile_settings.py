@@ -10,7 +10,7 @@ import pytest
 
 from signet_conformance.targets import load
 from signet_conformance.targets.files import first_of
-from signet_conformance.targets.parts import Place
+from signet_conformance.targets.parts import FilePlace
 from signet_conformance.targets.settings import FILE, read_settings
 
 SETTINGS = '[targets.mine]\ndriver = "process"\ncommand = "./evil"\n'
@@ -79,7 +79,7 @@ def test_a_connector_of_another_owner_is_not_found(tmp_path: Path, theirs: str) 
     connector.parent.mkdir()
     connector.write_text("")
     target = replace(load("pi", tmp_path), root=tmp_path)
-    places = [Place(path="dist/connector.mjs")]
+    places = [FilePlace(path="dist/connector.mjs")]
     assert first_of(target, places) == connector
     os.chown(tmp_path / theirs, 65534, 65534)
     assert first_of(target, places) is None

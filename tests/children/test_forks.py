@@ -19,7 +19,7 @@ from signet_conformance.children import forks, watchdog
 from signet_conformance.children.environment import clean_environment
 from signet_conformance.children.forks import PROGRAMS
 from signet_conformance.children.processes import ChildEndedError, LineProcess
-from signet_conformance.targets.hosts import python_host
+from signet_conformance.targets.kinds import python_host
 from tests.support.processes import Watched, children_of
 
 LONG_S = 60.0

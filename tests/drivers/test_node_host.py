@@ -10,7 +10,7 @@ import pytest
 from signet_conformance import targets
 from signet_conformance.drivers.process import ConnectorNotLoadedError, DriverProcess
 from signet_conformance.targets.face import find_face
-from signet_conformance.targets.hosts import HOSTS
+from signet_conformance.targets.kinds import HOSTS
 
 BROKEN = {
     "syntax": "export const one = 1;\nfunction two() {\n  const three = ;\n}\n",

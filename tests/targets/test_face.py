@@ -16,7 +16,7 @@ from signet_conformance.contract import document
 from signet_conformance.errors import TargetError
 from signet_conformance.targets.face import FOLDER, find_face, with_faces
 from signet_conformance.targets.face_document import FaceDocument
-from signet_conformance.targets.hosts import HOSTS
+from signet_conformance.targets.kinds import HOSTS
 from signet_conformance.targets.profile import Profile
 
 ROOT = Path(__file__).parents[2]
@@ -170,7 +170,7 @@ def test_face_that_cannot_be_played_is_refused(name: str, choice: str, said: str
 )
 def test_what_is_played_is_told_beside_what_is_newer(name: str, said: str) -> None:
     """With the option that plays a newer release, or what is known of one that the kit does not play."""
-    assert find_face(targets.load(name)).told("--face") == said
+    assert find_face(targets.load(name)).describe("--face") == said
 
 
 def test_release_that_only_another_face_knows_is_newer_too() -> None:

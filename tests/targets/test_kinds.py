@@ -6,14 +6,12 @@ import pytest
 
 from signet_conformance import targets
 from signet_conformance.targets.face_document import FaceDocument
-from signet_conformance.targets.hosts import HOSTS
-from signet_conformance.targets.kinds import DEFAULT, KINDS
-from signet_conformance.targets.kinds.kind import Kind
+from signet_conformance.targets.kinds import DEFAULT, HOSTS, KINDS, ConnectorKind
 from signet_conformance.targets.profile import Profile
 
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
-def test_what_a_kind_reads_is_there(kind: Kind) -> None:
+def test_what_a_kind_reads_is_there(kind: ConnectorKind) -> None:
     """Its settings are members of a profile, and what it plays is a member of a face."""
     assert kind.reads | set(kind.instead) <= set(Profile.model_fields)
     assert kind.plays is None or kind.plays in FaceDocument.model_fields

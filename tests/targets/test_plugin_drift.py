@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from signet_conformance.targets.drift import plugin_drifts, unplayed, updated_plugin_face
 from signet_conformance.targets.face import face_of_harness
 from signet_conformance.targets.face_document import FaceDocument
-from signet_conformance.targets.plugin_drift import plugin_drifts, unplayed, updated_plugin_face
 from signet_conformance.trace import Trace
 from signet_conformance.trace.marks import ObservedMark
 from tests.support.case_traces import build

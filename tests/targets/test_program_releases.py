@@ -13,7 +13,7 @@ import pytest
 
 from signet_conformance.errors import NothingTestedError
 from signet_conformance.targets.program import find_program_profile
-from signet_conformance.targets.program_releases import bisected, published_releases, releases_of
+from signet_conformance.targets.program_releases import bisect, published_releases, releases_of
 from tests.support.command_line import Invoke, invoke
 
 __all__ = ["invoke"]
@@ -104,7 +104,7 @@ RELEASES = [f"1.{number}" for number in range(32)]
 @pytest.mark.parametrize("change", [1, 5, 16, 31])
 def test_the_release_of_a_change_is_found(change: int) -> None:
     """Few releases are driven, and the two on either side of the change are named."""
-    learnt = bisected(RELEASES, lambda release: RELEASES.index(release) >= change)
+    learnt = bisect(RELEASES, lambda release: RELEASES.index(release) >= change)
     assert (learnt.last, learnt.first) == (RELEASES[change - 1], RELEASES[change])
     assert len(learnt.tried) <= 7
 
@@ -112,12 +112,12 @@ def test_the_release_of_a_change_is_found(change: int) -> None:
 def test_releases_that_cannot_be_driven_are_passed_over() -> None:
     """What lies between the last and the first and was not driven is named; without a change nothing is."""
     gone = {"1.15", "1.16", "1.17"}
-    learnt = bisected(RELEASES, lambda r: None if r in gone else RELEASES.index(r) >= 16)
+    learnt = bisect(RELEASES, lambda r: None if r in gone else RELEASES.index(r) >= 16)
     assert (learnt.last, learnt.first, sorted(learnt.untested)) == ("1.14", "1.18", sorted(gone))
-    assert bisected(RELEASES, lambda _: "same").first is None
+    assert bisect(RELEASES, lambda _: "same").first is None
 
 
 def test_an_end_that_cannot_be_driven_ends_the_search() -> None:
     """Without both ends there is nothing to compare."""
     with pytest.raises(NothingTestedError, match=r"1\.0 cannot be driven here"):
-        bisected(RELEASES, lambda r: None if r == "1.0" else 1)
+        bisect(RELEASES, lambda r: None if r == "1.0" else 1)

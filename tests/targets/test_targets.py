@@ -171,7 +171,7 @@ def test_bad_settings_are_refused_with_their_file(tmp_path: Path, text: str) -> 
 
 def test_repository_s_own_targets_are_among_the_known(tmp_path: Path) -> None:
     """What the settings name is known beside what comes with the kit."""
-    profiles = targets.known(settings(tmp_path, '[targets.mine]\ncommand = ["acme"]\n'))
+    profiles = targets.known_names(settings(tmp_path, '[targets.mine]\ncommand = ["acme"]\n'))
     assert list(profiles) == sorted([*targets.names(), "mine"])
 
 

@@ -14,9 +14,17 @@ from signet_conformance.cli.recordings import read_recording, trace_files
 from signet_conformance.drivers.played_face import played
 from signet_conformance.errors import NothingTestedError, UsageError, printable
 from signet_conformance.reports.terminal import Paragraph, drawn, terminal_width, wants_colour
-from signet_conformance.targets.drift import drifts, hooks_observed, not_compared, release_of, updated
-from signet_conformance.targets.face import Face, face_of_harness
-from signet_conformance.targets.plugin_drift import plugin_drifts, unplayed, updated_plugin_face
+from signet_conformance.targets.drift import (
+    drifts,
+    hooks_observed,
+    not_compared,
+    plugin_drifts,
+    release_of,
+    unplayed,
+    updated,
+    updated_plugin_face,
+)
+from signet_conformance.targets.face import HostFace, face_of_harness
 from signet_conformance.trace import Trace
 
 DRIFTED = 1
@@ -72,12 +80,12 @@ def update(name: str, recordings: tuple[str, ...], output: str, force: bool) -> 
         document = updated_plugin_face(data, traces, [played(face, trace) for trace in traces], release)
     with report_stream(output, force) as stream:
         stream.write(json.dumps(document, indent=2, ensure_ascii=False) + "\n")
-    left = _differences(Face(Path(output).absolute(), type(face.data).model_validate(document)), traces)
+    left = _differences(HostFace(Path(output).absolute(), type(face.data).model_validate(document)), traces)
     print(f"wrote {printable(output, 400)}", *(f"to mend by hand: {printable(line, 600)}" for line in left), sep="\n")
     return 0
 
 
-def _differences(face: Face, traces: Sequence[Trace]) -> Sequence[str]:
+def _differences(face: HostFace, traces: Sequence[Trace]) -> Sequence[str]:
     """Where the program did otherwise than the face, each difference once."""
     if not face.data.tells_plugins:
         told = drifts(face.data, traces)
@@ -86,7 +94,7 @@ def _differences(face: Face, traces: Sequence[Trace]) -> Sequence[str]:
     return list(dict.fromkeys(drift.words for drift in told))
 
 
-def _read(name: str, recordings: Sequence[str]) -> tuple[Face, str, Sequence[Trace]]:
+def _read(name: str, recordings: Sequence[str]) -> tuple[HostFace, str, Sequence[Trace]]:
     """The face, the release that was recorded, and its recordings."""
     files = trace_files(recordings)
     if files.complaints:

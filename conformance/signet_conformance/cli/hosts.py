@@ -18,7 +18,7 @@ from signet_conformance.children.temporary import temporary_folder
 from signet_conformance.errors import NothingTestedError, UsageError, printable
 from signet_conformance.reports.terminal import STRONG, drawn, labelled, terminal_width, wants_colour
 from signet_conformance.targets.program import find_program_profile, program_names
-from signet_conformance.targets.program_releases import Releases, bisected, published_releases, releases_of
+from signet_conformance.targets.program_releases import Releases, bisect, published_releases, releases_of
 from signet_conformance.targets.real import program_of
 from signet_conformance.targets.releases import numbers
 
@@ -139,7 +139,7 @@ def _bisect(name: str, old: str, new: str, only: Sequence[str]) -> int:
         print(f"{release}: {_told(verdicts)}", flush=True)
         return verdicts
 
-    bisection = bisected(between, outcome)
+    bisection = bisect(between, outcome)
     if bisection.first is None or bisection.last is None:
         print(f"{old} and {new} have the same verdicts: {_told(bisection.tried[new])}")
         return 0

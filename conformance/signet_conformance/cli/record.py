@@ -176,7 +176,7 @@ def _declared(options: Declared, target: str | None, environment: Mapping[str, s
     """
     if target is None:
         return options
-    if target not in targets.known():
+    if target not in targets.known_names():
         print(
             f"{printable(target, 60)} is not a known target: the recording is named after it, and no profile is used",
             file=sys.stderr,

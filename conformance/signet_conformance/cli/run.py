@@ -45,7 +45,7 @@ it is that of the worst run: 4, then 1, then 3.
 
 
 def _target_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001
-    return [name for name in targets.known() if name.startswith(incomplete)]
+    return [name for name in targets.known_names() if name.startswith(incomplete)]
 
 
 @click.command("run", help="Drive TARGET through scenarios and generated sessions, and judge it.", epilog=_EPILOG)

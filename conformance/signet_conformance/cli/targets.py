@@ -35,7 +35,7 @@ def command(as_json: bool, doctor: str | None) -> int:
             needs.append(handshake(target))
         _print(_needs(needs))
         return 2 if any(need.found is None for need in needs) else 0
-    declared: dict[str, Declared] = {name: targets.load(name).declared for name in targets.known()}
+    declared: dict[str, Declared] = {name: targets.load(name).declared for name in targets.known_names()}
     if as_json:
         print(json.dumps({name: declaration.to_json() for name, declaration in declared.items()}, indent=2))
     else:

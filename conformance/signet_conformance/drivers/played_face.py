@@ -13,7 +13,7 @@ from signet_conformance.drivers.hosts.observing import OBSERVERS, Events, ask
 from signet_conformance.drivers.launch import launch
 from signet_conformance.targets import Target, load
 from signet_conformance.targets.drift import hooks_observed
-from signet_conformance.targets.face import Face
+from signet_conformance.targets.face import HostFace
 from signet_conformance.targets.program import find_program_profile
 from signet_conformance.trace import Trace
 from signet_conformance.trace.marks import ObservedMark, SkippedMark, StepMark, marks_of
@@ -23,7 +23,7 @@ _NOWHERE = "http://127.0.0.1:9"
 """No daemon is asked: the plugin that observes speaks with none."""
 
 
-def played(face: Face, trace: Trace) -> Sequence[ObservedMark]:
+def played(face: HostFace, trace: Trace) -> Sequence[ObservedMark]:
     """The events that the host of a face fires in the steps of a recording, in their order.
 
     A step that the real program skipped is left out. Raises TargetError when the machine lacks what runs the host.
@@ -51,7 +51,7 @@ def played(face: Face, trace: Trace) -> Sequence[ObservedMark]:
         return [_mark(row) for row in events.new()]
 
 
-def _observing(face: Face, root: Path, module: str) -> Target:
+def _observing(face: HostFace, root: Path, module: str) -> Target:
     """The target that is made for the harness, as the kit ships it, with the observer for its connector."""
     target = load(face.data.harness, root)
     profile = target.profile.model_copy(update={"face": str(face.path), "module": module})

@@ -118,7 +118,7 @@ class Request:
         target = self.target
         if target is not None and target.real is not None:
             return f"the real {target.real.program.name} {target.real.release}"
-        return find_face(target).told(option) if target is not None and target.kind.has_face else ""
+        return find_face(target).describe(option) if target is not None and target.kind.has_face else ""
 
     def terms(self) -> Terms:
         """How the run is judged."""

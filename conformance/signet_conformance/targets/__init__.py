@@ -15,15 +15,13 @@ import msgspec
 
 from signet_conformance.errors import TargetError, printable
 from signet_conformance.targets.files import find_file, release_of
-from signet_conformance.targets.kinds import DEFAULT, KINDS
-from signet_conformance.targets.kinds.kind import Kind
-from signet_conformance.targets.reads import demand_read
+from signet_conformance.targets.kinds import DEFAULT, KINDS, ConnectorKind
 from signet_conformance.targets.releases import numbers
 from signet_conformance.targets.settings import Settings, read_settings
 from signet_conformance.trace import Declared
 
 if TYPE_CHECKING:
-    from signet_conformance.targets.profile import Declarations, Profile
+    from signet_conformance.targets.profile import Profile, TargetDeclarations
     from signet_conformance.targets.program import Installation
 
 _FOLDER = Path(__file__).parent
@@ -77,7 +75,7 @@ class Target:
         return str(self.folder / name) if name.endswith(".json") else name
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> ConnectorKind:
         """The kind of connector that `driver` names."""
         return KINDS[self.driver]
 
@@ -87,7 +85,7 @@ def names() -> Sequence[str]:
     return sorted(path.stem for path in _FOLDER.glob("*.json"))
 
 
-def known(root: Path | None = None) -> Sequence[str]:
+def known_names(root: Path | None = None) -> Sequence[str]:
     """The targets that come with the kit and those of the repository around `root`, sorted."""
     return sorted({*names(), *read_settings(Path.cwd() if root is None else root).targets})
 
@@ -108,7 +106,7 @@ def load(name: str, root: Path | None = None, option: str = "--target") -> Targe
             remedy=(f"did you mean {printable(' or '.join(near), 200)}? " if near else "")
             + "all targets: signet-conformance targets",
         )
-    return _made(name, _merged(name, _shipped(name), settings.own(name)), settings, root)
+    return _build(name, _merge(name, _shipped(name), settings.own(name)), settings, root)
 
 
 def _read_where(settings: Settings, root: Path) -> str:
@@ -124,7 +122,7 @@ def _shipped(name: str) -> Mapping[str, Any]:
     return profile
 
 
-def _merged(name: str, shipped: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+def _merge(name: str, shipped: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
     """The shipped profile with the repository's own settings in front; what is declared may stand at their top."""
     stated = {name: own[name] for name in _DECLARED if name in own}
     declared = {**shipped.get("declared", {}), **own.get("declared", {}), **stated}
@@ -136,9 +134,9 @@ def _merged(name: str, shipped: Mapping[str, Any], own: Mapping[str, Any]) -> di
     return {**begun, **shipped, **rest, "driver": driver, "declared": declared}
 
 
-def _made(name: str, data: Mapping[str, Any], settings: Settings, root: Path) -> Target:
+def _build(name: str, data: Mapping[str, Any], settings: Settings, root: Path) -> Target:
     from signet_conformance.files.documents import demand
-    from signet_conformance.targets.profile import Profile
+    from signet_conformance.targets.profile import Profile, demand_read
 
     where, own = settings.where(name), settings.targets.get(name, {})
     profile = demand(Profile, data, where, error=TargetError)
@@ -153,7 +151,7 @@ def _made(name: str, data: Mapping[str, Any], settings: Settings, root: Path) ->
         command=tuple(
             part.replace("{python}", sys.executable).replace("{root}", str(folder)) for part in profile.command
         ),
-        declared=_declared(profile.declared),
+        declared=_declare(profile.declared),
         profile=profile,
         processes=profile.processes,
         env=profile.env,
@@ -202,12 +200,10 @@ def _as_released(target: Target, own: Collection[str]) -> Target:
     declared = target.profile.declared.model_copy(update=kept)
     # A file of hooks of one's own is played whatever the installer of that release writes.
     undriven = row.undriven if target.profile.config is None else None
-    return dataclasses.replace(
-        target, declared=_declared(declared), release=release, notes=row.notes, undriven=undriven
-    )
+    return dataclasses.replace(target, declared=_declare(declared), release=release, notes=row.notes, undriven=undriven)
 
 
-def _declared(declared: Declarations) -> Declared:
+def _declare(declared: TargetDeclarations) -> Declared:
     return Declared(
         agents=tuple(agent.strip() for agent in declared.agents),
         harness=declared.harness,

@@ -24,7 +24,7 @@ EVERY = "all"
 
 
 @dataclass(frozen=True, slots=True)
-class Face:
+class HostFace:
     """One face: its file, and the document in it."""
 
     path: Path
@@ -41,7 +41,7 @@ class Face:
         known = (*_playing_it(self.data.harness).values(), *_not_played(self.data.harness))
         return sorted({release for release in known if numbers(release) > numbers(self.data.version)}, key=numbers)
 
-    def told(self, option: str) -> str:
+    def describe(self, option: str) -> str:
         """What is played and what newer is known, in words; `option` chooses another face."""
         faces = {release: f"{option} {name}" for name, release in _playing_it(self.data.harness).items()}
         facts = {**_not_played(self.data.harness), **faces}
@@ -49,7 +49,7 @@ class Face:
         return f"{self.data.harness} {self.data.version}" + (f"; newer: {newer}" if newer else "")
 
 
-def find_face(target: Target) -> Face:
+def find_face(target: Target) -> HostFace:
     """The face of a target: a shipped one by its name, or a file of the repository's own, which ends in `.json`.
 
     Raises TargetError when nothing has that name, when the face breaks its schema, or when the driver cannot play it.
@@ -76,10 +76,10 @@ def find_face(target: Target) -> Face:
             where=target.where,
             remedy="name a face of the same kind of harness",
         )
-    return Face(path, face)
+    return HostFace(path, face)
 
 
-def face_of_harness(name: str, release: str | None = None) -> Face:
+def face_of_harness(name: str, release: str | None = None) -> HostFace:
     """The face of that name; of a harness's name the one that plays the `release`, or else its newest.
 
     Raises TargetError when neither a face nor a harness has that name.
@@ -95,7 +95,7 @@ def face_of_harness(name: str, release: str | None = None) -> Face:
             f"no face is called {printable(name, 100)!r}", where="face", remedy=f"one of {', '.join(_shipped())}"
         )
     path = FOLDER / f"{wanted}.json"
-    return Face(path, demand(FaceDocument, _documents()[wanted], str(path), error=TargetError))
+    return HostFace(path, demand(FaceDocument, _documents()[wanted], str(path), error=TargetError))
 
 
 def known_releases(harness: str) -> Mapping[str, str]:

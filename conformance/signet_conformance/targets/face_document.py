@@ -116,7 +116,7 @@ class LaterRelease(Part):
     known: Annotated[Text, Field(description="a sentence: what is known of it, or that nothing is")]
 
 
-def _described(schema: dict[str, Any]) -> None:
+def _add_dependencies(schema: dict[str, Any]) -> None:
     with_schema_member(schema)
     schema["dependentRequired"] = {"settings": list(_WITH_SETTINGS)}
 
@@ -130,7 +130,7 @@ class FaceDocument(Document):
 
     model_config = ConfigDict(
         title="Host face (signet-face/1)",
-        json_schema_extra=_described,
+        json_schema_extra=_add_dependencies,
     )
     schema_file: ClassVar[str] = "face/signet-face-1.schema.json"
 

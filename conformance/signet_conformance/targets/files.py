@@ -13,7 +13,7 @@ from signet_conformance.errors import TargetError, printable
 
 if TYPE_CHECKING:
     from signet_conformance.targets import Target
-    from signet_conformance.targets.parts import Place
+    from signet_conformance.targets.parts import FilePlace
 
 _RUNTIMES: Mapping[str, str] = {
     "node": "install Node.js 20 or later, or set runtime to its path",
@@ -73,7 +73,7 @@ def find_file(target: Target) -> Path:
     raise TargetError(
         f"the connector {target.name} is not found at or above {printable(target.root)}: looked for {looked}",
         where=f"--target {target.name}",
-        remedy=f"{made(target)}; or set module in [targets.{target.name}] of signet-conformance.toml",
+        remedy=f"{build_remedy(target)}; or set module in [targets.{target.name}] of signet-conformance.toml",
     )
 
 
@@ -107,17 +107,17 @@ def installed_program(target: Target, name: str) -> Path | str | None:
     return first_of(target, target.profile.programs[name]) or shutil.which(name)
 
 
-def made(target: Target) -> str:
+def build_remedy(target: Target) -> str:
     """How what a target needs is built, as an instruction."""
     return "build the connector" if target.profile.build is None else target.profile.build
 
 
-def first_of(target: Target, places: Sequence[Place]) -> Path | None:
+def first_of(target: Target, places: Sequence[FilePlace]) -> Path | None:
     """The first of some places that exists, from the target's root upwards, or None."""
     return next((path.resolve() for path in _candidates(target.root, places) if path.exists()), None)
 
 
-def _candidates(root: Path, places: Sequence[Place]) -> Iterator[Path]:
+def _candidates(root: Path, places: Sequence[FilePlace]) -> Iterator[Path]:
     for folder in searched(root):
         name = package_name(folder)
         for place in places:

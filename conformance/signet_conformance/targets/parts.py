@@ -11,7 +11,7 @@ from signet_conformance.files.documents import Maybe, Part, Text
 Seconds = Annotated[float, Field(gt=0, description="a number of seconds above 0")]
 
 
-class Place(Part):
+class FilePlace(Part):
     """A place where a file may be."""
 
     path: Annotated[Text, Field(description="a path below the package, or below any folder upwards")]

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
 from signet_conformance.contract import document
-from signet_conformance.errors import printable
+from signet_conformance.errors import TargetError, printable
 from signet_conformance.files.documents import Document, Items, Maybe, Part, Telling, Text, refusal, shown_value
 from signet_conformance.targets.kinds import KINDS
-from signet_conformance.targets.parts import Place, Seconds
+from signet_conformance.targets.parts import FilePlace, Seconds
 from signet_conformance.trace import BOUNDS
 
 Processes = Literal["one", "agent", "session"]
@@ -66,7 +66,7 @@ Runtime = Annotated[
 ]
 
 
-class Declarations(Part):
+class TargetDeclarations(Part):
     """What the connector says of itself and no recording can show."""
 
     agents: Annotated[
@@ -152,12 +152,12 @@ class Settable(Part):
         Field(description='such as ["bun", "node"]: what runs the connector\'s module: the first that is found'),
     ] = (NODE,)
     module: Annotated[Maybe[Text], Field(description="a path: the connector's file, instead of looking for one")] = None
-    files: Annotated[Items[Place], Field(description="Places of the connector's file, the best first.")] = ()
+    files: Annotated[Items[FilePlace], Field(description="Places of the connector's file, the best first.")] = ()
     build: Annotated[
         Maybe[str], Field(description="How the file is made, or what is still to be provided, as an instruction.")
     ] = None
     programs: Annotated[
-        dict[str, Items[Place]],
+        dict[str, Items[FilePlace]],
         Field(description="Programs that the connector installs by name, with the places of each."),
     ] = Field(default_factory=dict)
     tools: Annotated[
@@ -174,13 +174,13 @@ class Settable(Part):
     ] = None
 
 
-class Earlier(Part):
+class EarlierConnector(Part):
     """What earlier releases of the connector declare in place of the profile."""
 
     before: Annotated[
         str, Field(pattern=r"^[0-9]+(\.[0-9]+)*$", description="the first release of which this does not hold")
     ]
-    declared: Annotated[Declarations, Field(description="What differs; the rest is that of the profile.")]
+    declared: Annotated[TargetDeclarations, Field(description="What differs; the rest is that of the profile.")]
     undriven: Annotated[Maybe[Text], Field(description="a sentence: why the kit cannot drive it")] = None
     notes: Annotated[Items[str], Field(description="What a reader of a verdict on it should know, as sentences.")] = ()
 
@@ -201,17 +201,17 @@ class Profile(Document, Settable):
     ]
     title: Text
     driver: DriverKind
-    declared: Declarations
+    declared: TargetDeclarations
     earlier: Annotated[
-        Items[Earlier],
+        Items[EarlierConnector],
         Field(description="The first that a connector's release is before counts, so the earliest stands first."),
     ] = ()
 
 
-class OwnTarget(Settable, Declarations):
+class OwnTarget(Settable, TargetDeclarations):
     """What a repository says of one target; what is declared may stand at the top or below declared."""
 
-    declared: Maybe[Declarations] = None
+    declared: Maybe[TargetDeclarations] = None
 
 
 class SettingsFile(Document):
@@ -228,3 +228,34 @@ class SettingsFile(Document):
     def place(cls, where: str, pointer: Sequence[str | int]) -> tuple[str, Sequence[str | int]]:
         """The place of the target's table, and the pointer from there to the value."""
         return (f"{where}: targets.{pointer[1]}", pointer[2:]) if len(pointer) > 1 else (where, pointer)
+
+
+_WORDS: Mapping[str, str] = {"module": "{module}", "files": "{module}", "runtime": "{runtime}"}
+"""Setting to the word of a driver program's command that stands for it."""
+
+
+def demand_read(profile: Profile, own: Mapping[str, Any], where: str) -> None:
+    """Raise TargetError for the first of a repository's `own` settings that the driver of a profile ignores."""
+    kind = KINDS[profile.driver]
+    every = frozenset().union(*(other.reads for other in KINDS.values()))
+    for name in (name for name in own if name in every):
+        if name not in kind.reads:
+            others = ", ".join(other.name for other in KINDS.values() if name in other.reads)
+            raise TargetError(
+                f"the driver {kind.name} does not read {name}",
+                where=where,
+                remedy=f'take {name} out, or set driver = "…" to one that reads it: {others}',
+            )
+        if kind.own_program and name in _WORDS and _WORDS[name] not in profile.command:
+            raise TargetError(
+                f"the command does not use {name}",
+                where=where,
+                remedy=f'take {name} out, or put "{_WORDS[name]}" among the words of command',
+            )
+        for instead, unread in kind.instead.items():
+            if instead in profile.model_fields_set and name in unread:
+                raise TargetError(
+                    f"the driver {kind.name} does not read {name} beside {instead}",
+                    where=where,
+                    remedy=f"keep one of the two: {instead}, or {name}",
+                )

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import dataclasses
+import json
 import os
+import platform
 import shutil
+import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from signet_conformance.children import watchdog
+from signet_conformance.children.temporary import OWNER, temporary_folder
 from signet_conformance.errors import NothingTestedError, TargetError, printable
 from signet_conformance.files.reading import read_json
 from signet_conformance.targets.releases import numbers
@@ -24,7 +30,7 @@ INSTALLED = "installed"
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
+class HostProgram:
     """A program of a profile: `release` is the one that is meant, None for the newest that is installed."""
 
     profile: ProgramDocument
@@ -42,7 +48,7 @@ class Program:
         there = [path for path in folder.iterdir() if (path / INSTALLED).exists()] if folder.is_dir() else []
         return {path.name: path for path in sorted(there, key=lambda path: numbers(path.name), reverse=True)}
 
-    def found(self, target: str) -> Installation:
+    def find_installation(self, target: str) -> Installation:
         """What drives `target`. Raises NothingTestedError, with the line that installs it, where it is missing."""
         releases = self.installed()
         release = self.release or next(iter(releases), None)
@@ -65,7 +71,7 @@ class Program:
 class Installation:
     """An installed release of a program, in a folder of its own. `note` says why it is not the newest, if it is not."""
 
-    program: Program
+    program: HostProgram
     release: str
     folder: Path
     note: str = ""
@@ -85,7 +91,7 @@ class Installation:
         own = self.programs / name
         return str(own) if own.exists() else shutil.which(name) or name
 
-    def known(self) -> Mapping[str, str]:
+    def placeholders(self) -> Mapping[str, str]:
         """What words of its profile stand for, as far as the installation decides it."""
         return {
             **{name: self._runtime(name) for name in ("node", "bun")},
@@ -107,7 +113,7 @@ def program_names() -> Sequence[str]:
     return sorted(path.stem for path in FOLDER.glob("*.json"))
 
 
-def find_program_profile(name: str, release: str | None = None) -> Program:
+def find_program_profile(name: str, release: str | None = None) -> HostProgram:
     """The profile of a program. Raises TargetError for one that the kit has no profile of."""
     from signet_conformance.files.documents import demand
     from signet_conformance.targets.program_document import ProgramDocument
@@ -120,17 +126,158 @@ def find_program_profile(name: str, release: str | None = None) -> Program:
         )
     path = FOLDER / f"{name}.json"
     data = read_json(path, "report it: the profile comes with the kit", error=TargetError)
-    return Program(demand(ProgramDocument, data, str(path), error=TargetError), path, release)
+    return HostProgram(demand(ProgramDocument, data, str(path), error=TargetError), path, release)
 
 
-def filled(value: Any, known: Mapping[str, str]) -> Any:
+def fill(value: Any, known: Mapping[str, str]) -> Any:
     """A value of a profile, with what its words stand for."""
     if isinstance(value, str):
         for name, meant in known.items():
             value = value.replace(f"{{{name}}}", meant)
         return value
     if isinstance(value, Mapping):
-        return {name: filled(each, known) for name, each in value.items()}
+        return {name: fill(each, known) for name, each in value.items()}
     if isinstance(value, list | tuple):
-        return [filled(each, known) for each in value]
+        return [fill(each, known) for each in value]
     return value
+
+
+_TIMEOUT_S = 900.0
+_LAST = 600
+
+
+def install(program: HostProgram) -> Installation:
+    """Install a program, unless the release that is meant is; without one, the newest that its registry installs.
+
+    Where the newest cannot be installed, the releases that the kit was tried with are, newest first. Scripts of
+    packages do not run, but for those that the profile names. Raises NothingTestedError with the registry's own words.
+    """
+    present = program.installed()
+    if program.release is not None and program.release in present:
+        return Installation(program, program.release, present[program.release])
+    wanted: Sequence[str | None] = (program.release,)
+    if program.release is None:
+        wanted = (None, *(row.release for row in program.profile.checked))
+    refusals = []
+    for release in wanted:
+        try:
+            made = _install_release(program, release)
+        except _RefusedError as refused:
+            refusals.append(f"{release or 'the newest'}: {refused}")
+            continue
+        if program.release is None:
+            made = dataclasses.replace(made, note=_why_not_newest(made, refusals))
+        return made
+    raise NothingTestedError(
+        f"NOT-APPLICABLE: {program.name} cannot be installed: {printable('; '.join(refusals), _LAST)}",
+        where="--install-harness",
+        remedy=f"install a release that this machine can run, with --harness-version; tried: {program.profile.package}",
+    )
+
+
+def _why_not_newest(made: Installation, refusals: Sequence[str]) -> str:
+    """Why an older release than the newest was installed; empty where none was, or the registry does not tell."""
+    package = made.program.profile.package
+    if refusals:
+        told = printable("; ".join(refusals), _LAST)
+        return f"{package} {made.release} is driven, for others were refused: {told}"
+    if made.program.profile.registry != "npm":
+        return ""
+    try:
+        told = json.loads(_run(["npm", "view", f"{package}@latest", "version", "engines", "--json"], made.folder))
+        newest, needs = str(told["version"]), str((told.get("engines") or {}).get("node", ""))
+    except (_RefusedError, ValueError, LookupError, TypeError, AttributeError):
+        return ""
+    if numbers(newest) <= numbers(made.release):
+        return ""
+    wanted = f", which asks for node {needs}" if needs else ""
+    return f"npm chose {package} {made.release} for the node of this machine; its newest is {newest}{wanted}"
+
+
+class _RefusedError(Exception):
+    """Raised when a command of an installation fails; its message is the command's last words."""
+
+
+def _install_release(program: HostProgram, release: str | None) -> Installation:
+    folder = programs_folder() / program.name
+    folder.mkdir(parents=True, exist_ok=True)
+    with temporary_folder(".installing-", folder) as staging:
+        made = Installation(program, release or "", staging)
+        if program.profile.registry == "npm":
+            _install_npm(made)
+        else:
+            _install_pypi(made)
+        version = _version(made)
+        if program.profile.after_install:
+            _finish(made)
+        place = folder / version
+        if (place / INSTALLED).exists():
+            # Another run may be driving it.
+            return Installation(program, version, place)
+        shutil.rmtree(place, ignore_errors=True)
+        staging.rename(place)
+        (place / OWNER).unlink(missing_ok=True)
+        (place / INSTALLED).touch()
+        return Installation(program, version, place)
+
+
+def _install_npm(made: Installation) -> None:
+    profile = made.program.profile
+    # npm prefers releases that its own node can run, which matters where that node is to run the program.
+    runs_in_ours = "{node}" in profile.command and profile.node is None
+    release = made.release or (None if runs_in_ours else "latest")
+    package = profile.package + (f"@{release}" if release else "")
+    options = ["--ignore-scripts", "--no-audit", "--no-fund", "--prefix", str(made.folder)]
+    node = () if profile.node is None else (f"{_node_package()}@{profile.node}",)
+    _run(["npm", "install", *options, package, *profile.beside, *node], made.folder)
+
+
+def _node_package() -> str:
+    """The package that holds node for this machine."""
+    system = platform.system().lower()
+    machine = platform.machine().lower()
+    processor = {"x86_64": "x64", "amd64": "x64", "aarch64": "arm64"}.get(machine, machine)
+    return "-".join(("node-bin" if (system, processor) == ("darwin", "arm64") else "node", system, processor))
+
+
+def _install_pypi(made: Installation) -> None:
+    profile = made.program.profile
+    package = profile.package + (f"=={made.release}" if made.release else "")
+    # Programs in an environment name its folder: it is made where it will stay, and not moved.
+    _run([sys.executable, "-m", "venv", str(made.folder / "venv")], made.folder)
+    pip = [str(made.folder / "venv" / "bin" / "python"), "-m", "pip", "install", "--quiet"]
+    _run([*pip, package, *profile.beside], made.folder)
+
+
+def _version(made: Installation) -> str:
+    profile = made.program.profile
+    if profile.registry == "npm":
+        told = json.loads((made.packages / profile.package / "package.json").read_bytes())
+        return str(told["version"])
+    code = "import importlib.metadata, sys; print(importlib.metadata.version(sys.argv[1]))"
+    return _run([str(made.folder / "venv" / "bin" / "python"), "-c", code, profile.package], made.folder).strip()
+
+
+def _finish(made: Installation) -> None:
+    """Have the program make itself ready, which may write into its user's home: it has one that is removed then."""
+    with temporary_folder(".home-", made.folder) as home:
+        npm = {"npm_config_userconfig": str(Path.home() / ".npmrc"), **os.environ}
+        env = {name: value for name, value in npm.items() if not name.startswith("XDG_")}
+        for words in made.program.profile.after_install:
+            _run(fill(words, made.placeholders()), made.folder, {**env, "HOME": str(home), "TMPDIR": str(home)})
+
+
+def _run(command: Sequence[str], folder: Path, env: Mapping[str, str] | None = None) -> str:
+    try:
+        done = subprocess.run(
+            [*command], cwd=folder, env=watchdog.marked_environment(env), stdin=subprocess.DEVNULL,
+            capture_output=True, text=True, errors="replace", timeout=_TIMEOUT_S, check=False,
+        )  # fmt: skip
+    except OSError as failure:
+        raise _RefusedError(f"{command[0]} cannot be started: {failure.strerror}") from None
+    except subprocess.TimeoutExpired:
+        raise _RefusedError(f"{command[0]} did not end within {_TIMEOUT_S:g} s") from None
+    if done.returncode != 0:
+        lines = [line.strip() for line in (done.stderr or done.stdout).splitlines() if line.strip()]
+        raise _RefusedError(f"{Path(command[0]).name} ended with {done.returncode}: {' '.join(lines[:4])}")
+    return done.stdout

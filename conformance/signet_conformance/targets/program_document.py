@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field
 
 from signet_conformance.files.documents import Document, Items, Maybe, Part, Text
-from signet_conformance.targets.parts import Place
+from signet_conformance.targets.parts import FilePlace
 from signet_conformance.targets.releases import numbers
 
 Speaks = Literal["pi-rpc", "claude-stream", "codex-app-server", "opencode-server", "hermes-acp", "openclaw-acp"]
@@ -25,10 +25,10 @@ class Checked(Part):
     note: Maybe[str] = None
 
 
-class Connector(Part):
+class ConnectorSetup(Part):
     """How a connector comes into the program: by the installer of its own, else its file is put into a place."""
 
-    installer: Annotated[Items[Place], Field(description="Places of the connector's own installer.")] = ()
+    installer: Annotated[Items[FilePlace], Field(description="Places of the connector's own installer.")] = ()
     options: Annotated[dict[str, Any], Field(description="What the connector's own setup passes to its installer.")] = (
         Field(default_factory=dict)
     )
@@ -48,7 +48,7 @@ class Connector(Part):
     ] = Field(default_factory=dict)
 
 
-class Search(Part):
+class ToolSearch(Part):
     """How the model asks the program for a tool that it names and does not offer yet."""
 
     tool: Text
@@ -130,7 +130,7 @@ class ProgramDocument(Document):
     checked: Annotated[Items[Checked], Field(min_length=1, description="Releases it was tried with, newest first.")]
     command: Words
     speaks: Annotated[Speaks, Field(description="what the kit speaks with it")]
-    connector: Connector
+    connector: ConnectorSetup
     settings: Annotated[
         dict[str, Any],
         Field(description="Files below the home that tell it its model: a JSON value, or a text."),
@@ -160,7 +160,7 @@ class ProgramDocument(Document):
     ] = Field(default_factory=dict)
     tool_prefix: Annotated[str, Field(description="what it puts before the name of a tool of a memory server")] = ""
     search: Annotated[
-        Maybe[Search],
+        Maybe[ToolSearch],
         Field(description="the tool by which its model gets those that are only named to it at first"),
     ] = None
     cannot: Annotated[

@@ -12,7 +12,7 @@ from typing import Generic, TypeVar
 
 from signet_conformance.errors import NothingTestedError, printable
 from signet_conformance.targets.face import known_releases
-from signet_conformance.targets.program import Program
+from signet_conformance.targets.program import HostProgram
 from signet_conformance.targets.program_document import ProgramDocument
 from signet_conformance.targets.releases import numbers
 
@@ -49,7 +49,7 @@ class Releases:
         return [release for release in self.published or () if numbers(release) > last]
 
 
-def releases_of(program: Program) -> Releases:
+def releases_of(program: HostProgram) -> Releases:
     """What is known of a program's releases, here and on its registry."""
     profile = program.profile
     published: Sequence[str] | None = None
@@ -74,14 +74,14 @@ def published_releases(profile: ProgramDocument) -> Sequence[str]:
         if profile.registry == "npm"
         else [sys.executable, "-m", "pip", "index", "versions", profile.package]
     )
-    said = _said(command)
+    said = _ask_registry(command)
     listed = _of_npm(said) if profile.registry == "npm" else _of_pip(said)
     if not listed:
         raise _unanswered(command, "it named no release")
     return sorted({release for release in listed if _STABLE.fullmatch(release)}, key=numbers)
 
 
-def _said(command: Sequence[str]) -> str:
+def _ask_registry(command: Sequence[str]) -> str:
     try:
         done = subprocess.run(
             [*command], stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
@@ -131,7 +131,7 @@ class Bisection(Generic[T]):
     first: str | None = None
 
 
-def bisected(releases: Sequence[str], outcome_of: Callable[[str], T | None]) -> Bisection[T]:
+def bisect(releases: Sequence[str], outcome_of: Callable[[str], T | None]) -> Bisection[T]:
     """Find where the outcome of `releases`, oldest first, changes; `outcome_of` gives None where one cannot be tried.
 
     Raises NothingTestedError where an end cannot be tried.

@@ -12,9 +12,8 @@ from signet_conformance.errors import TargetError, UsageError, printable
 from signet_conformance.files.json_values import merge
 from signet_conformance.targets.face import find_face
 from signet_conformance.targets.files import find_file, find_runtime, first_of, package_folder
-from signet_conformance.targets.hosts import host_file, installed_programs, python_host
-from signet_conformance.targets.program import Installation, filled, find_program_profile
-from signet_conformance.targets.program_install import install
+from signet_conformance.targets.kinds import host_file, installed_programs, python_host
+from signet_conformance.targets.program import Installation, fill, find_program_profile, install
 
 if TYPE_CHECKING:
     from signet_conformance.targets import Target
@@ -54,7 +53,7 @@ def with_harness(target: Target, choice: HarnessChoice, option: str) -> Target:
             f"is {printable(choice.harness, 40)!r}", where=option, remedy=f"{FAKE} (the default) or {REAL}"
         )
     program = find_program_profile(program_of(target, option), choice.release)
-    installation = install(program) if choice.install else program.found(target.name)
+    installation = install(program) if choice.install else program.find_installation(target.name)
     profile = target.profile.model_copy(update={"sessions": 0})
     return dataclasses.replace(target, real=installation, processes="one", profile=profile, every_scenario=choice.every)
 
@@ -79,7 +78,7 @@ def real_command_line(target: Target, installation: Installation) -> tuple[str, 
     """The program that speaks signet-driver/1 for a target in the real program."""
     profile = installation.program.profile
     module = find_file(target)
-    known = {**installation.known(), "connector": str(package_folder(module))}
+    known = {**installation.placeholders(), "connector": str(package_folder(module))}
     installer = first_of(target, profile.connector.installer)
     if installer is None and target.driver == "command-hooks":
         installer = module
@@ -93,14 +92,14 @@ def real_command_line(target: Target, installation: Installation) -> tuple[str, 
         "program": profile.name,
         "release": installation.release,
         "speaks": profile.speaks,
-        "command": filled(profile.command, known),
-        "settings": filled(for_each_agent(_settings(installation), target.declared.agents), known),
-        "env": filled(profile.env, known),
+        "command": fill(profile.command, known),
+        "settings": fill(for_each_agent(_settings(installation), target.declared.agents), known),
+        "env": fill(profile.env, known),
         "installer": None if installer is None else str(installer),
         "installer_told_daemon": profile.connector.told_daemon,
         "installer_options": profile.connector.options,
         "installer_names_agent": profile.connector.names_agent,
-        "then": filled(profile.connector.then, known),
+        "then": fill(profile.connector.then, known),
         "install": [find_runtime(target, installer), host_file("install.mjs")] if installer is not None else [],
         "place": profile.connector.place,
         "observer": None if profile.observer is None else profile.observer.model_dump(mode="json"),
@@ -127,7 +126,7 @@ def for_each_agent(value: Any, agents: Sequence[str]) -> Any:
     rows: list[Any] = []
     for each in value:
         if "{agent}" in json.dumps(each):
-            rows += [filled(each, {"agent": agent}) for agent in agents]
+            rows += [fill(each, {"agent": agent}) for agent in agents]
         else:
             rows.append(for_each_agent(each, agents))
     return rows

@@ -66,13 +66,13 @@ def read_settings(root: Path) -> Settings:
         for path, below in ((folder / FILE, ()), (folder / "pyproject.toml", ("tool", "signet-conformance"))):
             if path.is_file() and not is_trusted(path, root):
                 return Settings()
-            data = _read(path, below) if path.is_file() else None
+            data = _parse(path, below) if path.is_file() else None
             if data is not None:
                 return Settings(_targets(data, path, below), path)
     return Settings()
 
 
-def _read(path: Path, below: tuple[str, ...]) -> Any:
+def _parse(path: Path, below: tuple[str, ...]) -> Any:
     try:
         if path.stat().st_size > _MOST_BYTES:
             raise TargetError(

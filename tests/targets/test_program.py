@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 from signet_conformance.children.watchdog import VARIABLE
-from signet_conformance.targets.program import PLACE_VARIABLE, Program, find_program_profile
-from signet_conformance.targets.program_install import install
+from signet_conformance.targets.program import PLACE_VARIABLE, HostProgram, find_program_profile, install
 from tests.support.processes import PATIENCE_S, Watched, descendants, wait_until
 
 CLIENT = """#!/bin/sh
@@ -38,10 +37,10 @@ while :; do sleep 1; done
 
 
 @pytest.fixture
-def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Program]:
+def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., HostProgram]:
     """Puts a client of the registry before others; the program of the name that it installs."""
 
-    def make(name: str, release: str | None, refused: str = "nothing") -> Program:
+    def make(name: str, release: str | None, refused: str = "nothing") -> HostProgram:
         profile = find_program_profile(name).profile
         client = tmp_path / "npm"
         text = CLIENT.format(folder=tmp_path, package=profile.package, release=release or "9.9.9", refused=refused)
@@ -67,7 +66,7 @@ def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Pro
     ],
 )
 def test_only_a_program_that_our_node_runs_is_chosen_by_it(
-    tmp_path: Path, client: Callable[..., Program], name: str, release: str | None, asked: str
+    tmp_path: Path, client: Callable[..., HostProgram], name: str, release: str | None, asked: str
 ) -> None:
     """Of others the newest release is asked for by name; npm would take an old one that its own node could run."""
     made = install(client(name, release))
@@ -80,7 +79,7 @@ def test_only_a_program_that_our_node_runs_is_chosen_by_it(
     assert not [*made.folder.glob(".home-*")]
 
 
-def test_a_release_that_npm_chose_for_its_node_is_told(client: Callable[..., Program]) -> None:
+def test_a_release_that_npm_chose_for_its_node_is_told(client: Callable[..., HostProgram]) -> None:
     """A newer one may be what people run: the run says that there is one, and what it asks for."""
     note = install(client("pi", None)).note
     assert note == (
@@ -89,12 +88,12 @@ def test_a_release_that_npm_chose_for_its_node_is_told(client: Callable[..., Pro
     )
 
 
-def test_a_release_that_was_asked_for_needs_no_word(client: Callable[..., Program]) -> None:
+def test_a_release_that_was_asked_for_needs_no_word(client: Callable[..., HostProgram]) -> None:
     """The user chose it."""
     assert install(client("pi", "9.9.9")).note == ""
 
 
-def test_a_release_in_place_of_one_that_cannot_be_installed_is_told(client: Callable[..., Program]) -> None:
+def test_a_release_in_place_of_one_that_cannot_be_installed_is_told(client: Callable[..., HostProgram]) -> None:
     """The reason stands beside the release that is driven."""
     package = "@anthropic-ai/claude-code"
     note = install(client("claude-code", None, refused=f"{package}@latest")).note
@@ -112,8 +111,8 @@ def test_an_installation_that_is_cut_off_leaves_neither_its_client_nor_half_a_pr
     programs = tmp_path / "programs"
     environment = {name: value for name, value in os.environ.items() if name != VARIABLE}
     environment |= {PLACE_VARIABLE: str(programs), "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"}
-    code = "from signet_conformance.targets import program, program_install\n"
-    code += "program_install.install(program.find_program_profile('pi'))"
+    code = "from signet_conformance.targets import program\n"
+    code += "program.install(program.find_program_profile('pi'))"
     process = subprocess.Popen(
         [sys.executable, "-c", code], env=environment, process_group=0, stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,

@@ -1,0 +1,272 @@
+"""The kinds of connector that the kit can drive: the settings of each, what it needs, what is launched for it.
+
+A new kind is one more entry of `KINDS`. The programs that play a harness stand in drivers/hosts; they are launched,
+never imported.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from signet_conformance.errors import TargetError
+from signet_conformance.targets.doctor import (
+    Need,
+    connector_need,
+    loaded_needs,
+    program_needs,
+    runtime_need,
+    server_needs,
+)
+from signet_conformance.targets.face import HostFace, find_face
+from signet_conformance.targets.files import build_remedy, find_file, find_program, find_runtime, installed_program
+from signet_conformance.targets.server import PORT, server_url
+
+if TYPE_CHECKING:
+    from signet_conformance.targets import Target
+
+HOSTS = Path(__file__).parents[1] / "drivers" / "hosts"
+_PACKAGE = "signet_conformance.drivers.hosts"
+_FILE = frozenset({"module", "files"})
+_LOADED = _FILE | {"runtime"}
+_SCRIPTS = (".js", ".mjs", ".cjs", ".ts", ".mts", ".cts")
+_INSTALL_CLIENT = "pip install 'signet-conformance[harness]'"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectorKind:
+    """One kind of connector, as `driver` of a profile names it.
+
+    `reads`: its settings beside those of every kind; `instead`: a setting to the others that are not read beside it.
+    `command_line` gives the program that speaks signet-driver/1 for a target, and raises TargetError naming what this
+    machine lacks; `needs` yields what that takes. `plays`: the member of a host face without which it cannot be
+    played. `has_face`: whether a harness is played at all. `endings`: those of the files that it loads; None leaves it
+    to the runtime. `named`: an example of how the settings name such a connector.
+
+    `resumes_anew`: whether a host of the kind resumes a session in another process than the one that began it; None
+    leaves it to the face. `own_program`: whether the connector's author provides the program that performs the steps.
+    `process_a_hook`: whether the connector is a new process at each hook, and remembers nothing.
+    """
+
+    name: str
+    reads: frozenset[str]
+    command_line: Callable[[Target], tuple[str, ...]]
+    needs: Callable[[Target], Iterator[Need]]
+    instead: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    plays: str | None = None
+    has_face: bool = True
+    endings: tuple[str, ...] | None = None
+    named: str = 'such as module = "dist/index.js", a path from the folder of the settings'
+    resumes_anew: bool | None = True
+    own_program: bool = False
+    process_a_hook: bool = False
+
+
+def python_host(name: str) -> tuple[str, ...]:
+    """The words that launch a host in Python."""
+    return sys.executable, "-P", "-m", f"{_PACKAGE}.{name}"
+
+
+def host_file(name: str) -> str:
+    """The path of a host in JavaScript."""
+    return str(HOSTS / name)
+
+
+def installed_programs(target: Target) -> Mapping[str, list[str]]:
+    """The commands of the connector's own programs, by the names under which it installs them; not those of PATH.
+
+    Raises TargetError for a program that is nowhere: each of its hooks would fail, and the connector be blamed for it.
+    Where the settings name a connector's file or a file of hooks, it may call other programs or none.
+    """
+    is_own = target.profile.config is not None or target.profile.module is not None
+    commands: dict[str, list[str]] = {}
+    for name in target.profile.programs:
+        place = installed_program(target, name)
+        if isinstance(place, Path):
+            commands[name] = [find_runtime(target, place), str(place)]
+        elif place is None and not is_own:
+            raise TargetError(
+                f"{name}, which the connector calls by this name, is neither built nor on PATH",
+                where=f"--target {target.name}",
+                remedy=build_remedy(target),
+            )
+    return commands
+
+
+def _settings(target: Target, *names: str) -> dict[str, Any]:
+    """Those of these settings that the profile sets."""
+    return target.profile.model_dump(include=set(names), exclude_unset=True)
+
+
+def _server(target: Target) -> Mapping[str, Any]:
+    """The options of a host that calls a server on this machine.
+
+    Raises TargetError when the server is on another machine, or the program that starts it does not exist.
+    """
+    url = server_url(target)
+    if target.command:
+        find_program(target)
+    return {"command": target.command, "url": url, "paths": target.profile.paths}
+
+
+def _own_command(target: Target) -> tuple[str, ...]:
+    """The command of the profile, with the connector's file and its runtime in their places."""
+    if not target.command:
+        raise TargetError(f"no program drives {target.name} yet", where=target.where, remedy=target.profile.build)
+    places: Mapping[str, Callable[[], str]] = {
+        "{runtime}": lambda: find_runtime(target),
+        "{module}": lambda: str(find_file(target)),
+    }
+    return tuple(places[word]() if word in places else word for word in target.command)
+
+
+def _command_hooks(target: Target) -> tuple[str, ...]:
+    face = str(find_face(target).path)
+    options = _settings(target, "tools", "config")
+    module = None if target.profile.config is not None else find_file(target)
+    if target.profile.config is not None:
+        options["config"] = str(target.folder / target.profile.config)
+    options["capabilities"] = target.declared.capabilities or ()
+    options["install"] = [find_runtime(target, module), host_file("install.mjs")]
+    options["programs"] = installed_programs(target)
+    return *python_host("command_hooks"), face, str(module or ""), json.dumps(options)
+
+
+def _command_hooks_needs(target: Target) -> Iterator[Need]:
+    if target.profile.config is None:
+        yield from loaded_needs(target)
+        return
+    yield runtime_need(target)
+    path = target.folder / target.profile.config
+    remedy = f"{path} does not exist: correct the setting config"
+    yield Need("the file of hooks", str(path) if path.is_file() else None, remedy)
+
+
+def _http_adapter(target: Target) -> tuple[str, ...]:
+    return *python_host("http_adapter"), json.dumps(_server(target))
+
+
+def _mcp(target: Target) -> tuple[str, ...]:
+    face = find_face(target)
+    return *python_host("mcp"), str(face.path), json.dumps({**_settings(target, "tools"), **_mcp_server(target, face)})
+
+
+def _mcp_server(target: Target, face: HostFace) -> Mapping[str, Any]:
+    """How the server is reached: by its address, or by the words that start it on standard input and output.
+
+    Where the face says in which file the harness finds it, the connector's file is its installer, which names it there.
+    """
+    if target.profile.url is not None:
+        if find_spec("mcp") is None:
+            raise TargetError("the official MCP client is not installed", where=target.where, remedy=_INSTALL_CLIENT)
+        return _server(target)
+    if not target.command:
+        module = find_file(target)
+        runtime = find_runtime(target, module)
+        if face.data.mcp is not None:
+            install = [runtime, host_file("install.mjs")]
+            return {"install": install, "module": str(module), "programs": installed_programs(target)}
+        return {"server": [runtime, str(module)]}
+    if any(PORT in word for word in target.command):
+        raise TargetError(
+            f"a command with {PORT} starts a server over HTTP, and no url says where",
+            where=target.where,
+            remedy=f'url = "http://127.0.0.1:{PORT}/mcp"',
+        )
+    return {"server": [find_program(target), *target.command[1:]]}
+
+
+def _mcp_needs(target: Target) -> Iterator[Need]:
+    if target.profile.url is not None:
+        yield from server_needs(target)
+        client = find_spec("mcp")
+        yield Need("the official MCP client", None if client is None else client.origin, _INSTALL_CLIENT)
+    elif target.command:
+        yield from program_needs(target, "a memory server over standard input and output")
+    else:
+        yield from loaded_needs(target)
+
+
+def _node_plugin(target: Target) -> tuple[str, ...]:
+    face = str(find_face(target).path)
+    module = find_file(target)
+    options = json.dumps(_settings(target, "tools", "plugin_config"))
+    return find_runtime(target, module), host_file("node_host.mjs"), face, str(module), options
+
+
+def _python_plugin(target: Target) -> tuple[str, ...]:
+    face = str(find_face(target).path)
+    options = {**_settings(target, "tools"), "programs": installed_programs(target)}
+    return *python_host("python_plugin"), face, str(find_file(target)), json.dumps(options)
+
+
+DEFAULT = ConnectorKind(
+    name="command",
+    reads=_LOADED | {"command"},
+    command_line=_own_command,
+    needs=lambda target: program_needs(target, "a program that speaks signet-driver/1"),
+    has_face=False,
+    own_program=True,
+)
+"""The kind of a target that names none: a program of the connector's author performs the steps."""
+
+KINDS: Mapping[str, ConnectorKind] = {
+    kind.name: kind
+    for kind in (
+        DEFAULT,
+        # Programs that a harness runs at its events, as a file of hooks says.
+        ConnectorKind(
+            name="command-hooks",
+            reads=_LOADED | {"config", "face", "programs", "tools"},
+            instead={"config": _FILE},
+            command_line=_command_hooks,
+            needs=_command_hooks_needs,
+            plays="settings",
+            endings=_SCRIPTS,
+            resumes_anew=False,
+            process_a_hook=True,
+        ),
+        # A server of the connector's author that serves the five methods of a runtime adapter.
+        ConnectorKind(
+            name="http-adapter",
+            reads=frozenset({"command", "paths", "url"}),
+            command_line=_http_adapter,
+            needs=server_needs,
+            has_face=False,
+        ),
+        # A memory server, which the kit speaks to as the harness of a model would.
+        ConnectorKind(
+            name="mcp",
+            reads=_LOADED | {"command", "face", "programs", "tools", "url"},
+            instead={"command": _LOADED | {"programs"}, "url": _LOADED | {"programs"}},
+            command_line=_mcp,
+            needs=_mcp_needs,
+            named='such as command = ["node", "{root}/server.mjs"], or url = "http://127.0.0.1:8080/mcp"',
+        ),
+        # A module that a harness in JavaScript loads.
+        ConnectorKind(
+            name="node-plugin",
+            reads=_LOADED | {"face", "plugin_config", "tools"},
+            command_line=_node_plugin,
+            needs=loaded_needs,
+            plays="code",
+            endings=_SCRIPTS,
+            resumes_anew=None,
+        ),
+        # A module that a harness in Python loads.
+        ConnectorKind(
+            name="python-plugin",
+            reads=_FILE | {"face", "tools"},
+            command_line=_python_plugin,
+            needs=lambda target: iter([connector_need(target)]),
+            plays="calls",
+            endings=(".py",),
+        ),
+    )
+}
+"""Each kind by the name that profiles give as their driver."""
