@@ -1,9 +1,9 @@
 """Rules between recordings: what several of them show of one session, or of one idempotency key.
 
-Recordings are judged alone. A session whose hooks stand in several files is joined here, before what it lacks counts:
+Recordings are judged alone. A session with hooks in several files is joined here, before what it lacks counts:
 END-005 holds over all of its parts, and HEALTH-001, START-004, PROMPT-005 and END-002 know what an earlier part began.
 A key that two recorders saw at one time, or for two projects or sessions, breaches SESS-001; an idempotency key that
-stands for two contents in two recordings breaches REM-002.
+names two contents in two recordings breaches REM-002.
 
 Rows are read several times, a share of the keys at a time, so that memory is bounded whatever their number.
 """
@@ -19,7 +19,7 @@ from signet_conformance.facts import END
 
 MOST_OTHERS = 20
 _MOST_NAMED = 1000
-"""Recordings of one key that are named as breaching: a constant key stands in all of them."""
+"""How many recordings of one key are named as breaching; a constant key occurs in every recording."""
 KEYS_AT_ONCE = 200_000
 _ENDED, _PROMPT_STARTED = "SIG-END-005", "SIG-PROMPT-005"
 _PROBED = "SIG-HEALTH-001"
@@ -49,7 +49,7 @@ class Between:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """What a recording shows of a key: its session row, the recorder, and its place among all."""
+    """A key as one recording shows it: its session row, the recorder, and its place among all."""
 
     row: SessionRow
     recorder: str | None
@@ -57,7 +57,7 @@ class _Part:
 
 
 def between(rows: Rows, keys: int) -> Between:
-    """What the rows of all recordings, in their order, show together; `keys` counts those of sessions and saves."""
+    """Findings that only the rows of all recordings together show; `keys` counts those of sessions and saves."""
     result = Between()
     shares = max(1, -(-keys // KEYS_AT_ONCE))
     for share in range(shares):

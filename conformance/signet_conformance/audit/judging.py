@@ -32,7 +32,7 @@ from signet_conformance.trace import Header, Trace, read
 from signet_conformance.trace.recordings import SUFFIX, model_side
 
 JOINED = frozenset({"SIG-END-002", "SIG-HEALTH-001", "SIG-END-005", "SIG-PROMPT-005", "SIG-START-004"})
-"""What is said of a session by these may be settled by another recording of it."""
+"""Requirements whose verdict on a session another recording of it may settle."""
 _BREACHES: Mapping[Verdict, Breach] = {
     Verdict.ERROR: "ERROR",
     Verdict.FAIL: "FAIL",
@@ -55,9 +55,9 @@ _encoder = msgspec.json.Encoder()
 
 
 def judge_batch(job: dict[str, Any]) -> bytes:
-    """The rows of a batch as JSON lines: those of its first recording, then those of the next.
+    """Judge a batch and return its rows as JSON lines, recording by recording.
 
-    `job` is what `manifest.job` says. The same job gives the same bytes, whoever does it, and however often.
+    `job` comes from `manifest.job`. The same job gives the same bytes, on any machine, however often.
     """
     hashes = Hashes(job["salt"])
     lines = BytesIO()
@@ -129,7 +129,6 @@ def _judged(traces: Mapping[str, Trace], contract: str | None) -> Mapping[str, J
 
 
 def _open_recording(place: str, size: int, model_size: int | None) -> Trace:
-    """The recording at a place; raise ObjectLostError."""
     with ExitStack() as stack:
         if is_remote(place):
             folder = Path(stack.enter_context(TemporaryDirectory(prefix="signet-audit-")))
@@ -266,7 +265,6 @@ def _saves(name: str, recording: Recording, begun: float | None, hashes: Hashes)
 
 
 def _harness(recording: Recording) -> str | None:
-    """The harness that is declared, else the one that the first hook names."""
     declared = recording.declared.harness
     if declared is not None or not recording.hooks:
         return declared
@@ -341,7 +339,7 @@ def _members(schema: object) -> set[str]:
 
 
 class Hashes:
-    """Hashes of the texts of one data set: keyed, so that nobody tries out texts against the results alone."""
+    """Hashes of the texts of one data set: keyed, so that no text can be tested against the results alone."""
 
     def __init__(self, salt: str) -> None:
         self._key = bytes.fromhex(salt)[:64]

@@ -29,7 +29,7 @@ BATCH_BYTES = 64 * 1024 * 1024
 
 
 class AuditTerms(msgspec.Struct, frozen=True, kw_only=True):
-    """What an audit was asked for. `since` is a day such as 2026-11-01; None means: not asked for."""
+    """The options of an audit. `since` is a day such as 2026-11-01; None means that the option was not given."""
 
     datasets: tuple[str, ...]
     since: str | None = None
@@ -182,7 +182,7 @@ def read_manifest(folder: Path) -> Manifest:
 
 
 def job(manifest: Manifest, batch: Sequence[ManifestEntry]) -> dict[str, Any]:
-    """What whoever judges a batch is told, as plain values that any process can be sent."""
+    """The description of a batch for the process that judges it, as plain values."""
     return {
         "salt": manifest.salt,
         "since": manifest.terms.since,

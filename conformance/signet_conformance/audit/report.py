@@ -24,7 +24,7 @@ _MOST_NAMED = 20
 
 
 def paragraphs(ending: AuditEnding, out: str, places: Mapping[str, ManifestEntry]) -> Iterator[RenderableType]:
-    """What is breached, what could not be read, and what was judged in all; `out` is the folder of the audit."""
+    """Draw the breaches, the unreadable recordings and the totals; `out` is the folder of the audit."""
     connector = None
     for cell in ending.summary.cells:
         if cell.connector != connector:
@@ -65,7 +65,7 @@ def _unread(ending: AuditEnding, places: Mapping[str, ManifestEntry]) -> Iterato
 
 
 def closing_line(ending: AuditEnding) -> str:
-    """What was judged, and what it came to."""
+    """Return the closing line: how much was judged, and the result."""
     summary = ending.summary
     parts = [
         f"{summary.judged:,} judged",

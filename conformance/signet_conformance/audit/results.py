@@ -111,9 +111,9 @@ class Batches:
 
 
 def write_tables(folder: Path, batches: Batches, named: int, form: str) -> Summary:
-    """Write the tables and the summary of an audit of so many named recordings, whose batches are all there.
+    """Write the tables and the summary of an audit whose batches are complete; `named` is the number of recordings.
 
-    What is named and has no row is from before the day that was asked for.
+    A named recording without a row is older than the day that was asked for.
     """
     counts = batches.counts()
     keys = counts.get(SESSION, 0) + counts.get(SAVE, 0)
@@ -195,7 +195,7 @@ COLUMNS: Mapping[str, Mapping[str, str]] = {
 
 
 def _by_recording(batches: Batches) -> Iterator[list[bytes]]:
-    """The lines of one recording after the other, but for its saves."""
+    """Yield the lines recording by recording, without those of saves."""
     group: list[bytes] = []
     for line in batches.lines():
         if line.startswith(RECORDING) and group:

@@ -1,4 +1,4 @@
-"""The rows that an audit writes, as classes: signet-audit-rows/1. Their JSON Schemas stand in the schemas folder.
+"""The rows that an audit writes, as classes: signet-audit-rows/1. Their JSON Schemas are in the schemas folder.
 
 A row is a JSON object a line; `kind` says which. Hashes are 16 hexadecimal digits and compare within one audit.
 """
@@ -81,7 +81,7 @@ class SessionRow(Struct, frozen=True, kw_only=True, tag_field="kind", tag="sessi
 
 
 class BreachRow(Struct, frozen=True, kw_only=True, tag_field="kind", tag="breach"):
-    """What a recording breaches, or leaves undecided, of one requirement; where it matters, of one session."""
+    """A breach or an undecided verdict of one requirement in a recording, or in one session of it."""
 
     schema_file: ClassVar[str] = "audit/signet-audit-breach-1.schema.json"
 

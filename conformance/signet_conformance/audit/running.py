@@ -120,7 +120,6 @@ class AuditWorkers:
 
 
 def _work(pipe: Connection, inherited: Sequence[Connection]) -> None:
-    """Judge what the pipe brings until it ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     for other in inherited:
         other.close()

@@ -53,7 +53,7 @@ class Listed:
 
 
 def is_remote(place: str) -> bool:
-    """Whether a data set or a recording lies in an object store, as SCHEME://… says."""
+    """Return whether the address has a SCHEME:// and so names an object store."""
     return "://" in place
 
 
@@ -82,7 +82,7 @@ def recordings_of(dataset: str) -> list[Listed]:
 
 
 def _root(dataset: str) -> str:
-    """What the names of a data set leave out: the folder before the first part that is a pattern, or that holds it."""
+    """Return the folder that the names of a data set omit: up to the first part with a pattern."""
     absolute = dataset if is_remote(dataset) else os.path.abspath(dataset)  # noqa: PTH100 - no link is followed
     fixed = absolute
     while has_magic(fixed):

@@ -1,4 +1,4 @@
-"""What an audit came to: by connector, release and requirement, with the first recording that shows it."""
+"""The results of an audit by connector, release and requirement, with the first recording that shows each."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ _MOST_UNREAD = 1000
 
 
 class _Seen:
-    """What is known of a requirement in recordings of one connector's release."""
+    """The counts of one requirement over the recordings of one release of a connector."""
 
     __slots__ = ("_verdicts", "breaching", "evidence", "first", "first_pass", "passing", "rank")
 
@@ -128,7 +128,7 @@ class Summing:
         self._counts = dict.fromkeys(("judged", "broken-off", "unreadable"), 0)
         self._tested = self._exchanges = 0
         self.sessions = 0
-        """Rows of sessions, as whoever reads them counts."""
+        """Count rows of sessions."""
         self._unread: list[tuple[str, str]] = []
         self._connectors: dict[str, int] = {}
         self._seen: dict[tuple[str, str | None, str], _Seen] = {}
@@ -165,7 +165,7 @@ class Summing:
                     self._open[requirement] = seen
 
     def summary(self, *, earlier: int, joined: int) -> Summary:
-        """What the rows came to."""
+        """Return the summary of the rows."""
         counts = self._counts
         return Summary(
             format="signet-audit-summary/1",
@@ -252,7 +252,7 @@ FAIL_ON: tuple[FailOn, ...] = ("breach", "new", "never")
 
 @dataclass(frozen=True)
 class AuditEnding:
-    """A summary held against files of known failures. `fail_on` says which breaches make the exit status 1.
+    """A summary compared with files of known failures. `fail_on` says which breaches make the exit status 1.
 
     `breach`: as `check`, each FAIL that no entry lets pass, and an entry that is stale or has expired. `new`: a FAIL
     that no entry speaks of. `never`: none.
@@ -272,7 +272,7 @@ class AuditEnding:
 
     @cached_property
     def known_in_run(self) -> KnownInRun:
-        """What the files of known failures say."""
+        """The known failures that apply to the verdicts."""
         return self.known.in_run(self.verdicts)
 
     def is_known(self, requirement: str, connector: str) -> bool:

@@ -179,7 +179,7 @@ def recordings(
 
 
 class _Counting:
-    """Counts batches on a terminal; a log is told nothing until the end."""
+    """Count batches on a terminal; write nothing to a log until the end."""
 
     def __init__(self) -> None:
         self._stack = ExitStack()

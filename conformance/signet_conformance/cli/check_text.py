@@ -73,7 +73,7 @@ class Shown(Struct):
     def _blocks(self, conclusion: Conclusion) -> Iterator[Sequence[str]]:
         yield self._headings.lines(self._width, self._colour)
         drawing = CauseText(self._width, self._colour, conclusion.terms.words(), self.replayed)
-        # A known failure is told once, with the entry that lets it pass.
+        # A known failure is shown once, with the entry that lets it pass.
         causes = [cause for cause in self._causes.connector() if not cause.is_known]
         yield from drawing.blocks(causes)
         short = bool(causes) and not self.show_all
@@ -92,7 +92,7 @@ class Shown(Struct):
             yield text.summary_lines(rows, conclusion.verdicts, self._width, self._colour)
 
     def _coverage_lines(self, conclusion: Conclusion) -> list[str]:
-        """What the traces exercise; nothing where it was not asked for."""
+        """Draw the coverage lines; empty unless coverage was asked for."""
         if conclusion.coverage is None or not (self.coverage or conclusion.terms.least_coverage is not None):
             return []
         note = conclusion.coverage_note()

@@ -138,7 +138,7 @@ def _with_progress(files: Sequence[str], stack: ExitStack) -> Iterable[str]:
 
 
 class Files:
-    """What one run of `check` reads. What cannot be judged is told at once, and the rest of the run goes on."""
+    """The files of one run of `check`. A file that cannot be judged is reported at once; the run continues."""
 
     def __init__(
         self, terms: Terms, *, measured: bool, selftest: Mapping[str, Any] | None = None, workers: int = 1
@@ -181,7 +181,7 @@ class Files:
                 yield outcome
 
     def _outcomes(self, batches: Sequence[_Batch]) -> Generator[Outcome, None, None]:
-        """What becomes of each file; small ones are judged by workers, a large one keeps all of them busy by itself."""
+        """Yield the result of each file. Workers judge small files; a large file uses all of them."""
         small = [batch for batch in batches if batch.size <= HELD_BYTES]
         spreads = self._workers > 1 and len(small) > 1 and sum(batch.size for batch in small) >= _LEAST_BYTES
         with closing(spread(self._in_worker, small if spreads else (), self._workers)) as results:
@@ -190,7 +190,6 @@ class Files:
                 yield from next(results) if spread_out else self._attempts(batch, self._workers)
 
     def _attempts(self, batch: _Batch, workers: int) -> Sequence[Outcome]:
-        """The files of a batch judged, or why they cannot be."""
         read = [_read_trace(file, workers if sys.platform == "linux" else 1) for file in batch.files]
         try:
             traces = [trace for trace in read if isinstance(trace, Trace)]
@@ -202,7 +201,7 @@ class Files:
         return [next(judged) if isinstance(each, Trace) else each for each in read]
 
     def _in_worker(self, batch: _Batch) -> Sequence[Outcome]:
-        """The same for another process, which makes the recordings of the traces again where it is asked for them."""
+        """The result, packed for another process, which rebuilds the recordings when it needs them."""
         outcomes = self._attempts(batch, 1)
         for each in outcomes:
             if isinstance(each, Judged):
@@ -210,7 +209,7 @@ class Files:
         return [replace(each) if isinstance(each, Judged) else each for each in outcomes]
 
     def conclude(self) -> Conclusion:
-        """What the run came to; the failures that it lets pass are written down."""
+        """Return the conclusion of the run, and record which failures it lets pass."""
         conclusion = self.judging.conclude(unread=self._complaints, notes=self._notes)
         conclusion.write_audit()
         return conclusion
@@ -233,7 +232,7 @@ def _collector_paused() -> Iterator[None]:
 
 
 Outcome = Judged | SignetConformanceError
-"""What becomes of a file: it is judged, or cannot be read."""
+"""Judge one file, or say why it cannot be read."""
 _LEAST_BYTES = 4 * 1024 * 1024
 """Of less than this together, one process has judged the files before others have begun."""
 _BATCH_FILES = 16

@@ -19,12 +19,12 @@ from signet_conformance.errors import SignetConformanceError, UsageError, printa
 TRACEBACK_VARIABLE = "SIGNET_CONFORMANCE_TRACEBACK"
 INTERRUPTED = 130
 READER_LEFT = 141
-"""What a shell reports of a program that a closed pipe ended: 128 and the number of SIGPIPE."""
+"""Exit status that a shell reports for a program ended by a closed pipe: 128 and the number of SIGPIPE."""
 KIT_FAILED = 4
 _REFUSED_BY_THE_MACHINE = {
     errno.EACCES, errno.EPERM, errno.EROFS, errno.ENAMETOOLONG, errno.ELOOP, errno.ENOTDIR, errno.ENOSPC, errno.EDQUOT,
 }  # fmt: skip
-"""What a path or a disk does not allow, whoever asks: no defect of the kit."""
+"""Errors of a path or a disk, which are no defect of the kit."""
 PROGRAM = "signet-conformance"
 _NO_COMMAND: Any = getattr(click.exceptions, "NoArgsIsHelpError", ())
 """What click 8.2 and later raise for a group that is called without a command; none before."""
@@ -135,7 +135,7 @@ def guarded(run: Callable[[], Any], command: str = PROGRAM) -> int:
         else:
             _tell_refusal(failure)
             return UsageError.exit_status
-    except Exception as failure:  # noqa: BLE001 - it is told
+    except Exception as failure:  # noqa: BLE001 - it is reported
         crash = failure
     else:
         return result if isinstance(result, int) else 0

@@ -83,7 +83,7 @@ def document_schema(name: str | None) -> None:
 @click.argument("new")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def diff(old: str, new: str, as_json: bool) -> None:
-    """What a connector's author must change from OLD to NEW."""
+    """List the changes that a connector's author must make from OLD to NEW."""
     changed = difference(old, new)
     if as_json:
         click.echo(json.dumps(changed, indent=2))
@@ -92,7 +92,6 @@ def diff(old: str, new: str, as_json: bool) -> None:
 
 
 def _describe_changes(changed: Mapping[str, Any]) -> Iterator[RenderableType]:
-    """A difference for people."""
     yield Text(f"From contract {changed['from']} to {changed['to']}", STRONG)
     for title, members in (("Requirements that come into force", "added"), ("Requirements that fall away", "removed")):
         rows = changed["requirements"][members]

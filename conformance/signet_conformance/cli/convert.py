@@ -66,7 +66,7 @@ def command(source: str, target: str, source_format: str | None, target_format: 
 
 
 def _lost_notes(trace: Trace) -> Iterator[str]:
-    """What a capture cannot hold, and the options that restore what they can."""
+    """Name the parts that a capture cannot hold, and the options that restore some of them."""
     declared = trace.header.declared
     if trace.marks:
         yield f"left out: {counted(len(trace.marks), 'mark')}, which say what the user did"

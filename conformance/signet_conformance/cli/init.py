@@ -57,10 +57,10 @@ The exit status is that of the run at the end, of several the highest;
 
 
 class _SetUp(Struct):
-    """One connector as it is set up, and what its run came to; `status` is None where none took place.
+    """One connector that is set up, and the result of its run; `status` is None without a run.
 
     `seen` is how the lane ended that was performed with the new baseline, `answered` whether the connector was driven,
-    `blank` the language of its driver where nobody has filled that in.
+    `blank` the language of its driver while that is not filled in.
     """
 
     place: ConnectorFolder
@@ -162,7 +162,6 @@ def command(
 
 
 def _places(folders: Sequence[str]) -> Sequence[ConnectorFolder]:
-    """The folders, each once. Raises UsageError where they are not of one repository."""
     places = list(dict.fromkeys(ConnectorFolder.find(folder) for folder in folders))
     for place in places[1:]:
         if place.root != places[0].root:
@@ -175,7 +174,6 @@ def _places(folders: Sequence[str]) -> Sequence[ConnectorFolder]:
 
 
 def _connectors(place: ConnectorFolder, target: str | None, *, every: bool) -> Sequence[FoundConnector]:
-    """The connectors of a folder. Raises UsageError where there are several and nobody said which."""
     connectors = discover(place.folder, target)
     if target is not None and not (connectors[0].settings or connectors[0].known):
         targets.load(target, place.folder)
@@ -253,7 +251,6 @@ def _baseline_text(failing: Mapping[str, Mapping[str, Verdict]]) -> str:
 
 
 def _closing(set_up: _SetUp, writer: InitWriter) -> Iterator[str]:
-    """What to do next about one connector."""
     if failing := set_up.failing:
         until = datetime.now(UTC).date() + timedelta(days=DEFAULT_DAYS)
         yield f"fails now: {', '.join(failing)}"
@@ -312,7 +309,7 @@ class ConnectorFolder(Struct, frozen=True):
         return self.folder.relative_to(self.root).as_posix()
 
     def inputs(self, target: str, scenarios: str | None) -> Inputs:
-        """What the lane would be given. Raises UsageError in the words of `init`."""
+        """Return the inputs of the lane. Raises UsageError in terms of the options of `init`."""
         known = BASELINE if (self.folder / BASELINE).is_file() else ""
         given = {"target": target, "working-directory": self.directory, "scenarios": scenarios or "", "baseline": known}
         variables = {field.variable: given.get(field.name, "") for field in FIELDS}

@@ -14,7 +14,7 @@ from signet_conformance.files.whole_file import private_opener
 
 
 def demand_apart(written: Sequence[str | None], read: Iterable[str | None]) -> None:
-    """Raise UsageError when two outputs are the same file, or an output is also an input. None stands for no file.
+    """Raise UsageError when two outputs are the same file, or an output is also an input. None means no file.
 
     An empty name, as an unset shell variable leaves, is an error, and so is a dash, which elsewhere means stdout.
     """
@@ -61,7 +61,7 @@ def report_stream(path: str | None, force: bool, *, private: bool = False) -> It
             written.replace(path)
         created = False
     except BrokenPipeError:
-        # Of whoever reads stdout: the block has stopped in the middle, and the file is not at fault.
+        # The reader of stdout has left: the block stopped in the middle, and the file is not at fault.
         raise
     except FileExistsError:
         raise UsageError(

@@ -89,7 +89,7 @@ def _print_addon(context: click.Context, _parameter: click.Parameter, wanted: bo
 @click.option("--host", metavar="ADDRESS", help="Where to listen (default: 127.0.0.1).")
 @click.option("--port", type=click.IntRange(0, 65535), help="Where to listen (default: a free port).")
 @click.option("--allow-non-loopback", is_flag=True, help="Let other machines connect to --host.")
-@click.option("--upstream-may-be-down", is_flag=True, help="Record even when nobody answers at --upstream yet.")
+@click.option("--upstream-may-be-down", is_flag=True, help="Record even if no daemon answers at --upstream yet.")
 @click.option(
     "--canary-env",
     "canaries",
@@ -169,10 +169,9 @@ def command(
 
 
 def _declared(options: Declared, target: str | None, environment: Mapping[str, str]) -> Declared:
-    """What is declared: the options before the profile of the target, as far as the connector is given that.
+    """The declaration: the options, then the profile of the target as far as it applies to the connector.
 
-    `environment` is the connector's, as far as it is known: the agent in it is the one that counts, and without a
-    token in it none was given.
+    `environment` is the connector's, as far as it is known. Its agent wins; without a token in it none is declared.
     """
     if target is None:
         return options
@@ -318,7 +317,7 @@ def record_command(
 
     choice = EMBEDDED if daemon is None else daemon
     check_daemon(choice, "--daemon")
-    # What the command does to the daemon is its own affair: it is told, and not asked for.
+    # The command may do to the daemon what it likes: print the warning, and ask for no consent.
     demand_consent(choice, lambda told: print(told, file=sys.stderr), allowed=True, option="")
     if out is not None and os.path.lexists(out):
         raise UsageError("exists already", where=out, remedy="choose another name: nothing is replaced")

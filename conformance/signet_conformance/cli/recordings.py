@@ -29,14 +29,14 @@ _STDIN_NAME = "standard input"
 
 
 class Other(Struct, frozen=True):
-    """What a file holds instead of a recording, in words that follow `is`, and what to do with it."""
+    """The content of a file that is no recording, in words that follow `is`, and the remedy."""
 
     what: str
     remedy: str
 
 
 def read_recording(path: str, *, workers: int = 1) -> Trace:
-    """Read a trace that a command line names, which so many `workers` are to judge; `-` is standard input.
+    """Read a trace that a command line names, for this number of `workers`; `-` is standard input.
 
     Raises TraceError when it cannot be read; the message says what the file is instead, if that is known.
     """
@@ -74,7 +74,7 @@ def _read_stdin(workers: int) -> Trace:
 
 
 def recognise(path: str) -> Other | None:
-    """What a file is by its beginning, and what to do with it; None for a trace and for an unknown format."""
+    """Recognise a file by its beginning, with the remedy; None for a trace and for an unknown format."""
     form = other_format(path)
     if form is None:
         return None

@@ -239,7 +239,6 @@ class _Run:
             self._performance.drive(self._invocation, tell)
 
     def _heading(self) -> str:
-        """What would repeat the run, and what is played."""
         asked = self._asked
         why = " (this target's own number: --scenarios N performs N)" if asked.sessions_of_target else ""
         said = [f"target {printable(self._target.name, 100)}"]
@@ -310,7 +309,7 @@ def _has_traces(asked: Request) -> bool:
 
 
 def _keeps_traces(performance: Performance) -> bool:
-    """Whether the traces stay: in a report, or where what is said of the run names them, for nobody could replay it."""
+    """Return whether the traces are kept: in a report, or because the output names them for a replay."""
     if performance.request.report:
         return True
     conclusion = performance.conclusion

@@ -14,7 +14,7 @@ _PREFIX = "SIG-"
 
 
 def requirement_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001
-    """What a shell may complete a requirement to: families while the family is typed, then ids."""
+    """Complete a requirement in a shell: families while the family is typed, then ids."""
     from signet_conformance.contract import catalogue
 
     known = catalogue()

@@ -1,4 +1,4 @@
-"""`signet-conformance selftest`: the kit proves that each breach is noticed, and that nobody else is blamed."""
+"""`signet-conformance selftest`: the kit proves that it notices each breach and blames no conforming connector."""
 
 from __future__ import annotations
 
@@ -156,7 +156,6 @@ def _base_of(performed: Performed) -> str:
 
 
 def _demand_packages(asked: Sequence[Trial]) -> None:
-    """Raise UsageError where a trial needs a package of an extra that is not installed."""
     changes = [change for trial in asked for variant in trial.variants for change in variant.changes]
     needed = {
         *(_PROVIDERS if any(trial.needs_model for trial in asked) else ()),

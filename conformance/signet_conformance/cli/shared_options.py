@@ -73,7 +73,7 @@ def parse_declared(
     prompt_chars: int | None,
     bypass: str | None,
 ) -> Declared:
-    """What the options declare; raises UsageError naming the option and the wrong value."""
+    """Read the options of a declaration. Raises UsageError, which names the option and the wrong value."""
     for option, values in (("--agent", agents), ("--harness", () if harness is None else (harness,))):
         if not all(value.strip() for value in values):
             raise UsageError("the value is blank", where=option, remedy=f"leave {option} out, or give a name")

@@ -81,7 +81,7 @@ def command(
     follow: bool,
     until_idle: float | None,
 ) -> int:
-    """Show; of a recording that still grows each finding is told when it is made."""
+    """Show the recording; with --follow, show each finding as soon as it is made."""
     if until_idle is not None and not (follow and until_idle > 0):
         raise UsageError(
             "needs --follow, and a number above zero", where="--until-idle", remedy="--follow --until-idle 5"

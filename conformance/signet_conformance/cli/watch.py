@@ -84,15 +84,15 @@ def _is_there(name: str) -> bool:
     try:
         return Path(name).exists()
     except OSError:
-        return True  # it cannot be asked for, which is told with what cannot be read
+        return True  # it cannot be looked up, which is reported with the unreadable files
 
 
 @contextmanager
 def watched(names: Sequence[str], terms: Terms, port: int = 0) -> Iterator[None]:
-    """Within it, the recordings are served as a page, whose address and findings are told on stderr."""
+    """Within it, the recordings are served as a page; its address and findings are written to stderr."""
     growing = Growing(names, terms, _tell)
     with PageServer(growing, port) as server:
-        # First of all: who waits for it would take what is told before for its absence.
+        # The address comes first: a program that waits for this line takes any other for its absence.
         _say(f"watch it: {server.url}")
         with growing:
             yield
@@ -112,7 +112,7 @@ def _say(line: str) -> None:
 
 _POLL_S = 0.25
 _REST = 3
-"""What has grown is judged again after this many times as long as the last judging took."""
+"""A recording that has grown is judged again after this many times the duration of the last judging."""
 _BREACHES = (Verdict.ERROR, Verdict.FAIL, Verdict.WARN)
 
 
@@ -156,7 +156,7 @@ class Growing:
 
     @property
     def has_ended(self) -> bool:
-        """Whether nobody looks any more."""
+        """Return whether watching has ended."""
         return self._ended.is_set()
 
     def after(self, version: int, timeout_s: float) -> Seen:
@@ -211,7 +211,7 @@ class Growing:
         self._tell(seen)
 
     def _new(self, judged: Sequence[Judged]) -> Sequence[str]:
-        """The findings that nobody was told of, a line each."""
+        """Yield the findings that were not written yet, a line each."""
         lines = []
         for each in judged:
             for name, judgement in each.judgements.items():
@@ -280,13 +280,13 @@ class _Server(ThreadingHTTPServer):
     token: str
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Keep quiet of a reader that left; whatever else fails is the kit's own failure, and is told."""
+        """Ignore a reader that left; report any other failure as the kit's."""
         if not isinstance(sys.exception(), ConnectionError):
             super().handle_error(request, client_address)
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """Answers GET; whoever is not the page's own reader is told nothing, not even that there is a page."""
+    """Answer GET. A request without the page's token gets a 404, as if there were no page."""
 
     server: _Server
     server_version = "signet-conformance"

@@ -1,4 +1,4 @@
-"""Suites that prove a plug-in of somebody else: subclass one, say how yours is made, and let pytest run it.
+"""Suites that prove a plug-in of yours: subclass one, say how yours is made, and let pytest run it.
 
     from signet_conformance.contracts import ToolContract
 

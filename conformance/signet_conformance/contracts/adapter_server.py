@@ -66,7 +66,7 @@ class Served:
 class AdapterServerContract:
     """Subclass it, and say how your server is started.
 
-    In `command` `{port}` stands for the port to listen at, which is in the environment as PORT too; the daemon's
+    In `command`, `{port}` is replaced by the port to listen at, which is in the environment as PORT too; the daemon's
     address is in SIGNET_DAEMON_URL. `harness` is the name that the adapter sends, where it is to be checked, `paths`
     maps methods that are not served under their own names. Each call is to be answered within `bound_s` seconds.
     """
@@ -102,7 +102,7 @@ class AdapterServerContract:
         self._check_hook(served.hook(START), "project")
 
     def test_a_prompt_is_told_in_the_user_s_words(self, served: Served) -> None:
-        """A call of onUserPromptSubmit is a user-prompt-submit whose text stands in userMessage or userPrompt."""
+        """A call of onUserPromptSubmit is a user-prompt-submit with the text in userMessage or userPrompt."""
         served.start_session("onUserPromptSubmit", prompt="Which port?")
         asked = served.hook(PROMPT)
         self._check_hook(asked)
@@ -138,7 +138,7 @@ class AdapterServerContract:
         demand(complete.body.get("summary") == "It is port 50051.", f"the summary is told as {complete.body!r}")
 
     def test_a_daemon_that_is_away_costs_no_turn(self, served: Served) -> None:
-        """With nobody at the daemon's address every call is answered 2xx, with nothing to inject."""
+        """With no daemon at the address every call is answered 2xx, with nothing to inject."""
         served.daemon.refuse()
         for method, params in (("onSessionStart", STARTED), ("onUserPromptSubmit", {"prompt": "Which port?"})):
             answer = served.call(method, **params)

@@ -1,4 +1,4 @@
-"""What every channel keeps, whoever is on the other side of it (`signet_reference_harness.channels.Channel`)."""
+"""The contract of every channel, for any other side (`signet_reference_harness.channels.Channel`)."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class ChannelContract:
         self._with(work)
 
     def test_the_end_is_told_once(self) -> None:
-        """What was given to on_close is called once when the other side has gone, however often a turn is asked for."""
+        """A callback of on_close is called once when the other side has gone, however often a turn is asked for."""
 
         async def work(channel: Channel) -> None:
             told: list[str] = []
@@ -98,7 +98,7 @@ class ChannelContract:
         self._with(work)
 
     def test_a_late_handler_is_told_at_once(self) -> None:
-        """What is given to on_close after the end is called there and then."""
+        """A callback given to on_close after the end is called at once."""
 
         async def work(channel: Channel) -> None:
             await self._closed(channel)
@@ -121,7 +121,7 @@ class ChannelContract:
         self._with(work)
 
     def test_what_is_sent_after_the_end_is_dropped(self) -> None:
-        """Sending to somebody who has gone raises nothing."""
+        """Sending after the other side has gone raises nothing."""
 
         async def work(channel: Channel) -> None:
             outputs = AgentOutput(content="The", streaming=True), AgentOutput(content="The port is 50051.")
@@ -155,7 +155,6 @@ class ChannelContract:
         raise AssertionError
 
     async def _closed(self, channel: Channel) -> None:
-        """Let the other side go, and wait until the channel knows it."""
         gone = asyncio.Event()
         channel.on_close(gone.set)
         await self.leave(channel)
@@ -167,7 +166,6 @@ class ChannelContract:
             demand(False, f"the other side went, and what was given to on_close was not called within {PATIENCE_S:g} s")
 
     async def _until_shown(self, channel: Channel, text: str, what: str) -> None:
-        """Wait until the other side has been shown `text`."""
         deadline = asyncio.get_running_loop().time() + PATIENCE_S
         shown = await self.shown(channel)
         while text not in _spaced(shown):

@@ -1,4 +1,4 @@
-"""What the suites say when a plug-in does not keep its contract."""
+"""The failures that the suites raise when a plug-in breaks its contract."""
 
 from __future__ import annotations
 

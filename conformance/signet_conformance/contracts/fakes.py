@@ -93,7 +93,7 @@ class RecordingChannel(Closing):
 
     @property
     def shown(self) -> str:
-        """What the other side has read: the pieces of answers, and errors."""
+        """Everything that was sent: the pieces of answers, and errors."""
         return "".join(output.content if output.streaming else f"{output.error}\n" for output in self.outputs)
 
 

@@ -38,7 +38,7 @@ class ProviderContract:
         undeclared("calling(name, arguments)")
 
     def failing(self) -> Provider:
-        """A provider whose model cannot be asked at all: nobody listens, or the key is refused."""
+        """A provider whose model cannot be asked: no server listens, or the key is refused."""
         undeclared("failing()")
 
     def breaking(self, text: str) -> Provider:

@@ -57,7 +57,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Answer:
-    """What the daemon does with a request: an answer, or with `fault` one of reset, hang, drip, cut."""
+    """The reaction to a request: an answer, or with `fault` one of reset, hang, drip, cut."""
 
     body: Any = None
     status: int = 200
@@ -67,7 +67,7 @@ class Answer:
 
 
 class DaemonScript:
-    """What a fake daemon was asked, and what it says: USUAL bodies, unless a test puts others in their place."""
+    """A fake daemon: its requests so far, and its answers, which are the USUAL bodies unless a test replaces them."""
 
     def __init__(self) -> None:
         self.requests: list[Request] = []
@@ -86,7 +86,7 @@ class DaemonScript:
         return [request.body for request in self.requests if request.path == path]
 
     def answer_to(self, path: str) -> Answer:
-        """What the next request to a path gets."""
+        """Return the answer to the next request to a path."""
         if self.answers[path]:
             return self.answers[path].pop(0)
         if path in self.always:

@@ -64,7 +64,7 @@ class ToolContract:
             demand(False, f"input_schema is not a JSON Schema: {str(error).splitlines()[0]}")
 
     def test_its_schema_admits_its_arguments(self) -> None:
-        """What the tool works with is what a model is told of."""
+        """The tool needs only arguments that its schema describes."""
         error = _breach(self.tool(), self.arguments())
         demand(error is None, f"input_schema refuses the arguments {dict(self.arguments())!r}: {error}")
 
@@ -83,7 +83,7 @@ class ToolContract:
         demand(good, f"timeout_s is {timeout_s!r}, not a number of seconds above 0")
 
     def test_it_brings_json(self) -> None:
-        """What it returns is a JSON value, in time."""
+        """The result is a JSON value, in time."""
         value = self._executed(self.arguments())
         try:
             again = json.loads(json.dumps(value, allow_nan=False))
@@ -107,14 +107,13 @@ class ToolContract:
         demand(str(error).strip(), f"its {type(error).__name__} says nothing to the model")
 
     def _executed(self, arguments: Mapping[str, Any]) -> Any:
-        """What the tool returns for arguments that suit it."""
         value, error = self._ran(arguments)
         if error is not None:
             demand(False, f"it raised {type(error).__name__}: {error}")
         return value
 
     def _ran(self, arguments: Mapping[str, Any]) -> tuple[Any, BaseException | None]:
-        """What the tool returns, or raises, in a thread of its own as the harness runs it."""
+        """Run the tool in a thread, as the harness does; return its result or raise its error."""
         tool, context = self.tool(), self.context()
         timeout_s = min(float(getattr(tool, "timeout_s", LONGEST_S)), LONGEST_S)
         ended: list[tuple[Any, BaseException | None]] = []

@@ -43,7 +43,7 @@ class Behaviour:
     recall_is_plain: bool = False
     """Recall knows no epochs, times, aggregates or budgets, and its rows name neither visibility nor scope."""
     saving_is_plain: bool = False
-    """A text is a duplicate whoever sent it; idempotency keys, windows of validity and structure go unchecked."""
+    """Duplicates are found across agents; idempotency keys, windows of validity and structure go unchecked."""
     agents_are_strangers: bool = False
     """Hooks and saves make no agent known: all but the default one read their own rows only."""
     agents_share_rows: bool = False

@@ -199,7 +199,7 @@ class _ComplaintError(Exception):
 
 
 def complaint(text: str) -> str:
-    """What the parser says about `text`, which is known not to be JSON."""
+    """The parser's error message for `text`, which is known not to be JSON."""
     try:
         end = _blanks(text, _value(text, _blanks(text, 0)))
     except _ComplaintError as complaint:

@@ -17,7 +17,7 @@ FAR_FUTURE: Final = 2**31 - 1
 
 @dataclass(frozen=True)
 class Claims:
-    """What a credential says of its bearer."""
+    """The claims of a credential about its bearer."""
 
     subject: str
     role: str
@@ -34,7 +34,7 @@ class Claims:
 
 @dataclass(frozen=True)
 class DaemonRequest:
-    """One request. `path` is decoded but for its reserved characters; `params` are the path's variable segments."""
+    """One request. `path` is decoded except for its reserved characters; `params` are the path's variable segments."""
 
     method: str
     path: str

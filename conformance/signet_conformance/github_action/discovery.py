@@ -54,7 +54,7 @@ def _is_here(name: str, folder: Path) -> bool:
 
 
 def _name_of(folder: Path) -> str:
-    """A name for a connector that nobody knows: that of its manifest or its folder, as a target may be called."""
+    """A valid target name for an unknown connector, from its manifest or its folder."""
     name = re.sub(r"[^a-z0-9]+", "-", (manifest_name(folder) or folder.name).lower()).strip("-")[:64].strip("-")
     return "connector" if not name or name in targets.names() else name
 
@@ -121,7 +121,7 @@ def language_of(folder: Path) -> Language:
 
 
 def blank_driver(folder: Path) -> Language | None:
-    """The language of a driver in the folder that nobody has filled in yet; None without such a driver."""
+    """The language of a driver in the folder that is not filled in yet; None without such a driver."""
     return next((language for language in _LANGUAGES if _is_blank(folder, language)), None)
 
 
@@ -156,7 +156,7 @@ def _of_crate(folder: Path) -> str | None:
 
 
 def _parse_file(path: Path, parse: Callable[[str], Any]) -> Any:
-    """What a manifest holds; nothing where it cannot be read: that is for its own tools to say."""
+    """Parse a manifest; None where it cannot be read, which its own tools report."""
     try:
         with path.open("rb") as stream:
             return parse(stream.read(MOST_BYTES).decode("utf-8"))

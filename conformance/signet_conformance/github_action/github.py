@@ -63,7 +63,7 @@ class Runner:
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str], stream: TextIO) -> Runner:
-        """What the environment says of the CI system; a plain machine says nothing."""
+        """Read the CI system from the environment; all parts are None on a plain machine."""
         files = [environment.get(name) for name in ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY")]
         output, summary = (Path(file) if file else None for file in files)
         return cls(stream, environment.get("GITHUB_ACTIONS") == "true", output, summary)

@@ -1,4 +1,4 @@
-"""What a lane is asked for: environment variables, each held against a strict pattern before anything is started."""
+"""The inputs of a lane: environment variables, each checked by a strict pattern before anything is started."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from signet_conformance.targets.real import REAL, HarnessChoice
 
 PREFIX = "SIGNET_LANE_"
 _INTERPRETER = "SIGNET_LANE_PYTHON"
-"""Read by lane.sh, which stands in front of the lane."""
+"""Read by lane.sh, which starts the lane."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +131,7 @@ FIELDS = (
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """The inputs of a lane, each of a harmless shape. Paths are absolute and lie in the workspace."""
+    """The inputs of a lane, each of a harmless shape. Paths are absolute and inside the workspace."""
 
     target: str
     face: str | None
@@ -151,7 +151,7 @@ class Inputs:
 
 
 def read_inputs(environment: Mapping[str, str], here: Path) -> Inputs:
-    """Read the inputs from the environment of a process that stands in `here`.
+    """Read the inputs from the environment of a process whose folder is `here`.
 
     Raises UsageError naming the variable whose value has another shape, or whose path leads out of the workspace.
     """
@@ -193,14 +193,14 @@ def read_inputs(environment: Mapping[str, str], here: Path) -> Inputs:
 
 
 def _harness(harness: str, release: str) -> HarnessChoice:
-    """A real program is installed: a runner of CI has none."""
+    """A CI runner has no real program, so it is installed."""
     return HarnessChoice(harness, release or None, install=True) if harness == REAL else HarnessChoice()
 
 
 def with_new_report(inputs: Inputs, *, ci: bool) -> Inputs:
     """The inputs with a report folder that holds nothing: an earlier report would be taken for this run's.
 
-    On somebody's machine the next free name is taken beside it: nobody wants to tidy up between two runs. Raises
+    On a developer's machine the next free name beside it is taken: no one wants to tidy up between two runs. Raises
     UsageError in `ci`, where a later step uploads the folder under its own name.
     """
     report = inputs.report

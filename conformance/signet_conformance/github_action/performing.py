@@ -41,7 +41,7 @@ class LaneRun:
 
 
 def options(inputs: Inputs) -> Mapping[str, str]:
-    """The options of `run` that stand for the inputs, paths from the folder of the connector."""
+    """The options of `run` that equal the inputs, with paths from the folder of the connector."""
     given = {
         "face": inputs.face,
         "harness": inputs.harness.harness,

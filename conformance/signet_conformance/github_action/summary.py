@@ -17,7 +17,7 @@ from signet_conformance.reports.registry import FORMATS
 def summary(inputs: Inputs, ended: LaneRun) -> str:
     """The Markdown of a lane that ended: the verdict first. Where no verdict was reached, it says why.
 
-    Paths of the runner are told from the connector's folder, where the commands are run.
+    Paths are relative to the connector's folder, where the commands are run.
     """
     text = "\n".join(_lines(inputs, ended))
     return text.replace(f"{inputs.folder}{os.sep}", "").replace(f"{inputs.workspace}{os.sep}", "")

@@ -83,7 +83,7 @@ class Driven:
 
 @dataclass(frozen=True, slots=True)
 class Workflow:
-    """What a lane's workflow says: a job for each connector.
+    """The workflow of a lane: a job for each connector.
 
     `pin` is the kit's action, None for the kit of a package index.
     """
@@ -136,7 +136,7 @@ def _built(driven: Driven) -> Iterator[str]:
 
 
 def _job(driven: Driven, names: Iterable[str]) -> Iterator[str]:
-    """What the job of one connector differs in from the others."""
+    """The lines in which the job of one connector differs from the others."""
     dash = "- "
     for name in names:
         yield f'          {dash}{name}: "{driven.inputs.get(name, "")}"'

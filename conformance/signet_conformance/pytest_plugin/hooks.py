@@ -139,7 +139,7 @@ def pytest_load_initial_conftests(
 ) -> Generator[None]:
     """Register the short options in runs that ask for the kit, unless the repository owns them.
 
-    A node id of the kit's does not name a file: it becomes the options that it stands for.
+    A node id of the kit's does not name a file: it is replaced by the options that it means.
     """
     # pytest.main takes paths too.
     args[:] = map(os.fspath, args)
@@ -168,7 +168,7 @@ _NODE = re.compile(r"(?:.*/)?signet-conformance/(?P<target>[^/:@]+)(?:@(?P<face>
 
 
 def options_of(given: str, args: Sequence[str]) -> Sequence[str]:
-    """The options that a node id of the kit's stands for; any other word as it is."""
+    """The options that a node id of the kit means; any other word unchanged."""
     node = _NODE.fullmatch(given)
     if node is None or os.path.lexists(given.partition("::")[0]):
         return [given]
@@ -180,7 +180,7 @@ def options_of(given: str, args: Sequence[str]) -> Sequence[str]:
 
 
 def _is_known(parser: pytest.Parser, option: str) -> bool:
-    # Asked by parsing: a clash of names is told at once by some versions of pytest, and later by others.
+    # Asked by parsing: some versions of pytest report a clash of names at once, others later.
     given = f"{option}=x"
     try:
         return given not in parser.parse_known_and_unknown_args([given])[1]
@@ -305,9 +305,9 @@ class RunHooks:
 
     @property
     def _tested(self) -> Sequence[ConformanceRun]:
-        """The runs of which an item was tested, or that were ended; the first where there is neither.
+        """The runs with a tested item, or that were ended; else the first.
 
-        Where there are several, the user may have asked for the items of one.
+        Of several runs the user may have asked for the items of one.
         """
         return [run for run in self.runs if run.is_tested or not run.is_told] or self.runs[:1]
 

@@ -17,7 +17,7 @@ from signet_conformance.reports.command_lines import explain_note
 from signet_conformance.rules import rules
 
 NODE = "signet-conformance"
-"""What the node ids of the kit's items begin with."""
+"""Prefix of the node ids of the kit's items."""
 
 VERDICT = "signet_verdict"
 """The user property that carries an item's verdict, also from xdist workers and into JUnit."""
@@ -41,7 +41,7 @@ class Verdicts(Protocol):
         """The verdict of the whole run for a requirement."""
 
     def breach_text(self, judgement: Judgement) -> str:
-        """What the author of the connector reads of a requirement that fails."""
+        """The report on a failing requirement, for the author of the connector."""
 
     def place_of(self, judgement: Judgement) -> tuple[str, int]:
         """The file and the line of the first exchange that decided."""

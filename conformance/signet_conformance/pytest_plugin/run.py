@@ -43,7 +43,7 @@ from signet_conformance.targets.real import harness_words
 from signet_conformance.trace.recordings import recordings_in
 
 _SETTLED = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED)
-"""The statuses of a run that came to its end; any other one is left as pytest gave it."""
+"""The statuses of a run that ended by itself; any other one is left as pytest gave it."""
 
 _UNJUDGED = 4
 
@@ -61,7 +61,7 @@ class ConformanceRun:
         self.title = f"signet conformance{played and ': '}{played}"
         self._node = f"{NODE}/{self._target}{played and '@'}{played}"
         self.baseline_line: str | None = None
-        """What was written as a baseline, in words."""
+        """The line that says which baseline was written."""
         self._config = config
         self._worker = hasattr(config, "workerinput")
         self._verdicts: dict[str, Verdict] = {}
@@ -105,7 +105,7 @@ class ConformanceRun:
         return nodeid.startswith(f"{self._node}::")
 
     def header(self) -> str | None:
-        """What is played, and what would repeat the generated sessions of the run; None when there is neither."""
+        """The face that is played and the seed of the generated sessions, in words; None without either."""
         asked = self.asked
         if asked.target is None or self._worker or asked.recordings:
             return None
@@ -128,7 +128,7 @@ class ConformanceRun:
             end_run(session, failure)
         except KeyboardInterrupt:
             self._interrupted = True
-            # In words: the place where the kit waited at that moment helps nobody.
+            # In words: a traceback of where the kit waited would not help.
             pytest.exit("interrupted: nothing was judged", returncode=pytest.ExitCode.INTERRUPTED)
 
     def _narrow(self, session: pytest.Session) -> None:
@@ -185,7 +185,7 @@ class ConformanceRun:
 
     @property
     def judged(self) -> Conclusion:
-        """What the traces of the run come to for every requirement, worked out once a process."""
+        """The conclusion over the traces of the run, computed once per process."""
         return self._performance.conclusion
 
     def judgement(self, requirement: str) -> Judgement:
@@ -206,7 +206,7 @@ class ConformanceRun:
         return (str(self.folder), 0) if first is None or first.file is None else (first.file, first.line)
 
     def breach_text(self, judgement: Judgement) -> str:
-        """What the author of the connector reads of a requirement that fails."""
+        """The report on a failing requirement, for the author of the connector."""
         drawing = CauseText.of_run(self.judged, str(self.folder), shutil.get_terminal_size().columns)
         return drawing.of_requirement(self._causes, judgement.requirement) or printable(judgement.message, 600)
 
@@ -277,7 +277,7 @@ class ConformanceRun:
 
     @property
     def keeps_traces(self) -> bool:
-        """Whether the traces of a driven run stay where they are: a failure names them, and nobody could replay it."""
+        """Return whether the traces of a driven run are kept, so that a failure that names them can be replayed."""
         if self.asked.recordings or not recordings_in(self.folder):
             return False
         generated = self.recordings.generated()

@@ -18,7 +18,7 @@ from signet_conformance.reports.run_text import time_spent_lines
 
 @dataclass(frozen=True, slots=True)
 class SummaryContext:
-    """What the parts are made of: the run, the reports of undecided requirements, its status, columns."""
+    """The data of the summary's parts: the run, the reports of undecided requirements, its status, columns."""
 
     run: ConformanceRun
     open: Iterable[pytest.TestReport]

@@ -41,7 +41,7 @@ def delete_presence(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
 
 
 def post_message(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
-    """POST cross-agent/messages: accepted and kept by nobody; every inbox here is empty. Relays are refused."""
+    """POST cross-agent/messages: accepted and not kept, as every inbox here is empty. Relays are refused."""
     body = call.optional_record()
     if body is None:
         return refusal(400, "invalid request body")

@@ -164,7 +164,7 @@ def _call(request: Request, body: bytes) -> DaemonRequest:
 
 
 def _path(raw: bytes) -> str:
-    """The path with its escapes resolved, but for those of reserved characters and of the percent sign itself."""
+    """The path with its escapes resolved, except those of reserved characters and of the percent sign."""
     kept = _RESERVED.sub(lambda reserved: reserved[0].replace(b"%", b"%25"), raw)
     return unquote_to_bytes(kept).decode("utf-8", "replace")
 
@@ -244,7 +244,7 @@ def is_foreign(request: Request) -> bool:
 
 
 def _names_no_domain(host: str) -> bool:
-    """Whether a Host header is `localhost` or an address: whoever owns a domain may point it here."""
+    """Whether a Host header is `localhost` or an address: the owner of a domain may point it here."""
     name = _PORT.sub("", host)
     try:
         return name == "localhost" or bool(ipaddress.ip_address(name.removeprefix("[").removesuffix("]")))

@@ -26,7 +26,7 @@ _HOOK_FAILED: Final = "Hook execution failed"
 
 @dataclass(frozen=True)
 class Right:
-    """What a bearer needs: `permission`, and no more calls a minute than `rate` allows.
+    """The right that a bearer needs: `permission`, and no more calls a minute than `rate` allows.
 
     With `loses_answer` the refusal itself is lost, and the caller sees a crash.
     """

@@ -54,7 +54,7 @@ def _check_host(settings: DaemonSettings) -> None:
         local = False
     if not local and not settings.allow_remote:
         raise UsageError(
-            f"{settings.host} can be reached from other machines, and the daemon runs commands for whoever asks",
+            f"{settings.host} can be reached from other machines, and the daemon runs commands for any caller",
             remedy="leave --host out, or add --allow-remote if that is what you want",
         )
 
@@ -139,7 +139,6 @@ class _QuietServer(uvicorn.Server):
 
 
 async def _watch(settings: DaemonSettings, stop: Callable[[], None]) -> None:
-    """Call `stop` when the parent or standard input has gone, where the settings ask for it."""
     if settings.until_stdin_closes:
         try:
             asyncio.get_running_loop().add_reader(sys.stdin.fileno(), _drain_stdin, stop)

@@ -1,1 +1,1 @@
-"""What is true in one daemon: its store, sessions, agents, credentials, secrets."""
+"""The state of one daemon: its store, sessions, agents, credentials, secrets."""

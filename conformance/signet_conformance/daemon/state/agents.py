@@ -112,7 +112,7 @@ def identity_of(workspace: Path) -> dict[str, Any]:
 
 
 def working_memory(workspace: Path) -> str | None:
-    """The text of ``MEMORY.md``, None when it has none."""
+    """The text of ``MEMORY.md``, None when the file is empty or missing."""
     return _read_text(workspace / "MEMORY.md", _MOST_MEMORY) or None
 
 

@@ -34,7 +34,7 @@ _OPEN: Final = ("/health", "/api/auth/login", "/api/auth/methods", "/api/auth/wh
 
 
 class ScopeError(Exception):
-    """Raised for an agent or a project that a credential does not cover; `args[0]` is what the client is told."""
+    """Raised for an agent or a project that a credential does not cover; `args[0]` is the error text for the client."""
 
 
 class Auth:
@@ -236,7 +236,7 @@ def rate_limited(reset: float, now: float) -> DaemonAnswer:
 
 
 def unfinished() -> DaemonAnswer:
-    """What the daemon gives instead of a refusal where its own check loses the answer: a crash."""
+    """The crash that replaces a refusal where the daemon's own check loses the answer."""
     return DaemonAnswer(None, 500, text="Internal Server Error", bare=True)
 
 

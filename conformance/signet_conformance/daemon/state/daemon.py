@@ -63,7 +63,7 @@ class Daemon:
         self.secrets = Secrets(self.store, clock, shell=self.behaviour.early)
         self.captures = Captures()
         self.prompted: dict[str, deque[set[str]]] = {}
-        """What the last prompts of a session showed, where the version remembers it."""
+        """The rows that the last prompts of a session showed, where the version remembers them."""
         self.agents.register("default")
 
     def now(self) -> str:
@@ -88,7 +88,7 @@ class Daemon:
 
 @dataclass(frozen=True)
 class DaemonSettings:
-    """What a daemon is started with; the defaults make one on a free loopback port with a temporary workspace."""
+    """The settings of a daemon; the defaults make one on a free loopback port with a temporary workspace."""
 
     host: str = "127.0.0.1"
     port: int = 0

@@ -42,7 +42,7 @@ _MOST_BLOCK: Final = 1000
 
 
 def canonical(name: str) -> str:
-    """`name` as entities and aspects are told apart by it."""
+    """The form of `name` that identifies an entity or an aspect."""
     return " ".join(name.strip(BLANKS).lower().split())
 
 

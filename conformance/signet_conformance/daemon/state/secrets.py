@@ -79,7 +79,7 @@ class Secrets:
     """The secrets of one daemon and the jobs that use them: four at a time, 64 waiting, kept for an hour."""
 
     def __init__(self, store: Store, clock: Clock, *, shell: bool = False) -> None:
-        """With `shell` the release hands commands to a shell: what needs none is answered as that shell would."""
+        """With `shell` the release runs commands in a shell; those that need none are answered as a shell would."""
         self._shell = shell
         self._store = store
         self._clock = clock
@@ -173,9 +173,9 @@ class Secrets:
             raise SecretError(str(problem)) from problem
 
     async def run_now(self, command: Any, references: dict[str, Any]) -> dict[str, Any]:
-        """The output of `command`, which nothing limits but half an hour. Raises `SecretError`.
+        """Run `command` for at most half an hour and return its output. Raises `SecretError`.
 
-        Commands that need a shell are refused in every version, since whoever reaches the port could run anything.
+        Commands that need a shell are refused in every version, since any caller of the port could run anything.
         """
         if self._shell:
             self._values(references)
@@ -219,7 +219,7 @@ def _check(name: str) -> None:
 
 
 def bad_name(name: str) -> str:
-    """What the daemon says of a secret name that it refuses."""
+    """Return the error for a secret name that is refused."""
     return f"Invalid secret name '{name}'. Use letters, digits, and underscores only."
 
 

@@ -164,7 +164,7 @@ class SessionClaims:
         return until is not None and self._clock() <= until
 
     def renew(self, key: object, agent: str) -> str | None:
-        """Give the claim its full time again; the new moment of expiry, None when nobody holds one."""
+        """Give the claim its full time again. Return the new moment of expiry, None without a claim."""
         slot = self._slot(key, agent)
         held = self._live(slot)
         if not held:

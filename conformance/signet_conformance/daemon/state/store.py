@@ -1,7 +1,7 @@
 """The SQLite file of one daemon: memories with their full-text index, the entity graph, transcripts and keys.
 
 One file a daemon, in its own workspace. The file is marked as the kit's own, so that a workspace which
-holds somebody else's database is refused rather than written to.
+holds a database of another program is refused rather than written to.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ class Store:
             if tables and mark != _APPLICATION_ID:
                 connection.close()
                 raise _foreign(path)
-            # The file outlives a killed process, as restarts need; that it outlives a power cut, nobody needs.
+            # The file outlives a killed process, as restarts need; it need not outlive a power cut.
             connection.execute("PRAGMA synchronous = OFF")
             connection.execute("PRAGMA journal_mode = WAL")
             if not tables:

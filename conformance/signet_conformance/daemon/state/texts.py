@@ -66,7 +66,7 @@ def decides(text: str) -> bool:
 
 @dataclass(frozen=True)
 class Marks:
-    """What the beginning of a text said about it, and the rest of the text."""
+    """The marks at the beginning of a text, and the rest of the text."""
 
     rest: str
     tags: str | None
@@ -150,7 +150,7 @@ _SMALL_TALK: Final = _words(
     yeah yes you your"""
 )
 
-#: Capitalised words that name nobody.
+#: Capitalised words that are no names.
 _NO_NAMES: Final = _COMMON | _words(
     """any another much many like also really quite rather still already even never always often sometimes usually
     since until onto without across along around behind near next last first second third new old good great best well
@@ -193,7 +193,7 @@ def index_words(text: str) -> Counter[str]:
 def index_query(text: str) -> str:
     """The full-text expression for `text`: up to three words must all occur, of more any; empty when none counts.
 
-    Each word stands in it once: a real daemon repeats them, and a word sent 166,000 times stalls it for minutes.
+    Each word occurs in it once: a real daemon repeats them, and a word sent 166,000 times stalls it for minutes.
     """
     words = index_words(text)
     quoted = [f'"{word}"' for word in list(words)[:_MOST_WORDS]]

@@ -1,4 +1,4 @@
-"""What a hook of 0.58 asks before it does its work: is it wanted, complete, its own session's, and not bypassed."""
+"""The checks of a 0.58 hook before its work: wanted, complete, of its own session, not bypassed."""
 
 from __future__ import annotations
 

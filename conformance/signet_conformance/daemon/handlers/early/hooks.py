@@ -1,4 +1,4 @@
-"""The hooks of a session's life in 0.58. Only a start claims a session; an end asks nobody; the others check."""
+"""The hooks of a session's life in 0.58. Only a start claims a session; an end needs no claim; the others check it."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def _fresh(daemon: Daemon, visit: Visit, rows: list[dict[str, Any]]) -> list[dic
 
 
 def session_end(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
-    """POST hooks/session-end: releases the session for whoever asks; a transcript of 500 characters is queued."""
+    """POST hooks/session-end: releases the session for either path; a transcript of 500 characters is queued."""
     if is_internal(call):
         return DaemonAnswer(_NOTHING_SAVED)
     fields = fields_of(call.json())

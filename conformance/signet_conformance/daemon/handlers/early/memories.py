@@ -46,7 +46,7 @@ _HOOK: Final = Gate(has("harness", "content"), "harness and content are required
 
 
 def hook_remember(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
-    """POST hooks/remember: a new row but for a known idempotency key; what cannot be stored is said with 200."""
+    """POST hooks/remember: a new row unless its idempotency key is known; one that cannot be stored gets a 200 too."""
     visit = _HOOK.admit(daemon, call)
     if isinstance(visit, DaemonAnswer):
         return visit

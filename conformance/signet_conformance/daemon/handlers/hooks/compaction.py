@@ -50,7 +50,7 @@ def pre_compaction(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
 
 
 def summary_request(daemon: Daemon, agent: str) -> dict[str, Any]:
-    """What a host is told before it compacts: how to sum up, and the newest memories of `agent`."""
+    """The instructions for a host before it compacts, with the newest memories of `agent`."""
     visible, values = daemon.agents.visible(agent)
     rows = daemon.store.rows(
         f"SELECT m.content FROM memories m WHERE m.is_deleted = 0{visible} ORDER BY m.created_at DESC LIMIT 5", *values

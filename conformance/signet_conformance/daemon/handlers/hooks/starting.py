@@ -122,7 +122,7 @@ def _start(daemon: Daemon, fields: Mapping[str, Any], key: Any) -> DaemonAnswer:
 
 
 def stub_of(today: str) -> dict[str, Any]:
-    """What a start is answered that was answered in full before."""
+    """The short answer to a start that was answered in full before."""
     return {"identity": {"name": "Agent"}, "memories": [], "inject": f"{_MARKER}\n{today}"}
 
 

@@ -1,4 +1,4 @@
-"""Changing and forgetting memories. No agent is checked: whoever knows an id may change its row."""
+"""Changing and forgetting memories. No agent is checked: a caller that knows an id may change its row."""
 
 from __future__ import annotations
 
@@ -160,7 +160,6 @@ def _current(
 def _modify(
     daemon: Daemon, memory: str, changes: dict[str, Any], actor: Actor, reason: str, *, version: int | None
 ) -> dict[str, Any]:
-    """Change a row: its id, status and versions."""
     row, result = _current(daemon, memory, version, if_deleted="deleted")
     if row is None:
         return result

@@ -118,12 +118,12 @@ def search_rows(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
 
 
 def recall_problem(fields: Mapping[str, Any]) -> str | None:
-    """What is wrong with the budget or the time of a recall, else None."""
+    """Return the error in the budget or the time of a recall, else None."""
     return budget_problem(fields) or (time_problem(fields["time"]) if "time" in fields else None)
 
 
 def saving_problem(daemon: Daemon, call: DaemonRequest, fields: Mapping[str, Any], agent: str) -> DaemonAnswer | None:
-    """The refusal of an aggregate recall that would be saved by somebody who may not save."""
+    """The refusal of an aggregate recall that would be saved for a caller without the right to save."""
     saves = (
         fields.get("aggregate") is True
         and fields.get("saveAggregate") is not False

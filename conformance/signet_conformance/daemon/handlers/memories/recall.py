@@ -38,7 +38,7 @@ class RecallRequest:
 
 
 def budget_problem(fields: Any) -> str | None:
-    """What is wrong with the aggregate budget, else None."""
+    """Return the error in the aggregate budget, else None."""
     given = next((fields[name] for name in ("aggregateBudget", "aggregate_budget") if name in fields), "small")
     if isinstance(given, str) and given in _BUDGETS:
         return None
@@ -87,9 +87,9 @@ def recall(daemon: Daemon, request: RecallRequest) -> dict[str, Any]:
 
 
 def _cut_from_the_end(rows: list[dict[str, Any]], request: RecallRequest, end: int) -> list[dict[str, Any]]:
-    """What a limit of zero or below leaves: the release cuts by two fifths of it, then by the whole, both from the end.
+    """Return the rows left by a limit of zero or below: cut from the end by two fifths of it, then by all of it.
 
-    So it answered for up to 30 rows and limits from -1 to -20. Two fifths that round to nothing leave no row.
+    So the release answered for up to 30 rows and limits from -1 to -20. Two fifths that round to nothing leave no row.
     """
     if not end:
         return []

@@ -54,7 +54,7 @@ class MemoryPlace:
 
 @dataclass(frozen=True)
 class Draft:
-    """What a save says about its memory, checked; `raw` is the trimmed content with its marks."""
+    """The checked fields of a save; `raw` is the trimmed content with its marks."""
 
     raw: str
     place: MemoryPlace

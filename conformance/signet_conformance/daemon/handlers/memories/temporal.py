@@ -29,7 +29,7 @@ _MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep",
 
 
 def time_problem(time: Any) -> str | None:
-    """What is wrong with a ``time`` option that was given, else None."""
+    """Return the error in a ``time`` option, else None."""
     if not isinstance(time, dict):
         return "time must be an object"
     if not text_or_none(time.get("start")):
@@ -56,7 +56,7 @@ def time_problem(time: Any) -> str | None:
 
 @dataclass(frozen=True)
 class TimeSpan:
-    """What a recall asks of time: from `start` up to `end`, and the rest of the query."""
+    """The time span of a recall: from `start` up to `end`, and the rest of the query."""
 
     start: str
     end: str
