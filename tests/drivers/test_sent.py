@@ -9,7 +9,7 @@ import pytest
 from signet_conformance import engine, trace
 from signet_conformance.drivers.answers import MAX_PLACES, MAX_REQUESTS, sent_mark
 from signet_conformance.facts import Recording
-from signet_conformance.reports.evidence import evidence, source_of
+from signet_conformance.reports.evidence import evidence_of, source_of
 
 from .conftest import FIXTURES, Made, Recorded
 
@@ -27,7 +27,7 @@ def test_a_breach_leads_to_the_line_that_sent_it(runtime: str, made: Made, recor
     plugin = FIXTURES / "openclaw_plugin.mjs"
     target = made("openclaw", mode="misnames", module=str(plugin), runtime=runtime)
     judged = engine.judge(trace.read(recorded(target, ["compaction"])[0]))
-    first, *callers = evidence(judged, judged.judgements["SIG-PROMPT-001"].findings).sources
+    first, *callers = evidence_of(judged, judged.judgements["SIG-PROMPT-001"].findings).sources
     helper = FIXTURES / "tiny.mjs"
     assert (Path(first.file).resolve(), first.line) == (helper, line_with(helper, "fetch("))
     assert {Path(caller.file).resolve() for caller in callers} <= {helper, plugin}

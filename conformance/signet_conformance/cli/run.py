@@ -269,7 +269,7 @@ def run_lines(
     from signet_conformance.reports.text import coverage_lines
 
     conclusion, folder = performance.conclusion, performance.request.folder
-    ending = run_text.Ending(conclusion, conclusion.status, terminal_width(), wants_colour(sys.stdout), baseline)
+    ending = run_text.ClosingText(conclusion, conclusion.status, terminal_width(), wants_colour(sys.stdout), baseline)
     causes = Causes.of(conclusion)
     if summary:
         yield from warning_lines(performance.recordings.read)
@@ -284,7 +284,7 @@ def run_lines(
         yield ""
     yield from run_text.undecided_lines(conclusion, ending.width, colour=ending.colour)
     yield from run_text.note_lines(performance.recordings.read)
-    yield from run_text.ending_lines(ending)
+    yield from run_text.closing_lines(ending)
     if coverage and conclusion.coverage is not None:
         yield from coverage_lines(conclusion.coverage, ending.width, ending.colour, missed=True)
     yield from _time_spent_lines(performance, colour=ending.colour)

@@ -170,13 +170,13 @@ def _cause(cause: Cause, workspace: Path) -> Annotation:
     level, first = _VERDICT_LEVELS[cause.verdict], cause.first
     title = f"{cause.verdict.value} {', '.join(cause.requirements[:MAX_NAMED])}"
     page = page_address(cause.requirement) or explain_command(cause.requirement)
-    text = f"{', '.join(filter(None, [first.example.what, seen(cause)]))} ({page})"
-    for source in first.example.sources:
+    text = f"{', '.join(filter(None, [first.what, seen(cause)]))} ({page})"
+    for source in first.sources:
         if (file := Path.cwd() / source.file).is_relative_to(workspace):
             return Annotation(level, title, text, relative(file, workspace), source.line)
     if not first.file:
         return Annotation(level, title, text)
-    return Annotation(level, title, text, relative(Path(first.file), workspace), first.example.line or 1)
+    return Annotation(level, title, text, relative(Path(first.file), workspace), first.line or 1)
 
 
 def relative(path: Path, workspace: Path) -> str:

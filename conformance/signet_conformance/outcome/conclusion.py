@@ -63,14 +63,6 @@ class Terms(Struct, frozen=True):
 _TESTED = (Verdict.FAIL, Verdict.WARN, Verdict.PASS)
 
 
-class Evidence(Struct, frozen=True):
-    """The first finding of a trace that decided: its file, and the line of its exchange (1 without an exchange)."""
-
-    file: str | None
-    line: int
-    finding: Finding
-
-
 class Judging:
     """Judges the traces of a run one after the other and keeps what its conclusion needs.
 
@@ -326,19 +318,16 @@ class Conclusion(Struct, frozen=True, dict=True):
 
     # -- evidence
 
-    def evidence(self, requirement: str) -> Sequence[Evidence]:
-        """The first finding of each trace that decided a requirement; that of the run where only the run shows it."""
+    def place_of(self, requirement: str) -> tuple[str, int] | None:
+        """File and line of the first exchange that decides a requirement (1: none does); None where no trace does."""
         judgement = self.judgements.get(requirement)
-        if judgement is None:
-            return ()
-        of_traces = [
-            Evidence(each.trace.path, self._lines.get((number, requirement), 1), own.findings[0])
-            for number, each in enumerate(self.judged)
-            if (own := each.judgements.get(requirement)) is not None
-            and own.verdict is judgement.verdict
-            and own.findings
-        ]
-        return of_traces or [Evidence(None, 1, finding) for finding in judgement.findings[:1]]
+        for number, each in enumerate(self.judged):
+            own = each.judgements.get(requirement)
+            if judgement is None or own is None or own.verdict is not judgement.verdict or not own.findings:
+                continue
+            if each.trace.path is not None:
+                return each.trace.path, self._lines.get((number, requirement), 1)
+        return None
 
     def run_level_breaches(self) -> Judged | None:
         """What only the run as a whole breaches, as one more judged trace without exchanges; None when nothing is."""

@@ -202,8 +202,7 @@ class ConformanceRun:
 
     def place_of(self, judgement: Judgement) -> tuple[str, int]:
         """The file and the line of the first exchange that decided; the folder of the run when no exchange did."""
-        first = next(iter(self.judged.evidence(judgement.requirement)), None)
-        return (str(self.folder), 0) if first is None or first.file is None else (first.file, first.line)
+        return self.judged.place_of(judgement.requirement) or (str(self.folder), 0)
 
     def breach_text(self, judgement: Judgement) -> str:
         """The report on a failing requirement, for the author of the connector."""

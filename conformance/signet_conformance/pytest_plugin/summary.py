@@ -57,7 +57,9 @@ def nothing_tested(told: SummaryContext) -> Iterable[str]:
 def ending(told: SummaryContext) -> Iterable[str]:
     """The conclusion of the run."""
     run = told.run
-    return run_text.ending_lines(run_text.Ending(run.conclusion, told.status, told.width, baseline=run.baseline_line))
+    return run_text.closing_lines(
+        run_text.ClosingText(run.conclusion, told.status, told.width, baseline=run.baseline_line)
+    )
 
 
 def time_spent(told: SummaryContext) -> Iterable[str]:

@@ -14,9 +14,9 @@ from signet_conformance.errors import counted, printable
 from signet_conformance.finding import BREACHES, Judgement, Verdict
 from signet_conformance.outcome.conclusion import Conclusion
 from signet_conformance.outcome.generated_summary import breach_lines
-from signet_conformance.reports.causes import Also, Cause, Share
+from signet_conformance.reports.causes import Cause
 from signet_conformance.reports.command_lines import MAX_PAGES
-from signet_conformance.reports.evidence import known_requirement
+from signet_conformance.reports.evidence import Evidence, known_requirement
 from signet_conformance.reports.terminal import (
     MAX_WIDTH,
     STRONG,
@@ -87,12 +87,12 @@ class CauseText(Struct, frozen=True):
         return "\n\n".join(blocks)
 
     def _following(self, cause: Cause, name: str) -> Iterator[RenderableType]:
-        requirement, share = known_requirement(name), cause.share_of[name]
-        level = f" {share.level}" if share.level else ""
-        yield Text.assemble(verdict_text(share.verdict), " ", (name, STRONG), level)
+        requirement, breach = known_requirement(name), cause.breach_of[name]
+        level = f" {breach.level}" if breach.level else ""
+        yield Text.assemble(verdict_text(breach.verdict), " ", (name, STRONG), level)
         if requirement is not None:
             yield Paragraph(requirement.title, 2)
-        yield from _example(share, in_file=cause.of > 1, around=False)
+        yield from _example(breach, in_file=cause.of > 1, around=False)
         if where := seen(cause):
             yield labelled("seen", where)
         yield labelled("cause", f"that of {cause.requirement}, which shows it with the exchanges around it")
@@ -108,7 +108,7 @@ class CauseText(Struct, frozen=True):
         return drawn([*parts], self.width, self.colour)
 
     def _in_one(self, cause: Cause) -> Iterator[RenderableType]:
-        shown = cause.first.example
+        shown = cause.first
         place = _place(cause.first) or (shown.where if cause.of == 1 else "")
         said = [shown.what, shown.expected and f"expected {shown.expected}", seen(cause), place]
         yield Paragraph(Text.assemble(_head(cause), f" {', '.join(filter(None, said))}"), 0, 4)
@@ -121,12 +121,12 @@ class CauseText(Struct, frozen=True):
         yield _head(cause)
         if requirement is not None:
             yield Paragraph(requirement.title, 2)
-        shares = cause.shares[: MAX_PROBLEMS if detail is Detail.FULL else 1]
-        for share in shares:
-            yield from [Text()] * (share is not first)
-            yield from _example(share, in_file=cause.of > 1, around=share is first and detail is Detail.FULL)
-        if rest := cause.shares[len(shares) :]:
-            count = counted(sum(share.times for share in rest), "finding")
+        breaches = cause.breaches[: MAX_PROBLEMS if detail is Detail.FULL else 1]
+        for breach in breaches:
+            yield from [Text()] * (breach is not first)
+            yield from _example(breach, in_file=cause.of > 1, around=breach is first and detail is Detail.FULL)
+        if rest := cause.breaches[len(breaches) :]:
+            count = counted(sum(breach.times for breach in rest), "finding")
             yield labelled("more", f"{counted(len(rest), 'other kind')}, {count}: --json lists them")
         if where := seen(cause):
             yield labelled("seen", where)
@@ -172,7 +172,7 @@ def _told_of_generated(line: str) -> RenderableType:
     return labelled("generated", line)
 
 
-def _known(other: Also) -> str:
+def _known(other: Evidence) -> str:
     return ", known" if other.is_known else ""
 
 
@@ -182,18 +182,18 @@ def _head(cause: Cause) -> Text:
     return Text.assemble(verdict_text(cause.verdict), " ", (cause.requirement, STRONG), level, known)
 
 
-def _place(share: Share) -> str:
-    line = share.example.line
-    return f"{share.file}:{line}" if share.file and line is not None else share.file
+def _place(breach: Evidence) -> str:
+    line = breach.line
+    return f"{breach.file}:{line}" if breach.file and line is not None else breach.file
 
 
-def _example(share: Share, *, in_file: bool, around: bool) -> Iterator[RenderableType]:
+def _example(breach: Evidence, *, in_file: bool, around: bool) -> Iterator[RenderableType]:
     """One problem: what, where, with, at, expected, received, trace; where only one trace is judged, its repeats."""
-    shown = share.example
+    shown = breach
     yield labelled("what", shown.what)
     if shown.where:
         yield labelled("where", shown.where)
-    if in_file and (place := _place(share)):
+    if in_file and (place := _place(breach)):
         yield labelled_line("in", place)
     for name, text in shown.facts:
         yield labelled(name, text)
@@ -217,18 +217,18 @@ def summary_lines(
 
     A line is cut to `width` columns unless that is None.
     """
-    kinds: dict[str, list[tuple[Share, str]]] = {}
+    kinds: dict[str, list[tuple[Evidence, str]]] = {}
     for cause in causes:
         for problem in cause.problems:
-            for name, share in problem.shares.items():
-                kinds.setdefault(name, []).append((share, seen_of(cause, share, problem.calls)))
+            for name, breach in problem.breaches.items():
+                kinds.setdefault(name, []).append((breach, seen_of(cause, breach, problem.calls)))
     lines = []
     for verdict in (*BREACHES, Verdict.INCONCLUSIVE):
         for name, judgement in judgements.items():
             if judgement.verdict is verdict:
                 aside = ", known" if name in known else ""
                 shown = sorted(kinds.get(name, ()), key=lambda kind: kind[0].rank)
-                texts = [(share.verdict, _kind_line(share, where)) for share, where in shown[:MAX_KINDS]]
+                texts = [(breach.verdict, _kind_line(breach, where)) for breach, where in shown[:MAX_KINDS]]
                 if more := shown[MAX_KINDS:]:
                     texts.append((more[0][0].verdict, f"{counted(len(more), 'other kind')}, which --json lists"))
                 for of_kind, text in texts or [(verdict, printable(judgement.message, 300))]:
@@ -239,8 +239,8 @@ def summary_lines(
     return drawn(lines, width or MAX_WIDTH, colour)
 
 
-def _kind_line(share: Share, where: str) -> str:
-    shown = share.example
+def _kind_line(breach: Evidence, where: str) -> str:
+    shown = breach
     # What no member of a request shows, such as a handler's exception, stands in the finding alone.
     what = f"{shown.what} ({shown.received})" if shown.received and not shown.pointer else shown.what
     return f"{what}, {where}" if where else what
@@ -288,14 +288,16 @@ def explain_words(cause: Cause) -> Sequence[str]:
     return ["signet-conformance", "explain", *names[:MAX_PAGES]] if names else ()
 
 
-def seen_of(cause: Cause, share: Share, calls: Counter[str]) -> str:
+def seen_of(cause: Cause, breach: Evidence, calls: Counter[str]) -> str:
     """How widely one of its requirements is breached by a problem with these calls; empty where that is once.
 
     Operations stand beside the count where there are several: what is shown of the example names one of them.
     """
-    parts = [f"in {len(share.traces):,} of {counted(cause.of, _noun(cause))}"] if cause.of > 1 and share.traces else []
-    several = len(calls) > 1 and calls.total() == share.times
-    parts += [f"{share.times:,} times{_operations(calls) if several else ''}"] if share.times > 1 else []
+    parts = (
+        [f"in {len(breach.traces):,} of {counted(cause.of, _noun(cause))}"] if cause.of > 1 and breach.traces else []
+    )
+    several = len(calls) > 1 and calls.total() == breach.times
+    parts += [f"{breach.times:,} times{_operations(calls) if several else ''}"] if breach.times > 1 else []
     return ", ".join(parts)
 
 

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, cached_property
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from signet_conformance.contract import catalogue
 from signet_conformance.engine import Judged
@@ -20,24 +21,13 @@ from signet_conformance.errors import printable
 from signet_conformance.finding import BREACHES, Finding, Judgement, Verdict
 from signet_conformance.outcome.conclusion import Conclusion
 from signet_conformance.reports.ending import Ending
-from signet_conformance.reports.evidence import Evidence, evidence, known_requirement
+from signet_conformance.reports.evidence import Evidence, Size, evidence_of, known_requirement
 from signet_conformance.reports.values import is_absent
 from signet_conformance.trace.marks import FaultMark, ScenarioMark, marks_of
 
 
-class Also(Struct, frozen=True):
-    """Another requirement that a cause breaches: what it says is wrong, how often, and whether that is known."""
-
-    requirement: str
-    verdict: Verdict
-    level: str
-    what: str
-    times: int
-    is_known: bool
-
-
 class Cause(Struct, frozen=True, dict=True):
-    """What is mended at once. `requirement` leads, and its shares of the `problems` tell them.
+    """What is mended at once. `requirement` leads, and its breaches of the `problems` tell them.
 
     `of` counts the traces of the run; `scenarios` says that each of them is a scenario.
     """
@@ -48,22 +38,22 @@ class Cause(Struct, frozen=True, dict=True):
     scenarios: bool
 
     @cached_property
-    def shares(self) -> Sequence[Share]:
-        """The leading requirement's shares: the worst first, of those the most widespread."""
-        mine = [problem.shares[self.requirement] for problem in self.problems]
-        return sorted(mine, key=lambda share: share.rank)
+    def breaches(self) -> Sequence[Evidence]:
+        """The leading requirement's breaches: the worst first, of those the most widespread."""
+        mine = [problem.breaches[self.requirement] for problem in self.problems]
+        return sorted(mine, key=lambda breach: breach.rank)
 
     @cached_property
-    def share_of(self) -> Mapping[str, Share]:
-        """The share of each requirement that it breaches, the worst where there are several."""
-        every = [(name, share) for problem in self.problems for name, share in problem.shares.items()]
+    def breach_of(self) -> Mapping[str, Evidence]:
+        """The breach of each requirement that it breaches, the worst where there are several."""
+        every = [(name, breach) for problem in self.problems for name, breach in problem.breaches.items()]
         every.sort(key=lambda item: item[1].rank, reverse=True)
         return dict(every)
 
     @property
-    def first(self) -> Share:
-        """The share whose example stands for the cause."""
-        return self.shares[0]
+    def first(self) -> Evidence:
+        """The breach whose example stands for the cause."""
+        return self.breaches[0]
 
     @property
     def verdict(self) -> Verdict:
@@ -71,23 +61,23 @@ class Cause(Struct, frozen=True, dict=True):
         return self.first.verdict
 
     @cached_property
-    def also(self) -> Sequence[Also]:
+    def also(self) -> Sequence[Evidence]:
         """The other requirements that it breaches: the worst first, then in the catalogue's order."""
-        others: dict[str, list[Share]] = {}
+        others: dict[str, list[Evidence]] = {}
         for problem in self.problems:
-            for name, share in problem.shares.items():
+            for name, breach in problem.breaches.items():
                 if name != self.requirement:
-                    others.setdefault(name, []).append(share)
+                    others.setdefault(name, []).append(breach)
         return [
-            Also(
-                name,
-                _worst(shares),
-                shares[0].level,
-                shares[0].example.what,
-                sum(share.times for share in shares),
-                all(share.is_known for share in shares),
+            replace(
+                breaches[0],
+                verdict=_worst(breaches),
+                times=sum(breach.times for breach in breaches),
+                traces=set().union(*(breach.traces for breach in breaches)),
+                known=set().union(*(breach.known for breach in breaches)),
+                reason=breaches[0].reason if all(breach.is_known for breach in breaches) else "",
             )
-            for name, shares in sorted(others.items(), key=lambda other: _rank(other[0], other[1]))
+            for _, breaches in sorted(others.items(), key=lambda other: _rank(other[0], other[1]))
         ]
 
     @property
@@ -98,12 +88,12 @@ class Cause(Struct, frozen=True, dict=True):
     @property
     def is_known(self) -> bool:
         """Whether each failure of it is known."""
-        return all(share.is_known for problem in self.problems for share in problem.shares.values())
+        return all(breach.is_known for problem in self.problems for breach in problem.breaches.values())
 
     @property
     def known_reason(self) -> str:
         """Why the failure may stand, where it is known."""
-        return next((share.reason for share in self.shares if share.reason), "")
+        return next((breach.reason for breach in self.breaches if breach.reason), "")
 
     @cached_property
     def traces(self) -> int:
@@ -175,27 +165,27 @@ class Causes:
 
     def _causes(self, problems: Problems, left_out: set[str]) -> Sequence[Cause]:
         of_requirement: dict[str, list[Problem]] = {}
-        shares: dict[str, list[Share]] = {}
+        breaches: dict[str, list[Evidence]] = {}
         kept = problems.kept(left_out)
         for problem in kept:
-            for name, share in problem.shares.items():
-                shares.setdefault(name, []).append(share)
+            for name, breach in problem.breaches.items():
+                breaches.setdefault(name, []).append(breach)
         for problem in kept:
-            leading = min(problem.shares, key=lambda name: _rank(name, shares[name]))
+            leading = min(problem.breaches, key=lambda name: _rank(name, breaches[name]))
             of_requirement.setdefault(leading, []).append(problem)
-        ordered = sorted(of_requirement.items(), key=lambda item: _rank(item[0], shares[item[0]]))
+        ordered = sorted(of_requirement.items(), key=lambda item: _rank(item[0], breaches[item[0]]))
         return [Cause(name, led, self._traces, self._scenarios) for name, led in ordered]
 
 
-def _worst(shares: Iterable[Share]) -> Verdict:
-    return min((share.verdict for share in shares), key=BREACHES.index)
+def _worst(breaches: Iterable[Evidence]) -> Verdict:
+    return min((breach.verdict for breach in breaches), key=BREACHES.index)
 
 
-def _rank(name: str, shares: Sequence[Share]) -> tuple[int, bool, int]:
+def _rank(name: str, breaches: Sequence[Evidence]) -> tuple[int, bool, int]:
     """The order in which requirements lead: what is worst, what is not known, what the catalogue has first."""
     return (
-        BREACHES.index(_worst(shares)),
-        all(share.is_known for share in shares),
+        BREACHES.index(_worst(breaches)),
+        all(breach.is_known for breach in breaches),
         _places().get(name, len(_places())),
     )
 
@@ -207,64 +197,27 @@ def _places() -> Mapping[str, int]:
 
 Key = tuple[str, ...]
 """What tells a problem from others, the same in every trace and every run."""
-Size = tuple[bool, int, int]
-"""Of a trace that shows a problem: whether a fault was on in it, its exchanges, its marks."""
 
 _INDEX = re.compile(r"/\d+(?=/|$)")
 _BITS = 32
 """A session of a trace is kept as one number: that of the trace, shifted, and that of the session in it."""
 
 
-class Share(Struct):
-    """What one requirement has to say of a problem.
-
-    `times` counts its findings, `traces` holds the numbers of the traces with them, `known` of those where the failure
-    is known, for `reason`. The example is that of the plainest trace, which lies at `path`, empty where only the run as
-    a whole shows it: nothing disturbed it, and it is the smallest. `size` is what traces are compared by.
-    """
-
-    requirement: str
-    verdict: Verdict
-    level: str
-    example: Evidence
-    path: str
-    size: Size
-    times: int = 0
-    traces: set[int] = field(default_factory=set)
-    known: set[int] = field(default_factory=set)
-    reason: str = ""
-
-    @property
-    def file(self) -> str:
-        """The path as it may be shown."""
-        return printable(self.path, 400)
-
-    @property
-    def rank(self) -> tuple[int, int, int, Size]:
-        """The order in which shares are shown: the worst, then the most widespread, then the plainest example."""
-        return BREACHES.index(self.verdict), -len(self.traces), -self.times, self.size
-
-    @property
-    def is_known(self) -> bool:
-        """Whether it is known wherever it shows."""
-        return bool(self.reason) and self.known == self.traces
-
-
 class Problem(Struct):
-    """One thing that is wrong, over all traces: its share by requirement, and the calls with it by operation.
+    """One thing that is wrong, over all traces: its breach by requirement, and the calls with it by operation.
 
     `sessions` are numbers of sessions over the run, `traces` of traces.
     """
 
     key: Key
-    shares: dict[str, Share] = field(default_factory=dict)
+    breaches: dict[str, Evidence] = field(default_factory=dict)
     calls: Counter[str] = field(default_factory=Counter)
     sessions: set[int] = field(default_factory=set)
     traces: set[int] = field(default_factory=set)
 
     def merge(self, other: Problem, *, other_calls: bool = True) -> None:
         """Take what turned out to be the same problem, its calls too unless they are among ours."""
-        self.shares.update(other.shares)
+        self.breaches.update(other.breaches)
         if other_calls:
             self.calls.update(other.calls)
         self.sessions |= other.sessions
@@ -280,7 +233,7 @@ class Problems:
         self._refused_for: dict[Key, set[Key]] = {}
 
     def kept(self, left_out: set[str]) -> Sequence[Problem]:
-        """The problems without the shares of some requirements; a refusal is part of what was refused."""
+        """The problems without the breaches of some requirements; a refusal is part of what was refused."""
         for key, reasons in self._refused_for.items():
             whole = [self._by_key[root] for root in {*map(self._root, reasons)} - {self._root(key)}]
             # What shows at more calls than were refused is less likely to be why.
@@ -289,8 +242,8 @@ class Problems:
                 self._unite(reason.key, key, other_calls=False)
         self._refused_for.clear()
         for problem in self._by_key.values():
-            problem.shares = {name: share for name, share in problem.shares.items() if name not in left_out}
-        return [problem for problem in self._by_key.values() if problem.shares]
+            problem.breaches = {name: breach for name, breach in problem.breaches.items() if name not in left_out}
+        return [problem for problem in self._by_key.values() if problem.breaches]
 
     def add(
         self, judged: Judged, judgements: Mapping[str, Judgement], known: Mapping[str, str], number: int | None
@@ -319,7 +272,7 @@ class Problems:
                 problem.traces.add(number)
                 _count_calls(problem, judged, by_requirement.values(), number, sessions)
             for name, findings in by_requirement.items():
-                _add_share(problem, judged, judgements[name], findings, known.get(name, ""), number)
+                _add_breach(problem, judged, judgements[name], findings, known.get(name, ""), number)
 
     def _root(self, key: Key) -> Key:
         while key in self._same:
@@ -424,7 +377,7 @@ def _size(judged: Judged) -> Size:
     return disturbed, len(judged.trace.exchanges), len(judged.trace.marks)
 
 
-def _add_share(
+def _add_breach(
     problem: Problem,
     judged: Judged,
     judgement: Judgement,
@@ -433,20 +386,26 @@ def _add_share(
     number: int | None,
 ) -> None:
     name, verdict, size = judgement.requirement, judgement.verdict, _size(judged)
-    share = problem.shares.get(name)
-    worse = share is not None and BREACHES.index(verdict) < BREACHES.index(share.verdict)
-    if share is None or worse or (verdict is share.verdict and size < share.size):
+    breach = problem.breaches.get(name)
+    worse = breach is not None and BREACHES.index(verdict) < BREACHES.index(breach.verdict)
+    if breach is None or worse or (verdict is breach.verdict and size < breach.size):
         requirement = known_requirement(name)
         level = requirement.level_at(judged.daemon_version) if requirement is not None else ""
-        shown = evidence(judged, findings) if findings else Evidence(printable(judgement.message, 400))
-        path = "" if number is None else judged.trace.path or ""
-        if share is None:
-            share = problem.shares[name] = Share(name, verdict, level, shown, path, size)
-        share.verdict, share.level, share.example, share.path, share.size = verdict, level, shown, path, size
-    share.times += max(1, len(findings))
+        shown = evidence_of(judged, findings) if findings else Evidence(printable(judgement.message, 400))
+        shown.requirement, shown.verdict, shown.level, shown.size = name, verdict, level, size
+        shown.path = "" if number is None else judged.trace.path or ""
+        if breach is not None:
+            shown.times, shown.traces, shown.known, shown.reason = (
+                breach.times,
+                breach.traces,
+                breach.known,
+                breach.reason,
+            )
+        breach = problem.breaches[name] = shown
+    breach.times += max(1, len(findings))
     if number is not None:
-        share.traces.add(number)
+        breach.traces.add(number)
     if known:
-        share.reason = share.reason or printable(known, 300)
+        breach.reason = breach.reason or printable(known, 300)
         if number is not None:
-            share.known.add(number)
+            breach.known.add(number)

@@ -7,7 +7,6 @@ import shlex
 from collections.abc import Sequence
 from functools import cache
 
-from signet_conformance.contract import catalogue
 from signet_conformance.errors import printable
 
 MAX_PAGES = 3
@@ -47,6 +46,9 @@ def explain_command(requirement: str) -> str:
 
 def explain_note(requirement: str) -> str:
     """That command in parentheses, to stand behind a message; nothing for a rule of somebody's own, without a page."""
+    # Commands that quote a name for a shell start before the law is read.
+    from signet_conformance.contract import catalogue
+
     known = requirement in catalogue()
     return f" ({explain_command(requirement)})" if known else ""
 

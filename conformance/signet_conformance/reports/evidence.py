@@ -15,26 +15,34 @@ from collections.abc import Iterator, Sequence
 from http import HTTPStatus
 from pathlib import Path
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from signet_conformance.contract import Requirement, catalogue
 from signet_conformance.engine import Judged
 from signet_conformance.errors import printable
 from signet_conformance.facts import AGENT_CALLS, GET, MEMORY_SEARCH, NOTIFY, Call, Recording
-from signet_conformance.finding import Finding
+from signet_conformance.finding import BREACHES, Finding, Verdict
 from signet_conformance.reports.mark_words import mark_words
 from signet_conformance.reports.values import received_text
 from signet_conformance.trace import Exchange, Mark
 from signet_conformance.trace.marks import SentMark, SkippedMark, StepMark, read_mark
 from signet_conformance.trace.model import NOT_CARRIED
 
+Size = tuple[bool, int, int]
+"""Of a trace that shows a breach: whether a fault was on in it, its exchanges, its marks."""
 
-class Evidence(Struct, frozen=True):
-    """One kind of breach. Every text is one printable line of bounded length; an empty one says nothing.
 
-    `seq` and `line` are the number and the line of the exchange it begins at, None where no exchange shows it.
-    `sources` are the places in the connector's code that sent it, the innermost first, where its driver can tell.
-    `around` are the exchanges near it, as (is it this exchange, line); `again` the numbers of its repeats.
+class Evidence(Struct):
+    """One kind of breach of a requirement: the plainest example of it, and how widely it shows.
+
+    Every text is one printable line of bounded length; an empty one says nothing. `seq` and `line` are the number and
+    the line of the exchange that the example begins at, None where no exchange shows it. `sources` are the places in
+    the connector's code that sent it, the innermost first, where its driver can tell. `around` are the exchanges near
+    it, as (is it this exchange, line); `again` the numbers of its repeats.
+
+    The example is that of the trace at `path`, empty where only the run as a whole shows the breach: nothing disturbed
+    that trace, and it is the smallest; `size` is what traces are compared by. `times` counts the findings of all
+    traces, `traces` holds the numbers of those with one, `known` of those where the failure is known, for `reason`.
     """
 
     what: str
@@ -49,6 +57,30 @@ class Evidence(Struct, frozen=True):
     around: tuple[tuple[bool, str], ...] = ()
     repeats: int = 0
     again: tuple[int, ...] = ()
+    requirement: str = ""
+    verdict: Verdict = Verdict.FAIL
+    level: str = ""
+    path: str = ""
+    size: Size = (False, 0, 0)
+    times: int = 0
+    traces: set[int] = field(default_factory=set)
+    known: set[int] = field(default_factory=set)
+    reason: str = ""
+
+    @property
+    def file(self) -> str:
+        """The path as it may be shown."""
+        return printable(self.path, 400)
+
+    @property
+    def rank(self) -> tuple[int, int, int, Size]:
+        """The order in which breaches are shown: the worst, then the most widespread, then the plainest example."""
+        return BREACHES.index(self.verdict), -len(self.traces), -self.times, self.size
+
+    @property
+    def is_known(self) -> bool:
+        """Whether it is known wherever it shows."""
+        return bool(self.reason) and self.known == self.traces
 
     @property
     def facts(self) -> Sequence[tuple[str, str]]:
@@ -85,7 +117,7 @@ def kinds(findings: Sequence[Finding]) -> list[list[Finding]]:
     return list(by_defect.values())
 
 
-def evidence(judged: Judged, kind: Sequence[Finding]) -> Evidence:
+def evidence_of(judged: Judged, kind: Sequence[Finding]) -> Evidence:
     """The evidence for one kind of breach in a judged trace."""
     finding, *repeats = kind
     recording = judged.recording

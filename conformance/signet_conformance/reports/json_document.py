@@ -116,21 +116,21 @@ def _cause(cause: Cause) -> dict[str, Any]:
         "calls": dict(cause.calls.most_common()),
         "problems": [
             {
-                "what": share.example.what,
-                **({} if not share.path else {"file": share.path}),
-                **({} if share.example.seq is None else {"exchange": share.example.seq}),
-                **({} if share.example.line is None else {"line": share.example.line}),
-                "pointer": share.example.pointer,
-                "expected": share.example.expected,
-                "received": share.example.received,
+                "what": breach.what,
+                **({} if not breach.path else {"file": breach.path}),
+                **({} if breach.seq is None else {"exchange": breach.seq}),
+                **({} if breach.line is None else {"line": breach.line}),
+                "pointer": breach.pointer,
+                "expected": breach.expected,
+                "received": breach.received,
                 **(
-                    {"sources": [{"file": each.file, "line": each.line} for each in share.example.sources]}
-                    if share.example.sources
+                    {"sources": [{"file": each.file, "line": each.line} for each in breach.sources]}
+                    if breach.sources
                     else {}
                 ),
-                "times": share.times,
+                "times": breach.times,
             }
-            for share in cause.shares
+            for breach in cause.breaches
         ],
     }
 

@@ -11,10 +11,10 @@ from signet_conformance.engine import Judged
 from signet_conformance.errors import printable
 from signet_conformance.finding import Verdict
 from signet_conformance.reports.cause_text import MAX_PROBLEMS, replay_words, seen
-from signet_conformance.reports.causes import Cause, Causes, Share
+from signet_conformance.reports.causes import Cause, Causes
 from signet_conformance.reports.command_lines import explain_command, shell_command
 from signet_conformance.reports.ending import Ending
-from signet_conformance.reports.evidence import known_requirement
+from signet_conformance.reports.evidence import Evidence, known_requirement
 from signet_conformance.reports.text import closing_line
 
 _UNTESTED = (Verdict.INCONCLUSIVE, Verdict.NOT_APPLICABLE)
@@ -81,7 +81,7 @@ def _case(name: str, verdict: Verdict, told: _Told, *, known: bool) -> Iterator[
         yield f"<skipped message={_attribute(verdict.value)}/>\n"
     elif verdict in (Verdict.FAIL, Verdict.ERROR) and not known:
         kind = "failure" if verdict is Verdict.FAIL else "error"
-        message = told[0][0].first.example.what if told else name
+        message = told[0][0].first.what if told else name
         yield f"<{kind} type={_attribute(verdict.value)} message={_attribute(message)}>"
         yield f"{_text(lines)}</{kind}>\n"
     elif lines:
@@ -91,8 +91,8 @@ def _case(name: str, verdict: Verdict, told: _Told, *, known: bool) -> Iterator[
 
 def _lines(cause: Cause, options: Sequence[str]) -> list[str]:
     lines = [f"{cause.verdict.value} {', '.join(cause.requirements)}"]
-    for share in cause.shares[:MAX_PROBLEMS]:
-        lines += _example(share)
+    for breach in cause.breaches[:MAX_PROBLEMS]:
+        lines += _example(breach)
     lines += [f"also: {other.verdict.value} {other.requirement}: {other.what}" for other in cause.also]
     lines += [f"seen: {where}"] if (where := seen(cause)) else []
     requirement = known_requirement(cause.requirement)
@@ -104,9 +104,9 @@ def _lines(cause: Cause, options: Sequence[str]) -> list[str]:
     return [*lines, f"replay: {shell_command(words)}"] if words else lines
 
 
-def _example(share: Share) -> Iterator[str]:
-    shown = share.example
-    file = f"{share.file}:{shown.line}" if share.file and shown.line is not None else share.file
+def _example(breach: Evidence) -> Iterator[str]:
+    shown = breach
+    file = f"{breach.file}:{shown.line}" if breach.file and shown.line is not None else breach.file
     rows = [("what", shown.what), ("where", shown.where), ("in", file), *shown.facts]
     yield from (f"{label}: {text}" for label, text in rows if text)
 

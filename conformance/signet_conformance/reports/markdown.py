@@ -15,10 +15,10 @@ from signet_conformance.engine import Judged
 from signet_conformance.errors import printable
 from signet_conformance.finding import FOLDING_ORDER, Verdict
 from signet_conformance.reports.cause_text import MAX_PROBLEMS, replay_words, seen
-from signet_conformance.reports.causes import Also, Cause, Causes, Share
+from signet_conformance.reports.causes import Cause, Causes
 from signet_conformance.reports.command_lines import explain_command, page_address, shell_command
 from signet_conformance.reports.ending import Ending
-from signet_conformance.reports.evidence import known_requirement
+from signet_conformance.reports.evidence import Evidence, known_requirement
 from signet_conformance.reports.remarks import played, remarks
 from signet_conformance.reports.text import closing_line
 
@@ -110,9 +110,9 @@ def _block(cause: Cause, options: Sequence[str]) -> str:
     lines = [f"### {cause.verdict.value}{known} {inline(cause.requirement)}{level}", ""]
     if requirement is not None:
         lines += [f"{inline(requirement.title)}", ""]
-    for share in cause.shares[:MAX_PROBLEMS]:
-        lines += _example(share, around=share is cause.first)
-    if more := len(cause.shares) - MAX_PROBLEMS:
+    for breach in cause.breaches[:MAX_PROBLEMS]:
+        lines += _example(breach, around=breach is cause.first)
+    if more := len(cause.breaches) - MAX_PROBLEMS:
         lines += [f"- {more} more kinds: the JSON report lists them"] * (more > 0)
     if where := seen(cause):
         lines.append(f"- **seen**: {inline(where)}")
@@ -128,16 +128,16 @@ def _block(cause: Cause, options: Sequence[str]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _also(other: Also) -> str:
+def _also(other: Evidence) -> str:
     known = ", known" if other.is_known else ""
     head = f"{other.verdict.value} {inline(other.requirement)}{known}"
     return f"- **also**: {head}: {inline(other.what)} ({_page(other.requirement)})"
 
 
-def _example(share: Share, *, around: bool) -> Iterator[str]:
-    shown = share.example
+def _example(breach: Evidence, *, around: bool) -> Iterator[str]:
+    shown = breach
     yield f"- **what**: {inline(shown.what)}"
-    file = f"{share.file}:{shown.line}" if share.file and shown.line is not None else share.file
+    file = f"{breach.file}:{shown.line}" if breach.file and shown.line is not None else breach.file
     places = [code(text) for text in (shown.where, file) if text]
     if places:
         yield f"  - **where**: {', in '.join(places)}"

@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING, TextIO, cast
 
 from msgspec import Struct
 
-from signet_conformance.engine import Judged
 from signet_conformance.files.whole_file import private_opener
-from signet_conformance.reports.ending import Ending, Report
 
 if TYPE_CHECKING:
-    from signet_conformance.reports.ending import Report
+    from signet_conformance.engine import Judged
+    from signet_conformance.reports.ending import Ending, Report
 
 _ROOM = "signet_conformance.reports"
 

@@ -66,7 +66,7 @@ def reports_line(folder: Path) -> str:
     return f"report: {folder / first.file}, and beside it {', '.join(kind.suffix for kind in others)}"
 
 
-class Ending(Struct, frozen=True):
+class ClosingText(Struct, frozen=True):
     """What the lines at the end show: the conclusion of the run, and how wide and coloured.
 
     `status` is the exit status of the run, `baseline` says in words which baseline was written.
@@ -79,79 +79,77 @@ class Ending(Struct, frozen=True):
     baseline: str | None = None
 
 
-def ending_lines(ending: Ending) -> Iterator[str]:
+def closing_lines(text: ClosingText) -> Iterator[str]:
     """The end of a run, part by part."""
     for part in PARTS:
-        yield from part(ending)
+        yield from part(text)
 
 
-def known(ending: Ending) -> Iterable[str]:
+def known(text: ClosingText) -> Iterable[str]:
     """Known failures, and entries that fail the run."""
-    return known_lines(ending.conclusion.known, ending.width, colour=ending.colour)
+    return known_lines(text.conclusion.known, text.width, colour=text.colour)
 
 
-def verdicts(ending: Ending) -> Iterable[str]:
+def verdicts(text: ClosingText) -> Iterable[str]:
     """The verdicts, counted by area."""
-    return summary_lines([("this run", ending.conclusion.verdicts)], None, ending.width, ending.colour)
+    return summary_lines([("this run", text.conclusion.verdicts)], None, text.width, text.colour)
 
 
-def daemon_side(ending: Ending) -> Iterable[str]:
+def daemon_side(text: ClosingText) -> Iterable[str]:
     """What the daemon breached."""
-    return side_summary_lines(ending.conclusion.judged, ending.width)
+    return side_summary_lines(text.conclusion.judged, text.width)
 
 
-def hosts(ending: Ending) -> Iterable[str]:
+def hosts(text: ClosingText) -> Iterable[str]:
     """The harnesses that the kit played, which decide what a connector can do."""
-    return (host.words for host in played(each.trace for each in ending.conclusion.judged))
+    return (host.words for host in played(each.trace for each in text.conclusion.judged))
 
 
-def closing(ending: Ending) -> Iterable[str]:
+def closing(text: ClosingText) -> Iterable[str]:
     """The verdict of the run in one line."""
-    concluded = ending.conclusion
+    concluded = text.conclusion
     if concluded.is_about_model and not concluded.because:
-        yield model_closing_line(concluded.judged, concluded.at_model, ending.status)
+        yield model_closing_line(concluded.judged, concluded.at_model, text.status)
         return
-    yield closing_line(
-        concluded.verdicts, len(concluded.judged), ending.status, ending.colour, because=concluded.because
-    )
+    yield closing_line(concluded.verdicts, len(concluded.judged), text.status, text.colour, because=concluded.because)
 
 
-def broken_off(ending: Ending) -> Iterable[str]:
+def broken_off(text: ClosingText) -> Iterable[str]:
     """The scenarios that are missing from the verdicts."""
-    shortfall = ending.conclusion.shortfall
+    shortfall = text.conclusion.shortfall
     return () if shortfall is None else shortfall.lines()
 
 
-def written_baseline(ending: Ending) -> Iterable[str]:
+def written_baseline(text: ClosingText) -> Iterable[str]:
     """The baseline that was written."""
-    return () if ending.baseline is None else (ending.baseline,)
+    return () if text.baseline is None else (text.baseline,)
 
 
-def generated_sessions(ending: Ending) -> Iterable[str]:
+def generated_sessions(text: ClosingText) -> Iterable[str]:
     """The results of the generated sessions."""
-    generated = ending.conclusion.generated
+    generated = text.conclusion.generated
     if generated is None:
         return
     yield from generated.lines()
-    yield from drawn((Paragraph(line, 2, 4) for line in generated.coverage_lines()), ending.width, ending.colour)
+    yield from drawn((Paragraph(line, 2, 4) for line in generated.coverage_lines()), text.width, text.colour)
 
 
-def coverage(ending: Ending) -> Iterable[str]:
+def coverage(text: ClosingText) -> Iterable[str]:
     """How much of the contract was exercised, and whether that is too little."""
-    measured, terms = ending.conclusion.coverage, ending.conclusion.terms
+    measured, terms = text.conclusion.coverage, text.conclusion.terms
     # A run that was asked for some requirements only exercises a part on purpose.
     if measured is not None and (terms.only is None or terms.least_coverage is not None):
         parts = ", ".join(f"{len(part.exercised)} of {part.total} {part.name}" for part in measured.parts)
         yield f"coverage: {parts}; {measured.percent:.0f} % of the contract"
-    if (note := ending.conclusion.coverage_note()) is not None:
+    if (note := text.conclusion.coverage_note()) is not None:
         yield note
 
 
-def silence(ending: Ending) -> Iterable[str]:
+def silence(text: ClosingText) -> Iterable[str]:
     """What to look at when the connector never called, or none of its requests was passed on."""
-    if ending.conclusion.recorded:
+    if text.conclusion.recorded:
         return
-    traces = [each.trace for each in ending.conclusion.judged]
+    traces = [each.trace for each in text.conclusion.judged]
     if (first := next((trace for trace in traces if trace.exchanges), None)) is not None:
         command = shell_command(["signet-conformance", "show", first.path or "TRACE"])
         yield f"no hook or memory request was accepted; what was sent and answered: {command}"
@@ -161,12 +159,12 @@ def silence(ending: Ending) -> Iterable[str]:
         yield f"no request was passed on, and what came was {printable(unread[0], 300)}"
     else:
         yield "no request was recorded: does the connector call the address in SIGNET_DAEMON_URL?"
-    skips = (mark for each in ending.conclusion.judged for mark in marks_of(each.trace, SkippedMark))
+    skips = (mark for each in text.conclusion.judged for mark in marks_of(each.trace, SkippedMark))
     if (skip := next(skips, None)) is not None:
         yield f"the first step that was skipped: {printable(skip.reason, 300)}"
 
 
-PARTS: tuple[Callable[[Ending], Iterable[str]], ...] = (
+PARTS: tuple[Callable[[ClosingText], Iterable[str]], ...] = (
     known,
     verdicts,
     daemon_side,

@@ -20,7 +20,7 @@ from signet_conformance.errors import printable
 from signet_conformance.finding import BREACHES, Finding, Judgement, Reason, Verdict
 from signet_conformance.reports.command_lines import explain_command, page_address
 from signet_conformance.reports.ending import Ending
-from signet_conformance.reports.evidence import Source, call_line, evidence, kinds, known_requirement
+from signet_conformance.reports.evidence import Source, call_line, evidence_of, kinds, known_requirement
 from signet_conformance.reports.json_document import encoded
 from signet_conformance.rules import rules
 
@@ -123,7 +123,7 @@ def _own_rule(name: str) -> dict[str, Any]:
 
 
 def _result(judged: Judged, requirement: str, kind: list[Finding], file: str | None) -> dict[str, Any]:
-    shown = evidence(judged, kind)
+    shown = evidence_of(judged, kind)
     pieces = [shown.what]
     pieces += [f"where: {shown.where}"] if shown.where else []
     pieces += [f"at: {shown.pointer}"] if shown.pointer else []

@@ -19,10 +19,10 @@ from signet_conformance.engine import Judged
 from signet_conformance.errors import printable
 from signet_conformance.finding import FOLDING_ORDER, Verdict
 from signet_conformance.reports.cause_text import MAX_PROBLEMS, replay_words, seen
-from signet_conformance.reports.causes import Cause, Causes, Share
+from signet_conformance.reports.causes import Cause, Causes
 from signet_conformance.reports.command_lines import shell_command
 from signet_conformance.reports.ending import Ending
-from signet_conformance.reports.evidence import known_requirement
+from signet_conformance.reports.evidence import Evidence, known_requirement
 from signet_conformance.reports.html import kill_matrix
 from signet_conformance.reports.html.exchange_data import Budget, exchange_data
 from signet_conformance.reports.html.markup import Markup, element, joined
@@ -235,11 +235,11 @@ def _cause(cause: Cause, options: Sequence[str], addressed: set[str], names: Map
     if requirement is not None:
         parts.append(element("p", requirement.title))
     examples = (
-        joined(_example(share, names.get(share.file), around=share is cause.first))
-        for share in cause.shares[:MAX_PROBLEMS]
+        joined(_example(breach, names.get(breach.file), around=breach is cause.first))
+        for breach in cause.breaches[:MAX_PROBLEMS]
     )
     parts += [element("div", example, class_="shown") for example in examples]
-    if (more := len(cause.shares) - MAX_PROBLEMS) > 0:
+    if (more := len(cause.breaches) - MAX_PROBLEMS) > 0:
         parts.append(element("p", f"{more} more kinds: the JSON report lists them."))
     rows: list[tuple[str, str | Markup]] = [("seen", seen(cause))]
     for other in cause.also:
@@ -260,9 +260,9 @@ def _cause(cause: Cause, options: Sequence[str], addressed: set[str], names: Map
     return element("article", *parts, id=cause.requirement)
 
 
-def _example(share: Share, name: str | None, *, around: bool) -> Iterator[Markup]:
+def _example(breach: Evidence, name: str | None, *, around: bool) -> Iterator[Markup]:
     """One problem; `name` is that of its trace in addresses of the page, None where it is not in it."""
-    shown = share.example
+    shown = breach
 
     def linked(text: str, at: str = "") -> str | Markup:
         if not text or name is None or shown.seq is None:
@@ -271,7 +271,7 @@ def _example(share: Share, name: str | None, *, around: bool) -> Iterator[Markup
             "a", text, href=f"#trace={quote(name, '')}&exchange={shown.seq}" + (f"&at={quote(at, '')}" if at else "")
         )
 
-    file = f"{share.file}:{shown.line}" if share.file and shown.line is not None else share.file
+    file = f"{breach.file}:{shown.line}" if breach.file and shown.line is not None else breach.file
     rows: list[tuple[str, str | Markup]] = [("what", shown.what), ("where", linked(shown.where, shown.pointer))]
     rows += [*shown.facts, ("in", file)]
     rows += [("again", shown.repeated)] if shown.repeats else []
