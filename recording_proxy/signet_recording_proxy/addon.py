@@ -159,7 +159,7 @@ class RecordingAddon:
 
 
 def _reversed_origin(modes: Sequence[str]) -> str:
-    """The origin of the daemon that mitmproxy stands in front of; the usual one in other modes."""
+    """The daemon's origin: the target of reverse mode, or the default one."""
     reverse = next((mode for each in modes if isinstance(mode := ProxyMode.parse(each), ReverseMode)), None)
     if reverse is None:
         return DEFAULT_ORIGIN

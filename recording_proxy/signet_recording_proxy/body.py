@@ -7,11 +7,11 @@ import hashlib
 import json
 import math
 import re
-from dataclasses import dataclass, field
 from email.message import Message
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from signet_recording_proxy.content_coding import not_installed, undo
 
@@ -19,7 +19,7 @@ DEFAULT_LIMIT = 8 * 1024 * 1024
 """How many bytes of a body are kept, unless the user says otherwise."""
 MAX_JSON_DEPTH = 100
 MAX_ENCODED = 24 * 1024 * 1024
-"""How many bytes of a trace line one body may take. A line holds two, and whoever reads it has bounds."""
+"""How many bytes of a trace line one body may take: a line holds two bodies, and readers bound its length."""
 _SURELY_SHALLOW = 2 * MAX_JSON_DEPTH
 _AS_IT_STANDS = msgspec.json.Decoder(msgspec.Raw)
 _SURELY_SMALL = MAX_ENCODED // 24
@@ -32,13 +32,12 @@ _JSON_STARTS = frozenset('{["-0123456789tfn')
 _SINGLE_BYTE_CHARSETS = frozenset({"iso-8859-1", "latin-1", "latin1", "windows-1252", "cp1252"})
 
 
-@dataclass(slots=True)
-class KeptBody:
+class KeptBody(Struct):
     """The bytes of one message as they passed: all of them up to `limit`, then size and SHA-256 only."""
 
     limit: int
     size: int = 0
-    _chunks: list[bytes] = field(default_factory=list)
+    _chunks: list[bytes] = []
     _digest: Any = None
 
     def feed(self, data: bytes) -> None:
@@ -57,7 +56,7 @@ class KeptBody:
         self._chunks.append(data[: self.limit - before])
 
     def forget(self) -> None:
-        """Let go of the bytes: its line is written, whoever still knows the exchange."""
+        """Drop the bytes once the line is written, even if the exchange is still referenced."""
         self._chunks.clear()
 
     @property
@@ -99,14 +98,14 @@ def describe(body: KeptBody, media_type: str | None, content_encoding: str | Non
 
 
 def undecoded(size: int, sha256: str, media_type: str | None, coding: str) -> dict[str, Any]:
-    """A body in a coding that cannot be undone here: none of it is kept, as nobody could look for secrets in it."""
+    """A body in a coding that cannot be undone here. No byte of it is kept, since it cannot be searched for secrets."""
     return {"cut": True, "size": size, "sha256": sha256, "text": "", "media_type": media_type, "undecoded": coding}
 
 
 def as_carried(body: KeptBody) -> dict[str, Any] | None:
-    """The same of a body in no content coding, as it was carried; None where somebody has to look at it closely.
+    """The `body` member of JSON in no content coding, byte for byte as carried; None where it needs a closer look.
 
-    JSON is checked and not decoded, so what was carried is not made anew. Its numbers may be beyond a float.
+    The JSON is checked and not decoded. Its numbers may be beyond a float.
     """
     data = body.kept_bytes()
     if body.is_cut or body.size > _SURELY_SMALL:

@@ -13,7 +13,7 @@ _PIECE = 1024
 _MOST_CODINGS = 8
 
 Undone = tuple[bytes, bool]
-"""What was decoded, and whether that is the whole content."""
+"""The decoded bytes, and whether they are the whole content."""
 
 
 @cache

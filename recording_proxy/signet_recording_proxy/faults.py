@@ -10,8 +10,9 @@ import asyncio
 import fnmatch
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from signet_conformance.errors import UsageError, printable
 from signet_conformance.trace.fault_kinds import FAULT_KINDS
@@ -33,8 +34,7 @@ _UNKNOWN_MEMBERS = {"unknownMember": {"nested": [1, None, "x"]}, "unknown_flag":
 _NOT_JSON = "<!doctype html><title>Bad gateway</title><p>This is not JSON.\n"
 
 
-@dataclass(frozen=True, slots=True)
-class MadeUpAnswer:
+class MadeUpAnswer(Struct, frozen=True):
     """An answer that a fault gives itself. `body` None means no body; `promised` is a content-length that lies."""
 
     status: int
@@ -57,8 +57,7 @@ class MadeUpAnswer:
         return [*typed, ("content-length", str(length)), *self.headers]
 
 
-@dataclass(slots=True)
-class Fault:
+class Fault(Struct, eq=False):
     """One fault that was switched on.
 
     `left` counts the exchanges it still serves (None: no end), `met` those that it has served; `off` is set when it
@@ -71,7 +70,7 @@ class Fault:
     path: str | None = None
     left: int | None = None
     met: int = 0
-    match: Mapping[str, Any] = field(default_factory=dict)
+    match: Mapping[str, Any] = {}
     off: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property
@@ -92,11 +91,11 @@ class Fault:
 
     @property
     def keeps_the_request(self) -> bool:
-        """Whether the daemon never gets the request: the fault answers it, or nobody does."""
+        """Whether the request is kept from the daemon: the fault answers it, or no answer comes."""
         return self.kind in ("reset", "hang") or self.kind in _ANSWERS
 
     def answer(self) -> MadeUpAnswer | None:
-        """What the fault answers without asking the daemon, or None when it does not answer."""
+        """The fault's own answer; None for one that leaves the answer to the daemon."""
         make = _ANSWERS.get(self.kind)
         return None if make is None else make(self.spec)
 

@@ -59,7 +59,7 @@ class Listener:
 
     @property
     def url(self) -> str:
-        """What the connector is given in place of the daemon's URL."""
+        """The address to give the connector in place of the daemon's."""
         host = self._address[0]
         return f"http://[{host}]:{self.port}" if ":" in host else f"http://{host}:{self.port}"
 

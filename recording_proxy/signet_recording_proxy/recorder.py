@@ -8,9 +8,10 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qsl
+
+from msgspec import Struct
 
 from signet_conformance.errors import KitError, SignetConformanceError
 from signet_conformance.trace import Header
@@ -32,8 +33,7 @@ _READY_MOST = 64 * 1024
 """Of a larger body nothing is encoded ahead: its exchange would be held twice for as long as the daemon takes."""
 
 
-@dataclass(slots=True)
-class SentMessage:
+class SentMessage(Struct, eq=False):
     """What one side has sent so far."""
 
     headers: Headers
@@ -44,7 +44,7 @@ class SentMessage:
         return next((value for key, value in self.headers if key == name), None)
 
     def body_json(self, *, closely: bool) -> dict[str, Any] | None:
-        """The `body` member of the trace line; JSON as it was carried, unless somebody looks at it closely."""
+        """The `body` member of the trace line: JSON as it was carried, decoded only where `closely` is set."""
         if not self.body.size:
             return None
         media_type, codings = None, []
@@ -60,8 +60,7 @@ class SentMessage:
         return describe(self.body, media_type, ",".join(codings))
 
 
-@dataclass(slots=True, eq=False)
-class Ongoing:
+class Ongoing(Struct, eq=False):
     """An exchange that has begun and has no line yet. Instants are those of `time.monotonic()`."""
 
     file: TraceFile
@@ -227,7 +226,7 @@ class Recorder:
         return True
 
     def fail(self, failure: SignetConformanceError) -> None:
-        """Nothing can be recorded any more: tell whoever runs the recorder."""
+        """Report that the recording cannot go on: the process ends with this error."""
         if not self.failure.done():
             self.failure.set_result(failure)
 
@@ -319,7 +318,7 @@ def _line(exchange: Ongoing, error: str | None, note: str, ended: float) -> dict
 
 
 def _frame(exchange: Ongoing, ended: float) -> dict[str, Any]:
-    """What stands in a line before the request."""
+    """The members of a line before the request."""
     seconds = exchange.file.seconds
     return {
         "kind": "exchange",
@@ -331,7 +330,7 @@ def _frame(exchange: Ongoing, ended: float) -> dict[str, Any]:
 
 
 def _rest(exchange: Ongoing, error: str | None, note: str, ended: float, *, closely: bool = True) -> dict[str, Any]:
-    """What stands in a line after the request."""
+    """The members of a line after the request."""
     rest: dict[str, Any] = {"response": None}
     response = exchange.response
     if response is not None:

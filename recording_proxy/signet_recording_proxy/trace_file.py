@@ -16,10 +16,10 @@ from signet_conformance.trace import Header, encode
 
 
 class TraceFile:
-    """One `signet-trace/1` file in the making: its clock, its numbers, its lines.
+    """One `signet-trace/1` file being written: its clock, its numbers, its lines.
 
-    Numbers are given when a request begins or a mark is taken; lines are written when they are
-    complete. So the lines may be out of order, and whoever is killed leaves only whole lines.
+    A number is given when a request begins or a mark is taken; a line is written when it is complete. So lines may be
+    out of order, and a killed recorder leaves only whole lines.
     """
 
     def __init__(self, path: str, header: Header) -> None:

@@ -62,9 +62,9 @@ TIMEOUT_S = 3.0
 
 
 class Health(NamedTuple):
-    """What GET /health told: whether anybody answered, the version if it was said, and what no daemon says.
+    """The answer to GET /health: whether one came, the version if it has one, and what is odd about it.
 
-    `odd` is empty for a daemon's.
+    `odd` is empty for the answer of a daemon.
     """
 
     answered: bool

@@ -30,7 +30,7 @@ class _Schema(GenerateJsonSchema):
         return super().default_schema(schema) if schema.get("default") else self.generate_inner(schema["schema"])
 
     def dict_schema(self, schema: core_schema.DictSchema) -> JsonSchemaValue:
-        """An object of any members; what their names must match stands in propertyNames."""
+        """An object of any members; propertyNames says what their names must match."""
         described = super().dict_schema(schema)
         if "patternProperties" in described:
             ((pattern, values),) = described.pop("patternProperties").items()
@@ -40,7 +40,7 @@ class _Schema(GenerateJsonSchema):
 
 @cache
 def schema_of(model: type[BaseModel], file: str) -> Mapping[str, Any]:
-    """The JSON Schema of a document, as it stands frozen in a file of the schemas folder."""
+    """The JSON Schema of a document, as frozen in a file of the schemas folder."""
     schema = model.model_json_schema(schema_generator=_Schema)
     parts = schema.pop("$defs", {})
     for part in (schema, *parts.values()):
@@ -96,7 +96,7 @@ def schema_of_lines(base: type[msgspec.Struct], file: str) -> Mapping[str, Any]:
 
 @cache
 def schema_of_row(row: type[msgspec.Struct], file: str) -> Mapping[str, Any]:
-    """The JSON Schema of the rows, or of the document, that a msgspec class writes, as it stands frozen."""
+    """The JSON Schema of the rows, or of the document, that a msgspec class writes, as frozen."""
     (named,), parts = msgspec.json.schema_components([row], ref_template="#/$defs/{name}")
     schema = parts.pop(named["$ref"].removeprefix("#/$defs/"))
     for part in (schema, *parts.values()):

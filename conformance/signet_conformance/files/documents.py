@@ -54,12 +54,12 @@ class Document(Part):
     schema_file: ClassVar[str]
 
     def to_json(self) -> dict[str, Any]:
-        """The document as it stands in a file."""
+        """The document as it is written to a file."""
         return self.model_dump(mode="json", exclude_unset=True)
 
     @classmethod
     def place(cls, where: str, pointer: Sequence[str | int]) -> tuple[str, Sequence[str | int]]:
-        """What a message names as the place of a problem, and the pointer that leads from there to the value."""
+        """The file that a message names for a problem, and the pointer from there to the value."""
         return where, pointer
 
 
@@ -112,10 +112,10 @@ def demand(
     remedy: str | None = None,
     error: type[SignetConformanceError] = UsageError,
 ) -> Model:
-    """The document that `data`, a parsed JSON or TOML value, holds.
+    """Validate `data`, a parsed JSON or TOML value, as a document.
 
     Raises `error` for the deepest place at which it breaks the model: `where`, JSON pointer, value, and what to write
-    there; or the `remedy` given, where programs write the document and nobody mends it by hand.
+    there; or the `remedy` given, for documents that programs write.
     """
     if isinstance(data, dict) and isinstance(data.get(SCHEMA_MEMBER), str):
         data = {name: value for name, value in data.items() if name != SCHEMA_MEMBER}
@@ -192,7 +192,7 @@ _BOUNDS: Mapping[str, tuple[str, str]] = {
 
 
 def _explain_name(problem: Any, name: str | int, part: Mapping[str, Any]) -> tuple[str, str]:
-    """What is wrong with the name of a member of an object, and what to write instead."""
+    """The problem with the name of an object's member, and the remedy."""
     if problem["type"] in _UNKNOWN:
         known = sorted(part.get("properties", ()))
         near = difflib.get_close_matches(str(name), known, n=2)
@@ -201,7 +201,7 @@ def _explain_name(problem: Any, name: str | int, part: Mapping[str, Any]) -> tup
 
 
 def _explain(problem: Any, part: Mapping[str, Any]) -> tuple[str, str]:
-    """What is wrong with a value, and what to write instead; the second is empty where nothing special is known."""
+    """The problem with a value, and the remedy; that is empty where nothing special is known."""
     kind, context, value = problem["type"], problem.get("ctx", {}), shown_value(problem["input"])
     remedy = str(part.get("description") or "")
     if kind == _REFUSED:
@@ -243,7 +243,7 @@ def shown_value(value: Any) -> str:
 
 
 def _part(schema: Mapping[str, Any], pointer: Sequence[str | int]) -> Mapping[str, Any]:
-    """What a schema says of the place that a pointer leads to; empty where it says nothing."""
+    """The part of a schema for the place that a pointer leads to; empty where it has no such part."""
     parts = [{name: value for name, value in schema.items() if name != "description"}]
     for step in pointer:
         parts = [_resolved(schema, child) for part in parts for child in _children(schema, part, step)]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 ABSENT: Final = object()
-"""What stands at a pointer that leads to no place."""
+"""The value at a pointer that leads to no place."""
 
 
 def merge(value: Any, over: Any) -> Any:
@@ -53,7 +53,7 @@ def put(document: Any, pointer: str, value: Any) -> None:
 
 
 def take(document: Any, pointer: str) -> Any:
-    """Remove what stands at a pointer and return it; ABSENT where nothing does."""
+    """Remove the value at a pointer and return it; ABSENT where there is no value."""
     holder, name = _holder(document, pointer)
     if isinstance(holder, dict):
         return holder.pop(name, ABSENT)

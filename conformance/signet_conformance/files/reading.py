@@ -50,7 +50,7 @@ def read_json(
 
 
 def _read(path: Path, most_bytes: int) -> bytearray | None:
-    """What a file holds, or None where that is more than a bound. Raises OSError and ValueError as opening does."""
+    """The content of a file, or None where it is over the bound. Raises OSError and ValueError as opening does."""
     if path.stat().st_size > most_bytes:
         return None
     raw = bytearray()

@@ -29,9 +29,9 @@ def create_file(path: Path, text: str) -> None:
 
 
 def write_whole(path: Path, parts: Iterable[bytes]) -> None:
-    """Write a file that only its owner reads, in place of one that is there; raise OSError when it cannot be written.
+    """Write or replace a file that only its owner reads; raise OSError when it cannot be written.
 
-    What a stopped writer leaves is PATH.part, which the next one writes over.
+    A stopped writer leaves PATH.part, which the next one overwrites.
     """
     draft = path.with_name(f"{path.name}.part")
     with open(draft, "wb", opener=private_opener) as stream:

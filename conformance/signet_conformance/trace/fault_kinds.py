@@ -1,7 +1,7 @@
 """The kinds of fault: one row each, read by the recorder, the rules, the scenarios and the page on the recorder.
 
-A row says what the kind is. What the recorder does stands in its `faults` (an answer of its own) or in the engine
-(what happens to the connection or to the daemon's own answer).
+A row describes the kind. The recorder's `faults` gives the answers, its engine does what happens to the connection or
+to the daemon's own answer.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class FaultKind(Struct, frozen=True):
     slow: bool = False
     """It lasts as long as the client waits, or as `delay_s` says."""
     unreadable: bool = False
-    """The answer has a good status and a body that nobody can read."""
+    """The answer has a good status and an unreadable body."""
     share: int = 0
     """How often generated sessions draw it, against the other kinds as quick or as slow as it is."""
 

@@ -1,7 +1,7 @@
 """Glances at the lines of a large recording: the number of an exchange, its sessions, and whether it failed.
 
-Most of a line is passed over. What a glance does not take in at once (a body that is text, headers that name a session)
-the whole exchange tells. On Linux several processes glance, each at a part of the file.
+A glance decodes a few members of a line. Where those do not suffice (a body that is text, headers that name a session),
+the exchange is read whole. On Linux several processes glance, each at a part of the file.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ _DECODER = Decoder(_Line)
 
 
 def glance(raw: bytes) -> Glance | None:
-    """What a line tells at a glance; None where somebody has to look closer."""
+    """Glance at a line; None where the exchange has to be read whole."""
     if not raw.endswith(b"}\n"):
         return None
     try:
@@ -107,7 +107,7 @@ def _may_name_a_session(headers: bytes) -> bool:
 
 
 def glance_at(exchange: Exchange) -> Glance:
-    """The same of an exchange that was read whole."""
+    """The glance of an exchange that was read whole."""
     request = exchange.request
     members: Mapping[str, Any] = (None if request.body is None else request.body.object) or {}
     named = (request.header(SESSION_HEADER), members.get("sessionKey"), members.get("sessionId"))
@@ -222,10 +222,10 @@ _BUFFER_BYTES = 256 * 1024
 
 
 class Glances(Struct):
-    """What glances at neighbouring lines told, as another process can be told it.
+    """The glances at neighbouring lines, in a form that another process can be sent.
 
-    `begins` is where the first line begins, `ends` where the line begins that comes next: of the following part, or
-    one that somebody has to look at closely.
+    `begins` is the offset of the first line, `ends` that of the next one: of the following part, or of a line that has
+    to be read whole.
     """
 
     begins: int
@@ -259,9 +259,9 @@ _begun_ahead: list[_GlancesAhead] = []
 
 @contextmanager
 def glance_ahead(stream: IO[bytes], begins: int, size: int, workers: int, longest: int) -> Iterator[None]:
-    """Have other processes glance at a file in the meantime; `glance_over` asks them in the block.
+    """Have other processes glance at a file in the background; `glance_over` collects the results inside the block.
 
-    For whoever has something else to do first, such as importing. All arguments are those of `glance_over`.
+    For a caller that has other work first, such as imports. The arguments are those of `glance_over`.
     """
     parts = _parts(begins, size, workers)
     with ExitStack() as processes:
@@ -274,10 +274,10 @@ def glance_ahead(stream: IO[bytes], begins: int, size: int, workers: int, longes
 
 
 def glance_over(stream: IO[bytes], begins: int, size: int, workers: int, longest: int) -> Sequence[Glances]:
-    """What glances at the lines of a file tell, from the one that begins there on, in order and without a gap.
+    """Glance at the lines of a file from the one at offset `begins` on, in order and without a gap.
 
-    They end before the first line that is longer than `longest` or that somebody has to look at closely. The position
-    of the stream stays as it is. Linux alone has what this needs.
+    Stops before the first line that is longer than `longest` or has to be read whole. The position of the stream does
+    not change. Needs Linux.
     """
     if _begun_ahead and (_begun_ahead[0].file, _begun_ahead[0].begins) == (_identity(stream), begins):
         ahead = _begun_ahead.pop()
@@ -310,7 +310,7 @@ def _glancer(stream: IO[bytes], begins: int, longest: int) -> Callable[[tuple[in
 
 
 def _part(file: Path, foremost: int, longest: int, part: tuple[int, int]) -> Glances:
-    """What the lines tell that begin in a part of the file, which is opened anew: forks share a stream's position."""
+    """Glance at the lines that begin in a part of the file, which is opened anew: forks share a stream's position."""
     first, beyond = part
     with file.open("rb", _BUFFER_BYTES) as lines:
         if first > foremost:

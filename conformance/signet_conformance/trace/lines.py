@@ -73,7 +73,7 @@ _DECODER = Decoder(Exchange)
 
 
 def _decoded(raw: bytes) -> Exchange | None:
-    """The exchange of a line as nearly all are; None where somebody has to look closer, at whatever is in it."""
+    """Decode the exchange of an ordinary line; None where the line needs a closer look."""
     if not raw.startswith(_EXCHANGE_LINE) or not is_shallow(raw):
         return None
     try:

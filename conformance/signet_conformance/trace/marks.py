@@ -1,7 +1,7 @@
-"""What the kit's own marks say, a class for each name: written by class, read by class.
+"""The kit's own marks, a class for each name, for writing and reading.
 
-A mark of another name, or a member that a class does not name, means nothing to the kit and is kept. A recording
-may come from anybody: a member of the wrong type counts as absent.
+A mark of another name, or a member that a class does not name, is kept and ignored. Recordings are not trusted: a
+member of the wrong type counts as absent.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from signet_conformance.trace.parsing import JSONValue
 
 
 class StepName(StrEnum):
-    """What the user does in a step, as scenarios, driver messages and marks spell it."""
+    """The user's acts in a step, as scenarios, driver messages and marks spell them."""
 
     START = "start"
     PROMPT = "prompt"
@@ -53,7 +53,7 @@ class KitMark(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def read(cls, mark: Mark) -> Self:
-        """What a recorded mark of this name says."""
+        """Read a recorded mark of this name."""
         names = {field.name for field in _members(cls)}
         told = {name: value for name, value in mark.data.items() if name in names}
         try:
@@ -143,16 +143,16 @@ class ModelMark(KitMark, frozen=True, kw_only=True):
 
 
 BLOCKED, TIMED_OUT, THROWN, FAILED, SLOW = "blocked", "timed_out", "thrown", "failed", "slow"
-"""What became of a handler: it kept the turn from taking place, gave no answer, raised, ended badly, took long."""
+"""Outcomes of a handler: it kept the turn from taking place, gave no answer, raised, ended badly, took long."""
 
 
 class HandlerMark(KitMark, frozen=True, kw_only=True):
-    """What became of a handler of the connector that did not end well, in the step of that number.
+    """A handler of the connector that did not end well, in the step of that number.
 
-    `outcome` is one of the words above. `status` is the exit status of a command or the HTTP
-    status of a method, `ms` how long it took, `text` one line of what it threw or said. `lost` is what the host
-    saw: True where the user's turn was lost with it, False where the host caught it and went on, None where the
-    driver does not say; a handler that blocked has lost the turn in any case.
+    `outcome` is one of the words above. `status` is the exit status of a command or the HTTP status of a method, `ms`
+    how long it took, `text` one line of what it threw or said. `lost` is what the host saw: True where the user's turn
+    was lost with it, False where the host caught it and went on, None where the driver does not say; a handler that
+    blocked has lost the turn in any case.
     """
 
     NAME = "handler"
@@ -217,7 +217,7 @@ class InstalledMark(KitMark, frozen=True, kw_only=True):
 
 
 class ObservedMark(KitMark, frozen=True, kw_only=True):
-    """What a real program gave a run of the connector's command, or told its plugins.
+    """The input of a run of the connector's command by a real program, or an event that its plugins heard.
 
     `event` is the program's own name of the occasion, `members` those of the JSON on standard input, or of the event,
     `env` the names of the environment; `ms` and `status` where a run has ended. `args` of a plugin's event are members
@@ -248,7 +248,7 @@ class StrayMark(KitMark, frozen=True, kw_only=True):
 
 
 class UnheardPortMark(KitMark, frozen=True, kw_only=True):
-    """What the connector sends to the daemon's default port is not heard; `words` say why, such as who holds it."""
+    """Requests to the daemon's default port are not recorded; `words` say why, such as which process holds it."""
 
     NAME = "unheard_port"
 
@@ -256,9 +256,9 @@ class UnheardPortMark(KitMark, frozen=True, kw_only=True):
 
 
 class RemarkMark(KitMark, frozen=True, kw_only=True):
-    """What the driver remarks of the connector's installation.
+    """A remark of the driver on the connector's installation.
 
-    `unheard` tells that it is why the connector hears nothing, or not all, of its harness.
+    `unheard`: it is why the connector receives no event, or not every event, of its harness.
     """
 
     NAME = "remark"
@@ -268,7 +268,7 @@ class RemarkMark(KitMark, frozen=True, kw_only=True):
 
 
 NO_ORIGIN = "a page that names no origin"
-"""What stands for the Origin of a request that had none, and was known by its Sec-Fetch-Site."""
+"""Recorded as the Origin of a request that had no Origin, and was known by its Sec-Fetch-Site."""
 
 
 class RefusedMark(KitMark, frozen=True, kw_only=True):
@@ -315,7 +315,7 @@ class BypassMark(Switch, frozen=True, kw_only=True):
 
 
 class OutageMark(Switch, frozen=True, kw_only=True):
-    """The daemon is away, by the word of whoever made the recording."""
+    """The daemon is away, as the author of the recording says."""
 
     NAME = "outage"
 
@@ -375,13 +375,13 @@ MarkT = TypeVar("MarkT", bound=KitMark)
 
 
 def read_mark(mark: Mark) -> KitMark | None:
-    """What a recorded mark says; None for one whose name is not the kit's."""
+    """Read a recorded mark; None for a name that is not the kit's."""
     kind = KINDS.get(mark.name)
     return None if kind is None else kind.read(mark)
 
 
 def marks_of(trace: Trace, kind: type[MarkT]) -> Iterator[MarkT]:
-    """What the marks of one name say, in order."""
+    """Read the marks of one name, in order."""
     return (kind.read(mark) for mark in trace.marks if mark.name == kind.NAME)
 
 

@@ -1,4 +1,4 @@
-"""What a trace consists of, frozen: exchanges with their messages, marks, the header and what it declares."""
+"""The parts of a trace, frozen: exchanges with their messages, marks, the header and its declarations."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ Seconds = Annotated[float, Meta(gt=-MAX_SECONDS, lt=MAX_SECONDS)]
 
 
 class Body(Struct, frozen=True, gc=False):
-    """What a message carried: one of `json`, `text` and `base64` is set; a `cut` body kept part of its text at most.
+    """The body of a message: one of `json`, `text` and `base64` is set; a `cut` body kept part of its text at most.
 
     `size` (bytes) and `sha256` are known for cut bodies. `undecoded` names the content coding (or `unknown`) that the
-    recorder could not undo: nobody could look for secrets in such a body, so none of it is kept.
+    recorder could not undo: no byte of such a body is kept, since it could not be searched for secrets.
     """
 
     json: JSONValue = UNSET
@@ -90,7 +90,7 @@ class Body(Struct, frozen=True, gc=False):
 
 
 class Message(Struct, frozen=True, gc=False):
-    """What a request and a response share: headers and a body."""
+    """Headers and body of a request or a response."""
 
     headers: Pairs = ()
     body: Body | None = None
@@ -174,13 +174,13 @@ class Mark(Struct, frozen=True, gc=False, kw_only=True, tag_field="kind", tag="m
 
 
 GIVEN_CREDENTIAL = "SIGNET_CONFORMANCE_TOKEN"
-"""What the token that the kit gave the connector is called among the canaries."""
+"""The name among the canaries of the token that the kit gave the connector."""
 BOUNDS = ("start", "prompt")
 """The calls for which a target declares after how many seconds it gives up."""
 
 
 class Declared(Struct, frozen=True):
-    """What the target says of itself and a trace cannot show. None means: not declared."""
+    """The target's declarations, which a trace cannot show. None means: not declared."""
 
     agents: tuple[str, ...] = ()
     harness: str | None = None
@@ -200,7 +200,7 @@ class Declared(Struct, frozen=True):
 
     @property
     def given_token(self) -> str | None:
-        """What stands in the trace for the token that the connector was given; None where nobody told the recorder."""
+        """The mark in the trace that replaces the token given to the connector; None where the recorder knew none."""
         return next((mark for mark, name in self.canaries.items() if name == GIVEN_CREDENTIAL), None)
 
     @classmethod
@@ -281,10 +281,10 @@ MAY_LACK = ("side", "clock_s", "recorder", "kit", *RELEASES)
 class Header(Struct, frozen=True):
     """The first line of a trace.
 
-    `side` is what stood upstream of the recorder: None for a daemon, `model` for a model server. `clock_s` is what the
-    machine's monotonic clock showed at `created`: by it the times of two recordings of one run compare. `recorder` is
-    the id of the recorder's process, `kit` the kit's version; `connector_release`, `host` and `host_release` say what
-    was recorded, where whoever began the recording knew.
+    `side` names what was upstream of the recorder: None for a daemon, `model` for a model server. `clock_s` is the
+    machine's monotonic clock at `created`, by which the times of two recordings of one run compare. `recorder` is the
+    id of the recorder's process, `kit` the kit's version; `connector_release`, `host` and `host_release` say what was
+    recorded, where that was known.
     """
 
     created: str | None = None
@@ -301,7 +301,7 @@ class Header(Struct, frozen=True):
     host_release: str | None = None
 
     def to_json(self) -> dict[str, JSONValue]:
-        """The header as the object of its line; what stands in MAY_LACK is left out where it says nothing."""
+        """The header as the object of its line, without the empty members among MAY_LACK."""
         return {
             "kind": "header",
             "format": FORMAT,
@@ -315,7 +315,7 @@ class Header(Struct, frozen=True):
 
 
 class Gap(Struct, frozen=True):
-    """What a recording lacks for the recorder's own reasons, so that it is nobody's breach.
+    """A part of the traffic that the recorder could not carry or decode, which is no breach.
 
     `side` is `request` or `answer` where the body of one could not be decoded, None where the whole request was not
     carried. `why` is the content coding or the recorder's reason.

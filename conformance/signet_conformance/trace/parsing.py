@@ -15,7 +15,7 @@ MAX_DEPTH = 200
 _NO_BEGINNINGS = bytes(set(range(256)) - set(b"{["))
 
 JSONValue = Any
-"""What a JSON parser returns: dict, list, str, int, float, bool or None."""
+"""A parsed JSON value: dict, list, str, int, float, bool or None."""
 
 
 class NotJSONError(ValueError):

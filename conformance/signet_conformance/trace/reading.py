@@ -113,9 +113,9 @@ def read(path: str | os.PathLike[str], *, workers: int = 1) -> Trace:
 
 @contextmanager
 def read_ahead(path: str | os.PathLike[str], *, workers: int) -> Iterator[None]:
-    """Have other processes begin with a large file that is read with so many workers in the block.
+    """Have other processes begin with a large file that is read with this number of workers in the block.
 
-    Nothing is said here of a file that cannot be read, and nothing is begun where it would not pay.
+    Does nothing for a file that cannot be read or is too small to gain from it.
     """
     with ExitStack() as stack:
         with suppress(OSError, ValueError):
@@ -224,7 +224,7 @@ def _damage(broken: BrokenLineError, where: str, *, is_header: bool) -> TraceErr
 
 
 def _gaps(exchange: Exchange) -> Sequence[Gap]:
-    """What the recorder could not carry or decode of an exchange; nearly always nothing."""
+    """The gaps of an exchange; nearly always there is no gap."""
     request, response = exchange.request, exchange.response
     answer = None if response is None else response.body
     if exchange.error == NOT_CARRIED and response is None:

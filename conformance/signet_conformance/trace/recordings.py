@@ -28,7 +28,7 @@ from signet_conformance.trace.model import FORMAT
 HELD_BYTES = 32 * 1024 * 1024
 """More than this of what comes out of a pipe or a packed file goes to a temporary file."""
 _BUFFER_BYTES = 256 * 1024
-"""What is read at once: lines have some kilobytes."""
+"""Bytes per read: lines have some kilobytes."""
 _CHUNK_BYTES = 1024
 """So little at a time that what a made-up file unpacks to stays small until it is looked at."""
 _ALWAYS_FITS_BYTES = 1 << 30
@@ -45,10 +45,10 @@ class Unpacker(Protocol):
 
     @property
     def unused_data(self) -> bytes:
-        """What came after that end."""
+        """The bytes after that end."""
 
     def decompress(self, data: bytes, /) -> bytes:
-        """What some more bytes unpack to."""
+        """Unpack some more bytes."""
 
 
 class Packing(Struct, frozen=True):
@@ -119,7 +119,7 @@ def open_recording(name: str, *, beyond: int) -> Iterator[OpenRecording]:
 
 
 def first_bytes(path: str, size: int) -> bytes:
-    """What a file begins with, unpacked; raise OSError or ValueError where it cannot be read."""
+    """The first bytes of a file, unpacked; raise OSError or ValueError where it cannot be read."""
     with Path(path).open("rb") as stream:
         beginning = stream.read(size)
     packing = next((each for each in PACKINGS if beginning.startswith(each.magic)), None)
@@ -202,7 +202,7 @@ def is_model_side(name: str) -> bool:
 
 
 def model_side(path: str) -> str | None:
-    """Where the model's side of the recording `path` stands, if there is any; None for a name that has none."""
+    """The path of the model's side of the recording `path`, which need not exist; None for any other name."""
     stem, suffix = _stem_and_suffix(path)
     return f"{stem}.{MODEL}{suffix}" if suffix and not is_model_side(path) else None
 
@@ -228,9 +228,9 @@ CAPTURES: Mapping[str, str] = {".har": "HAR", ".flow": "flow", ".flows": "flow",
 
 
 def other_format(path: str) -> str | None:
-    """What the beginning of a file says that it is: `HAR`, `flow` or a format such as `signet-report`.
+    """The format of a file by its beginning: `HAR`, `flow` or a format such as `signet-report`.
 
-    None for a recording, for an unknown format, and for what is not a plain file or cannot be read.
+    None for a recording, for an unknown format, and for a file that is special or cannot be read.
     """
     if is_special(path):
         return None

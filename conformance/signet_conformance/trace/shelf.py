@@ -27,8 +27,8 @@ _SESSION_BYTES = 32 * 1024 * 1024
 class Shelf(Sequence[Exchange]):
     """Exchanges in the order of their numbers, of which only places in a file are held: some 30 bytes each.
 
-    Whoever takes one, a slice or all of them reads the file; what is broken in it raises TraceError then. The shelf
-    closes its stream when nobody needs it any more.
+    Taking one, a slice or all of them reads the file, and raises TraceError for a broken line. The stream is closed
+    with the shelf.
     """
 
     def __init__(self, stream: IO[bytes], name: str) -> None:
@@ -122,9 +122,9 @@ class Shelf(Sequence[Exchange]):
             yield slice(first, len(self))
 
     def by_sessions(self) -> Sequence[Sequence[int]] | None:
-        """The whole as places in ascending order, in pieces that no session stands in two of; None where one is large.
+        """All places in ascending order, in pieces that divide no session; None where a session is too large.
 
-        The piece foremost has the session that begins foremost, and so on.
+        Pieces are in the order of the sessions that begin first in them.
         """
         return self._sessions.pieces(self._lengths, _PIECE_BYTES, _SESSION_BYTES)
 

@@ -10,11 +10,12 @@ import json
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
+
+from msgspec import Struct
 
 from signet_conformance.errors import UsageError, printable
 from signet_conformance.trace import Body, Exchange, Header, Message, Trace, encode
@@ -27,8 +28,7 @@ DEFAULT_ORIGIN = "http://127.0.0.1:3850"
 Headers = list[tuple[str, str]]
 
 
-@dataclass(frozen=True, slots=True)
-class CapturedMessage:
+class CapturedMessage(Struct, frozen=True):
     """What one side of a captured exchange sent. `coding` is the content coding that the bytes still have."""
 
     headers: Headers
@@ -47,9 +47,8 @@ class CapturedMessage:
         return describe(kept, self.media_type, self.coding)
 
 
-@dataclass(frozen=True, slots=True)
-class Captured:
-    """One captured exchange. Instants are seconds since 1970; `answer` is None when nobody answered."""
+class Captured(Struct, frozen=True):
+    """One captured exchange. Instants are seconds since 1970; `answer` is None when no answer came."""
 
     method: str
     url: str
@@ -62,10 +61,10 @@ class Captured:
 
 
 def write_trace(path: str, captured: Iterable[Captured], redactor: Redactor, origin: str | None = None) -> int:
-    """Write the trace of a capture, redacted; how many exchanges it has.
+    """Write the redacted trace of a capture; return the number of its exchanges.
 
-    Raises UsageError when the capture speaks to several origins and none is chosen, when it holds no exchange,
-    and when the file exists.
+    Raises UsageError when the capture speaks to several origins and `origin` chooses no one of them, when it holds no
+    exchange, and when the file exists.
     """
     everything = sorted(captured, key=lambda exchange: exchange.begun)
     chosen = _of_origin(everything, origin)

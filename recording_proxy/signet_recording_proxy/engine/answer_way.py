@@ -40,7 +40,7 @@ class ClientPresence:
         self._gone.set()
 
     def sent_away(self) -> None:
-        """The client was reset by the recorder: nobody waits for it any more."""
+        """The recorder reset the client: its exchanges need no longer wait for it."""
         self._gone.set()
 
     async def stays(self, fault: Fault, seconds: float | None) -> bool:

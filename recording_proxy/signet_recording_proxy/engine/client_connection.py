@@ -25,7 +25,7 @@ from signet_recording_proxy.upstream import Upstream
 
 _RESET_ON_CLOSE = struct.pack("ii", 1, 0)
 _LINGER_S = 2.0
-"""How long a client may go on sending what nobody reads: a socket that is closed at once would reset the answer."""
+"""How long a client may go on sending after the end: closing the socket at once would reset the answer."""
 _SILENCE_S = 600.0
 
 

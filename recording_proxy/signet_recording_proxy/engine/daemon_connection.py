@@ -13,7 +13,7 @@ from signet_recording_proxy.upstream import Upstream
 
 
 class Why(Enum):
-    """What a side waits for."""
+    """Reasons to stop reading from one side."""
 
     OTHER_SIDE = 1
     """The other side has not taken what was written to it."""
@@ -63,7 +63,7 @@ class Asker(Protocol):
 
 
 class DaemonConnection(asyncio.Protocol):
-    """Gives what the daemon says to whoever asked. What it says unasked ends the connection."""
+    """Pass the daemon's bytes to the asker. Bytes that come without a request end the connection."""
 
     valve: Valve
 
@@ -93,7 +93,7 @@ class DaemonConnection(asyncio.Protocol):
             self.drop()
 
     def drop(self) -> None:
-        """End it at once: whoever asked does not wait for an answer."""
+        """Close it at once: the asker no longer waits for an answer."""
         self._asker = None
         self._lose()
         if self._transport is not None:

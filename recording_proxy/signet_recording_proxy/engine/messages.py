@@ -10,10 +10,10 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import httptools
+from msgspec import Struct
 
 from signet_recording_proxy.engine import wire
 from signet_recording_proxy.engine.wire import Fields
@@ -24,8 +24,7 @@ MAX_HEAD = 256 * 1024
 BAD_REQUEST, TOO_LONG, NOT_CARRIED, UNAVAILABLE = 400, 431, 501, 503
 
 
-@dataclass(frozen=True, slots=True)
-class Complaint:
+class Complaint(Struct, frozen=True):
     """Why a message is not carried, and the status that tells a client so."""
 
     reason: str
@@ -72,7 +71,7 @@ class Incoming:
         self.whole = self.chunked = self.has_length = self.has_head = self.until_closed = False
 
     def take(self) -> list[bytes]:
-        """What has come of the body since the last time."""
+        """Return and forget the pieces of the body that came since the last call."""
         pieces, self.pieces = self.pieces, []
         return pieces
 
@@ -119,7 +118,7 @@ class _Reader:
         self.broken = True
 
     def close(self) -> None:
-        """Read nothing more. The parser knows the reader, and nobody should have to search memory for the two."""
+        """Stop reading, and break the reference cycle of parser and reader: the collector has nothing to search for."""
         self.broken = True
         del self._parser
 
@@ -211,7 +210,7 @@ _LINE_BREAKS = re.compile(rb"[\r\n]*")
 _REQUEST_LINE = re.compile(rb"([A-Z]{1,32}) ([^\s]{1,8192}) HTTP/1\.[01]\r\n")
 _END_OF_HEAD = b"\r\n\r\n"
 _TLS_HANDSHAKE = b"\x16\x03"
-"""What a client says first that was told https:// (RFC 8446, 5.1)."""
+"""The first bytes of a client that speaks TLS (RFC 8446, 5.1)."""
 _OFFERED = "h2c"
 """What clients such as Java's offer with each request; a server that does not speak it answers as if they had not."""
 _PREFACE = "PRI"

@@ -1,4 +1,4 @@
-"""How many connections may be open: each takes a file descriptor, of which a process may have so many."""
+"""Bounds the number of open connections: each takes a file descriptor, and a process may have a limited number."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Final, Protocol
 from signet_recording_proxy.engine.messages import UNAVAILABLE, Complaint
 
 KEPT_FREE: Final = 64
-"""Descriptors for what is no connection, and for the sockets of clients that are told that there is no room."""
+"""Descriptors for everything except connections, and for clients that are answered that there is no room."""
 _DROPPED_AT_ONCE = 64
 _ENOUGH = 1 << 20
 
@@ -23,7 +23,7 @@ class IdleHolder(Protocol):
 
 
 class Room:
-    """Counts connections, and lets the daemon's that are idle go before it lets nobody in."""
+    """Counts connections; drops idle ones to the daemon before it refuses a client."""
 
     def __init__(self) -> None:
         self._taken = 0
@@ -62,7 +62,7 @@ class Room:
         self._taken -= 1
 
     def complaint(self) -> Complaint:
-        """What a client is told for which there is no room; the first time, whoever runs the recorder is told too."""
+        """The answer to a client for which there is no room. Warns on stderr the first time."""
         reason = f"no room for another connection: this process may have {most_open_files()} files open"
         if not self._told:
             self._told = True

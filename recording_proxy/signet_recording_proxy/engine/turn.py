@@ -1,7 +1,7 @@
 """One request and its answer: carried, recorded, and changed where a fault says so.
 
-Where the daemon gave no answer, the client gets none either. What the recorder cannot carry it refuses by an answer
-of its own, since nobody else will.
+Where the daemon gave no answer, the client gets no answer either. A request that the recorder cannot carry is refused
+by an answer of its own, since no daemon hears of it.
 """
 
 from __future__ import annotations

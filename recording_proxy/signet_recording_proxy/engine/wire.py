@@ -56,7 +56,7 @@ def without_offer(fields: Fields) -> Fields:
 
 
 def head(first_line: bytes, fields: Fields) -> bytes:
-    """A whole head. Neither line breaks nor other control characters stand in what llhttp let pass."""
+    """A whole head. llhttp has refused line breaks and other control characters in it."""
     return b"\r\n".join([first_line, *map(b": ".join, fields), b"\r\n"])
 
 

@@ -41,10 +41,10 @@ _ASCII_DIGIT, _LETTER = re.compile(r"[0-9]"), re.compile(r"[^\W\d_]")
 
 
 def _is_assigned(name: str, value: str, *, quoted: bool, sets_variable: bool) -> bool:
-    """Whether text that gives this value to this name gives away a secret.
+    """Whether assigning this value to this name in text gives away a secret.
 
-    Prose and code name secrets all the time: `token: string`, `password = get_password()`. So what stands without
-    quotes has to look like one, but for a variable of a shell.
+    Prose and code name secrets all the time: `token: string`, `password = get_password()`. So a value without quotes
+    has to look like a secret, unless it is given to a shell variable.
     """
     if not is_value(value):
         return False

@@ -6,10 +6,11 @@ import base64
 import binascii
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 from urllib.parse import unquote
+
+from msgspec import Struct
 
 from signet_recording_proxy.body import parse_json
 from signet_recording_proxy.content_coding import redo, undo
@@ -41,8 +42,7 @@ def may_hide(runs: list[bytes]) -> bool:
     return False
 
 
-@dataclass(frozen=True)
-class Hidden:
+class Hidden(Struct, frozen=True):
     """Secrets that show when an encoding is undone; `shows_secret` looks at what then shows."""
 
     shows_secret: Callable[[str], bool]
@@ -80,7 +80,7 @@ class Hidden:
 
 
 def _legible(run: str, decode: Callable[[str], bytes]) -> str | None:
-    """The text that a run decodes to; None where it does not, or to what nobody can read."""
+    """The text that a run decodes to; None where it cannot be decoded, or not to printable text."""
     try:
         plain = decode(run).decode()
     except (ValueError, binascii.Error):
@@ -126,10 +126,9 @@ def is_text(raw: bytes) -> bool:
 
 
 def recode(raw: bytes, clean: Callable[[bytes], bytes], layers: int = _LAYERS) -> bytes:
-    """`raw` with `clean` applied to it and to what it hides, in the coding that it has.
+    """Apply `clean` to `raw` and to the text that it hides, and keep its coding.
 
-    The same bytes when nothing was to be cleaned. What a coding holds beyond 2 MiB is left out, for nobody has
-    looked at it.
+    Return equal bytes when there was nothing to clean. Content beyond 2 MiB is left out, since it was not searched.
     """
     for view in _views(raw) if layers else ():
         cleaned = recode(view.content, clean, layers - 1)

@@ -87,9 +87,9 @@ class KnownSecrets:
         return raw
 
     def begun_at_the_end(self, text: str) -> int:
-        """How many characters at the end of `text` begin a secret of several words, and do not end it.
+        """How many characters at the end of `text` begin a secret of several words without ending it.
 
-        Of a secret that is one word, whoever cuts the last word off leaves nothing.
+        A secret that is one word is gone when the caller cuts off the last word.
         """
         longest = 0
         for needle in self._needles.values():
@@ -127,7 +127,7 @@ class _Needle:
         self.several_words = _INNER_END.search(form) is not None
 
     def grams(self) -> Iterator[bytes]:
-        """How what is searched begins where this stands in it."""
+        """The grams with which this secret may begin in a searched line."""
         yield from {written[:_GRAM] for written in (self.raw, *self.encoded)}
 
 

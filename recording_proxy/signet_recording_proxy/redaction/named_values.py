@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from urllib.parse import unquote_plus
+
+from msgspec import Struct
 
 from signet_recording_proxy.redaction.secret_names import (
     ALWAYS,
@@ -28,8 +29,7 @@ _PARAMETER = r"[A-Za-z0-9_.\-\[\]]{1,64}+"
 _LINE = re.compile(r"[^\r\n]++")
 
 
-@dataclass(frozen=True, slots=True)
-class NamedValue:
+class NamedValue(Struct, frozen=True):
     """One way to write a name before a value.
 
     The last group of `opening` is the name, `end` gives the end of the value that begins after the match.
@@ -55,7 +55,7 @@ class NamedValue:
 
 
 def end_of_string(text: str, start: int, depth: int) -> int:
-    """Where a JSON string ends that begins at `start` and has so many backslashes before its quotes."""
+    """Where a JSON string ends that begins at `start`, given the number of backslashes before its quotes."""
     for quote in _QUOTES.finditer(text, start):
         marks = len(quote[1])
         # Fewer end the string around it; a whole number of escaped backslashes may stand before the last of ours.
@@ -81,16 +81,13 @@ MEMBERS = NamedValue(
     _end_of_value,
     is_secret_member,
 )
-"""Members of JSON that stands in a string, up to four strings deep."""
+"""Members of JSON that is inside a string, up to four strings deep."""
 PARAMETERS = NamedValue(
     re.compile(rf"[?&#](?:amp;)?({_PARAMETER})="),
     _end_of(re.compile(rf"(?:[^&?;\s\"'<>#\\]|[?;](?!{_PARAMETER}=))++")),
     is_secret_parameter,
 )
-"""Query strings and fragments inside of text.
-
-A question mark belongs to the value, but for one that begins a query of its own.
-"""
+"""Query strings and fragments in text. A question mark belongs to the value, unless it begins a query of its own."""
 QUERY_REST = NamedValue(re.compile(f"[;?]({_PARAMETER})="), PARAMETERS.end, is_secret_parameter)
 """What stands behind a semicolon in the value of a query's field."""
 PATH = NamedValue(re.compile(f"[/;&#]({_PARAMETER})="), _end_of(re.compile(r"[^/;?&#]++")), is_secret_parameter)
@@ -100,7 +97,7 @@ FORM = NamedValue(
     _end_of(re.compile(r"[^&;\s]++")),
     lambda name, value: is_secret_parameter(unquote_plus(name), value),
 )
-"""Text that is a form as a whole; in other text, what stands at its beginning may be anything."""
+"""Text that is a form as a whole; at the beginning of other text, any words may come before the name."""
 MULTIPART = NamedValue(
     re.compile(
         r"(?i:form-data)(?:;[^;\r\n]{0,256}+){0,4}?;\s{0,4}(?i:name)"

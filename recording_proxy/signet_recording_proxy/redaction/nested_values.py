@@ -1,6 +1,6 @@
-"""Secrets in JSON that stands in a string, where their name is not directly before them: in lists, objects, pairs.
+"""Secrets in JSON inside a string, where their name is not directly before them: in lists, objects, pairs.
 
-The same places as in JSON itself (see `secret_walk`), up to four strings deep, and wherever in a text the JSON stands.
+Looks at the places that `secret_walk` looks at in JSON itself, up to four strings deep, wherever the JSON is in a text.
 """
 
 from __future__ import annotations

@@ -26,10 +26,10 @@ _NAME_ALONE = re.compile(r"[A-Za-z0-9_-]{1,64}/")
 
 
 def password_length(rest: str, user: str) -> int:
-    """How many characters are the password, of what stands behind `scheme://user:` up to a blank; 0 for none.
+    """The length of the password in the text after `scheme://user:`, up to the next blank; 0 without a password.
 
-    Up to the last `@` before the host. A password with `/`, `?` or `#` is told where the address could not be read
-    otherwise: `host:8080/@scope` is a host with its port, and `user:password@host.org/@scope` has its host.
+    It ends at the last `@` before the host. A password with `/`, `?` or `#` counts only where the address has no other
+    reading: `host:8080/@scope` is a host with its port, and `user:password@host.org/@scope` has its host.
     """
     slash = next((at for at, character in enumerate(rest) if character in "/?#"), len(rest))
     authority = rest[:slash]

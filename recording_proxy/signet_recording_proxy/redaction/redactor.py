@@ -1,9 +1,9 @@
 """Takes secrets out of trace lines before they reach the disk. Pure: the traffic itself is never touched.
 
-Each secret is replaced by `<redacted:n>`; equal secrets get equal tokens as long as the recorder
-lives. What is secret: values that their name gives away (see `secret_names`), in headers, queries, paths,
-forms and JSON; text of a known shape (see `secret_patterns`); canaries, whose values the recorder was
-given; and tokens seen in a header that holds credentials, wherever else they occur.
+Each secret is replaced by `<redacted:n>`; equal secrets get equal tokens as long as the recorder lives. Secrets are
+values that their name gives away (see `secret_names`), in headers, queries, paths, forms and JSON; text of a known
+shape (see `secret_patterns`); canaries, whose values the recorder was given; and tokens seen in a header that holds
+credentials, wherever else they occur.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _MOST_PLAIN, _LONGEST_PLAIN = 4096, 256
 
 
 class Ready(NamedTuple):
-    """A request as it may stand in a line, and how many secrets were known by then."""
+    """A request as it may be written, and how many secrets were known by then."""
 
     encoded: bytes
     known: int
@@ -81,7 +81,7 @@ class Redactor:
         self._known = KnownSecrets()
         self._numeric: list[tuple[str, str]] = []
         self._plain_headers: set[tuple[str, str]] = set()
-        """Headers that their names do not give away: the same ones stand in one line after the other."""
+        """Headers whose names do not make them secret; most lines repeat them."""
         self._canary_tokens = {self._token(value): name for name, value in canaries.items()}
         for value in canaries.values():
             self._known.add(value, self._token(value), for_ever=True)
@@ -89,7 +89,7 @@ class Redactor:
                 self._numeric.append((value, self._token(value)))
 
     def header(self, header: Header) -> Header:
-        """`header` as it may stand in a file; `declared.canaries` says which tokens stand for canaries."""
+        """`header` as it may be written; `declared.canaries` maps tokens to the canaries that they replace."""
         declared = header.declared
         named = {name: getattr(header, name) for name in ("target", *RELEASES)}
         texts: dict[str, Any] = {name: self.text(text) for name, text in named.items() if text is not None}
@@ -107,9 +107,9 @@ class Redactor:
         return self._searched(line, credentials) + b"\n"
 
     def unsuspected(self, line: dict[str, Any]) -> bytes | None:
-        """As `exchange`, of a line whose bodies of JSON stand in it as they were carried.
+        """As `exchange`, for a line whose JSON bodies are raw, as they were carried.
 
-        None where anything in it has to be looked at closely, which most lines spare us. `line` may be changed.
+        Return None where a member needs a closer look, which is rare. `line` may be changed.
         """
         request, response = line["request"], line["response"]
         if _stores_a_secret(request["path"]):
@@ -128,10 +128,10 @@ class Redactor:
         return None if encoded is None else Ready(encoded, self._known.count)
 
     def completed(self, frame: dict[str, Any], ready: Ready, rest: dict[str, Any]) -> bytes | None:
-        """As `unsuspected`, of what stands in a line before its request, that request, and what follows it.
+        """As `unsuspected`, from the members before the request, the request made ahead, and the members after it.
 
-        `rest` may be changed. None also where a secret was learned since the request was encoded, by the answer or by
-        another exchange: the request may hold it.
+        `rest` may be changed. Return None also where a secret was learned since the request was encoded: the request
+        may hold it.
         """
         if rest["response"] is not None:
             self._take_from(rest["response"])
@@ -320,9 +320,9 @@ def _encoded(members: dict[str, Any]) -> bytes:
 
 
 def _looked_at(encoded: bytes, credentials: int) -> bytes:
-    """A line as it is searched: without headers that look as if they held a secret, and hold none by now.
+    """A line without the headers that look like secrets and are redacted already.
 
-    The first ones, so many hold credentials: they stand before a body that may say the same.
+    `credentials` is the number of redacted Authorization headers; they come before a body that may have the same text.
     """
     encoded = encoded.replace(_HARMLESS_HEADER, b'[""]')
     return encoded.replace(_CLEAN_HEADER, b'["', credentials) if credentials else encoded

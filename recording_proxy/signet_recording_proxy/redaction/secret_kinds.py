@@ -228,4 +228,4 @@ KEY_BLOCKS: Final[tuple[tuple[str, tuple[str, ...], str], ...]] = (
         rf"-----BEGIN [A-Z0-9 ]{{0,32}}PRIVATE KEY-----(?:{_TO_END}|{_LINES})",
     ),
 )
-"""What it is called, beginnings in lower case of which text that holds one has at least one, expression."""
+"""Name, stems (a text with the shape has one of them in lower case), expression."""

@@ -1,8 +1,8 @@
 """Which names say that their value is a secret: the whole decision, as data.
 
-Names are compared in lower case, without the marks between their words and without digits at their end:
-`GITHUB_TOKEN`, `githubToken2` and `x-github-token` are one name. Where a secret stands in a request, SIG-HTTP-009
-fails, so a name that ordinary fields have too asks for a value that looks like a secret.
+Names are compared in lower case, without the marks between their words and without digits at their end: `GITHUB_TOKEN`,
+`githubToken2` and `x-github-token` are one name. A secret in a request fails SIG-HTTP-009, so a name that ordinary
+fields have too needs a value that looks like a secret.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ def _no_variable(value: str) -> bool:
 
 
 def mixes(value: str) -> bool:
-    """Whether letters and digits stand in a value, as they do in most secrets and in few words."""
+    """Whether a value has letters and digits, as most secrets have and few words."""
     return any(map(str.isdigit, value)) and any(map(str.isalpha, value))
 
 

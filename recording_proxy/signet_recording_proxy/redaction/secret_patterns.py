@@ -1,14 +1,15 @@
-"""What a secret looks like in running text.
+"""Shapes of secrets in running text.
 
-Every pattern takes time in proportion to the text, whatever the text: repetitions are bounded,
-possessive, or anchored to a mark that they cannot contain.
+Every pattern takes time in proportion to the text, whatever the text: repetitions are bounded, possessive, or anchored
+to a mark that they cannot contain.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from signet_recording_proxy.redaction.passwords import LONGEST, WRITTEN_OUT, password_length
 from signet_recording_proxy.redaction.secret_kinds import KEY_BLOCKS, KINDS, LIKE_NAMES
@@ -18,13 +19,12 @@ from signet_recording_proxy.redaction.secret_names import is_value
 _START = r"(?:(?<![A-Za-z0-9])|(?<=%[0-9A-Fa-f]{2})|(?<=\\[nrt]))"
 
 
-@dataclass(frozen=True, slots=True)
-class TextPattern:
+class TextPattern(Struct, frozen=True):
     """One shape. Text without any of `stems` (lower case) cannot hold it.
 
-    The last group that took part in a match is the secret; without groups it is the whole match.
-    `length` says how much of it: from its beginning, 0 for nothing. `accepts` has the last word on it. What `may_name`
-    somebody is no secret where a caller says who it is.
+    The last group that took part in a match is the secret; without groups it is the whole match. `length` returns how
+    many of its characters are secret, 0 for no secret. `accepts` decides last. With `may_name`, a match is not a secret
+    in a member that identifies the caller.
     """
 
     stems: tuple[str, ...]

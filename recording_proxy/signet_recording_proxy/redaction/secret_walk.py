@@ -77,7 +77,7 @@ class Cleaner:
         return value
 
     def text(self, text: str, *, names: bool = False) -> str:
-        """Running text, or what `names` somebody or something."""
+        """Redact running text; `names` marks a member that identifies a person or a program."""
         for form, token in self._suspects.known:
             if form in text:
                 text = text.replace(form, token)

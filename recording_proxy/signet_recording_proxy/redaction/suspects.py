@@ -1,7 +1,7 @@
-"""What a line, or text, has to be searched for: cheap looks at the whole of it spare most of it the search.
+"""Decides which patterns a line, or text, has to be searched for: cheap looks at the whole spare most lines the search.
 
-Each look lets everything pass that its patterns could match, and is measured in microseconds: most lines of a
-recording hold no secret, and are written as they came.
+Each look lets everything pass that its patterns could match, and takes microseconds: most lines of a recording hold no
+secret, and are written unchanged.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from signet_recording_proxy.redaction.secret_patterns import ISSUED, TEXT_PATTER
 
 
 class Pattern(Protocol):
-    """One way in which secrets stand in text."""
+    """One pattern of secrets in text."""
 
     def replace(self, text: str, token: Callable[[str], str]) -> str:
         """`text` with each secret replaced by what `token` gives for it."""
@@ -60,7 +60,7 @@ _LONG_RUN = b"x" * 15
 
 _REMEMBERED, _LONGEST_REMEMBERED = 4096, 256
 _harmless: set[bytes] = set()
-"""Runs that were looked at: names of headers, keys of sessions and paths stand in one line after the other."""
+"""Runs that were examined already: lines repeat names of headers, keys of sessions and paths."""
 
 _BACKSLASH = b"\\"[0]
 _CODE_UNIT = re.compile(rb"u[0-9a-fA-F]{4}")
@@ -79,14 +79,14 @@ _LONG_TAILS = {b"secretkeybase": (b"key_base", b"keybase", b"key-base", b"key.ba
 # Three letters tell a name from most others, but for those that end as `database` and `release` do.
 _LAST_LETTERS = {tail for ending in (*NAME_ENDINGS, b"key") for tail in _LONG_TAILS.get(ending, (ending[-3:],))}
 _ASSIGNED_IN_LINE = backwards(_BETWEEN % b"1", _LAST_LETTERS)
-"""A sign of assignment and a name's end; what stands in a JSON string has a backslash before its double quotes."""
+"""A sign of assignment and a name's end; in a JSON string its double quotes have a backslash before them."""
 _ASSIGNED_IN_TEXT = backwards(_BETWEEN % b"0", _LAST_LETTERS)
 _OPTION = re.compile(rb"(?:\s|\\[nrtfv]|\\u[0-9a-f]{4}|[\x80-\xbf])-")
 _PROGRAMS = tuple(stem.encode() for stem in COMMANDS.STEMS)
 
 
 def suspects(encoded: bytes, known: KnownSecrets) -> Suspects | None:
-    """What an encoded JSON line has to be searched for; None when it holds nothing that is secret."""
+    """The patterns that an encoded JSON line has to be searched for; None when it holds no secret."""
     issued, hides = _in_runs(_long_runs(encoded, escaped=True))
     patterns: list[Pattern] = [*issued]
     shaped: list[TextPattern] = []
@@ -103,11 +103,11 @@ def suspects(encoded: bytes, known: KnownSecrets) -> Suspects | None:
 
 
 def is_plain(encoded: bytes, known: KnownSecrets) -> bool:
-    """Whether a JSON line may be written whose bodies stand in it as they were carried: it holds nothing secret.
+    """Whether a JSON line with raw bodies may be written, because it holds no secret.
 
-    The looks of `suspects` are made for what our encoder writes. JSON that spells a character otherwise may hide from
-    them, and so may blanks between members that end the line: neither is plain. Nor is a number beyond a float, which
-    nobody could read.
+    The looks of `suspects` are made for the output of our encoder. JSON that spells a character otherwise may hide from
+    them, and so may blanks between members that end the line: neither is plain. A number beyond a float is not plain
+    either, since readers could not parse it.
     """
     issued, hides = _in_runs(_long_runs(encoded, escaped=True))
     if issued or hides or shows_escapes(encoded) or known.in_line(encoded):
