@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from signet_conformance.targets.drift import drifts, updated
+from signet_conformance.targets.drift import drifts, update_face
 from signet_conformance.targets.face import face_of_harness
 from signet_conformance.targets.face_document import FaceDocument
 from signet_conformance.trace import Trace
@@ -154,7 +154,7 @@ def test_variables_beyond_those_that_are_handed_on_are_drift(tmp_path: Path) -> 
 def test_a_face_is_updated_from_a_recording(tmp_path: Path) -> None:
     """Members that were never sent are taken out, new ones added, the rest keeps its order; then there is no drift."""
     items = day(start=ran("SessionStart", [*without("SessionStart", "model"), "branch"]))
-    made = updated(FACE, [trace(tmp_path, items)], "9.0.0")
+    made = update_face(FACE, [trace(tmp_path, items)], "9.0.0")
     assert made["version"] == "9.0.0"
     assert made["events"]["SessionStart"] == [*without("SessionStart", "model"), "branch"]
     assert list(drifts(FaceDocument.model_validate({**made, "sometimes": {}}), [trace(tmp_path, items)])) == []

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from signet_conformance.targets.drift import plugin_drifts, unplayed, updated_plugin_face
+from signet_conformance.targets.drift import plugin_drifts, unplayed, update_plugin_face
 from signet_conformance.targets.face import face_of_harness
 from signet_conformance.targets.face_document import FaceDocument
 from signet_conformance.trace import Trace
@@ -102,7 +102,7 @@ def test_a_face_is_updated_from_a_recording(tmp_path: Path) -> None:
     """Members as they were sent, without those of an output; what nobody plays is said to be unplayed."""
     compacting = event("experimental.session.compacting", "sessionID", "reason", "output.context")
     trace = recorded(tmp_path, [*TALK, compacting, event("new.one")])
-    made = updated_plugin_face(FACE, [trace], [[*TALK, compacting]], "9.0.0")
+    made = update_plugin_face(FACE, [trace], [[*TALK, compacting]], "9.0.0")
     assert made["version"] == "9.0.0"
     assert made["hooks"]["experimental.session.compacting"] == ["sessionID", "reason"]
     assert made["hooks"]["chat.message"] == FACE["hooks"]["chat.message"]

@@ -21,8 +21,8 @@ from signet_conformance.targets.drift import (
     plugin_drifts,
     release_of,
     unplayed,
-    updated,
-    updated_plugin_face,
+    update_face,
+    update_plugin_face,
 )
 from signet_conformance.targets.face import HostFace, face_of_harness
 from signet_conformance.trace import Trace
@@ -49,8 +49,8 @@ def command() -> None:
 @click.argument("name")
 @click.argument("recordings", nargs=-1, required=True, metavar="RECORDING...")
 def check(name: str, recordings: tuple[str, ...]) -> int:
-    """Print the differences; the exit status says whether there are any."""
-    face, release, traces = _read(name, recordings)
+    """Print the differences, and exit with 1 if there are any."""
+    face, release, traces = _read_recordings(name, recordings)
     differences = _differences(face, traces)
     observed = "events of a plugin" if face.data.tells_plugins else "runs of hooks"
     told = [f"{face.name} beside {face.data.harness} {release}: {len(hooks_observed(traces))} {observed}"]
@@ -71,13 +71,13 @@ def check(name: str, recordings: tuple[str, ...]) -> int:
 @click.option("--output", "-o", required=True, metavar="FILE", help="Where it is written.")
 @click.option("--force", is_flag=True, help="Let it replace a file.")
 def update(name: str, recordings: tuple[str, ...], output: str, force: bool) -> int:
-    """Write the face; what it still differs in is told."""
-    face, release, traces = _read(name, recordings)
+    """Write the face, and print where it still differs."""
+    face, release, traces = _read_recordings(name, recordings)
     data = json.loads(face.path.read_bytes())
     if not face.data.tells_plugins:
-        document = updated(data, traces, release)
+        document = update_face(data, traces, release)
     else:
-        document = updated_plugin_face(data, traces, [played(face, trace) for trace in traces], release)
+        document = update_plugin_face(data, traces, [played(face, trace) for trace in traces], release)
     with report_stream(output, force) as stream:
         stream.write(json.dumps(document, indent=2, ensure_ascii=False) + "\n")
     left = _differences(HostFace(Path(output).absolute(), type(face.data).model_validate(document)), traces)
@@ -94,7 +94,7 @@ def _differences(face: HostFace, traces: Sequence[Trace]) -> Sequence[str]:
     return list(dict.fromkeys(drift.words for drift in told))
 
 
-def _read(name: str, recordings: Sequence[str]) -> tuple[HostFace, str, Sequence[Trace]]:
+def _read_recordings(name: str, recordings: Sequence[str]) -> tuple[HostFace, str, Sequence[Trace]]:
     """The face, the release that was recorded, and its recordings."""
     files = trace_files(recordings)
     if files.complaints:

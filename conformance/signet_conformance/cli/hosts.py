@@ -103,15 +103,15 @@ def _block(host: Releases) -> Sequence[RenderableType]:
     known = ", ".join(f"{release} ({what})" for release, what in host.known.items())
     return [
         Text.assemble((host.name, STRONG), f" {host.package}"),
-        labelled("published", printable(host.why, 300) if host.published is None else _listed(host.published)),
+        labelled("published", printable(host.why, 300) if host.published is None else _list_newest(host.published)),
         labelled("known", printable(known, 600) or "nothing"),
         labelled("proven", ", ".join(host.proven)),
-        labelled("installed", _listed(host.installed) or "nothing"),
-        *([labelled("not tried", _listed(host.newer))] if host.newer else []),
+        labelled("installed", _list_newest(host.installed) or "nothing"),
+        *([labelled("not tried", _list_newest(host.newer))] if host.newer else []),
     ]
 
 
-def _listed(releases: Sequence[str]) -> str:
+def _list_newest(releases: Sequence[str]) -> str:
     """The newest releases of a list, and how many more there are."""
     newest = sorted(releases, key=numbers, reverse=True)
     more = f", and {len(newest) - MOST_NAMED} older" if len(newest) > MOST_NAMED else ""
@@ -136,12 +136,12 @@ def _bisect(name: str, old: str, new: str, only: Sequence[str]) -> int:
         except NothingTestedError as failure:
             print(f"{release}: could not be driven: {printable(failure.message, 400)}", flush=True)
             return None
-        print(f"{release}: {_told(verdicts)}", flush=True)
+        print(f"{release}: {_describe(verdicts)}", flush=True)
         return verdicts
 
     bisection = bisect(between, outcome)
     if bisection.first is None or bisection.last is None:
-        print(f"{old} and {new} have the same verdicts: {_told(bisection.tried[new])}")
+        print(f"{old} and {new} have the same verdicts: {_describe(bisection.tried[new])}")
         return 0
     left_out = f" (between them, not driven: {', '.join(bisection.untested)})" if bisection.untested else ""
     print(f"changed in {program.name} {bisection.first}; {bisection.last} was as {old}{left_out}")
@@ -153,9 +153,9 @@ def _bisect(name: str, old: str, new: str, only: Sequence[str]) -> int:
 
 
 def _verdicts(name: str, release: str, only: Sequence[str]) -> Mapping[str, str]:
-    """What the target breaches in a release, by requirement.
+    """The target's breaches in a release, by requirement.
 
-    Raises NothingTestedError, with the run's own words, where it could not be driven there to the end.
+    Raises NothingTestedError with the run's own words if it could not be driven there to the end.
     """
     with temporary_folder("signet-bisect-") as folder:
         report = Path(folder) / "report"
@@ -173,5 +173,5 @@ def _verdicts(name: str, release: str, only: Sequence[str]) -> Mapping[str, str]
     return {each: row["verdict"] for each, row in told.items() if row["verdict"] in ("FAIL", "WARN", "ERROR")}
 
 
-def _told(verdicts: Mapping[str, str]) -> str:
+def _describe(verdicts: Mapping[str, str]) -> str:
     return ", ".join(f"{verdict} {name}" for name, verdict in verdicts.items()) or "no breach"

@@ -1,4 +1,4 @@
-"""Target profiles: a connector's driver, how it is found and launched, what it declares. One JSON file a target."""
+"""Targets: a connector's driver, how it is found and launched, what it declares. One JSON file each."""
 
 from __future__ import annotations
 
@@ -51,26 +51,26 @@ class Target:
     folder: Path = field(default_factory=Path.cwd)
     where: str = "--target"
     release: str | None = None
-    """The connector's release, where the profile tells releases apart and it is known."""
+    """The connector's release, where it is known and the profile tells releases apart."""
     notes: Sequence[str] = ()
-    """What is known of that release."""
+    """Facts about that release."""
     undriven: str | None = None
-    """Why the kit cannot drive that release; None where it can."""
+    """Why the kit cannot drive that release; None if it can."""
     real: Installation | None = None
     """The installed program that the connector is put into; None where its harness is played."""
     every_scenario: bool = False
-    """Whether a real program performs every scripted scenario, and not the few that are made for it."""
+    """Whether a real program performs every scripted scenario, not only those made for real programs."""
     own_agents: bool = False
-    """Whether the repository's own settings name the agents: those of a shipped profile are made up, for driving."""
+    """Whether the repository's own settings name the agents. Those of a shipped profile are made up."""
 
     @property
     def declared_of_recordings(self) -> Declared:
-        """What the target declares of a recording that the kit did not drive, to which it gave no agents."""
+        """The declarations for a recording that the kit did not drive: the kit gave it no agents."""
         return self.declared if self.own_agents else msgspec.structs.replace(self.declared, agents=())
 
     @property
     def face_name(self) -> str:
-        """What names its face in an option: the name of one of the kit's, or the path of a file."""
+        """The name of its face, as options take it: a shipped face's name or a file's path."""
         name = self.profile.face or ""
         return str(self.folder / name) if name.endswith(".json") else name
 
@@ -81,19 +81,19 @@ class Target:
 
 
 def names() -> Sequence[str]:
-    """The targets that come with the kit, sorted."""
+    """List the targets that the kit ships, sorted."""
     return sorted(path.stem for path in _FOLDER.glob("*.json"))
 
 
 def known_names(root: Path | None = None) -> Sequence[str]:
-    """The targets that come with the kit and those of the repository around `root`, sorted."""
+    """List the targets that the kit ships and those of the repository around `root`, sorted."""
     return sorted({*names(), *read_settings(Path.cwd() if root is None else root).targets})
 
 
 def load(name: str, root: Path | None = None, option: str = "--target") -> Target:
-    """The target that `option` names, with the settings of the repository around `root` (default: where one stands).
+    """Load a target, with the settings of the repository around `root` (default: the working folder).
 
-    Raises TargetError naming the nearest known names, or the wrong setting.
+    `option` is the option that named it. Raises TargetError with the nearest known names, or with the wrong setting.
     """
     root = Path.cwd() if root is None else root
     settings = read_settings(root)
@@ -117,13 +117,12 @@ def _read_where(settings: Settings, root: Path) -> str:
 
 
 def _shipped(name: str) -> Mapping[str, Any]:
-    """The profile that the kit ships under a name; empty if it ships none."""
     profile: dict[str, Any] = json.loads((_FOLDER / f"{name}.json").read_bytes()) if name in names() else {}
     return profile
 
 
 def _merge(name: str, shipped: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
-    """The shipped profile with the repository's own settings in front; what is declared may stand at their top."""
+    """Override the shipped profile with the repository's settings, in which declarations may be at the top level."""
     stated = {name: own[name] for name in _DECLARED if name in own}
     declared = {**shipped.get("declared", {}), **own.get("declared", {}), **stated}
     rest = {member: value for member, value in own.items() if member not in _DECLARED}
@@ -165,7 +164,7 @@ def _build(name: str, data: Mapping[str, Any], settings: Settings, root: Path) -
 
 
 def _demand_resumable(target: Target) -> None:
-    """Raise TargetError for a process for each session where the host cannot resume one in a new process."""
+    """Raise TargetError for `processes = "session"` if the host cannot resume a session in a new process."""
     if target.processes != "session" or target.kind.resumes_anew:
         return
     if target.kind.resumes_anew is None:
@@ -184,7 +183,7 @@ def _demand_resumable(target: Target) -> None:
 
 
 def _as_released(target: Target, own: Collection[str]) -> Target:
-    """The target with what the release of its connector declares; the `own` members of the settings stay."""
+    """Apply what the connector's release declares, except for the members that the settings set (`own`)."""
     try:
         file = find_file(target)
     except TargetError:

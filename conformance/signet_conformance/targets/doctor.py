@@ -1,4 +1,4 @@
-"""What a target needs on this machine: where it is, or how to get it."""
+"""The needs of a target on this machine: where each one is, or how to get it."""
 
 from __future__ import annotations
 
@@ -26,9 +26,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """One thing that driving a target takes. `found` is where it is; None with the `remedy` when it is missing.
+    """One thing that driving a target takes.
 
-    A `note` is nothing that can be missing: what is known of the harness that is played, and what is not.
+    `found` is where it is. It is None if the thing is missing, and `remedy` says how to get it. A `note` cannot be
+    missing: it is a fact about the connector or the harness.
     """
 
     what: str
@@ -38,7 +39,7 @@ class Need:
 
 
 def runtime_need(target: Target, module: Path | None = None) -> Need:
-    """What runs the connector's module, which may ask for more than the target names: TypeScript wants bun."""
+    """What runs the connector's module. TypeScript asks for bun, whatever the target names."""
     for_what = "" if module is None else f", for {module.name}"
     return _need(f"a runtime: {' or '.join(runtimes(target, module))}{for_what}", lambda: find_runtime(target, module))
 
@@ -99,12 +100,12 @@ def _need(what: str, look: Callable[[], str]) -> Need:
 
 
 def missing(what: str, error: TargetError) -> Need:
-    """A need that an error tells to be missing."""
+    """The need that an error reports as missing."""
     return Need(what, None, f"{error.message}. {error.remedy or ''}".rstrip())
 
 
 def examine(target: Target) -> Iterator[Need]:
-    """Every need of a target, in the order in which they are met; at least one."""
+    """Yield every need of a target in the order in which a run meets them, at least one."""
     yield from target.kind.needs(target)
     yield from _installed(target)
     if target.release is not None:
@@ -118,7 +119,7 @@ def examine(target: Target) -> Iterator[Need]:
 
 
 def _installed(target: Target) -> Iterator[Need]:
-    """The programs that the connector installs by name: those of the profile's places, or else of PATH."""
+    """The programs that the connector installs by name: built files of the profile, else programs of PATH."""
     for name in target.profile.programs:
         place = installed_program(target, name)
         what = f"the program {name}"
@@ -132,7 +133,6 @@ def _installed(target: Target) -> Iterator[Need]:
 
 
 def _face(target: Target) -> Iterator[Need]:
-    """The harness that is played: what of it is known from where, and what is not known."""
     try:
         face = find_face(target)
     except TargetError as error:

@@ -1,6 +1,7 @@
-"""Where a face differs from the program that it plays: events and their order, members, working folder, environment.
+"""Differences between a face and the program that it plays: events, order, members, folder, environment.
 
-What the program did stands in recordings of the real lane, as marks of the connector's commands that it ran.
+Recordings of real programs show what each program did: marks of the hooks that it ran and of the events that it told
+its plugins. A plugin's events are compared with those that the played host fires in the same steps.
 """
 
 from __future__ import annotations
@@ -17,14 +18,17 @@ from signet_conformance.trace import Trace
 from signet_conformance.trace.marks import LoadedMark, ObservedMark, SkippedMark, StepMark, StepName, marks_of
 
 _ANY_PROCESS = frozenset({"PWD", "OLDPWD", "SHLVL", "_", "PATH", "HOME"})
-"""Variables that a shell sets by itself, or that the kit sets for its observation."""
+"""Variables that a shell sets by itself, or that the kit sets to observe a process."""
 _OCCASIONS = ("source", "trigger", "reason")
-"""Members of an event's JSON whose value tells one kind of it from another."""
+"""Members of an event's JSON whose value tells one kind of the event from another."""
+
+
+Events = Sequence[ObservedMark]
 
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """One difference: what it is about, what the face says, and what the program did."""
+    """One difference: its subject, what the face says, what the program did."""
 
     about: str
     face: str
@@ -32,28 +36,28 @@ class Drift:
 
     @property
     def words(self) -> str:
-        """The same as a line."""
+        """The difference as a line."""
         return f"{self.about}: the face says {self.face}; the program did {self.program}"
 
 
 def release_of(traces: Iterable[Trace]) -> tuple[str, str] | None:
-    """The harness that some recordings name, and its release; None where they name none."""
+    """The harness and release that recordings name; None if they name none."""
     loaded = (mark for trace in traces for mark in marks_of(trace, LoadedMark))
     return next(((mark.host, mark.release) for mark in loaded if mark.host and mark.release), None)
 
 
 def hooks_observed(traces: Iterable[Trace]) -> Sequence[ObservedMark]:
-    """What hooks and plugins were told in some recordings; a command that no hook runs has no event."""
+    """The marks of hooks and plugin events in recordings. A command that no hook runs has no event."""
     return [mark for trace in traces for mark in marks_of(trace, ObservedMark) if mark.event is not None]
 
 
 def not_compared(face: FaceDocument, traces: Sequence[Trace]) -> Sequence[str]:
-    """The events of the face that no recording shows: no hook is installed for them, or they were never fired."""
+    """The events of the face that no recording shows: they have no hook, or were never fired."""
     return sorted(_events_of(face) - {str(mark.event) for mark in hooks_observed(traces)})
 
 
 def drifts(face: FaceDocument, traces: Sequence[Trace]) -> Iterator[Drift]:
-    """What the recordings show of the program otherwise than the face."""
+    """Yield where recordings of hooks differ from the face."""
     runs = [mark for mark in hooks_observed(traces) if mark.event not in face.unplayed]
     seen = {str(mark.event) for mark in runs}
     for trace in traces:
@@ -66,7 +70,6 @@ def drifts(face: FaceDocument, traces: Sequence[Trace]) -> Iterator[Drift]:
 
 
 def _events_of(face: FaceDocument) -> set[str]:
-    """The events that the face fires in steps of the user."""
     actions = [action for actions in face.steps.values() for action in actions] + [*face.turn_end]
     return {event for action in actions if (event := _event_of(action)) is not None}
 
@@ -79,7 +82,6 @@ def _event_of(action: Action) -> str | None:
 
 
 def _label(event: str, occasion: object) -> str:
-    """An event with the kind of it, where the two sides tell one."""
     return event if occasion is None else f"{event} {occasion}"
 
 
@@ -89,7 +91,7 @@ def _label_of(action: Action) -> str:
 
 
 def _order(face: FaceDocument, trace: Trace, seen: set[str]) -> Iterator[Drift]:
-    """The events of one recording, in their order, beside those that the face fires in its steps."""
+    """Compare the order of one recording's events with the order in which the face fires them."""
     runs = [mark for mark in marks_of(trace, ObservedMark) if mark.event in seen]
     # A recording of an earlier kit tells no occasions.
     tells = any(mark.occasion is not None for mark in runs)
@@ -103,6 +105,10 @@ def _order(face: FaceDocument, trace: Trace, seen: set[str]) -> Iterator[Drift]:
     expected = [compared(label) for label in _Play(face).labels(trace) if label.partition(" ")[0] in seen]
     expected = _without_repeats(expected, calls)
     done = _without_repeats([compared(_label(str(mark.event), mark.occasion)) for mark in runs], calls)
+    yield from _compare_order(expected, done)
+
+
+def _compare_order(expected: Sequence[str], done: Sequence[str]) -> Iterator[Drift]:
     for how, low, high, first, last in SequenceMatcher(None, expected, done, autojunk=False).get_opcodes():
         if how != "equal":
             before = f" after {expected[low - 1]}" if low else " first"
@@ -110,7 +116,7 @@ def _order(face: FaceDocument, trace: Trace, seen: set[str]) -> Iterator[Drift]:
 
 
 def _without_repeats(labels: Sequence[str], calls: Sequence[str]) -> list[str]:
-    """The labels with the events of several tool calls in a row told once: a step may be more than one call."""
+    """Keep one of several identical tool calls in a row: a step may be more than one call."""
     kept: list[str] = []
     at = 0
     while at < len(labels):
@@ -123,7 +129,7 @@ def _without_repeats(labels: Sequence[str], calls: Sequence[str]) -> list[str]:
 
 
 class _Play:
-    """What a face fires in the steps of a recording; hooks block nothing, and every session has its own program."""
+    """The events that a face fires in a recording's steps, if no hook blocks and each session has its own program."""
 
     def __init__(self, face: FaceDocument) -> None:
         self._face = face
@@ -132,7 +138,7 @@ class _Play:
         self._in_turn: set[str | None] = set()
 
     def labels(self, trace: Trace) -> Iterator[str]:
-        """The events in their order, with their occasions."""
+        """Yield the events in order, each with its occasion."""
         skipped = {mark.index for mark in marks_of(trace, SkippedMark)}
         for step in marks_of(trace, StepMark):
             session, more = step.session, bool(step.other.get("more"))
@@ -168,9 +174,9 @@ class _Play:
 
 
 def folders(trace: Trace, but: Collection[str] = ()) -> Iterator[Drift]:
-    """Hooks run in the folder of their session's project, as the name of the folder tells.
+    """Yield hooks that ran outside the folder of their session's project, judged by the folder's name.
 
-    Left out are events that come at any time, `but`: one may be of a session before.
+    Events in `but` come at any time and may belong to an earlier session: they are left out.
     """
     project: dict[str | None, str] = {}
     session_of: str | None = None
@@ -186,23 +192,32 @@ def folders(trace: Trace, but: Collection[str] = ()) -> Iterator[Drift]:
                 yield Drift(f"working folder of {mark.event}", f"the project's, {wanted}", mark.cwd)
 
 
-def _members(face: FaceDocument, event: str, runs: Sequence[ObservedMark]) -> Iterator[Drift]:
-    """The members of an event's input: those that every run has, and those that none has."""
+def _members(face: FaceDocument, event: str, runs: Events) -> Iterator[Drift]:
     if event not in face.events:
         yield Drift(event, "nothing of it", f"fire it {len(runs)} times")
         return
-    sometimes = set(face.sometimes.get(event, ()))
-    known = set(face.events[event]) - sometimes
-    always = set.intersection(*(set(run.members) for run in runs))
-    never = known - {name for run in runs for name in run.members}
-    if never:
+    promised = set(face.events[event])
+    yield from _compare_members(event, promised, promised, runs, set(face.sometimes.get(event, ())))
+
+
+def _compare_members(
+    event: str, always: set[str], ever: set[str], runs: Events, sometimes: set[str]
+) -> Iterator[Drift]:
+    """Yield members that the face `always` has and no run has, and those of every run that it does not `ever` have."""
+    sent_always, sent_ever = _always_and_ever(runs)
+    if never := always - sent_ever - sometimes:
         yield Drift(f"members of {event}", join_names(sorted(never)), "leave them out")
-    if more := always - known - sometimes:
+    if more := sent_always - ever - sometimes:
         yield Drift(f"members of {event}", "nothing of them", f"send {join_names(sorted(more))}")
 
 
+def _always_and_ever(marks: Events) -> tuple[set[str], set[str]]:
+    members = [set(mark.members) for mark in marks]
+    return set.intersection(*members), set.union(*members)
+
+
 def _environment(face: FaceDocument, runs: Sequence[ObservedMark]) -> Iterator[Drift]:
-    """The variables that hooks inherit: those that the face promises, and no other where it names them all."""
+    """Compare the variables that hooks inherit with those that the face promises."""
     always = set.intersection(*(set(run.env) for run in runs)) if runs else set()
     lacking = set(face.project_variables) - always if runs else set()
     if lacking:
@@ -212,43 +227,42 @@ def _environment(face: FaceDocument, runs: Sequence[ObservedMark]) -> Iterator[D
 
 
 def _durations(face: FaceDocument, runs: Sequence[ObservedMark]) -> Iterator[Drift]:
-    """A hook that ran longer than the face lets any run, and came to its end."""
+    """Yield the longest hook if it ran to its end beyond the time that the face allows."""
     longest = max((run.ms or 0.0 for run in runs if run.status is not None), default=0.0) / 1000
     if face.default_timeout_s is not None and longest > face.default_timeout_s:
         yield Drift("longest run of a hook", f"{face.default_timeout_s:g} s", f"let one run {longest:.1f} s")
 
 
-def updated(face: Mapping[str, Any], traces: Sequence[Trace], release: str) -> dict[str, Any]:
-    """The face's document with the members of each event as the recordings show them, for a release of the program.
+def update_face(face: Mapping[str, Any], traces: Sequence[Trace], release: str) -> dict[str, Any]:
+    """Return the face's document with each event's members as the recordings show them.
 
-    The order of events is left as it is: what a step comes to has more in it than their names.
+    The order of events stays: a step's actions hold more than event names.
     """
-    runs = hooks_observed(traces)
-    events = {name: list(members) for name, members in face.get("events", {}).items()}
-    for event in dict.fromkeys(str(mark.event) for mark in runs):
-        sent = [set(mark.members) for mark in runs if mark.event == event]
-        ever, always = set.union(*sent), set.intersection(*sent)
-        kept = [name for name in events.get(event, ()) if name in ever]
-        events[event] = [*kept, *sorted(always - set(kept))]
+    events = dict(face.get("events", {}))
+    for event, runs in _by_name([hooks_observed(traces)]).items():
+        events[event] = _members_as_sent(events.get(event, ()), [set(mark.members) for mark in runs])
     checked = f"members of each hook's stdin, against a recording of {face['harness']} {release}"
     return {**face, "version": release, "checked": checked, "events": events}
 
 
+def _members_as_sent(known: Sequence[str], sent: Sequence[set[str]]) -> list[str]:
+    """Keep the known members that were ever sent, in their order, and add those that were always sent."""
+    kept = [name for name in known if name in set.union(*sent)]
+    return [*kept, *sorted(set.intersection(*sent) - set(kept))]
+
+
 def join_names(names: Iterable[str]) -> str:
-    """Some names in words."""
+    """The names as a list in words."""
     return ", ".join(names) or "nothing"
 
 
-Events = Sequence[ObservedMark]
-
-
 def unplayed(face: FaceDocument, traces: Sequence[Trace]) -> Sequence[str]:
-    """The events that the recordings show and that the face says it does not play."""
+    """The events in the recordings that the face says it does not play."""
     return sorted({str(mark.event) for mark in hooks_observed(traces)} & set(face.unplayed))
 
 
 def plugin_drifts(face: FaceDocument, traces: Sequence[Trace], played: Sequence[Events]) -> Iterator[Drift]:
-    """What the recordings show of the program otherwise than the played host did in the steps of each."""
+    """Yield where recordings of plugin events differ from what the played host fired in the same steps."""
     done = [[mark for mark in hooks_observed([trace]) if mark.event not in face.unplayed] for trace in traces]
     real, host = _by_name(done), _by_name(played)
     host = {event: marks for event, marks in host.items() if event not in face.interactive}
@@ -261,31 +275,31 @@ def plugin_drifts(face: FaceDocument, traces: Sequence[Trace], played: Sequence[
     for of_program, of_host in zip(done, played, strict=True):
         # A hook is waited for, an event is not: only those of one sort have an order.
         for names in (regular & set(face.hooks), regular - set(face.hooks)):
-            yield from _plugin_order(_labels(of_host, names), _labels(of_program, names))
+            yield from _compare_order(_labels(of_host, names), _labels(of_program, names))
     for event in sorted(both):
-        yield from _plugin_members(event, real[event], host[event], set(face.sometimes.get(event, ())))
+        yield from _compare_members(
+            event, *_always_and_ever(host[event]), real[event], set(face.sometimes.get(event, ()))
+        )
     for trace in traces:
         yield from folders(trace, {*face.unplayed, *face.irregular})
 
 
-def updated_plugin_face(
+def update_plugin_face(
     face: Mapping[str, Any], traces: Sequence[Trace], played: Sequence[Events], release: str
 ) -> dict[str, Any]:
-    """The face's document with the members that the recordings show, and the events that it does not play.
+    """Return the face's document with members as recorded, and with the events that it does not play.
 
-    The order of events is left as it is: the host's code has it.
+    The order of events stays: it is in the host's code.
     """
     real, host = _by_name([hooks_observed(traces)]), _by_name(played)
-    told = {table: {**face[table]} for table in ("events", "hooks") if table in face}
-    for table in told.values():
+    tables = {table: {**face[table]} for table in ("events", "hooks") if table in face}
+    for table in tables.values():
         for event in table.keys() & real.keys():
             sent = [{name for name in mark.members if not name.startswith("output.")} for mark in real[event]]
-            ever, always = set.union(*sent), set.intersection(*sent)
-            kept = [name for name in table[event] if name in ever]
-            table[event] = [*kept, *sorted(always - set(kept))]
+            table[event] = _members_as_sent(table[event], sent)
     beyond = sorted({*face.get("unplayed", ()), *(real.keys() - host.keys())})
     checked = f"events, their order and members, against a recording of {face['harness']} {release}"
-    return {**face, "version": release, "checked": checked, **({"unplayed": beyond} if beyond else {}), **told}
+    return {**face, "version": release, "checked": checked, **({"unplayed": beyond} if beyond else {}), **tables}
 
 
 def _by_name(recordings: Iterable[Events]) -> dict[str, list[ObservedMark]]:
@@ -296,28 +310,6 @@ def _by_name(recordings: Iterable[Events]) -> dict[str, list[ObservedMark]]:
 
 
 def _labels(marks: Events, names: set[str]) -> Sequence[str]:
-    """The events of these names with their kinds; what comes several times in a row counts once."""
+    """The labels of the named events. Repeats in a row count once."""
     each = (" ".join((str(mark.event), *mark.args)) for mark in marks if mark.event in names)
     return [label for label, _ in groupby(each)]
-
-
-def _plugin_order(expected: Sequence[str], done: Sequence[str]) -> Iterator[Drift]:
-    for how, low, high, first, last in SequenceMatcher(None, expected, done, autojunk=False).get_opcodes():
-        if how != "equal":
-            before = f" after {expected[low - 1]}" if low else " first"
-            yield Drift(f"events{before}", join_names(expected[low:high]), join_names(done[first:last]))
-
-
-def _plugin_members(event: str, real: Events, host: Events, sometimes: set[str]) -> Iterator[Drift]:
-    """Members that every one has, and the other side's never."""
-    always, ever = _always_and_ever(real)
-    played, played_ever = _always_and_ever(host)
-    if never := played - ever - sometimes:
-        yield Drift(f"members of {event}", join_names(sorted(never)), "leave them out")
-    if more := always - played_ever - sometimes:
-        yield Drift(f"members of {event}", "nothing of them", f"send {join_names(sorted(more))}")
-
-
-def _always_and_ever(marks: Events) -> tuple[set[str], set[str]]:
-    members = [set(mark.members) for mark in marks]
-    return set.intersection(*members), set.union(*members)

@@ -1,4 +1,4 @@
-"""Host faces: what one release of a harness fires, in which order and with which members. One JSON file a face."""
+"""Host faces: the events of one harness release, their order and members. One JSON file each."""
 
 from __future__ import annotations
 
@@ -20,29 +20,29 @@ if TYPE_CHECKING:
 
 FOLDER = Path(__file__).parent / "faces"
 EVERY = "all"
-"""Every face of the kit that plays the target's harness, in the place of a name."""
+"""In place of a name: every shipped face of the target's harness."""
 
 
 @dataclass(frozen=True, slots=True)
 class HostFace:
-    """One face: its file, and the document in it."""
+    """A face's file and document."""
 
     path: Path
     data: FaceDocument
 
     @property
     def name(self) -> str:
-        """The harness and the release of it that is played."""
+        """The played harness and its release."""
         return f"{self.data.harness}-{self.data.version}"
 
     @property
     def newer(self) -> Sequence[str]:
-        """The releases of the harness after this one that the kit knows, oldest first, played or not."""
+        """Later releases of the harness that the kit knows, oldest first, played or not."""
         known = (*_playing_it(self.data.harness).values(), *_not_played(self.data.harness))
         return sorted({release for release in known if numbers(release) > numbers(self.data.version)}, key=numbers)
 
     def describe(self, option: str) -> str:
-        """What is played and what newer is known, in words; `option` chooses another face."""
+        """Describe the played release and later known ones; `option` is the option that chooses another face."""
         faces = {release: f"{option} {name}" for name, release in _playing_it(self.data.harness).items()}
         facts = {**_not_played(self.data.harness), **faces}
         newer = ", ".join(f"{release} ({facts[release]})" for release in self.newer)
@@ -50,9 +50,9 @@ class HostFace:
 
 
 def find_face(target: Target) -> HostFace:
-    """The face of a target: a shipped one by its name, or a file of the repository's own, which ends in `.json`.
+    """Find the face of a target: a shipped one by its name, or a .json file of the repository.
 
-    Raises TargetError when nothing has that name, when the face breaks its schema, or when the driver cannot play it.
+    Raises TargetError if no face has that name, if it breaks its schema, or if the target's driver cannot play it.
     """
     from signet_conformance.files.documents import demand
     from signet_conformance.targets.face_document import FaceDocument
@@ -80,9 +80,9 @@ def find_face(target: Target) -> HostFace:
 
 
 def face_of_harness(name: str, release: str | None = None) -> HostFace:
-    """The face of that name; of a harness's name the one that plays the `release`, or else its newest.
+    """Find a shipped face by its name, or by harness and `release` (default: the newest).
 
-    Raises TargetError when neither a face nor a harness has that name.
+    Raises TargetError if no face and no harness has that name.
     """
     from signet_conformance.files.documents import demand
     from signet_conformance.targets.face_document import FaceDocument
@@ -99,17 +99,17 @@ def face_of_harness(name: str, release: str | None = None) -> HostFace:
 
 
 def known_releases(harness: str) -> Mapping[str, str]:
-    """The releases of a harness that the kit knows, oldest first, each with the face that plays it or what is known."""
+    """Map each release of a harness that the kit knows, oldest first, to its face or to what is known of it."""
     played = {release: f"face {name}" for name, release in _playing_it(harness).items()}
     known = {**_not_played(harness), **played}
     return {release: known[release] for release in sorted(known, key=numbers)}
 
 
 def with_faces(target: Target, choice: str | None, option: str) -> Sequence[Target]:
-    """A target as often as its run is performed, each time in the host release that `choice` names.
+    """Return the target once for each host release that its run is performed in.
 
-    `choice` is what `option` was given: the name of a face of the kit, a release of the target's harness, the path of a
-    .json file, `all`, or None for the target's own. Raises TargetError for one that cannot be played.
+    `choice` is the value of `option`: the name of a shipped face, a release of the target's harness, the path of a
+    .json file, `all`, or None for the target's own face. Raises TargetError for a face that cannot be played.
     """
     if choice is None:
         return (target,)
@@ -147,16 +147,15 @@ def _shipped() -> Sequence[str]:
 
 @cache
 def _documents() -> Mapping[str, Mapping[str, Any]]:
-    """The faces of the kit by name, as they stand in their files."""
     return {path.stem: json.loads(path.read_bytes()) for path in FOLDER.glob("*.json")}
 
 
 def _playing_it(harness: str) -> Mapping[str, str]:
-    """The faces of the kit that play a harness, by name, each with the release of it."""
+    """Map the shipped faces of a harness to the release that each one plays."""
     return {name: face["version"] for name, face in _documents().items() if face["harness"] == harness}
 
 
 def _not_played(harness: str) -> Mapping[str, str]:
-    """The releases of a harness that no face of the kit plays, each with what is known of it."""
+    """Map releases of a harness that no shipped face plays to what is known of them."""
     faces = (face for face in _documents().values() if face["harness"] == harness)
     return {row["release"]: row["known"] for face in faces for row in face.get("newer", ())}

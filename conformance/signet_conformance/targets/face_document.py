@@ -19,7 +19,7 @@ _WITH_SETTINGS = (
     "steps",
     "turn_end",
 )
-"""What a face of hooks that run as commands needs beside its settings."""
+"""Members that a face of command hooks needs beside `settings`."""
 _ACTIONS = ("event", "next_turn", "quit", "say", "model", "call", "renew")
 _ACTION = (
     "one of {event}, {next_turn}, {quit}, {say}, {model}, {call}, {renew}; what stands beside event, next_turn and "
@@ -56,7 +56,7 @@ class Quit(Part):
 
 
 class Say(Part):
-    """Somebody says what the step holds."""
+    """The user or the assistant says the text of the step."""
 
     say: Literal["user", "assistant"]
 
@@ -285,7 +285,7 @@ class FaceDocument(Document):
 
     @property
     def tells_plugins(self) -> bool:
-        """Whether the harness calls what it has loaded, and runs no commands."""
+        """Whether the harness calls plugins that it has loaded, rather than commands."""
         return self.code is not None or self.calls is not None
 
     @model_validator(mode="after")

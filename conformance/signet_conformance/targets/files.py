@@ -1,4 +1,4 @@
-"""Where a target's files and its runtime are on this machine, looked for from the repository one stands in."""
+"""The files and the runtime of a target on this machine, searched from the repository upwards."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ _DATA = (".json", ".toml", ".md", ".txt")
 
 
 def searched(root: Path) -> Iterator[Path]:
-    """The folders in which what belongs to a repository is looked for: `root`, and those above it.
+    """Yield the folders in which a repository's files are searched: `root` and those above it.
 
-    What is found there may be run. So the search ends at the root of the repository, and before a folder of another
-    owner: anybody may put a file into a folder that all can write to.
+    Files found there may be run. So the search ends at the repository's root, and before a folder of another owner:
+    other users may put files into a folder that everybody can write to.
     """
     for folder in (root, *root.parents):
         if folder != root and not is_trusted(folder, root):
@@ -39,9 +39,9 @@ def searched(root: Path) -> Iterator[Path]:
 
 
 def is_trusted(path: Path, root: Path) -> bool:
-    """Whether a path belongs to who runs this, to the owner of `root`, as in a container, or to the system's owner.
+    """Return True if a path belongs to the user, to the owner of `root` (as in a container) or to the system's owner.
 
-    Of a link both it and what it leads to: anybody may link to a file of ours from a place of theirs.
+    A symbolic link and its target must both belong to them: other users may link to our files.
     """
     try:
         owners = {path.lstat().st_uid, path.stat().st_uid}
@@ -51,15 +51,15 @@ def is_trusted(path: Path, root: Path) -> bool:
 
 
 def _is_trusted_below(folder: Path, path: Path, root: Path) -> bool:
-    """The same of a path below a folder, and of each folder on the way there."""
+    """Apply `is_trusted` to a path below a folder and to each folder between the two."""
     on_the_way = [each for each in path.parents if each != folder and folder in each.parents]
     return all(is_trusted(each, root) for each in (path, *on_the_way))
 
 
 def find_file(target: Target) -> Path:
-    """The connector's file: the setting `module`, or the first of the profile's places that exists.
+    """Find the connector's file: the setting `module`, or the first existing place of the profile.
 
-    Raises TargetError that lists the places and says how the file is made, or that the driver loads no such file.
+    Raises TargetError that lists the places and says how the file is made, or that the driver cannot load it.
     """
     profile = target.profile
     if profile.module is not None:
@@ -78,7 +78,6 @@ def find_file(target: Target) -> Path:
 
 
 def _loadable(target: Target, path: Path) -> Path:
-    """The file of the setting `module`, when the driver can load it."""
     endings = target.kind.endings
     if path.is_file() and (path.suffix not in _DATA if endings is None else path.suffix in endings):
         return path.resolve()
@@ -91,7 +90,7 @@ def _loadable(target: Target, path: Path) -> Path:
 
 
 def find_program(target: Target) -> str:
-    """Where the program of a target's command is. Raises TargetError that says how to get it."""
+    """Find the program of a target's command. Raises TargetError that says how to get it."""
     program = target.command[0]
     path = shutil.which(program)
     if path is None:
@@ -103,17 +102,17 @@ def find_program(target: Target) -> str:
 
 
 def installed_program(target: Target, name: str) -> Path | str | None:
-    """Where a program is that the connector installs by name: a file that was built, a program of PATH, or nowhere."""
+    """Find a program that the connector installs by name: a built file, a program of PATH, or None."""
     return first_of(target, target.profile.programs[name]) or shutil.which(name)
 
 
 def build_remedy(target: Target) -> str:
-    """How what a target needs is built, as an instruction."""
+    """Say how to build what a target needs."""
     return "build the connector" if target.profile.build is None else target.profile.build
 
 
 def first_of(target: Target, places: Sequence[FilePlace]) -> Path | None:
-    """The first of some places that exists, from the target's root upwards, or None."""
+    """The first existing place, from the target's root upwards, or None."""
     return next((path.resolve() for path in _candidates(target.root, places) if path.exists()), None)
 
 
@@ -126,7 +125,7 @@ def _candidates(root: Path, places: Sequence[FilePlace]) -> Iterator[Path]:
 
 
 def release_of(path: Path) -> str | None:
-    """The version in the nearest package.json above a file, or None if no such file can be read."""
+    """The version in the nearest package.json above a file; None if none can be read."""
     for folder in path.parents:
         data = _package(folder)
         if data is not None:
@@ -136,12 +135,12 @@ def release_of(path: Path) -> str | None:
 
 
 def package_folder(path: Path) -> Path:
-    """The nearest folder above a file that is a package, else the one that the file is in."""
+    """The nearest folder above a file that holds a package.json, else the file's folder."""
     return next((folder for folder in path.parents if (folder / "package.json").is_file()), path.parent)
 
 
 def connector_release(target: Target) -> str | None:
-    """The release of a target's connector, by the package that its file is in; None where nobody says it."""
+    """The release of a target's connector, from its package; None if unknown."""
     try:
         return release_of(Path(find_file(target)))
     except TargetError:
@@ -149,7 +148,7 @@ def connector_release(target: Target) -> str | None:
 
 
 def package_name(folder: Path) -> str | None:
-    """What the package.json of a folder calls it, or None if that file cannot be read."""
+    """The name in a folder's package.json; None if it cannot be read."""
     name = (_package(folder) or {}).get("name")
     return name if isinstance(name, str) else None
 
@@ -163,10 +162,10 @@ def _package(folder: Path) -> Mapping[str, Any] | None:
 
 
 def find_runtime(target: Target, module: Path | None = None) -> str:
-    """The program that runs a module of the connector's: the setting `runtime`, or the first known one on PATH.
+    """Find the program that runs a module: the setting `runtime`, or the first known one on PATH.
 
-    A `module` in TypeScript is left to bun where the target knows it: node takes only some of them. Raises
-    TargetError that says how to get a runtime.
+    A `module` in TypeScript goes to bun if the target allows it: node runs only some of them. Raises TargetError that
+    says how to get a runtime.
     """
     wanted = runtimes(target, module)
     for name in wanted:
@@ -181,7 +180,7 @@ def find_runtime(target: Target, module: Path | None = None) -> str:
 
 
 def runtimes(target: Target, module: Path | None) -> Sequence[str]:
-    """The programs that can run a module of the connector's, the best first."""
+    """The programs that can run a module, the best first."""
     wanted = target.profile.runtime
     if module is None or module.suffix not in _TYPESCRIPT:
         return wanted
@@ -189,7 +188,7 @@ def runtimes(target: Target, module: Path | None) -> Sequence[str]:
 
 
 def _search_path(root: Path) -> str:
-    """PATH, then what the repository itself has installed, then where bun's own installer puts it."""
+    """PATH, then the programs installed in the repository, then the folder of bun's installer."""
     installed = ((folder, folder / "node_modules" / ".bin") for folder in searched(root))
     local = [str(programs) for folder, programs in installed if _is_trusted_below(folder, programs, root)]
     return os.pathsep.join([os.environ.get("PATH", os.defpath), *local, str(Path.home() / ".bun" / "bin")])

@@ -1,7 +1,7 @@
-"""The kinds of connector that the kit can drive: the settings of each, what it needs, what is launched for it.
+"""The kinds of connector that the kit can drive: settings, needs and launched program of each.
 
-A new kind is one more entry of `KINDS`. The programs that play a harness stand in drivers/hosts; they are launched,
-never imported.
+A new kind is one more entry of `KINDS`. The programs in drivers/hosts play harnesses; they are launched, never
+imported.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class ConnectorKind:
 
 
 def python_host(name: str) -> tuple[str, ...]:
-    """The words that launch a host in Python."""
+    """The command that launches a host in Python."""
     return sys.executable, "-P", "-m", f"{_PACKAGE}.{name}"
 
 
@@ -99,7 +99,6 @@ def installed_programs(target: Target) -> Mapping[str, list[str]]:
 
 
 def _settings(target: Target, *names: str) -> dict[str, Any]:
-    """Those of these settings that the profile sets."""
     return target.profile.model_dump(include=set(names), exclude_unset=True)
 
 
@@ -115,7 +114,7 @@ def _server(target: Target) -> Mapping[str, Any]:
 
 
 def _own_command(target: Target) -> tuple[str, ...]:
-    """The command of the profile, with the connector's file and its runtime in their places."""
+    """The profile's command, with the paths of the connector's file and its runtime filled in."""
     if not target.command:
         raise TargetError(f"no program drives {target.name} yet", where=target.where, remedy=target.profile.build)
     places: Mapping[str, Callable[[], str]] = {
@@ -157,9 +156,9 @@ def _mcp(target: Target) -> tuple[str, ...]:
 
 
 def _mcp_server(target: Target, face: HostFace) -> Mapping[str, Any]:
-    """How the server is reached: by its address, or by the words that start it on standard input and output.
+    """Say how the server is reached: by its address, or by the command that starts it on standard input and output.
 
-    Where the face says in which file the harness finds it, the connector's file is its installer, which names it there.
+    If the face names the file in which the harness finds the server, the connector's file is its installer.
     """
     if target.profile.url is not None:
         if find_spec("mcp") is None:
@@ -269,4 +268,4 @@ KINDS: Mapping[str, ConnectorKind] = {
         ),
     )
 }
-"""Each kind by the name that profiles give as their driver."""
+"""The kinds by name: `driver` of a profile."""

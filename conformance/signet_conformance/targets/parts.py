@@ -1,4 +1,4 @@
-"""What profiles and faces have in common: places of files, and seconds."""
+"""Parts that profiles and faces share: file places and seconds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Target profiles and a repository's settings as documents: signet-target/1, and the tables of `[targets]`."""
+"""Target profiles and repository settings as documents: signet-target/1, and the tables of `[targets]`."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ Runtime = Annotated[
 
 
 class TargetDeclarations(Part):
-    """What the connector says of itself and no recording can show."""
+    """The connector's own statements that recordings cannot show."""
 
     agents: Annotated[
         Items[Telling], Field(description='a list of agent ids such as ["atlas-agent", "beacon-agent"]')
@@ -96,7 +96,7 @@ class TargetDeclarations(Part):
 
 
 class Settable(Part):
-    """The members of a profile that a repository's own settings may put in front of it."""
+    """The members of a profile that a repository's settings may override."""
 
     driver: Annotated[Maybe[DriverKind], Field(description="the kind of connector")] = None
     title: Annotated[Maybe[Text], Field(description="what the connector is, in a few words")] = None
@@ -175,7 +175,7 @@ class Settable(Part):
 
 
 class EarlierConnector(Part):
-    """What earlier releases of the connector declare in place of the profile."""
+    """What earlier releases of the connector declare instead."""
 
     before: Annotated[
         str, Field(pattern=r"^[0-9]+(\.[0-9]+)*$", description="the first release of which this does not hold")
@@ -186,10 +186,10 @@ class EarlierConnector(Part):
 
 
 class Profile(Document, Settable):
-    """A named connector: which driver performs scenarios with it, how its files are found, what it declares.
+    """A named connector: its driver, the places of its files, its declarations.
 
-    The profiles that come with the kit are files of this form; a repository's own settings are put in front of them,
-    with the members of declared at their top.
+    Shipped profiles are files of this form. A repository's settings override their members, with those of `declared`
+    at the top level.
     """
 
     model_config = ConfigDict(title="Target profile (signet-target/1)")
@@ -209,7 +209,7 @@ class Profile(Document, Settable):
 
 
 class OwnTarget(Settable, TargetDeclarations):
-    """What a repository says of one target; what is declared may stand at the top or below declared."""
+    """A repository's settings for one target, with declarations at the top level or below `declared`."""
 
     declared: Maybe[TargetDeclarations] = None
 
@@ -231,11 +231,11 @@ class SettingsFile(Document):
 
 
 _WORDS: Mapping[str, str] = {"module": "{module}", "files": "{module}", "runtime": "{runtime}"}
-"""Setting to the word of a driver program's command that stands for it."""
+"""Settings that a driver program's command must use, with the placeholder for each."""
 
 
 def demand_read(profile: Profile, own: Mapping[str, Any], where: str) -> None:
-    """Raise TargetError for the first of a repository's `own` settings that the driver of a profile ignores."""
+    """Raise TargetError for the first of a repository's `own` settings that the profile's driver ignores."""
     kind = KINDS[profile.driver]
     every = frozenset().union(*(other.reads for other in KINDS.values()))
     for name in (name for name in own if name in every):

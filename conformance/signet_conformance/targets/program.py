@@ -1,4 +1,4 @@
-"""Programs that people run: their profiles, and where a release of one is installed on this machine."""
+"""Programs that people run: profiles, installed releases, and how a release is installed."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 FOLDER = Path(__file__).parent / "programs"
 PLACE_VARIABLE = "SIGNET_CONFORMANCE_PROGRAMS"
 INSTALLED = "installed"
-"""The file that says of a folder that its program was installed to the end."""
+"""The file that marks a folder whose program was installed completely."""
 
 
 @dataclass(frozen=True, slots=True)
 class HostProgram:
-    """A program of a profile: `release` is the one that is meant, None for the newest that is installed."""
+    """A program and the release that is wanted; None for the newest installed one."""
 
     profile: ProgramDocument
     path: Path
@@ -39,17 +39,17 @@ class HostProgram:
 
     @property
     def name(self) -> str:
-        """Its name, which is that of the harness in faces."""
+        """The program's name, the same as the harness of its faces."""
         return self.profile.name
 
     def installed(self) -> Mapping[str, Path]:
-        """The releases that are installed for the kit, newest first, each with its folder."""
+        """Map the releases installed for the kit, newest first, to their folders."""
         folder = programs_folder() / self.name
         there = [path for path in folder.iterdir() if (path / INSTALLED).exists()] if folder.is_dir() else []
         return {path.name: path for path in sorted(there, key=lambda path: numbers(path.name), reverse=True)}
 
     def find_installation(self, target: str) -> Installation:
-        """What drives `target`. Raises NothingTestedError, with the line that installs it, where it is missing."""
+        """Find the installation that drives `target`. Raises NothingTestedError with the command that installs it."""
         releases = self.installed()
         release = self.release or next(iter(releases), None)
         if release is None or release not in releases:
@@ -69,7 +69,7 @@ class HostProgram:
 
 @dataclass(frozen=True, slots=True)
 class Installation:
-    """An installed release of a program, in a folder of its own. `note` says why it is not the newest, if it is not."""
+    """An installed release of a program in its own folder. `note` says why it is not the newest."""
 
     program: HostProgram
     release: str
@@ -78,21 +78,21 @@ class Installation:
 
     @property
     def packages(self) -> Path:
-        """Where its packages are."""
+        """The folder of its packages."""
         return self.folder / ("node_modules" if self.program.profile.registry == "npm" else "venv")
 
     @property
     def programs(self) -> Path:
-        """Where the programs of its packages are."""
+        """The folder of its packages' programs."""
         return self.packages / (".bin" if self.program.profile.registry == "npm" else "bin")
 
     def _runtime(self, name: str) -> str:
-        """A runtime that was installed with it, else that of this machine."""
+        """The runtime installed with the program, else that of this machine."""
         own = self.programs / name
         return str(own) if own.exists() else shutil.which(name) or name
 
     def placeholders(self) -> Mapping[str, str]:
-        """What words of its profile stand for, as far as the installation decides it."""
+        """The values of the profile's placeholders that the installation decides."""
         return {
             **{name: self._runtime(name) for name in ("node", "bun")},
             "python": sys.executable,
@@ -102,19 +102,19 @@ class Installation:
 
 
 def programs_folder() -> Path:
-    """Where programs are installed for the kit."""
+    """The folder in which programs are installed for the kit."""
     given = os.environ.get(PLACE_VARIABLE)
     cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(given) if given else Path(cache) / "signet-conformance" / "programs"
 
 
 def program_names() -> Sequence[str]:
-    """The programs that the kit can launch, sorted."""
+    """List the programs that the kit can launch, sorted."""
     return sorted(path.stem for path in FOLDER.glob("*.json"))
 
 
 def find_program_profile(name: str, release: str | None = None) -> HostProgram:
-    """The profile of a program. Raises TargetError for one that the kit has no profile of."""
+    """Find the profile of a program. Raises TargetError if the kit has no such profile."""
     from signet_conformance.files.documents import demand
     from signet_conformance.targets.program_document import ProgramDocument
 
@@ -130,7 +130,7 @@ def find_program_profile(name: str, release: str | None = None) -> HostProgram:
 
 
 def fill(value: Any, known: Mapping[str, str]) -> Any:
-    """A value of a profile, with what its words stand for."""
+    """Replace the placeholders in a value of a profile."""
     if isinstance(value, str):
         for name, meant in known.items():
             value = value.replace(f"{{{name}}}", meant)
@@ -147,10 +147,11 @@ _LAST = 600
 
 
 def install(program: HostProgram) -> Installation:
-    """Install a program, unless the release that is meant is; without one, the newest that its registry installs.
+    """Install a program unless the wanted release is there; without one, the newest that the registry installs.
 
-    Where the newest cannot be installed, the releases that the kit was tried with are, newest first. Scripts of
-    packages do not run, but for those that the profile names. Raises NothingTestedError with the registry's own words.
+    If the newest cannot be installed, the releases that the kit was tried with are tried, newest first. Package
+    scripts do not run, except for those that the profile names. Raises NothingTestedError with the registry's own
+    words.
     """
     present = program.installed()
     if program.release is not None and program.release in present:
@@ -176,7 +177,7 @@ def install(program: HostProgram) -> Installation:
 
 
 def _why_not_newest(made: Installation, refusals: Sequence[str]) -> str:
-    """Why an older release than the newest was installed; empty where none was, or the registry does not tell."""
+    """Say why an older release was installed. Return an empty string if none was, or if the registry does not tell."""
     package = made.program.profile.package
     if refusals:
         told = printable("; ".join(refusals), _LAST)
@@ -195,7 +196,7 @@ def _why_not_newest(made: Installation, refusals: Sequence[str]) -> str:
 
 
 class _RefusedError(Exception):
-    """Raised when a command of an installation fails; its message is the command's last words."""
+    """A command of an installation failed; the message is its last output."""
 
 
 def _install_release(program: HostProgram, release: str | None) -> Installation:
@@ -233,7 +234,7 @@ def _install_npm(made: Installation) -> None:
 
 
 def _node_package() -> str:
-    """The package that holds node for this machine."""
+    """The npm package of node for this machine."""
     system = platform.system().lower()
     machine = platform.machine().lower()
     processor = {"x86_64": "x64", "amd64": "x64", "aarch64": "arm64"}.get(machine, machine)
@@ -259,7 +260,7 @@ def _version(made: Installation) -> str:
 
 
 def _finish(made: Installation) -> None:
-    """Have the program make itself ready, which may write into its user's home: it has one that is removed then."""
+    """Run the program's own set-up. It may write into a home, so it gets one that is removed afterwards."""
     with temporary_folder(".home-", made.folder) as home:
         npm = {"npm_config_userconfig": str(Path.home() / ".npmrc"), **os.environ}
         env = {name: value for name, value in npm.items() if not name.startswith("XDG_")}

@@ -1,4 +1,4 @@
-"""The profile of a program that people run, which the kit can launch: signet-program/1."""
+"""The profile of a program that people run and the kit can launch: signet-program/1."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ Words = Annotated[
 
 
 class Checked(Part):
-    """A release with which the kit was tried, and what is known of it."""
+    """A release with which the kit was tried."""
 
     release: Text
     note: Maybe[str] = None
 
 
 class ConnectorSetup(Part):
-    """How a connector comes into the program: by the installer of its own, else its file is put into a place."""
+    """How a connector gets into the program: by its own installer, else by copying its file."""
 
     installer: Annotated[Items[FilePlace], Field(description="Places of the connector's own installer.")] = ()
     options: Annotated[dict[str, Any], Field(description="What the connector's own setup passes to its installer.")] = (
@@ -58,7 +58,7 @@ class ToolSearch(Part):
 
 
 class Observer(Part):
-    """What writes down in the program what its plugins are told: a plugin of the kit's own, beside the connector."""
+    """A plugin of the kit's own, beside the connector, that writes down what the program tells its plugins."""
 
     module: Annotated[Text, Field(pattern=r"^[a-z_]+\.(mjs|py)$", description="its file in drivers/hosts/observers")]
     place: Annotated[Text, Field(description="a path in the home: where the program loads it from")]
@@ -82,9 +82,9 @@ class Observer(Part):
 
 
 class Settles(Part):
-    """What the connector says in the program's log when its daemon did not answer it, and when it does again.
+    """The connector's log lines about losing its daemon and having it again.
 
-    Where it lacks a daemon that listens, its first session waits until it has it.
+    If the connector reports a lost daemon that listens, its first session waits until the connector has it.
     """
 
     lacks: Text
@@ -93,7 +93,7 @@ class Settles(Part):
 
 
 class Variation(Part):
-    """What only some releases need: those from `since` on, and before `before`."""
+    """What only some releases need: from `since` on, and before `before`."""
 
     since: Annotated[Maybe[Text], Field(description="the first release that has it")] = None
     before: Annotated[Maybe[Text], Field(description="the first release that has it no more")] = None
@@ -102,19 +102,19 @@ class Variation(Part):
     ] = Field(default_factory=dict)
 
     def holds_for(self, release: str) -> bool:
-        """Whether it is said of a release."""
+        """Whether it applies to a release."""
         since = self.since is None or numbers(self.since) <= numbers(release)
         return since and (self.before is None or numbers(release) < numbers(self.before))
 
 
 class ProgramDocument(Document):
-    """One program: how it is installed, where it keeps its settings, how it is told its model, what drives it.
+    """One program: how it is installed, where its settings are, how it gets its model, what drives it.
 
-    In words of a command, in settings and in the environment stand for what is known when it is launched: `{node}`,
-    `{python}` (a program of this machine), `{packages}` (the folder of installed packages), `{bin}` (that of their
-    programs), `{home}`, `{model}` (the address of the model), `{daemon}` (that of the daemon), `{connector}` (the
-    folder of the connector's package) and `{nowhere}` (a server that has nothing, for a registry not to be asked). What
-    a list in settings says of `{agent}` is said of each agent that the target declares.
+    Commands, settings and environment may hold placeholders: `{node}`, `{python}` (programs of this machine),
+    `{packages}` (the folder of installed packages), `{bin}` (their programs), `{home}`, `{model}` (the model's
+    address), `{daemon}` (the daemon's), `{connector}` (the folder of the connector's package) and `{nowhere}` (a
+    server that has nothing, for registries that must not be asked). A list entry with `{agent}` is repeated for each
+    agent that the target declares.
     """
 
     schema_file: ClassVar[str] = "program/signet-program-1.schema.json"

@@ -1,4 +1,4 @@
-"""Which releases of a program there are: on its package registry, by the registry's own client; known; proven with."""
+"""The releases of a program: published on its registry, known, proven, installed; and bisection over them."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ T = TypeVar("T")
 class Releases:
     """The releases of one program.
 
-    `published` are those on the registry, oldest first, None where it could not be asked, as `why` says. `known` tells
-    what the kit knows of a release, `proven` are those that it was driven in, `installed` those that it can drive here.
+    `published`: those on the registry, oldest first; None if it could not be asked, and `why` says so. `known`: facts
+    by release. `proven`: releases that the kit was driven with. `installed`: releases on this machine.
     """
 
     name: str
@@ -44,13 +44,13 @@ class Releases:
 
     @property
     def newer(self) -> Sequence[str]:
-        """The published releases after the newest that the kit was proven with."""
+        """The published releases after the newest proven one."""
         last = max(map(numbers, self.proven), default=[])
         return [release for release in self.published or () if numbers(release) > last]
 
 
 def releases_of(program: HostProgram) -> Releases:
-    """What is known of a program's releases, here and on its registry."""
+    """Collect a program's releases, here and on its registry."""
     profile = program.profile
     published: Sequence[str] | None = None
     why = ""
@@ -65,9 +65,9 @@ def releases_of(program: HostProgram) -> Releases:
 
 
 def published_releases(profile: ProgramDocument) -> Sequence[str]:
-    """The releases of a program on its registry, oldest first, without pre-releases.
+    """List a program's releases on its registry, oldest first, without pre-releases.
 
-    The registry's own client is asked, as it is configured on this machine. Raises NothingTestedError with its words.
+    Asks the registry's own client as it is configured here. Raises NothingTestedError with its words.
     """
     command = (
         ["npm", "view", profile.package, "versions", "--json"]
@@ -121,8 +121,8 @@ def _unanswered(command: Sequence[str], why: str) -> NothingTestedError:
 class Bisection(Generic[T]):
     """The search for the release in which an outcome changed.
 
-    `last` is the newest release with the outcome of the oldest, `first` the one after it that has another; None where
-    both ends have the same. `tried` are outcomes by release; `untested` are releases between that had none.
+    `last` is the newest release with the oldest's outcome, `first` the next one; both are None if the two ends agree.
+    `tried`: outcomes by release. `untested`: releases that could not be tried.
     """
 
     tried: dict[str, T] = field(default_factory=dict)
@@ -132,9 +132,9 @@ class Bisection(Generic[T]):
 
 
 def bisect(releases: Sequence[str], outcome_of: Callable[[str], T | None]) -> Bisection[T]:
-    """Find where the outcome of `releases`, oldest first, changes; `outcome_of` gives None where one cannot be tried.
+    """Find where the outcome of `releases` (oldest first) changes; `outcome_of` returns None if one cannot be tried.
 
-    Raises NothingTestedError where an end cannot be tried.
+    Raises NothingTestedError if an end cannot be tried.
     """
     bisection: Bisection[T] = Bisection()
 

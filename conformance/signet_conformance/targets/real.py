@@ -1,4 +1,4 @@
-"""A target in the real lane: which program of which release its connector is put into, and what is launched for it."""
+"""A target in a real program: which release its connector is put into, and what is launched for it."""
 
 from __future__ import annotations
 
@@ -17,28 +17,27 @@ from signet_conformance.targets.program import Installation, fill, find_program_
 
 if TYPE_CHECKING:
     from signet_conformance.targets import Target
-    from signet_conformance.targets.program_document import Variation
 
 FAKE, REAL = "fake", "real"
 
 
 @dataclass(frozen=True, slots=True)
 class HarnessChoice:
-    """Which harness a run was asked to have: `fake`, which None means, or `real`, in the `release` of its program."""
+    """The harness that a run asks for: `fake` (None means it) or `real`, with the program's `release`."""
 
     harness: str | None = None
     release: str | None = None
     install: bool = False
-    """Whether the program is installed first, unless it is."""
+    """Whether to install the program if it is missing."""
     every: bool = False
-    """Whether every scripted scenario is performed, and not the few that are made for real programs."""
+    """Whether to perform every scripted scenario, not only those made for real programs."""
 
 
 def with_harness(target: Target, choice: HarnessChoice, option: str) -> Target:
-    """The target as it is driven in the chosen harness.
+    """Return the target as it is driven in the chosen harness.
 
-    Raises UsageError for a choice that makes no sense, TargetError where the kit knows no program of the target's
-    harness, and NothingTestedError where it is not installed.
+    Raises UsageError for options that do not go together, TargetError if the kit knows no program of the target's
+    harness, and NothingTestedError if the program is not installed.
     """
     if choice.harness in (None, FAKE):
         if choice.release is not None or choice.install or choice.every:
@@ -59,7 +58,7 @@ def with_harness(target: Target, choice: HarnessChoice, option: str) -> Target:
 
 
 def harness_words(target: Target) -> Sequence[str]:
-    """The words of a command that drives a target in the same harness."""
+    """The options that drive a target in the same harness."""
     return () if target.real is None else ("--harness", REAL, "--harness-version", target.real.release)
 
 
@@ -75,7 +74,7 @@ def program_of(target: Target, option: str) -> str:
 
 
 def real_command_line(target: Target, installation: Installation) -> tuple[str, ...]:
-    """The program that speaks signet-driver/1 for a target in the real program."""
+    """The command of the program that speaks signet-driver/1 for a target in a real program."""
     profile = installation.program.profile
     module = find_file(target)
     known = {**installation.placeholders(), "connector": str(package_folder(module))}
@@ -118,7 +117,7 @@ def real_command_line(target: Target, installation: Installation) -> tuple[str, 
 
 
 def for_each_agent(value: Any, agents: Sequence[str]) -> Any:
-    """Settings in which what a list says of `{agent}` is said of each of the target's agents, the first one first."""
+    """Repeat list entries of settings that hold `{agent}` for each agent, the first one first."""
     if isinstance(value, Mapping):
         return {name: for_each_agent(each, agents) for name, each in value.items()}
     if not isinstance(value, list):
@@ -133,13 +132,10 @@ def for_each_agent(value: Any, agents: Sequence[str]) -> Any:
 
 
 def _settings(installation: Installation) -> Mapping[str, Any]:
-    """The settings of a release: those of the profile, and what only some releases know."""
-    settings: Mapping[str, Any] = installation.program.profile.settings
-    for row in _variations(installation):
-        settings = merge(settings, row.settings)
+    """The profile's settings and those for the installed release."""
+    profile = installation.program.profile
+    settings: Mapping[str, Any] = profile.settings
+    for row in profile.varies:
+        if row.holds_for(installation.release):
+            settings = merge(settings, row.settings)
     return settings
-
-
-def _variations(installation: Installation) -> Sequence[Variation]:
-    """What the profile says of the release alone."""
-    return [row for row in installation.program.profile.varies if row.holds_for(installation.release)]

@@ -1,4 +1,4 @@
-"""The releases of hosts and connectors, in order."""
+"""Release numbers of hosts and connectors."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ import re
 
 
 def numbers(release: str) -> list[int]:
-    """The numbers of a release, by which releases are in order."""
+    """The numbers of a release; releases sort by them."""
     return [int(part) for part in re.findall(r"\d+", release)]

@@ -1,4 +1,4 @@
-"""Connectors that are servers of their own: the address that the kit speaks to, always one on this machine."""
+"""Connectors that are servers: the address that the kit speaks to, always on this machine."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _LOOK_S = 1.0
 
 
 def server_url(target: Target) -> str:
-    """The url of a target's server, in which `{port}` and `{daemon}` are not replaced yet.
+    """The URL of a target's server, with `{port}` and `{daemon}` not yet replaced.
 
-    Raises TargetError when it is not on this machine, or when it is neither named nor started by a command.
+    Raises TargetError if it is not on this machine, or if it is neither given nor started by a command.
     """
     url = target.profile.url
     if url is None:
@@ -46,7 +46,7 @@ def server_url(target: Target) -> str:
 
 
 def listens(url: str) -> bool:
-    """Whether something takes connections at an address."""
+    """Whether an address accepts connections."""
     parts = urlsplit(url)
     with (
         contextlib.suppress(OSError, ValueError),

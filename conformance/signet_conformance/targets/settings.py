@@ -27,18 +27,18 @@ _MOST_BYTES = 16 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What a repository says of its targets, and in which file; nothing where it says nothing."""
+    """A repository's settings of its targets, and their file; both empty without a file."""
 
     targets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     path: Path | None = None
 
     @property
     def folder(self) -> Path | None:
-        """The folder of the file, which relative paths in it start from."""
+        """The file's folder; relative paths in it start there."""
         return None if self.path is None else self.path.parent
 
     def own(self, name: str) -> Mapping[str, Any]:
-        """What the repository says of a target. Raises TargetError with table, JSON pointer and wrong value.
+        """The repository's settings for a target. Raises TargetError with table, JSON pointer and wrong value.
 
         Other targets are not read: their problems do not concern this one.
         """
@@ -53,14 +53,14 @@ class Settings:
         return own
 
     def where(self, name: str) -> str:
-        """What a message about a target names as the place."""
+        """The place that messages about a target name."""
         return f"targets/{name}.json" if name not in self.targets else f"{self.path}: targets.{name}"
 
 
 def read_settings(root: Path) -> Settings:
-    """The settings of the nearest file at or above `root`, in its repository and of its owner.
+    """Read the nearest settings file at or above `root`, within its repository and of its owner.
 
-    Raises TargetError when one cannot be read.
+    Raises TargetError if one cannot be read.
     """
     for folder in searched(root):
         for path, below in ((folder / FILE, ()), (folder / "pyproject.toml", ("tool", "signet-conformance"))):
@@ -111,7 +111,7 @@ def _targets(data: Any, path: Path, below: tuple[str, ...]) -> Mapping[str, Mapp
 
 
 def _demand_plain(own: Mapping[str, Any], where: str) -> None:
-    """Raise TargetError for the first value that TOML has and JSON has not, or that no command line can hold."""
+    """Raise TargetError for the first value that JSON or a command line cannot hold."""
     for way, value in _values(own):
         pointer = printable("".join(f"/{part}" for part in way), 200)
         null = isinstance(value, str) and "\0" in value
@@ -128,7 +128,7 @@ def _demand_plain(own: Mapping[str, Any], where: str) -> None:
 
 
 def _values(own: Mapping[str, Any]) -> Iterator[tuple[tuple[str | int, ...], Any]]:
-    """Every value of a table that is neither a table nor a list, with the way to it; in the order of the file."""
+    """Yield every scalar of a table with its path, in the order of the file."""
     # No recursion: a dotted key nests as many tables as it has dots.
     waiting: list[tuple[tuple[str | int, ...], Any]] = [((), own)]
     while waiting:
