@@ -19,7 +19,7 @@ from pathlib import Path
 
 from signet_conformance import engine, targets, trace
 from signet_conformance.running.generated import GeneratedSessions
-from signet_conformance.running.workers import Workers
+from signet_conformance.running.workers import StationWorkers
 from signet_conformance.scenarios.scenario import scripted
 
 BROKEN = Path(__file__).resolve().parents[2] / "tests" / "running" / "generated" / "broken_reference.py"
@@ -28,7 +28,7 @@ DEFECT = "last_started_agent"
 
 def generated(folder: Path, target: targets.Target, count: int) -> tuple[float, float]:
     """Seconds of performing `count` sessions, and of following up what they showed."""
-    with Workers(target, folder) as run:
+    with StationWorkers(target, folder) as run:
         sessions = GeneratedSessions(run, count=count, seed=1, failures=folder / "failures", replay=str)
         began = time.perf_counter()
         chunks = list(run.work(sessions.jobs()))
@@ -39,7 +39,7 @@ def generated(folder: Path, target: targets.Target, count: int) -> tuple[float, 
 
 def judging(folder: Path) -> tuple[float, float, int]:
     """Seconds of reading and judging the traces of a scripted run, of `json.loads` on them, and their exchanges."""
-    with Workers(targets.load("reference"), folder) as run:
+    with StationWorkers(targets.load("reference"), folder) as run:
         for _ in run.perform(run.usable(scripted())):
             pass
     files = sorted(folder.glob("*.jsonl"))

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from signet_conformance.children.watchdog import VARIABLE
-from signet_conformance.running.untouched import fingerprint
+from signet_conformance.running.performance import fingerprint
 from signet_conformance.targets.program import PLACE_VARIABLE
 from tests.support.processes import Watched, descendants, wait_until
 from tests.support.stand_ins import install_stand_in, write_target

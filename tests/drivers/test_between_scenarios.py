@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from signet_conformance import trace
-from signet_conformance.running.workers import Workers
+from signet_conformance.running.workers import StationWorkers
 from signet_conformance.scenarios.scenario import scripted
 from signet_conformance.trace import Trace
 
@@ -24,7 +24,7 @@ def after_the_end(recorded: Trace) -> int:
 def test_greeting_and_quitting_belong_to_no_scenario(made: Made, tmp_path: Path) -> None:
     """A process that performs several scenarios is greeted and quits between them: no trace holds what it says then."""
     plain = next(scenario for scenario in scripted() if scenario.name == "plain")
-    with Workers(made("mine", command=COMMAND), tmp_path / "traces", count=1) as run:
+    with StationWorkers(made("mine", command=COMMAND), tmp_path / "traces", count=1) as run:
         (station,) = run.stations
         for number in range(2):
             driver = station.launch({})
@@ -40,7 +40,7 @@ def test_greeting_and_quitting_belong_to_no_scenario(made: Made, tmp_path: Path)
 def test_greeting_and_quitting_of_one_s_own_process(made: Made, tmp_path: Path) -> None:
     """Where a scenario has a process of its own, its greeting and its quitting are part of the scenario."""
     scenarios = [scenario for scenario in scripted() if scenario.name in ("plain", "switch")]
-    with Workers(made("mine", command=COMMAND), tmp_path / "traces", count=1) as run:
+    with StationWorkers(made("mine", command=COMMAND), tmp_path / "traces", count=1) as run:
         paths = recordings(run.stations[0], tmp_path / "own", scenarios)
     for scenario, path in zip(scenarios, paths, strict=True):
         recorded = trace.read(path)

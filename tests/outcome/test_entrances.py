@@ -23,8 +23,8 @@ from signet_conformance.outcome.baseline_documents import Entry
 from signet_conformance.outcome.broken_off import BrokenOff, Shortfall
 from signet_conformance.outcome.known_failures import KnownFailures
 from signet_conformance.outcome.options import KnownOptions
-from signet_conformance.running.performance import Performance
-from signet_conformance.running.request import Request
+from signet_conformance.running.performance import RunPerformance
+from signet_conformance.running.request import RunRequest
 from tests.support import session_recordings
 
 TODAY = datetime.now(UTC).date()
@@ -228,7 +228,7 @@ class Entrances:
             broken = (BrokenOff(name, "step 1 (prompt)", "it ended", (), "acme", "") for name in self.case.broken_off)
             Shortfall(tuple(broken), len(self.case.calls)).write(folder)
 
-    def drive(self, performance: Performance) -> None:
+    def drive(self, performance: RunPerformance) -> None:
         """Leave the recordings where driving leaves them."""
         for file in self.files:
             shutil.copy(file, performance.request.folder)
@@ -262,7 +262,7 @@ class Entrances:
         """What `run` and the CI lane make of the recordings that driving a connector has left in a folder."""
         case = self.case
         self._write_shortfall(self.traces)
-        request = Request(
+        request = RunRequest(
             targets.load(self._target),
             "embedded",
             (),
@@ -272,7 +272,7 @@ class Entrances:
             least_coverage=None if case.coverage is None else float(case.coverage),
             known=KnownFailures.parse(KnownOptions(baseline=self.known, flaky=self.flaky)),
         )
-        said = Performance(request).conclusion
+        said = RunPerformance(request).conclusion
         return Said(said.status, said.because, {name: verdict.value for name, verdict in said.verdicts.items()})
 
 
@@ -325,7 +325,7 @@ def test_who_drives_says_the_same(entering: Entering, case: Case, monkeypatch: p
     What a target declares stands in the headers of what it drives.
     """
     entrances = entering(case)
-    monkeypatch.setattr(Performance, "drive", lambda performance, *_: entrances.drive(performance))
+    monkeypatch.setattr(RunPerformance, "drive", lambda performance, *_: entrances.drive(performance))
     for name in ("CI", "GITHUB_ACTIONS", "GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY", "GITHUB_WORKSPACE"):
         monkeypatch.delenv(name, raising=False)
     checked, _ = entrances.check()

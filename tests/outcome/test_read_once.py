@@ -16,8 +16,8 @@ from signet_conformance import targets
 from signet_conformance.cli.commands import commands
 from signet_conformance.facts import Recording
 from signet_conformance.reports.registry import FORMATS
-from signet_conformance.running.performance import Performance
-from signet_conformance.running.request import Request
+from signet_conformance.running.performance import RunPerformance
+from signet_conformance.running.request import RunRequest
 from signet_conformance.trace import Trace, read
 from signet_conformance.trace.model import Body
 from tests.support.evidence import TRACES
@@ -43,8 +43,8 @@ def run_under_pytest() -> None:
 def perform() -> None:
     """What `run` and the CI lane do once the connector is driven, with a report in every format."""
     Path("report").mkdir()
-    request = Request(targets.load("reference"), "embedded", FILES, Path("report"), report=True, strict=False)
-    Performance(request).write()
+    request = RunRequest(targets.load("reference"), "embedded", FILES, Path("report"), report=True, strict=False)
+    RunPerformance(request).write()
 
 
 @pytest.mark.parametrize("report", [check, run_under_pytest, perform])

@@ -20,7 +20,7 @@ from signet_conformance.engine import judge_run
 from signet_conformance.errors import TargetError
 from signet_conformance.outcome.broken_off import BrokenOff, Shortfall
 from signet_conformance.running import station
-from signet_conformance.running.plan import Plan
+from signet_conformance.running.request import Invocation, RunRequest
 from signet_conformance.running.run import drive
 from signet_conformance.running.workers import MOST_WORKERS
 from signet_conformance.scenarios.scenario import Scenario
@@ -120,6 +120,14 @@ def test_what_the_daemon_refused_last_is_named(drive_unruly: Drive, alone: bool)
         assert "let the driver program survive what the connector throws, as its harness does" in err
 
 
+def drive_in(folder: Path, target: targets.Target, scenarios: tuple[Scenario, ...], sessions: int = 0) -> None:
+    """Perform some scenarios against the embedded daemon."""
+    request = RunRequest(
+        target, "embedded", (), folder, report=False, strict=False, scenarios=scenarios, sessions=sessions
+    )
+    drive(request, Invocation(("run",)), lambda _event: None)
+
+
 def test_program_that_gives_no_answer_twice_ends_the_run(
     tmp_path: Path, drive_unruly: Drive, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -131,7 +139,7 @@ def test_program_that_gives_no_answer_twice_ends_the_run(
     folder = tmp_path / "traces"
     folder.mkdir()
     with pytest.raises(TargetError, match="given up: in 2 scenarios the program gave no answer") as raised:
-        drive(Plan(target, scenarios=hanging), folder, lambda _event: None)
+        drive_in(folder, target, hanging)
     assert raised.value.exit_status == 4
     assert 2 <= len(list(folder.glob("*.jsonl"))) <= 1 + MOST_WORKERS
 
@@ -144,7 +152,7 @@ def test_connector_that_cannot_be_loaded_twice_ends_the_run(tmp_path: Path, driv
     folder = tmp_path / "traces"
     folder.mkdir()
     with pytest.raises(TargetError, match="target mine cannot begin: no acme; given up: the connector") as raised:
-        drive(Plan(target, scenarios=asked, generated=20), folder, lambda _event: None)
+        drive_in(folder, target, asked, sessions=20)
     assert raised.value.exit_status == 4
     assert len(list(folder.glob("*.jsonl"))) <= 1 + MOST_WORKERS
 

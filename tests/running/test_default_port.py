@@ -132,8 +132,8 @@ def test_two_runs_side_by_side_are_each_told_of_their_own_connector(
     monkeypatch.setattr(workers, "DefaultPort", functools.partial(DefaultPort, port=port))
     target, (scenario, *_) = targets.load("reference"), scripted()
     with (
-        workers.Workers(target, tmp_path / "first", count=1) as first,
-        workers.Workers(target, tmp_path / "second", count=1) as second,
+        workers.StationWorkers(target, tmp_path / "first", count=1) as first,
+        workers.StationWorkers(target, tmp_path / "second", count=1) as second,
     ):
         drivers = {run: run.stations[0].launch({}) for run in (first, second)}
         assert call(port, HOME=second.stations[0].home, SIGNET_DAEMON_URL="http://127.0.0.1:1") == "503"

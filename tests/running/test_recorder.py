@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from signet_conformance.errors import NothingTestedError
-from signet_conformance.running.recorder import Recorder
+from signet_conformance.running.recorder import RecorderClient
 from signet_conformance.running.stopwatch import Stopwatch
 
 
 def test_recorder_that_nobody_can_reach_tests_nothing(tmp_path: Path) -> None:
     """A machine without loopback is told as that: the connector, whose calls are all lost, is not to blame."""
-    recorder = Recorder("http://127.0.0.1:9", tmp_path, {}, Stopwatch())
+    recorder = RecorderClient("http://127.0.0.1:9", tmp_path, {}, Stopwatch())
     try:
         recorder.demand_reachable()
     finally:

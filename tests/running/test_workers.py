@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from signet_conformance.running.station import Station
-from signet_conformance.running.workers import Job, Workers
+from signet_conformance.running.workers import Job, StationWorkers
 from signet_conformance.targets import load
 from signet_conformance.targets.program import INSTALLED, PLACE_VARIABLE
 from signet_conformance.targets.real import HarnessChoice, with_harness
@@ -32,7 +32,7 @@ def test_no_more_gateways_than_processors_are_started_at_once(
         meeting.wait(PATIENCE_S)
         return True
 
-    with Workers(target, tmp_path / "traces") as workers:
+    with StationWorkers(target, tmp_path / "traces") as workers:
         assert len(workers.stations) == at_once
         assert list(workers.work([waits] * at_once, [lambda _: True])) == [True] * (at_once + 1)
 
@@ -48,7 +48,7 @@ def test_jobs_that_wait_are_done_beside_the_others(tmp_path: Path) -> None:
         done.set()
         return True
 
-    with Workers(load("reference"), tmp_path / "traces") as workers:
+    with StationWorkers(load("reference"), tmp_path / "traces") as workers:
         assert list(workers.work([busy, busy], [idle])) == [True, True, True]
 
 
@@ -65,7 +65,7 @@ def test_jobs_that_wait_are_done_beside_each_other(tmp_path: Path) -> None:
         met.set()
         return True
 
-    with Workers(load("reference"), tmp_path / "traces") as workers:
+    with StationWorkers(load("reference"), tmp_path / "traces") as workers:
         assert all(workers.work([busy] * 5, [idle, idle]))
 
 
@@ -75,6 +75,6 @@ def test_one_worker_alone_does_every_job(tmp_path: Path) -> None:
     def named(name: str) -> Job[tuple[str, Station]]:
         return lambda station: (name, station)
 
-    with Workers(load("reference"), tmp_path / "traces", count=1) as workers:
+    with StationWorkers(load("reference"), tmp_path / "traces", count=1) as workers:
         done = list(workers.work([named("first"), named("second")], [named("waits")]))
         assert done == [(name, workers.stations[0]) for name in ("first", "second", "waits")]

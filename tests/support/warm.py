@@ -27,7 +27,7 @@ _PYTEST: Final = (
     "signet_conformance.pytest_plugin.run",
     "signet_conformance.pytest_plugin.summary",
     "signet_conformance.rules",
-    "signet_conformance.running.warm",
+    "signet_conformance.running.performance",
 )
 _CLI: Final = (
     "signet_conformance.cli.check",

@@ -8,7 +8,7 @@ import pytest
 
 from signet_conformance import targets
 from signet_conformance.errors import NothingTestedError, TargetError, UsageError
-from signet_conformance.running.request import Request
+from signet_conformance.running.request import RunRequest
 from signet_conformance.targets.program import INSTALLED, PLACE_VARIABLE, fill, find_program_profile, program_names
 from signet_conformance.targets.real import HarnessChoice, for_each_agent, harness_words, with_harness
 
@@ -59,7 +59,7 @@ def test_a_run_says_which_real_program_it_drives(place: Path) -> None:
     """Not the release whose face the fake lane plays."""
     _install(place, "openclaw", "2026.9.6")
     target = with_harness(targets.load("openclaw"), HarnessChoice("real"), "--harness")
-    asked = Request(target, daemon="embedded", recordings=(), folder=place, report=False, strict=False)
+    asked = RunRequest(target, daemon="embedded", recordings=(), folder=place, report=False, strict=False)
     assert asked.played("--face") == "the real openclaw 2026.9.6"
 
 

@@ -36,7 +36,7 @@ from signet_conformance.outcome.conclusion import Conclusion
 from signet_conformance.outcome.known_failures import user_name
 from signet_conformance.outcome.options import DEFAULT_DAYS
 from signet_conformance.reports.run_text import note_lines
-from signet_conformance.running.shown_progress import shown_progress
+from signet_conformance.running.progress import show_progress
 from signet_conformance.targets.settings import FILE as SETTINGS
 
 WORKFLOW = Path(".github", "workflows", "signet-conformance.yml")
@@ -221,7 +221,7 @@ def _run(inputs: Inputs, connector: FoundConnector) -> tuple[int, Conclusion | N
     sys.stdout.flush()
     folder = Path(tempfile.mkdtemp(prefix="signet-init-")).resolve()
     report = folder / "report"
-    with shown_progress(sys.stderr) as shown:
+    with show_progress(sys.stderr) as shown:
         ended = perform(replace(inputs, report=report), shown)
     if ended.failure is not None:
         tell(ended.failure)

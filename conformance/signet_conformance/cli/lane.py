@@ -18,7 +18,7 @@ from signet_conformance.github_action.inputs import FIELDS, Inputs, read_inputs,
 from signet_conformance.github_action.performing import LaneRun, perform
 from signet_conformance.github_action.summary import because_of, failure_text, summary
 from signet_conformance.outcome import known_failures
-from signet_conformance.running.shown_progress import shown_progress
+from signet_conformance.running.progress import show_progress
 
 _EPILOG = "\n".join(
     [
@@ -61,7 +61,7 @@ def _lane(inputs: Inputs, runner: Runner) -> int:
     # Said before the run: a run that is cancelled leaves traces to upload all the same.
     runner.set("report", relative(inputs.report, inputs.workspace))
     runner.set("artifact", inputs.artifact)
-    with runner.quoting(), shown_progress(sys.stderr) as shown:
+    with runner.quoting(), show_progress(sys.stderr) as shown:
         ended = perform(inputs, shown)
         for performance in ended.performances:
             print(*run_lines(performance), sep="\n")

@@ -311,8 +311,7 @@ def record_command(
     """
     # Imported here: a recording without a command launches no daemon and judges nothing.
     from signet_conformance.cli import check
-    from signet_conformance.running.daemon import DaemonUnderTest, demand_consent, is_embedded
-    from signet_conformance.running.plan import EMBEDDED
+    from signet_conformance.running.daemon import EMBEDDED, DaemonUnderTest, demand_consent, is_embedded
     from signet_conformance.running.request import check_daemon
 
     choice = EMBEDDED if daemon is None else daemon

@@ -22,9 +22,8 @@ from signet_conformance.outcome.known_failures import KnownFailures
 from signet_conformance.outcome.options import KnownOptions
 from signet_conformance.reports.registry import FORMATS
 from signet_conformance.running import request
-from signet_conformance.running.performance import Performance
-from signet_conformance.running.plan import Invocation
-from signet_conformance.running.request import DEFAULT_SESSIONS, Given, Request, worst
+from signet_conformance.running.performance import RunPerformance
+from signet_conformance.running.request import DEFAULT_SESSIONS, Invocation, RunOptions, RunRequest, worst
 from signet_conformance.targets.real import HarnessChoice, harness_words
 from signet_conformance.trace.recordings import recordings_in
 
@@ -158,7 +157,7 @@ def command(
     known: KnownOptions,
 ) -> int:
     """Drive and judge; the exit status is the run's."""
-    given = Given(
+    given = RunOptions(
         daemon=daemon,
         allow_writes=allow_writes,
         allow_default_port=allow_default_port,
@@ -176,7 +175,9 @@ def command(
     )
     runs = [
         _Run(asked, face, as_json=as_json, summary=summary or quiet, quiet=quiet, coverage=coverage)
-        for asked in request.read_each(given, targets.load(target, option="TARGET"), face, lambda option: f"--{option}")
+        for asked in request.read_requests(
+            given, targets.load(target, option="TARGET"), face, lambda option: f"--{option}"
+        )
     ]
     statuses = []
     for run in runs:
@@ -193,7 +194,7 @@ class _Run:
     """One run of the command. Its traces stay when there is a report, or a failure that names them."""
 
     def __init__(
-        self, asked: Request, face: str | None, *, as_json: bool, summary: bool, quiet: bool, coverage: bool
+        self, asked: RunRequest, face: str | None, *, as_json: bool, summary: bool, quiet: bool, coverage: bool
     ) -> None:
         self._asked = asked
         assert asked.target is not None  # noqa: S101 - the command demands one
@@ -201,7 +202,7 @@ class _Run:
         chosen = () if face is None else ("--face", asked.target.face_name)
         chosen = (*chosen, *harness_words(asked.target))
         self._invocation = Invocation((PROGRAM, "run", asked.target.name, *chosen))
-        self._performance = Performance(asked)
+        self._performance = RunPerformance(asked)
         self._as_json = as_json
         self._summary = summary
         self._quiet = quiet
@@ -230,12 +231,12 @@ class _Run:
         return conclusion.status
 
     def _drive(self) -> None:
-        from signet_conformance.running.shown_progress import shown_progress
+        from signet_conformance.running.progress import show_progress
 
         if not self._quiet:
             print(self._heading(), file=sys.stderr)
         # A run that is ended from outside takes its daemons, recorders and connectors along.
-        with shown_progress(sys.stderr, quiet=self._quiet) as tell, interrupted_by(signal.SIGTERM, signal.SIGHUP):
+        with show_progress(sys.stderr, quiet=self._quiet) as tell, interrupted_by(signal.SIGTERM, signal.SIGHUP):
             self._performance.drive(self._invocation, tell)
 
     def _heading(self) -> str:
@@ -254,7 +255,7 @@ class _Run:
 
 
 def run_lines(
-    performance: Performance, baseline: str | None = None, *, summary: bool = False, coverage: bool = False
+    performance: RunPerformance, baseline: str | None = None, *, summary: bool = False, coverage: bool = False
 ) -> Iterator[str]:
     """A run that was performed, as text: with `summary` one line a kind of breach.
 
@@ -294,7 +295,7 @@ def run_lines(
         yield f"traces: {printable(folder, 1000)}"
 
 
-def _time_spent_lines(performance: Performance, *, colour: bool) -> Sequence[str]:
+def _time_spent_lines(performance: RunPerformance, *, colour: bool) -> Sequence[str]:
     spent = performance.time_spent
     if spent is None:
         return ()
@@ -304,11 +305,11 @@ def _time_spent_lines(performance: Performance, *, colour: bool) -> Sequence[str
     return time_spent_lines(spent, table_width(sys.stdout), colour)
 
 
-def _has_traces(asked: Request) -> bool:
+def _has_traces(asked: RunRequest) -> bool:
     return bool(recordings_in(asked.folder))
 
 
-def _keeps_traces(performance: Performance) -> bool:
+def _keeps_traces(performance: RunPerformance) -> bool:
     """Return whether the traces are kept: in a report, or because the output names them for a replay."""
     if performance.request.report:
         return True

@@ -16,10 +16,9 @@ from signet_conformance.github_action.inputs import Inputs, variable
 from signet_conformance.outcome.known_failures import KnownFailures
 from signet_conformance.outcome.options import KnownOptions
 from signet_conformance.running import request
-from signet_conformance.running.events import Tell
-from signet_conformance.running.performance import Performance
-from signet_conformance.running.plan import Invocation
-from signet_conformance.running.request import Given, Request, worst
+from signet_conformance.running.performance import RunPerformance
+from signet_conformance.running.progress import Tell
+from signet_conformance.running.request import Invocation, RunOptions, RunRequest, worst
 from signet_conformance.targets.real import harness_words
 
 CANCELLED = 130
@@ -36,7 +35,7 @@ class LaneRun:
     """
 
     status: int
-    performances: Sequence[Performance] = ()
+    performances: Sequence[RunPerformance] = ()
     failure: SignetConformanceError | None = None
 
 
@@ -56,7 +55,7 @@ def options(inputs: Inputs) -> Mapping[str, str]:
     return {name: value for name, value in given.items() if value is not None}
 
 
-def invocation(inputs: Inputs, asked: Request | None = None) -> Invocation:
+def invocation(inputs: Inputs, asked: RunRequest | None = None) -> Invocation:
     """How a person performs the run of a lane, or one of its runs."""
     strict = ("--strict",) if inputs.strict else ()
     played = None if asked is None or inputs.face is None else asked.target
@@ -67,11 +66,11 @@ def invocation(inputs: Inputs, asked: Request | None = None) -> Invocation:
 
 def perform(inputs: Inputs, tell: Tell) -> LaneRun:
     """Perform the run, judge it and write its report. An interruption ends all that the run started."""
-    done: list[Performance] = []
+    done: list[RunPerformance] = []
     try:
         with contextlib.chdir(inputs.folder), _unheard(), interrupted_by(*_CANCELLING):
             for asked in _requests(inputs):
-                performance = Performance(asked)
+                performance = RunPerformance(asked)
                 performance.drive(invocation(inputs, asked), tell)
                 performance.write()
                 done.append(performance)
@@ -82,10 +81,10 @@ def perform(inputs: Inputs, tell: Tell) -> LaneRun:
     return LaneRun(worst([performance.conclusion.status for performance in done]), done)
 
 
-def _requests(inputs: Inputs) -> Sequence[Request]:
+def _requests(inputs: Inputs) -> Sequence[RunRequest]:
     given = options(inputs)
     known = None if inputs.baseline is None else str(inputs.baseline)
-    asked = Given(
+    asked = RunOptions(
         daemon=given["daemon"],
         allow_writes=inputs.allow_writes,
         allow_default_port=inputs.allow_default_port,
@@ -97,7 +96,7 @@ def _requests(inputs: Inputs) -> Sequence[Request]:
         known=KnownFailures.parse(KnownOptions(baseline=known)),
         harness=inputs.harness,
     )
-    return request.read_each(asked, targets.load(inputs.target, option=variable("target")), inputs.face, variable)
+    return request.read_requests(asked, targets.load(inputs.target, option=variable("target")), inputs.face, variable)
 
 
 @contextlib.contextmanager

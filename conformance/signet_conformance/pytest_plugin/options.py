@@ -16,8 +16,7 @@ from signet_conformance.errors import UsageError, printable
 from signet_conformance.outcome.known_failures import KnownFailures
 from signet_conformance.outcome.options import KnownOptions
 from signet_conformance.running import request
-from signet_conformance.running.plan import Invocation
-from signet_conformance.running.request import Given, Request
+from signet_conformance.running.request import Invocation, RunOptions, RunRequest
 from signet_conformance.targets.face import with_faces
 from signet_conformance.targets.real import HarnessChoice
 
@@ -38,7 +37,7 @@ def chosen_face(config: pytest.Config) -> str | None:
     return _either(config, "face")
 
 
-def read_options(config: pytest.Config, taken: Sequence[str]) -> Sequence[Request]:
+def read_options(config: pytest.Config, taken: Sequence[str]) -> Sequence[RunRequest]:
     """Read the options of the controlling process: a request, or several where every face is played.
 
     `taken` names the short options that the repository owns. Raises UsageError or TargetError when an
@@ -63,7 +62,7 @@ def read_options(config: pytest.Config, taken: Sequence[str]) -> Sequence[Reques
     if recordings:
         driving = {"face": chosen_face(config), "daemon": daemon, "scenario": files or None, "scenarios": sessions}
         _demand_recordings(recordings, [spelt(option) for option, given in driving.items() if given is not None])
-    given = Given(
+    given = RunOptions(
         daemon=daemon,
         scenarios=sessions,
         files=files,
@@ -79,11 +78,11 @@ def read_options(config: pytest.Config, taken: Sequence[str]) -> Sequence[Reques
         harness=HarnessChoice(config.getoption("signet_harness"), config.getoption("signet_harness_version")),
     )
     if target is None or recordings:
-        return (request.read(given, target, spelt, recordings=recordings),)
-    return request.read_each(given, target, chosen_face(config), spelt)
+        return (request.read_request(given, target, spelt, recordings=recordings),)
+    return request.read_requests(given, target, chosen_face(config), spelt)
 
 
-def read_worker_options(config: pytest.Config, folders: Sequence[str]) -> Sequence[Request]:
+def read_worker_options(config: pytest.Config, folders: Sequence[str]) -> Sequence[RunRequest]:
     """Read the options of an xdist worker: what the controlling process has checked, and the folder of each run."""
     name = _either(config, "target")
     played = [None] if name is None else with_faces(targets.load(name), chosen_face(config), "--signet-face")
@@ -91,7 +90,7 @@ def read_worker_options(config: pytest.Config, folders: Sequence[str]) -> Sequen
     contract: str | None = config.getoption("signet_contract")
     known = _known_failures(config, writing=False)
     return [
-        Request(target, "", recordings, Path(folder), report=False, strict=False, contract=contract, known=known)
+        RunRequest(target, "", recordings, Path(folder), report=False, strict=False, contract=contract, known=known)
         for target, folder in zip(played, folders, strict=True)
     ]
 

@@ -33,10 +33,9 @@ from signet_conformance.reports.causes import Cause, Causes
 from signet_conformance.reports.registry import write_reports
 from signet_conformance.reports.terminal import is_live
 from signet_conformance.rules import rules
-from signet_conformance.running.events import Tell
-from signet_conformance.running.performance import Performance
-from signet_conformance.running.request import Request
-from signet_conformance.running.shown_progress import shown_progress
+from signet_conformance.running.performance import RunPerformance
+from signet_conformance.running.progress import Tell, show_progress
+from signet_conformance.running.request import RunRequest
 from signet_conformance.running.stopwatch import REPORTS
 from signet_conformance.targets.face import find_face
 from signet_conformance.targets.real import harness_words
@@ -51,9 +50,9 @@ _UNJUDGED = 4
 class ConformanceRun:
     """The kit's part of one pytest run."""
 
-    def __init__(self, config: pytest.Config, asked: Request, *, alone: bool = True) -> None:
+    def __init__(self, config: pytest.Config, asked: RunRequest, *, alone: bool = True) -> None:
         self.asked = asked
-        self._performance = Performance(asked)
+        self._performance = RunPerformance(asked)
         self.recordings = self._performance.recordings
         self._target = "recording" if asked.target is None else asked.target.name
         # Where several faces are played, the items of each are told apart by its name.
@@ -144,7 +143,7 @@ class ConformanceRun:
             return
         kept = asked.sessions if self._sessions_given or session.config.getoption("lf", default=False) else 0
         self.asked = dataclasses.replace(asked, only=frozenset(selected), sessions=kept)
-        self._performance = Performance(self.asked)
+        self._performance = RunPerformance(self.asked)
         self.recordings = self._performance.recordings
         told = f"signet: {len(selected)} of {len(every)} requirements: only what can decide them is performed"
         if asked.sessions and not kept:
@@ -308,7 +307,7 @@ def progress_told(config: pytest.Config) -> Iterator[Tell]:
     reporter = config.pluginmanager.get_plugin("terminalreporter") if config.option.verbose >= 0 else None
     if reporter is not None:
         reporter.ensure_newline()
-    with shown_progress(_Terminal(reporter), quiet=reporter is None) as tell:
+    with show_progress(_Terminal(reporter), quiet=reporter is None) as tell:
         yield tell
 
 

@@ -1,7 +1,8 @@
-"""A connector at a station: performs one scenario after the other, each judged at once."""
+"""A connector at a station: it performs scenarios one by one, each judged at once, until the run gives it up."""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self
@@ -9,16 +10,77 @@ from typing import Any, Self
 from signet_conformance import engine, trace
 from signet_conformance.contract import requirements
 from signet_conformance.drivers.process import ConnectorDriver, WatchedDriver
-from signet_conformance.errors import SignetConformanceError
+from signet_conformance.errors import NothingTestedError, SignetConformanceError
 from signet_conformance.outcome.time_spent import Part
 from signet_conformance.rules import rules
-from signet_conformance.running.patience import Patience, perform
 from signet_conformance.running.station import Station
 from signet_conformance.scenarios.scenario import Scenario
 
+MOST_FAILURES = 2
 
-class Connector:
-    """Performs one scenario after the other; a process that broke is replaced by a new one.
+
+class Patience:
+    """Counts failures over all workers. A run ends after two scenarios without an answer, or two that never began.
+
+    `why` says why the run gave up; None while it goes on.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._silent = 0
+        self._unstarted = 0
+        self._performed = 0
+        self._under_way: set[WatchedDriver] = set()
+        self.why: str | None = None
+
+    def begin(self, watched: WatchedDriver) -> None:
+        """Take in that a scenario begins."""
+        with self._lock:
+            self._under_way.add(watched)
+
+    def note(self, watched: WatchedDriver, error: str | None) -> None:
+        """Take in how a scenario ended. If the run gives up, the other workers' scenarios end too."""
+        with self._lock:
+            self._under_way.discard(watched)
+            if self.why is not None:
+                return
+            if error is None:
+                self._performed += 1
+            elif watched.is_silent:
+                self._silent += 1
+            elif watched.is_unstarted:
+                self._unstarted += 1
+            if self._silent >= MOST_FAILURES:
+                self.why = f"in {MOST_FAILURES} scenarios the program gave no answer"
+            elif self._unstarted >= MOST_FAILURES and not self._performed:
+                self.why = "the connector cannot be started"
+            ended = () if self.why is None else tuple(self._under_way)
+        for other in ended:
+            other.give_up()
+
+
+def perform(
+    station: Station,
+    scenario: Scenario,
+    watched: WatchedDriver,
+    out: Path,
+    patience: Patience,
+    *,
+    apart: str | None = None,
+    part: bool = False,
+) -> str | None:
+    """Perform a scenario as :meth:`Station.perform`. Return the error too if the connector could not be started."""
+    patience.begin(watched)
+    try:
+        error = station.perform(scenario, watched, out, apart=apart, part=part)
+    except NothingTestedError as failure:
+        error = str(failure)
+    patience.note(watched, error)
+    return error
+
+
+class LiveConnector:
+    """A connector process that performs one scenario after the other; a broken process is replaced by a new one.
 
     `only` are the requirements that count, None for all. A context manager: the process ends with it.
     """
@@ -30,7 +92,7 @@ class Connector:
         self._driver: ConnectorDriver | None = None
         self.hello: Mapping[str, Any] = {}
         self.watched: WatchedDriver | None = None
-        """What performed last, or was to."""
+        """The process of the newest scenario."""
 
     def __enter__(self) -> Self:
         return self
@@ -39,9 +101,9 @@ class Connector:
         self._close()
 
     def greet(self) -> ConnectorDriver:
-        """The process, launched and greeted unless it was already.
+        """Return the process, launched and greeted first if needed.
 
-        Raises SignetConformanceError when it cannot be started or does not answer.
+        Raises SignetConformanceError if it cannot be started or does not answer.
         """
         if self._driver is None:
             self._driver = self._station.launch({})
@@ -55,9 +117,9 @@ class Connector:
         return self._driver
 
     def judged(self, scenario: Scenario, out: Path, apart: str | None) -> engine.Judged | str:
-        """Perform a scenario and judge its trace; the error when it could not be performed.
+        """Perform a scenario and judge its trace. Return the error if it could not be performed.
 
-        Without `apart` it has a process of its own, as everything has where a process serves one session.
+        Without `apart`, and where a process serves one session, it has a process of its own.
         """
         if self._patience.why is not None:
             return self._patience.why

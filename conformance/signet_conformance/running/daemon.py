@@ -1,7 +1,7 @@
 """The daemon of a run: the embedded one, one that runs already, or one that a command starts.
 
-A run writes: sessions, memories, transcripts, summaries, a secret. Into the workspace of a daemon that is not the
-run's own it writes only where that was allowed.
+A run writes sessions, memories, transcripts, summaries and a secret. It writes into the workspace of a daemon that is
+not its own only if the user allows it.
 """
 
 from __future__ import annotations
@@ -25,40 +25,40 @@ from signet_conformance.children.processes import LineProcess
 from signet_conformance.drivers.process import redact
 from signet_conformance.errors import NothingTestedError, UsageError, printable
 from signet_conformance.outcome.time_spent import Part
-from signet_conformance.running.plan import EMBEDDED
 from signet_conformance.running.stopwatch import Stopwatch
 
+EMBEDDED = "embedded"
 READY_TIMEOUT_S = 60.0
 _LEAVING_S = 5.0
-"""How long a command whose daemon has left it may still be there before it counts as staying."""
+"""A command that still runs after this time, though its daemon left it, counts as one that stays."""
 
 
 def is_embedded(choice: str) -> bool:
-    """Whether a daemon choice is the embedded one: `embedded`, or `embedded:0.205` for one of its versions."""
+    """Return True for the embedded daemon: `embedded`, or `embedded:0.205` for one of its versions."""
     return choice.partition(":")[0] == EMBEDDED
 
 
 def is_address(choice: str) -> bool:
-    """Whether a daemon choice is the address of one that runs already."""
+    """Return True for the address of a daemon that runs already."""
     return choice.startswith(("http://", "https://"))
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """What a daemon says of itself at GET /health: version and folder of its workspace, None where it is silent."""
+class DaemonFacts:
+    """The answer of a daemon to GET /health: version and folder of its workspace, None for a member that is missing."""
 
     url: str
     version: str | None
     workspace: str | None
 
     def words(self) -> str:
-        """The same as a line: `daemon http://127.0.0.1:3850: version 0.145.7, workspace /home/robin/.agents`."""
+        """Return one line: `daemon http://127.0.0.1:3850: version 0.145.7, workspace /home/robin/.agents`."""
         version = "unknown version" if self.version is None else f"version {printable(self.version, 40)}"
         return f"daemon {printable(self.url, 200)}: {version}, {self.place}"
 
     @property
     def place(self) -> str:
-        """The workspace in words."""
+        """Its workspace in words."""
         return (
             "a workspace that it does not name"
             if self.workspace is None
@@ -67,26 +67,25 @@ class Told:
 
 
 def demand_consent(choice: str, tell: Callable[[str], None], *, allowed: bool, option: str) -> None:
-    """Show what a daemon at an address says of its workspace; nothing for any other choice of daemon.
+    """Show the workspace of a daemon at an address; for another choice do nothing.
 
-    Raises UsageError where writing was not `allowed`, which `option` would do, and NothingTestedError where nobody
-    answers.
+    Raises UsageError that names `option` unless writing is `allowed`, NothingTestedError if no daemon answers.
     """
     if not is_address(choice):
         return
     url = choice.rstrip("/")
     _wait_healthy(url, 5.0, choice)
-    told = _told_by(url)
+    facts = _ask_facts(url)
     if not allowed:
         raise UsageError(
-            f"the run would write into it: sessions, memories, transcripts, summaries and a secret. {told.words()}",
+            f"the run would write into it: sessions, memories, transcripts, summaries and a secret. {facts.words()}",
             where=f"--daemon {printable(choice)}",
             remedy=f"leave it out for a daemon of the run's own, or add {option} if all that may stay there",
         )
-    tell(f"writing into {told.words()}")
+    tell(f"writing into {facts.words()}")
 
 
-def _told_by(url: str) -> Told:
+def _ask_facts(url: str) -> DaemonFacts:
     try:
         with ask_directly(f"{url}/health", timeout_s=5) as answer:
             said = json.loads(answer.read(1 << 20))
@@ -97,7 +96,7 @@ def _told_by(url: str) -> Told:
         value = said.get(member) if isinstance(said, dict) else None
         return value if isinstance(value, str) else None
 
-    return Told(url, text("version"), text("agentsDir") or text("workspace"))
+    return DaemonFacts(url, text("version"), text("agentsDir") or text("workspace"))
 
 
 def _version_words(choice: str) -> list[str]:
@@ -117,7 +116,7 @@ class DaemonUnderTest:
         self.url = ""
 
     def start(self, port: int = 0) -> None:
-        """Launch it, or look whether it is there; sets `url`."""
+        """Launch it, or check that it answers; sets `url`."""
         if not self.can_restart:
             self.url = self._choice.rstrip("/")
             with self._stopwatch.on(Part.HEALTH):
@@ -159,7 +158,7 @@ class DaemonUnderTest:
             raise
 
     def _demand_foreground(self) -> None:
-        """Raise UsageError when the command ends and its daemon goes on: at once, or once it has seen it answer."""
+        """Raise UsageError if the command ends and its daemon goes on, at once or after the daemon answered."""
         assert self._process is not None  # noqa: S101 - it has just been started
         deadline = time.monotonic() + _LEAVING_S
         while any(_session(pid) != self._process.pid for pid in marked(self._mark)):
@@ -170,19 +169,19 @@ class DaemonUnderTest:
             time.sleep(0.05)
 
     def _demand_own_workspace(self) -> None:
-        """Raise UsageError where the command heeds none of the variables that name its workspace."""
-        told = _told_by(self.url)
-        if told.workspace is None or _lies_in(told.workspace, self._folder):
+        """Raise UsageError if the command ignores the variables that name its workspace."""
+        facts = _ask_facts(self.url)
+        if facts.workspace is None or _is_within(facts.workspace, self._folder):
             return
         raise UsageError(
-            f"the daemon that this command starts does not keep to the run's folder: {told.place}",
+            f"the daemon that this command starts does not keep to the run's folder: {facts.place}",
             where=f"--daemon {printable(self._choice)}",
             remedy="let it take its workspace from SIGNET_PATH, or start it yourself and give its URL",
         )
 
     @property
     def can_restart(self) -> bool:
-        """Whether the kit starts it, and so may end it: it does unless it is given an address."""
+        """Whether the kit starts it, and so may end it: every daemon that is not given by address."""
         return not is_address(self._choice)
 
     def restart(self) -> None:
@@ -196,7 +195,7 @@ class DaemonUnderTest:
         if self._process is not None:
             self._process.close()
             self._process = None
-            # What left the process group, such as a daemon that put itself into the background.
+            # Ends processes that left the group, such as a daemon in the background.
             if not is_embedded(self._choice):
                 end_marked(self._mark)
 
@@ -216,7 +215,7 @@ def _session(pid: int) -> int | None:
         return None
 
 
-def _lies_in(workspace: str, folder: Path) -> bool:
+def _is_within(workspace: str, folder: Path) -> bool:
     try:
         return Path(workspace).resolve().is_relative_to(folder.resolve())
     except (OSError, ValueError):

@@ -1,9 +1,9 @@
-"""The port where Signet's daemon listens unless it is told otherwise, held by the kit while it drives.
+"""The default port of Signet's daemon, held by the kit while it drives.
 
-A connector that ignores the address it is given calls whatever listens there: the user's own daemon, in the worst
-case. Held by the kit, the port answers 503. A request belongs to a run only when the process that sent it was started
-for it: it is then written into a file beside that process's HOME, where the station that started it looks. So the run
-that holds the port hears for all runs of this machine. Requests of other processes are answered and forgotten.
+A connector that ignores its given address calls the program at the default port: in the worst case the user's own
+daemon. Held by the kit, the port answers 503. A request belongs to a run only if the process that sent it was started
+for the run: it is then written into a file beside that process's HOME, which the station reads. So the run that holds
+the port hears for all runs of this machine. Requests of other processes are answered and ignored.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from signet_conformance.trace.marks import StrayMark
 
 PORT = 3850
 _MARK = "x-signet-conformance-holds"
-"""The header of an answer of the kit's: the process that holds the port."""
+"""The header of the kit's answers: the process that holds the port."""
 _PASSES_ON = "x-signet-conformance-passes-on"
-"""The header that says that requests of other runs' connectors are passed on to them: the name of the file."""
+"""The header of a holder that passes requests on to other runs: the name of the file that it writes."""
 _FILE = "default-port.jsonl"
 _KIT = "another run of the kit"
 _HOSTS = (("127.0.0.1", socket.AF_INET), ("::1", socket.AF_INET6))
@@ -38,11 +38,11 @@ _TABLE = _PROC / "net" / "tcp"
 _DEEPEST = 32
 _TRY_AGAIN_S = 0.2
 _MOST_WAITING = 20
-"""Requests of one connector that are kept until its station looks."""
+"""The most requests of one connector that its station takes at once."""
 
 
 class Strays:
-    """The requests that the connectors of one HOME sent to the default port, as whoever holds it writes them down."""
+    """The requests of the connectors of one HOME to the default port, read from the file of the port's holder."""
 
     def __init__(self, home: Path) -> None:
         self._path = _file_beside(home)
@@ -50,7 +50,7 @@ class Strays:
         self._read = 0
 
     def take(self) -> Sequence[StrayMark]:
-        """The newest requests since the last call, 20 at most."""
+        """Return the newest requests since the last call, 20 at most."""
         if self._path.stat().st_size == self._read:
             return ()
         with self._path.open("rb") as file:
@@ -66,7 +66,7 @@ def _file_beside(home: Path) -> Path:
 
 
 def _note(home: str, method: str, path: str, address: str) -> None:
-    """Append a request to the file beside a HOME. Does nothing where no run has put one there."""
+    # A file that no run made is not made here.
     line = json.dumps({"method": method, "path": path, "address": address}).encode() + b"\n"
     with contextlib.suppress(OSError):
         file = os.open(_file_beside(Path(home)), os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW)
@@ -79,9 +79,9 @@ def _note(home: str, method: str, path: str, address: str) -> None:
 
 
 class DefaultPort:
-    """Holds the port on both loopback addresses, as far as they are free. A context manager.
+    """Holds the port on the loopback addresses that are free. A context manager.
 
-    Where another run holds it and passes on what it hears, the port is taken as soon as that run has ended.
+    A port that another run holds, which passes on what it hears, is taken as soon as that run ends.
     """
 
     def __init__(self, port: int = PORT) -> None:
@@ -90,14 +90,14 @@ class DefaultPort:
         self._ended = threading.Event()
         self._waiting: list[threading.Thread] = []
         self.unheard: str | None = None
-        """Why not all that connectors send there is heard, once it was tried; None where it is."""
+        """Why some requests to the port are not heard; None if all are."""
 
     def __enter__(self) -> Self:
         for host, family in _HOSTS:
             try:
                 self._serve(host, family)
             except OSError as failure:
-                # A machine without that address has no connector that could call it there.
+                # On a machine without that address no connector can call it.
                 if failure.errno != errno.EADDRINUSE:
                     continue
                 holder = find_holder(self._port, host)
@@ -121,7 +121,7 @@ class DefaultPort:
 
     @property
     def is_held(self) -> bool:
-        """Whether this run holds it."""
+        """Whether this run holds the port."""
         return bool(self._servers)
 
     def _serve(self, host: str, family: socket.AddressFamily) -> None:
@@ -137,19 +137,19 @@ class DefaultPort:
 
 
 @dataclass(frozen=True, slots=True)
-class Holder:
-    """Who answers at the port, in `words`: another run of the kit, or a daemon."""
+class PortHolder:
+    """The program at the port, described in `words`: another run of the kit, or a daemon."""
 
     words: str
     is_kit: bool = False
     passes_on: bool = False
-    """Whether it tells other runs what their connectors send there."""
+    """Whether it passes requests on to the runs of their connectors."""
 
 
 def demand_free(*, allowed: bool, option: str, port: int = PORT) -> str | None:
-    """What is to be noted of the port before a run: another run holds it, or a daemon that may be called.
+    """Return a note on the port for the user: another run holds it, or a daemon that may be called. None without one.
 
-    Raises UsageError where a daemon listens there and `option` does not allow to drive all the same.
+    Raises UsageError if a daemon listens there, unless `option` allows it.
     """
     held = find_holder(port)
     if held is None or held.passes_on:
@@ -166,19 +166,19 @@ def demand_free(*, allowed: bool, option: str, port: int = PORT) -> str | None:
     return f"{held.words}: what a connector sends there instead of here is not seen, and SIG-LOAD-003 is not decided"
 
 
-def find_holder(port: int = PORT, host: str = "127.0.0.1") -> Holder | None:
-    """Find out who answers at the port; None where neither a run of the kit nor a daemon does."""
+def find_holder(port: int = PORT, host: str = "127.0.0.1") -> PortHolder | None:
+    """Find the run of the kit, or the daemon, that answers at the port; None without either."""
     place = _place(host, port)
     try:
         with ask_directly(f"http://{place}/health", timeout_s=2) as answer:
-            return Holder(f"a daemon listens at {place}") if int(answer.status) == 200 else None
+            return PortHolder(f"a daemon listens at {place}") if int(answer.status) == 200 else None
     except OSError as failure:
         headers = getattr(failure, "headers", None) or {}
         process = headers.get(_MARK)
         if process is None:
             return None
         words = f"{_KIT} (process {printable(process, 20)}) holds {place}"
-        return Holder(words, is_kit=True, passes_on=headers.get(_PASSES_ON) == _FILE)
+        return PortHolder(words, is_kit=True, passes_on=headers.get(_PASSES_ON) == _FILE)
 
 
 def _place(host: str, port: int) -> str:
@@ -186,15 +186,15 @@ def _place(host: str, port: int) -> str:
 
 
 def _server(host: str, family: socket.AddressFamily, port: int) -> ThreadingHTTPServer:
-    class Server(ThreadingHTTPServer):
+    class PortServer(ThreadingHTTPServer):
         address_family = family
         daemon_threads = True
         allow_reuse_address = True
 
         def handle_error(self, *_: Any) -> None:
-            """Let go of a connection that its other end breaks off: it told nothing."""
+            """Ignore a connection that its other end breaks off."""
 
-    class Handler(BaseHTTPRequestHandler):
+    class PortHandler(BaseHTTPRequestHandler):
         def _answer(self) -> None:
             home = _home_of_peer(self.client_address[1], port)
             if home is not None:
@@ -214,15 +214,15 @@ def _server(host: str, family: socket.AddressFamily, port: int) -> ThreadingHTTP
         do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = do_HEAD = do_OPTIONS = _answer  # noqa: N815 - http.server's
 
         def log_message(self, format: str, *_: Any) -> None:  # noqa: A002 - http.server's name
-            """Say nothing."""
+            """Print nothing."""
 
-    return Server((host, port), Handler)
+    return PortServer((host, port), PortHandler)
 
 
 def _home_of_peer(client_port: int, port: int) -> str | None:
-    """The HOME of the process at the other end of a connection, or of the first above it that has one of a run.
+    """Return the HOME of the process at the other end of a connection, or of its first parent from a run.
 
-    None where the system does not tell, as others than Linux do not: then nothing is blamed on anybody.
+    None if the system does not say, as on other systems than Linux: then no connector is blamed.
     """
     inode = next(iter(_inodes(client_port, port)), None)
     pid = None if inode is None else _owner(inode)

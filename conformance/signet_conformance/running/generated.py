@@ -1,7 +1,8 @@
-"""Generated sessions: drawn from a seed, performed, judged one by one, and followed up where one shows a breach.
+"""Generated sessions: drawn from a seed, performed, judged one by one; breaches are followed up.
 
-A chunk of scenarios is performed by one connector process, so that an example costs no launch; what a chunk
-is made of depends on the seed alone, and so do the verdicts, whatever the number of workers.
+One connector process performs a chunk of scenarios, which saves launches. The seed alone determines the scenarios of a
+chunk, and so the verdicts, for any number of workers. Chunks hold only steps that the driver performs: its answer to
+hello lists them, or a compaction is tried in halves once.
 """
 
 from __future__ import annotations
@@ -10,44 +11,52 @@ import shutil
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from signet_conformance import engine
 from signet_conformance.contract import daemon_requirements
-from signet_conformance.drivers.process import ConnectorNotLoadedError
-from signet_conformance.errors import SignetConformanceError
+from signet_conformance.drivers.process import ConnectorDriver, ConnectorNotLoadedError
+from signet_conformance.errors import SignetConformanceError, printable
 from signet_conformance.finding import BREACHES, Verdict
 from signet_conformance.outcome.broken_off import BrokenOff
 from signet_conformance.outcome.generated_summary import Summary
 from signet_conformance.outcome.time_spent import Part
 from signet_conformance.rules import rules
-from signet_conformance.running.asking import Performs, performed_steps, skipped_steps
-from signet_conformance.running.chunk import Chunk
-from signet_conformance.running.connector import Connector
-from signet_conformance.running.events import FollowingUp, SessionPerformed, Tell, unheard
-from signet_conformance.running.patience import Patience
-from signet_conformance.running.shrinking import FollowUp
+from signet_conformance.running.connector import LiveConnector, Patience
+from signet_conformance.running.progress import FollowingUp, SessionPerformed, Tell, unheard
+from signet_conformance.running.shrinking import Chunk, FollowUp
 from signet_conformance.running.station import Station
-from signet_conformance.running.workers import Job, Workers
-from signet_conformance.scenarios.features import CHUNK, Features, possible_steps
+from signet_conformance.running.workers import Job, StationWorkers
+from signet_conformance.scenarios.features import CHUNK, HALVES, WHOLE_STEPS, Features, possible_steps, said_steps
 from signet_conformance.scenarios.outages import OUTAGES, obstacle, recorded_outages, usable
+from signet_conformance.scenarios.steps import (
+    CompactionCompleteStep,
+    ConnectorStep,
+    EndStep,
+    PreCompactionStep,
+    PromptStep,
+    StartStep,
+)
+from signet_conformance.trace import Trace
+from signet_conformance.trace.marks import SkippedMark, StepMark, marks_of
 
 MOST_FAILURES = 5
-"""Scenarios that could not be performed which are tried again and kept."""
+"""The most scenarios that broke off which are tried again and kept."""
 
 
 class GeneratedSessions:
     """The generated sessions of one run: `count` of them, as `seed` determines.
 
-    `failures` is the folder for scenarios that show something (made when the first is saved); `replay`
-    gives the command that performs such a file again. `only` are the requirements that were asked for, None
-    for all. `tell` hears of every session, from the workers' threads.
+    `failures` is the folder for scenarios that show a breach, made when the first is saved; `replay` returns the
+    command that performs such a file again. `only` are the requirements asked for, None for all. `tell` hears of every
+    session, from the workers' threads.
     """
 
     def __init__(
         self,
-        workers: Workers,
+        workers: StationWorkers,
         *,
         count: int,
         seed: int,
@@ -78,11 +87,11 @@ class GeneratedSessions:
 
     @property
     def broken(self) -> Sequence[BrokenOff]:
-        """The sessions that could not be performed, by a fresh connector either."""
+        """The sessions that a fresh connector could not perform either."""
         return self._follow_up.broken
 
     def jobs(self) -> Sequence[Job[Chunk]]:
-        """The jobs of performing all chunks."""
+        """Return the jobs that perform all chunks."""
         sizes = [min(CHUNK, self._count - first) for first in range(0, self._count, CHUNK)]
         if sizes:
             self._folder.mkdir()
@@ -93,11 +102,11 @@ class GeneratedSessions:
 
     def _perform(self, station: Station, number: int, size: int) -> Chunk:
         chunk = Chunk(self._seed, number)
-        with Connector(station, self._patience, self._only) as connector:
+        with LiveConnector(station, self._patience, self._only) as connector:
             try:
                 connector.greet()
             except ConnectorNotLoadedError:
-                # The scripted scenarios say it; no session can be performed.
+                # The scripted scenarios report it.
                 return chunk
             except SignetConformanceError as failure:
                 if connector.watched is None:
@@ -132,7 +141,7 @@ class GeneratedSessions:
         return chunk
 
     def _performs(self, station: Station, hello: Mapping[str, Any]) -> Performs:
-        """What the driver performs, found out once for the run: all chunks must be made of the same."""
+        # Asked once: all chunks must be drawn with the same features.
         with self._asking:
             if self._asked is None:
                 self._asked = performed_steps(station, hello)
@@ -152,13 +161,11 @@ class GeneratedSessions:
             # Thousands of sessions leave no more behind than one does.
             out.unlink()
 
-    # -- what is to be followed up
-
     def conclude(self, chunks: Iterable[Chunk], known: Callable[[], Mapping[str, Verdict]]) -> Summary:
-        """Follow up what the chunks showed and leave the summary in the folder of the run.
+        """Follow up the breaches of the chunks, and write the summary into the folder of the run.
 
-        `known` gives the verdicts of the other traces, on the daemon's side too: what they show breached already
-        needs no second proof. It is asked only where the sessions showed a breach.
+        `known` returns the verdicts of the other traces, of both sides: a breach among them needs no second proof. It
+        is called only if the sessions showed a breach.
         """
         ordered = sorted(chunks, key=lambda chunk: chunk.number)
         summary = Summary(self._seed)
@@ -168,7 +175,7 @@ class GeneratedSessions:
         self._cover(ordered, summary)
         breached = any(chunk.breached for chunk in ordered)
         settled = {name for name, verdict in known().items() if verdict in BREACHES} if breached else set()
-        # The worst first: they are shrunk, and what else their smallest sessions show needs no proof of its own.
+        # The worst first: they are shrunk, and other breaches of their smallest sessions need no proof of their own.
         for verdict in BREACHES:
             for name in rules():
                 showing = [chunk for chunk in ordered if (name, verdict) in chunk.breached]
@@ -189,14 +196,13 @@ class GeneratedSessions:
         return summary
 
     def _cover(self, chunks: Sequence[Chunk], summary: Summary) -> None:
-        """Note which outages the sessions held, and what they could not hold."""
         greeted = [chunk for chunk in chunks if chunk.performed]
         if not greeted or self._asked is None:
             return
         target, features = self._workers.target, greeted[0].features
         held = sum((chunk.outages for chunk in greeted), Counter[str]())
         summary.skipped = dict(sum((chunk.skipped for chunk in greeted), Counter[str]()))
-        lost = self._asked.lost(possible_steps(target.declared), own_program=target.kind.own_program)
+        lost = self._asked.describe_lost(possible_steps(target.declared), own_program=target.kind.own_program)
         if lost is not None:
             summary.lost.append(lost)
         enough = len(usable(features)) + 1
@@ -212,7 +218,7 @@ class GeneratedSessions:
                 summary.lost.append(f"no generated session holds the outage {outage.name!r}: {why}")
 
     def give_up(self, chunks: Iterable[Chunk]) -> None:
-        """Follow nothing up: keep what could not be performed, and drop what the sessions showed."""
+        """Keep what could not be performed, and drop the rest without following it up."""
         for chunk in sorted(chunks, key=lambda chunk: chunk.number):
             self._follow_up.keep(chunk)
         shutil.rmtree(self._folder, ignore_errors=True)
@@ -223,3 +229,86 @@ class GeneratedSessions:
             path.unlink(missing_ok=True)
         if self._folder.is_dir() and not any(self._folder.iterdir()):
             self._folder.rmdir()
+
+
+_SESSION = "asked-for-steps"
+_ASKED: tuple[ConnectorStep, ...] = (
+    PromptStep.model_validate({"session": _SESSION, "text": "What is next?", "reply": "Nothing."}),
+    PreCompactionStep(session=_SESSION),
+    CompactionCompleteStep(session=_SESSION, summary="Nothing was changed."),
+    EndStep(session=_SESSION),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Performs:
+    """The steps that a driver performs. `listed`: its answer to hello lists them; `lacks`: why it gets no halves."""
+
+    steps: frozenset[str]
+    listed: bool
+    lacks: str | None = None
+
+    def describe_lost(self, possible: frozenset[str], *, own_program: bool) -> str | None:
+        """Say which of the `possible` steps generated sessions lack, and what to do; None if they lack none."""
+        advice = 'list its steps in the answer to hello ("steps": docs/driver-protocol.md)'
+        missing = ", ".join(sorted(possible - self.steps))
+        if not missing:
+            if self.listed or not own_program:
+                return None
+            return f"the driver does not say which steps it performs; it was asked by trying: {advice}"
+        if self.listed:
+            return f"no generated session holds {missing}: the driver does not list it among its steps"
+        lost = (
+            f"no generated session holds {missing}: the driver does not say what it performs, and tried, {self.lacks}"
+        )
+        return f"{lost}; {advice}" if own_program else lost
+
+
+def performed_steps(station: Station, hello: Mapping[str, Any]) -> Performs:
+    """Find out the steps of a driver: from its answer to hello, or else in a session that no trace holds."""
+    said = said_steps(hello)
+    if said is not None:
+        return Performs(said, listed=True)
+    try:
+        driver = station.launch({})
+    except SignetConformanceError as failure:
+        return Performs(WHOLE_STEPS, listed=False, lacks=_words(failure))
+    try:
+        return _try_steps(driver, station)
+    except SignetConformanceError as failure:
+        return Performs(WHOLE_STEPS, listed=False, lacks=_words(failure))
+    finally:
+        driver.close()
+
+
+def _try_steps(driver: ConnectorDriver, station: Station) -> Performs:
+    greeted: list[Mapping[str, Any]] = [driver.hello()]
+
+    def on_event(event: Mapping[str, Any]) -> None:
+        # A process for each session is greeted when the session begins.
+        if event.get("event") == "hello" and isinstance(event.get("about"), dict):
+            greeted.append(event["about"])
+
+    agents = station.target.declared.agents
+    start = StartStep(session=_SESSION, agent=agents[0] if agents else None, project="/workspace/src/acme-api")
+    driver.perform({name: value for name, value in start.to_json().items() if value is not None}, on_event)
+    for about in greeted:
+        if (said := said_steps(about)) is not None:
+            return Performs(said, listed=True)
+    for step in _ASKED:
+        result = driver.perform(step.to_json(), on_event)
+        if "skipped" in result and step.step in HALVES:
+            return Performs(
+                WHOLE_STEPS, listed=False, lacks=f"it skips {step.step}: {printable(result['skipped'], 200)}"
+            )
+    return Performs(WHOLE_STEPS | HALVES, listed=False)
+
+
+def _words(failure: SignetConformanceError) -> str:
+    return printable(failure.message, 200)
+
+
+def skipped_steps(recorded: Trace) -> Counter[str]:
+    """Count the skipped steps of a recording by kind."""
+    kinds = {step.index: step.step or "a step" for step in marks_of(recorded, StepMark)}
+    return Counter(kinds.get(mark.index, "a step") for mark in marks_of(recorded, SkippedMark))

@@ -1,28 +1,28 @@
-"""One run: a request that is performed, judged and written down. `run` and the CI lane are faces of it."""
+"""One run: a request that is performed, judged and reported. `run`, pytest and the CI lane use it."""
 
 from __future__ import annotations
 
 import gc
+import hashlib
+import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import TextIO
+from typing import Self, TextIO
 
 from msgspec.structs import replace
 
-from signet_conformance.errors import UsageError, printable
+from signet_conformance.errors import KitError, UsageError, printable
 from signet_conformance.outcome.broken_off import Recordings
 from signet_conformance.outcome.conclusion import Conclusion, Judging
 from signet_conformance.outcome.time_spent import TimeSpent
 from signet_conformance.reports.ending import Ending
 from signet_conformance.reports.registry import Format, write_reports
-from signet_conformance.running.events import Tell
-from signet_conformance.running.plan import Invocation
-from signet_conformance.running.request import Request
+from signet_conformance.running.progress import Tell
+from signet_conformance.running.request import Invocation, RunRequest
 from signet_conformance.running.stopwatch import DRIVING, JUDGING, REPORTS
-from signet_conformance.running.untouched import Untouched
 from signet_conformance.running.warm import warmed
 
 _SWITCH_INTERVAL_S = 0.001
@@ -30,10 +30,10 @@ _SWITCH_INTERVAL_S = 0.001
 
 @contextmanager
 def _many_threads() -> Iterator[None]:
-    """Within it, the interpreter suits threads that mostly wait for processes.
+    """Suit the interpreter to threads that mostly wait for processes.
 
-    Garbage collections leave alone what has been loaded by now: Hypothesis collects in each thread that draws. Who has
-    been waiting takes over soon from who draws or judges.
+    Garbage collections leave out what is loaded by now, since Hypothesis collects in each thread that draws. A thread
+    that was waiting soon takes over from one that draws or judges.
     """
     interval_s = sys.getswitchinterval()
     gc.freeze()
@@ -45,32 +45,74 @@ def _many_threads() -> Iterator[None]:
         gc.unfreeze()
 
 
-class Performance:
+class Untouched:
+    """Raises KitError at the end of its block if one of the `folders` of a `home` has changed meanwhile.
+
+    A real program must leave the user's own files as they were.
+    """
+
+    def __init__(self, home: Path, folders: Sequence[str]) -> None:
+        self._home = home
+        self._folders = folders
+
+    def __enter__(self) -> Self:
+        self._before = {name: fingerprint(self._home / name) for name in self._folders}
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        changed = [name for name, before in self._before.items() if fingerprint(self._home / name) != before]
+        if changed and kind is None:
+            raise KitError(
+                f"{', '.join(changed)} changed meanwhile: the program left the home that it was given",
+                where=str(self._home),
+                remedy="close the same program if you use it yourself, and run again; else report it",
+            )
+
+
+def fingerprint(place: Path) -> str:
+    """Return a hash of the names, sizes and times of every file at and below a place."""
+    whole = hashlib.sha256()
+    for path in _below(place):
+        facts = path.lstat()
+        whole.update(f"{path}\0{facts.st_size}\0{facts.st_mtime_ns}\0{facts.st_mode}\0".encode("utf-8", "replace"))
+    return whole.hexdigest()
+
+
+def _below(place: Path) -> Iterator[Path]:
+    if os.path.lexists(place):
+        yield place
+    for folder, folders, files in os.walk(place):
+        folders.sort()
+        yield from (Path(folder, name) for name in sorted([*folders, *files]))
+
+
+class RunPerformance:
     """One performance of a request, or the judging of the recordings that it names."""
 
-    def __init__(self, request: Request) -> None:
+    def __init__(self, request: RunRequest) -> None:
         self.request = request
         self.recordings = Recordings(request.folder, request.recordings)
 
     def drive(self, invocation: Invocation, tell: Tell) -> None:
         """Drive the target's connector, which leaves recordings in the folder of the request.
 
-        `invocation` is what replays begin with. Raises SignetConformanceError when no scenario can be performed.
+        Replays begin with `invocation`. Raises SignetConformanceError if no scenario can be performed.
         """
-        plan = self.request.plan(invocation)
-        self.request.demand_consent(tell)
-        real = plan.target.real
+        request = self.request
+        assert request.target is not None  # noqa: S101 - only a request for recordings has none
+        request.demand_consent(tell)
+        real = request.target.real
         own = () if real is None else real.program.profile.user_folders
-        with Untouched(Path.home(), own), warmed(plan.target.name, plan.daemon):
-            # Imported when something is driven: who only asks for help has no use for Hypothesis.
+        with Untouched(Path.home(), own), warmed(request.target.name, request.daemon):
+            # Imported late: only a driven run needs Hypothesis.
             from signet_conformance.running.run import drive
 
-            with self.request.stopwatch.phase(DRIVING), _many_threads():
-                self.recordings.performed = drive(plan, self.request.folder, tell)
+            with request.stopwatch.phase(DRIVING), _many_threads():
+                self.recordings.performed = drive(request, invocation, tell)
 
     @cached_property
     def judging(self) -> Judging:
-        """The judging of every recording. Raises TraceError for one that cannot be read."""
+        """The judging of all recordings. Raises TraceError for one that cannot be read."""
         judging = Judging(self.request.terms(), measured=True, whole=True)
         with self.request.stopwatch.phase(JUDGING):
             for judged in judging.judged_alone(self.recordings.traces()):
@@ -84,18 +126,18 @@ class Performance:
 
     @property
     def time_spent(self) -> TimeSpent | None:
-        """Where the time of the run went until now; None unless that was asked for."""
-        return self.request.stopwatch.read() if self.request.stopwatch.detailed else None
+        """The time of the run until now, by part and phase; None unless the request asks for it."""
+        return self.request.stopwatch.time_spent() if self.request.stopwatch.detailed else None
 
     def ending(self, conclusion: Conclusion, status: int | None = None) -> Ending:
-        """What the reports are told of the run, which ends with `status`, or else with that of the conclusion."""
+        """Return what the reports say of the run, with `status` (default: that of the conclusion)."""
         ending = replace(Ending.of(conclusion), time_spent=self.time_spent)
         return ending if status is None else replace(ending, status=status)
 
     def write(self) -> str | None:
-        """Write the audit, and the baseline and the reports that were asked for.
+        """Write the audit, and the baseline and the reports of the request.
 
-        Returns in words which baseline was written, None without. Raises UsageError when something cannot be written.
+        Returns a sentence on the baseline written, None without. Raises UsageError if a file cannot be written.
         """
         self.conclusion.write_audit()
         baseline = self.conclusion.write_baseline()

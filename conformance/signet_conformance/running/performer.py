@@ -1,4 +1,4 @@
-"""Performs the steps of one scenario: hands them to the driver, switches faults, restarts the daemon, marks each."""
+"""Performs the steps of one scenario: passes them to the driver, switches faults, restarts the daemon, writes marks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from signet_conformance.drivers.answers import handler_marks, sent_mark
 from signet_conformance.drivers.process import ConnectorDriver
 from signet_conformance.outcome.time_spent import Part
 from signet_conformance.running.daemon import DaemonUnderTest
-from signet_conformance.running.recorder import Recorder, mark
+from signet_conformance.running.recorder import RecorderClient, mark
 from signet_conformance.running.stopwatch import Stopwatch
 from signet_conformance.scenarios.features import said_steps
 from signet_conformance.scenarios.steps import (
@@ -35,11 +35,11 @@ from signet_conformance.trace.marks import RESTART, FaultMark, KitMark, ModelMar
 _NOT_SENT = ("as", "repeat", "for_late_start")
 """Members of steps that concern the kit alone."""
 _BOUND_OF: Mapping[object, str] = {"/api/hooks/session-start": "start", "/api/hooks/user-prompt-submit": "prompt"}
-"""The path of a hook that a connector gives up, to the name of the bound that it declares for it."""
+"""The path of a hook to the name of the bound that a connector declares for it."""
 
 
 def turn_goes_on(steps: Sequence[Step], index: int) -> bool:
-    """Whether the model calls a tool after this step, in the same turn: harnesses tell a connector when a turn ends."""
+    """Return True if a tool call of the same turn follows: harnesses tell a connector when a turn ends."""
     step = steps[index]
     if not isinstance(step, PromptStep | ToolStep):
         return False
@@ -48,7 +48,7 @@ def turn_goes_on(steps: Sequence[Step], index: int) -> bool:
 
 
 def is_resumed(steps: Sequence[Step], index: int) -> bool:
-    """Whether the session that ends with this step is resumed later."""
+    """Return True if the session that ends with this step is resumed later."""
     step = steps[index]
     return isinstance(step, EndStep) and any(
         isinstance(later, ResumeStep) and later.session == step.session for later in steps[index + 1 :]
@@ -63,7 +63,7 @@ class Faults:
     it there. It goes off for good once a request has met it, or when that turn is over.
     """
 
-    def __init__(self, recorder: Recorder, specify: Callable[[SwitchFaultOn], Mapping[str, Any]]) -> None:
+    def __init__(self, recorder: RecorderClient, specify: Callable[[SwitchFaultOn], Mapping[str, Any]]) -> None:
         self._recorder = recorder
         self._specify = specify
         self._fault: SwitchFaultOn | None = None
@@ -128,11 +128,11 @@ class Faults:
 
 
 class StepPerformer:
-    """One scenario under way: what steps before left behind for those after."""
+    """One scenario in progress, with the results that later steps refer to."""
 
     def __init__(
         self,
-        recorder: Recorder,
+        recorder: RecorderClient,
         daemon: DaemonUnderTest,
         target: Target,
         driver: ConnectorDriver,
@@ -142,7 +142,7 @@ class StepPerformer:
     ) -> None:
         self._stopwatch = stopwatch
         self.took_s: list[float] = []
-        """Seconds of each step that was marked."""
+        """The seconds of each marked step."""
         self._greeted = greeted
         self._recorder = recorder
         self._daemon = daemon
@@ -156,10 +156,7 @@ class StepPerformer:
         """The steps that the driver lists in its answer to hello."""
 
     def step(self, index: int, step: Step, hints: Mapping[str, bool]) -> None:
-        """Perform one step, with its mark before it.
-
-        Of what follows it is hinted `more`, that the turn goes on, and `resumed`, that the session which ends will be.
-        """
+        """Perform one step, after its mark. `hints`: `more`, the turn goes on; `resumed`, the session will be."""
         if isinstance(step, PromptStep) and step.for_late_start and not self._faults.waits_for(step.session):
             return
         if isinstance(step, ConnectorStep):
@@ -177,9 +174,9 @@ class StepPerformer:
             self._recorder.mark(FaultMark(kind=RESTART, on=False))
 
     def _connector_step(self, index: int, step: ConnectorStep, hints: Mapping[str, bool]) -> None:
-        given = {**self._filled(step), **hints}
-        told = {name: value for name, value in given.items() if name not in ("step", "arguments")}
-        self._recorder.mark(StepMark(index=index, step=step.step, other=told))
+        given = {**self._message_for(step), **hints}
+        other = {name: value for name, value in given.items() if name not in ("step", "arguments")}
+        self._recorder.mark(StepMark(index=index, step=step.step, other=other))
         if isinstance(step, SessionlessPromptStep) and step.step not in (self.said_steps or ()):
             self._recorder.mark(SkippedMark(index=index, reason="the driver lists no turn without a session"))
             self.took_s.append(0.0)
@@ -192,16 +189,15 @@ class StepPerformer:
             self.took_s.append(time.perf_counter() - began)
         trouble = handler_marks(index, result, self._target.declared.bounds_s.get(step.step))
         places = sent_mark(index, result)
-        told_key = self._told_key(step.session, result.get("key"))
-        self._recorder.ask(*map(mark, (*trouble, *([] if places is None else [places]), *told_key)))
+        key_mark = self._key_mark(step.session, result.get("key"))
+        self._recorder.ask(*map(mark, (*trouble, *([] if places is None else [places]), *key_mark)))
         if "skipped" in result:
             self._recorder.mark(SkippedMark(index=index, reason=result["skipped"]))
         if step.as_ is not None:
             content = result.get("content")
             self._results[step.as_] = content if isinstance(content, Mapping) else {}
 
-    def _told_key(self, session: str, key: object) -> list[KitMark]:
-        """What the recording has to know of the native id of a session."""
+    def _key_mark(self, session: str, key: object) -> list[KitMark]:
         if not isinstance(key, str) or self._keys.get(session) == key:
             return []
         self._keys[session] = key
@@ -221,11 +217,11 @@ class StepPerformer:
             return step.fault
         bounds_s = self._target.declared.bounds_s
         met = _BOUND_OF.get((step.match or {}).get("path"), "")
-        # Past the bound and its grace, so that only a connector that gives up in time gets away.
+        # Beyond the bound and its grace: only a connector that gives up in time is unharmed.
         return {**step.fault, "delay_s": bounds_s.get(met, max(bounds_s.values(), default=15.0)) + 2.0}
 
-    def _filled(self, step: ConnectorStep) -> dict[str, Any]:
-        """The message for a step: an agent for its number, names of its own, earlier results instead of references."""
+    def _message_for(self, step: ConnectorStep) -> dict[str, Any]:
+        """Return the message for a step, with agents for numbers, own names, and results in place of references."""
         given = {name: value for name, value in step.to_json().items() if name not in _NOT_SENT}
         if isinstance(step, PromptStep):
             given["text"] = step.whole_text
@@ -247,7 +243,7 @@ class StepPerformer:
             if set(value) == {"agent"} and isinstance(value["agent"], int):
                 return self._agent(value["agent"])
             if set(value) == {"key"}:
-                # Where a harness gives no session a key, the model can only make one up.
+                # Where the harness gives no session a key, the model makes one up.
                 return self._keys.setdefault(str(value["key"]), str(uuid.uuid4()))
             if set(value) == {"from", "pointer"}:
                 result: Any = self._results.get(value["from"], {})

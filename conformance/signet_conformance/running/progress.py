@@ -1,20 +1,113 @@
-"""The progress of a run, by its events."""
+"""The events of a run, and the display of its progress: live on a terminal, else a line every few seconds."""
 
 from __future__ import annotations
 
-from signet_conformance.running.events import (
-    Event,
-    FollowingUp,
-    RunFinished,
-    RunStarted,
-    ScenarioBrokeOff,
-    ScenarioPerformed,
-    SessionPerformed,
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self, TextIO, TypeAlias
+
+from signet_conformance.errors import printable
+from signet_conformance.finding import Verdict
+from signet_conformance.outcome.broken_off import Shortfall
+
+if TYPE_CHECKING:
+    from rich.progress import ProgressColumn, TaskID
+
+LINE_EVERY_S = 5.0
+"""Seconds between two lines where none can be redrawn: few enough for a log."""
+
+
+@dataclass(frozen=True, slots=True)
+class WritesInto:
+    """The run writes into a daemon that is not its own, described in `words`."""
+
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunNote:
+    """A note in `words` on the surroundings of the run."""
+
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class DrivingStarted:
+    """The run begins: the number of its `scenarios`, and of its generated `sessions`."""
+
+    scenarios: int
+    sessions: int
+
+
+@dataclass(frozen=True, slots=True)
+class ScenarioPerformed:
+    """A scenario was performed to its end."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ScenarioBrokeOff:
+    """A scenario could not be performed to its end; `error` says why."""
+
+    name: str
+    error: str
+
+    @property
+    def reason(self) -> str:
+        """The first line of the error, without the remedy."""
+        return self.error.partition("\n")[0]
+
+
+@dataclass(frozen=True, slots=True)
+class SessionPerformed:
+    """A generated session was performed, or broke off."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class FollowingUp:
+    """A breach that generated sessions showed is performed again with a fresh connector, shrunk first if `shrinks`.
+
+    `daemon` tells that it is a breach of the daemon's.
+    """
+
+    requirement: str
+    verdict: Verdict
+    shrinks: bool = False
+    daemon: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DrivingFinished:
+    """The run is over; `shortfall` lists what could not be performed, None if everything was."""
+
+    shortfall: Shortfall | None
+
+
+Event: TypeAlias = (
+    WritesInto
+    | RunNote
+    | DrivingStarted
+    | ScenarioPerformed
+    | ScenarioBrokeOff
+    | SessionPerformed
+    | FollowingUp
+    | DrivingFinished
 )
+Tell: TypeAlias = Callable[[Event], None]
+"""Is called with every event, one at a time, from any thread of the run."""
 
 
-class Progress:
-    """Counts what was performed of a run. `doing` says in words what it is at, where that is not plain performing."""
+def unheard(event: Event) -> None:
+    """Ignore every event: for a run whose progress is not shown."""
+
+
+class RunProgress:
+    """Counts the scenarios and sessions performed. `doing` says in words what else the run does; empty for nothing."""
 
     def __init__(self) -> None:
         self.scenarios = 0
@@ -23,15 +116,15 @@ class Progress:
         self.of_sessions = 0
         self.broken = 0
         self.reasons: dict[str, int] = {}
-        """How many scenarios broke off for each reason, the first line of its error."""
+        """Reason, the first line of an error, to the number of scenarios that broke off for it."""
         self.doing = ""
         self.last = ""
-        """The name of the scenario that was performed last."""
+        """The name of the newest scenario performed."""
 
     def take(self, event: Event) -> None:
         """Take an event into account."""
         match event:
-            case RunStarted():
+            case DrivingStarted():
                 self.of_scenarios, self.of_sessions = event.scenarios, event.sessions
             case ScenarioPerformed():
                 self.scenarios += 1
@@ -45,11 +138,11 @@ class Progress:
                 self.sessions += 1
             case FollowingUp():
                 self.doing = _following_up(event)
-            case RunFinished():
+            case DrivingFinished():
                 self.doing = ""
 
     def words(self) -> str:
-        """What the run is at: `13/21 scenarios, 20/60 generated sessions`, or what is followed up."""
+        """Describe the progress: `13/21 scenarios, 20/60 generated sessions`, or the breach followed up."""
         if self.doing:
             return self.doing
         sessions = f", {self.sessions}/{self.of_sessions} generated sessions" if self.of_sessions else ""
@@ -62,3 +155,99 @@ def _following_up(event: FollowingUp) -> str:
         return f"performing again what showed {event.verdict} {event.requirement} on the daemon's side"
     how = "shrinking" if event.shrinks else "confirming"
     return f"{how} {event.verdict} {event.requirement}, found by a generated session"
+
+
+@contextmanager
+def show_progress(
+    stream: TextIO, *, quiet: bool = False, clock: Callable[[], float] = time.monotonic
+) -> Iterator[Tell]:
+    """Show the progress of a run on `stream` during the block; yields the hearer of its events."""
+    if quiet:
+        yield unheard
+        return
+    # Imported late: a run without a display needs no rich.
+    from signet_conformance.reports.terminal import is_live
+
+    if is_live(stream):
+        with _Display(stream) as display:
+            yield display.tell
+    else:
+        yield _Lines(stream, clock).tell
+
+
+class _Lines:
+    """Writes a line every few seconds, and one for each new reason for which a scenario breaks off."""
+
+    def __init__(self, stream: TextIO, clock: Callable[[], float]) -> None:
+        self._stream = stream
+        self._clock = clock
+        self._so_far = RunProgress()
+        self._began = self._written = clock()
+
+    def tell(self, event: Event) -> None:
+        self._so_far.take(event)
+        if isinstance(event, ScenarioBrokeOff) and _is_first(event, self._so_far):
+            self._write(_broke_off(event))
+        if isinstance(event, WritesInto | RunNote):
+            self._write(event.words)
+        now = self._clock()
+        if now - self._written >= LINE_EVERY_S:
+            self._written = now
+            self._write(f"{self._so_far.words()}, {now - self._began:.0f} s")
+
+    def _write(self, line: str) -> None:
+        print(line, file=self._stream, flush=True)
+
+
+class _Display:
+    """Draws two bars, for scenarios and for generated sessions, and the breach followed up."""
+
+    def __init__(self, stream: TextIO) -> None:
+        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+        from signet_conformance.reports.terminal import console
+
+        columns: tuple[str | ProgressColumn, ...] = (
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TextColumn("{task.completed:.0f}/{task.total:.0f}"),
+            TimeElapsedColumn(),
+            TextColumn("left"),
+            TimeRemainingColumn(),
+            TextColumn("{task.fields[doing]}"),
+        )
+        self._so_far = RunProgress()
+        self._progress = Progress(*columns, console=console(stream), transient=True)
+        self._tasks: list[TaskID] = []
+
+    def __enter__(self) -> Self:
+        self._progress.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._progress.stop()
+
+    def tell(self, event: Event) -> None:
+        so_far = self._so_far
+        so_far.take(event)
+        if isinstance(event, DrivingStarted):
+            totals = [("scenarios", event.scenarios), ("generated sessions", event.sessions)]
+            self._tasks = [self._progress.add_task(name, total=total, doing="") for name, total in totals if total > 0]
+            return
+        if isinstance(event, ScenarioBrokeOff) and _is_first(event, so_far):
+            self._progress.console.print(_broke_off(event))
+        if isinstance(event, WritesInto | RunNote):
+            self._progress.console.print(event.words, markup=False)
+        counts = (so_far.scenarios, so_far.sessions) if so_far.of_scenarios else (so_far.sessions,)
+        doing = (so_far.last, so_far.doing) if so_far.of_scenarios else (so_far.doing,)
+        for task, count, what in zip(self._tasks, counts, doing, strict=False):
+            self._progress.update(task, completed=count, doing=what)
+
+
+def _is_first(event: ScenarioBrokeOff, so_far: RunProgress) -> bool:
+    # A connector that throws breaks off all scenarios alike; the end of the run lists them.
+    return so_far.reasons[event.reason] == 1
+
+
+def _broke_off(event: ScenarioBrokeOff) -> str:
+    return f"{printable(event.name, 100)} broke off: {printable(event.reason, 120)}"

@@ -1,4 +1,4 @@
-"""The client of the recorder process: it starts the recorder and speaks to its control channel."""
+"""The client of the recorder process: starts it, and sends commands to its control channel."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from signet_conformance.trace.recordings import MODEL, MODEL_SUFFIX, model_side
 READY_TIMEOUT_S = 60.0
 CONTROL_TIMEOUT_S = 30.0
 CANARY_VARIABLE = "SIGNET_CONFORMANCE_CANARY"
-"""The name of the secret that is planted. What the recorder knows by name it redacts wherever it occurs."""
+"""The name of the planted secret. The recorder redacts a secret with a name wherever it occurs."""
 
 
 _BOTH = ("trace", "mark", "idle")
-"""The commands that the recorder of the model's side is given too."""
+"""The commands for both recorders."""
 
 
-class Recorder:
+class RecorderClient:
     """The recorder process and its control channel.
 
-    `secrets` are names and values that it watches for. `model`, where one stands, records the harness's model: each
-    file that is begun here is begun there, beside it, and each mark stands in both.
+    `secrets` are the names and values that it watches for. `model` records the harness's model: each new file begins
+    there too, beside this one, and each mark is written into both.
     """
 
     def __init__(
@@ -51,9 +51,9 @@ class Recorder:
     def ask(
         self, *commands: Mapping[str, Any], timeout_s: float = CONTROL_TIMEOUT_S, part: Part = Part.RECORDER
     ) -> Sequence[Mapping[str, Any]]:
-        """Send commands at once and wait for all answers; raise KitError when the recorder refuses one.
+        """Send commands at once and return all answers. Raises KitError if the recorder refuses one.
 
-        The time of it is told as `part` of the run.
+        The time counts as `part` of the run.
         """
         with self._stopwatch.on(part):
             answers = _ask(self._process, commands, timeout_s)
@@ -62,7 +62,7 @@ class Recorder:
         return answers
 
     def demand_reachable(self) -> None:
-        """Raise NothingTestedError where nobody can reach it: every call of a connector would be lost."""
+        """Raise NothingTestedError if it cannot be reached: every call of a connector would be lost."""
         address = urlsplit(self.url)
         try:
             socket.create_connection((address.hostname, address.port), CONTROL_TIMEOUT_S).close()
@@ -90,7 +90,7 @@ class ModelRecorder:
         self.url = str(self._process.receive(READY_TIMEOUT_S)["url"])
 
     def follow(self, commands: Iterable[Mapping[str, Any]], timeout_s: float) -> None:
-        """Do what concerns both sides: begin a file beside the one that was begun, take each mark, wait for the end."""
+        """Repeat the commands for both sides: begin a file beside the other one, write a mark, wait until idle."""
         _ask(self._process, [_beside(command) for command in commands if command["op"] in _BOTH], timeout_s)
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""What a run was asked to do: the options of whoever starts it, read and checked before anything is launched."""
+"""The request of a run: the options of a command line or of pytest, checked before any process starts."""
 
 from __future__ import annotations
 
@@ -18,10 +18,9 @@ from signet_conformance.outcome.conclusion import Terms
 from signet_conformance.outcome.coverage import percentage
 from signet_conformance.outcome.known_failures import KnownFailures
 from signet_conformance.outcome.options import Declarations
-from signet_conformance.running.daemon import demand_consent
+from signet_conformance.running.daemon import EMBEDDED, demand_consent
 from signet_conformance.running.default_port import demand_free
-from signet_conformance.running.events import Noted, Tell, WritesInto
-from signet_conformance.running.plan import EMBEDDED, Invocation, Plan
+from signet_conformance.running.progress import RunNote, Tell, WritesInto
 from signet_conformance.running.stopwatch import Stopwatch
 from signet_conformance.targets.face import find_face, with_faces
 from signet_conformance.targets.files import connector_release
@@ -31,23 +30,35 @@ if TYPE_CHECKING:
     from signet_conformance.scenarios.scenario import Scenario
 
 DEFAULT_SESSIONS = 60
-"""For a target whose profile names no number of its own."""
+"""Generated sessions of a target whose profile gives no number."""
 DEFAULT_SEED = 1
-"""Fixed, so that a run says the same tomorrow; another one looks elsewhere."""
+"""Fixed, so that two runs perform the same sessions."""
 MOST_SESSIONS = 1_000_000
 _DAEMONS = "embedded (or embedded:VERSION), the URL of a running daemon, or a command that starts one"
 
 Spelling = Callable[[str], str]
-"""How the reader of a message calls an option, such as `--signet-seed` for `seed`."""
+"""Returns the spelling of an option in messages, such as `--signet-seed` for `seed`."""
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
-    """The options of a run as they were given: None, or nothing, for one that was left out."""
+class Invocation:
+    """The command that drives a target: its `words`, and the `prefix` of option names."""
+
+    words: tuple[str, ...]
+    prefix: str = "--"
+
+    def command(self, *options: tuple[str, str]) -> str:
+        """Return the command with these options, quoted for a shell."""
+        return shlex.join([*self.words, *(word for name, value in options for word in (self.prefix + name, value))])
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """The options of a run as the user gave them; None, or empty, for an option left out."""
 
     daemon: str | None = None
     scenarios: str | None = None
-    """A number of generated sessions."""
+    """The number of generated sessions."""
     files: Sequence[str] = ()
     """Files of scenarios."""
     seed: str | None = None
@@ -59,17 +70,18 @@ class Given:
     known: KnownFailures = field(default_factory=KnownFailures.none)
     allow_writes: bool = False
     allow_default_port: bool = False
-    """Whether a daemon that is not the run's own may be written to."""
     harness: HarnessChoice = field(default_factory=HarnessChoice)
     profile: bool = False
-    """Whether to tell where the time of the run went."""
+    """Whether to report the time of each part of the run."""
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
-    """A run that can be performed, or `recordings` that are judged instead.
+class RunRequest:
+    """A run that can be performed, or `recordings` to judge instead.
 
-    `folder` takes the traces of a driven run and, where `report` is set, the report.
+    `folder` takes the traces of a driven run and, with `report`, the report and the scenarios that show a breach.
+    `sessions` are generated, as `seed` determines. `only` are the requirements asked for, None for all: scripted
+    scenarios that cannot decide one of them are left out.
     """
 
     target: targets.Target | None
@@ -79,10 +91,10 @@ class Request:
     report: bool
     strict: bool
     scenarios: tuple[Scenario, ...] = ()
-    """Those of the files that were named; they stand in for the scripted ones."""
+    """From the files of the options; performed in place of the scripted ones."""
     sessions: int = 0
     sessions_of_target: bool = False
-    """Whether the target's profile named that number, and not the command line."""
+    """Whether the number is from the target's profile, not from the user."""
     seed: int = DEFAULT_SEED
     contract: str | None = None
     least_coverage: float | None = None
@@ -97,7 +109,7 @@ class Request:
     stopwatch: Stopwatch = field(default_factory=Stopwatch)
 
     def demand_consent(self, tell: Tell) -> None:
-        """Tell what a daemon at an address says of its workspace; raise UsageError unless it may be written to."""
+        """Show the workspace of a daemon at an address. Raises UsageError unless the run may write to it."""
         demand_consent(
             self.daemon,
             lambda words: tell(WritesInto(words)),
@@ -108,12 +120,12 @@ class Request:
         allowed = self.allow_default_port or self.allow_writes
         note = demand_free(allowed=allowed, option=self.allow_port_option)
         if note is not None:
-            tell(Noted(note))
+            tell(RunNote(note))
 
     def played(self, option: str) -> str:
-        """The host release that is played, and the newer ones that the kit knows, or the real one, in words.
+        """Describe the host release that is played and newer known ones, or the real one; empty without a host.
 
-        Empty when no host is played. `option` chooses another one to play.
+        `option` is the option that chooses another one.
         """
         target = self.target
         if target is not None and target.real is not None:
@@ -121,7 +133,7 @@ class Request:
         return find_face(target).describe(option) if target is not None and target.kind.has_face else ""
 
     def terms(self) -> Terms:
-        """How the run is judged."""
+        """Return the terms by which the run is judged."""
         target = self.target
         # A driven run's traces say themselves what the target declares.
         declared = Declarations()
@@ -138,29 +150,29 @@ class Request:
             connector=None if target is None else connector_release(target),
         )
 
-    def plan(self, invocation: Invocation) -> Plan:
-        """What is performed. Only for a request without recordings: that has a target."""
-        assert self.target is not None  # noqa: S101 - `read` sees to it
-        return Plan(
-            self.target,
-            self.daemon,
-            scenarios=self.scenarios,
-            generated=self.sessions,
-            seed=self.seed,
-            report=self.report,
-            only=self.only,
-            invocation=invocation,
-            allow_writes=self.allow_writes,
-            allow_default_port=self.allow_default_port,
-            stopwatch=self.stopwatch,
-        )
+    def replay(self, scenario: Path, invocation: Invocation) -> str:
+        """Return the command that performs a saved scenario again, with a path from the current folder."""
+        shown = scenario.relative_to(Path.cwd()) if scenario.is_relative_to(Path.cwd()) else scenario
+        return self._command(invocation, ("scenario", str(shown)))
+
+    def replay_sessions(self, invocation: Invocation) -> str:
+        """Return the command that performs the generated sessions again."""
+        return self._command(invocation, ("scenarios", str(self.sessions)), ("seed", str(self.seed)))
+
+    def _command(self, invocation: Invocation, *options: tuple[str, str]) -> str:
+        daemon = () if self.daemon == EMBEDDED else (("daemon", self.daemon),)
+        command = invocation.command(*daemon, *options)
+        if self.allow_default_port:
+            command += f" {invocation.prefix}allow-default-port"
+        return f"{command} {invocation.prefix}allow-writes" if self.allow_writes and daemon else command
 
 
-def read(given: Given, target: targets.Target | None, spelt: Spelling, *, recordings: Sequence[str] = ()) -> Request:
-    """Check the options of a run, or of judging recordings.
+def read_request(
+    given: RunOptions, target: targets.Target | None, spelt: Spelling, *, recordings: Sequence[str] = ()
+) -> RunRequest:
+    """Check the options of a run, or of judging recordings. Without a report the folder is a new temporary one.
 
-    `spelt` says how the reader calls an option. Without a report the folder is a new temporary one. Raises UsageError
-    for an option that cannot be used.
+    Raises UsageError for an option that cannot be used, by the name that `spelt` returns.
     """
     if given.daemon is not None:
         check_daemon(given.daemon, spelt("daemon"))
@@ -170,7 +182,7 @@ def read(given: Given, target: targets.Target | None, spelt: Spelling, *, record
     if given.contract is not None:
         _check_version(given.contract, spelt("contract"))
     least = given.coverage_fail_under
-    return Request(
+    return RunRequest(
         target=target,
         daemon=given.daemon or (EMBEDDED if given.contract is None else f"{EMBEDDED}:{given.contract}"),
         contract=given.contract,
@@ -194,12 +206,11 @@ def read(given: Given, target: targets.Target | None, spelt: Spelling, *, record
     )
 
 
-def read_each(given: Given, target: targets.Target, face: str | None, spelt: Spelling) -> Sequence[Request]:
-    """The request of a run for each host release that `face` chooses, as `read` reads it.
+def read_requests(given: RunOptions, target: targets.Target, face: str | None, spelt: Spelling) -> Sequence[RunRequest]:
+    """Check the options of a run, for each host release that `face` chooses.
 
-    Where there are several, each report has a folder of its own below the one that is named. Raises TargetError for a
-    face that cannot be played, UsageError beside several for a baseline that is to be written. Known failures are held
-    against each face: an entry may name the one that it is of.
+    With several, each report has a folder of its own below the given one, and each face is compared with its own known
+    failures. Raises TargetError for a face that cannot be played, UsageError for a baseline of several.
     """
     driven = with_harness(target, given.harness, spelt("harness"))
     if driven.real is not None and face is not None:
@@ -213,7 +224,7 @@ def read_each(given: Given, target: targets.Target, face: str | None, spelt: Spe
         alone = (
             given if driven.real is not None or not played[0].kind.has_face else _of_face(given, played[0], alone=True)
         )
-        return (read(alone, played[0], spelt),)
+        return (read_request(alone, played[0], spelt),)
     if given.known.written is not None:
         raise UsageError(
             "one file cannot be written by several runs",
@@ -223,22 +234,22 @@ def read_each(given: Given, target: targets.Target, face: str | None, spelt: Spe
     report = None if given.report is None else _fresh_folder(Path(given.report), spelt("report"))
     folders = [None if report is None else str(report / find_face(each).name) for each in played]
     return [
-        read(replace(_of_face(given, each, alone=False), report=folder), each, spelt)
+        read_request(replace(_of_face(given, each, alone=False), report=folder), each, spelt)
         for each, folder in zip(played, folders, strict=True)
     ]
 
 
-def _of_face(given: Given, played: targets.Target, *, alone: bool) -> Given:
+def _of_face(given: RunOptions, played: targets.Target, *, alone: bool) -> RunOptions:
     return replace(given, known=given.known.of_face(find_face(played).name, alone=alone))
 
 
 def worst(statuses: Sequence[int]) -> int:
-    """The exit status of several runs: that not all could be judged counts before a breach, that before no test."""
+    """Return the exit status of several runs: not all judged (4) comes before a breach (1), then no test (3)."""
     return next((status for status in (4, 1, 3) if status in statuses), max(statuses, default=0))
 
 
-def _sessions(given: Given, own: object, spelt: Spelling, *, driven: bool) -> int:
-    """How many sessions are generated: a run that is narrowed down to scenarios or requirements generates none."""
+def _sessions(given: RunOptions, own: object, spelt: Spelling, *, driven: bool) -> int:
+    # A run that is narrowed down to scenarios or requirements generates no sessions.
     if given.scenarios is not None:
         return _whole(given.scenarios, spelt("scenarios"), MOST_SESSIONS)
     if given.files or given.only is not None or not driven:
@@ -247,10 +258,10 @@ def _sessions(given: Given, own: object, spelt: Spelling, *, driven: bool) -> in
 
 
 def _scenarios(files: Sequence[str], where: str) -> tuple[Scenario, ...]:
-    """The scenarios of some files. Raises UsageError when two have one name: it is also that of the trace."""
+    # Two of one name are refused: it is also the name of the trace.
     if not files:
         return ()
-    # Scenarios bring pydantic along, which a run over recordings has no use for.
+    # Imported late: scenarios import pydantic, which a run over recordings does not need.
     from signet_conformance.scenarios.scenario import demand_open_sessions, read_scenarios
 
     by_name: dict[str, Scenario] = {}
@@ -291,7 +302,7 @@ def _check_version(version: str, where: str) -> None:
 
 
 def check_daemon(daemon: str, where: str) -> None:
-    """Raise UsageError, naming the option `where`, for a choice of daemon that cannot be launched."""
+    """Raise UsageError, which names the option `where`, for a daemon that cannot be launched."""
     embedded, _, version = daemon.partition(":")
     if embedded == EMBEDDED and version:
         _check_version(version, where)

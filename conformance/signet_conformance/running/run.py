@@ -1,4 +1,4 @@
-"""A driven run: the scripted scenarios (or those of a file), and beside them the generated sessions."""
+"""A driven run: performs the scripted scenarios, or those of a file, and the generated sessions."""
 
 from __future__ import annotations
 
@@ -20,13 +20,20 @@ from signet_conformance.facts import Recording
 from signet_conformance.finding import BREACHES, Verdict
 from signet_conformance.outcome.broken_off import BrokenOff, Shortfall
 from signet_conformance.reports.evidence import call_line
-from signet_conformance.running.chunk import Chunk
-from signet_conformance.running.events import Event, RunFinished, RunStarted, ScenarioBrokeOff, ScenarioPerformed, Tell
+from signet_conformance.running.connector import Patience, perform
 from signet_conformance.running.generated import GeneratedSessions
-from signet_conformance.running.patience import Patience, perform
-from signet_conformance.running.plan import Plan
+from signet_conformance.running.progress import (
+    DrivingFinished,
+    DrivingStarted,
+    Event,
+    ScenarioBrokeOff,
+    ScenarioPerformed,
+    Tell,
+)
+from signet_conformance.running.request import Invocation, RunRequest
+from signet_conformance.running.shrinking import Chunk
 from signet_conformance.running.station import Station
-from signet_conformance.running.workers import Job, Workers
+from signet_conformance.running.workers import Job, StationWorkers
 from signet_conformance.scenarios.deciding import deciding
 from signet_conformance.scenarios.scenario import BYPASS, Scenario, real, remembered, scripted, with_each_bypass
 from signet_conformance.scenarios.steps import SwitchFaultOn, SwitchFaultsOff
@@ -37,53 +44,54 @@ from signet_conformance.trace.recordings import recordings_in
 
 _BETWEEN_CHUNKS = 2
 _SOME_BOUND_S = 1.0
-"""For a step of which the target declares none: it decides only the order of what waits."""
+"""For a step without a declared bound; it decides only the order of the waiting jobs."""
 FAILURES = "signet-failures"
-"""The folder, where one stands, for scenarios that show a breach in a run without a report."""
+"""The folder below the current one for scenarios that show a breach in a run without a report."""
 
 
-def drive(plan: Plan, folder: Path, tell: Tell) -> Shortfall | None:
-    """Perform a run and leave in `folder` its traces, what came of its generated sessions, and what broke off.
+def drive(request: RunRequest, invocation: Invocation, tell: Tell) -> Shortfall | None:
+    """Perform a run; its folder gets the traces, the results of the generated sessions, and what broke off.
 
-    What broke off is returned too, None when nothing did. `tell` hears what happens meanwhile.
-
-    Raises TargetError, with exit status 4, when the connector could perform no scenario at all, and
-    NothingTestedError when it cannot even be started.
+    Returns what broke off, None if nothing did. `tell` hears the events. Replays begin with `invocation`. Raises
+    TargetError with exit status 4 if no scenario could be performed, NothingTestedError if the connector cannot be
+    started.
     """
-    told = threading.Lock()
+    target, folder = request.target, request.folder
+    assert target is not None  # noqa: S101 - only a request for recordings has none
+    telling = threading.Lock()
 
     def tell_one(event: Event) -> None:
-        with told:
+        with telling:
             tell(event)
 
-    with Workers(plan.target, folder, plan.daemon, stopwatch=plan.stopwatch) as workers:
-        every = plan.scenarios or _usual(plan.target)
-        scenarios = workers.usable(deciding(every, plan.only))
+    with StationWorkers(target, folder, request.daemon, stopwatch=request.stopwatch) as workers:
+        every = request.scenarios or _usual(target)
+        scenarios = workers.usable(deciding(every, request.only))
         patience = Patience()
-        failures = folder / "scenarios" if plan.report else Path.cwd() / FAILURES
+        failures = folder / "scenarios" if request.report else Path.cwd() / FAILURES
         generated = GeneratedSessions(
             workers,
-            count=plan.generated,
-            seed=plan.seed,
+            count=request.sessions,
+            seed=request.seed,
             failures=failures,
-            replay=plan.replay,
-            only=plan.only,
+            replay=lambda path: request.replay(path, invocation),
+            only=request.only,
             patience=patience,
             tell=tell_one,
         )
-        tell_one(RunStarted(len(scenarios), plan.generated))
+        tell_one(DrivingStarted(len(scenarios), request.sessions))
         performed: dict[str, _Performed] = {}
         chunks: list[Chunk] = []
-        # What was never seen may be in what is left out: such a run says nothing of coverage.
-        few = plan.target.real is not None and not plan.target.every_scenario
-        part = bool(plan.scenarios) or plan.only is not None or few
+        # A part of the scenarios says nothing of coverage.
+        few = target.real is not None and not target.every_scenario
+        part = bool(request.scenarios) or request.only is not None or few
 
         def jobs_of(some: Sequence[Scenario]) -> Sequence[Job[_Performed | Chunk | None]]:
             return [_job(scenario, folder, patience, part=part) for scenario in some]
 
-        # The first tells whether the connector can be started at all. Then the longest, chunks of generated sessions
-        # before all: were one begun last, one worker would be at it alone.
-        waits_s = {scenario.name: _waits_s(scenario, plan.target) for scenario in scenarios[1:]}
+        # The first shows whether the connector can be started. Then the longest, chunks of generated sessions first:
+        # one that began last would keep a single worker busy.
+        waits_s = {scenario.name: _waits_s(scenario, target) for scenario in scenarios[1:]}
         busy = [scenario for scenario in scenarios[1:] if not waits_s[scenario.name]]
         busy.sort(key=lambda scenario: -len(scenario.steps))
         idle = [scenario for scenario in scenarios[1:] if waits_s[scenario.name]]
@@ -98,22 +106,22 @@ def drive(plan: Plan, folder: Path, tell: Tell) -> Shortfall | None:
         in_order = [performed[scenario.name] for scenario in scenarios if scenario.name in performed]
         cut_short = [each for each in in_order if each.error is not None]
         if cut_short and len(cut_short) == len(performed):
-            _raise_for(plan, cut_short, len(scenarios), patience.why, folder)
+            _raise_for(target, cut_short, len(scenarios), patience.why, folder)
         if patience.why is not None:
             generated.give_up(chunks)
         elif chunks:
-            generated.conclude(chunks, lambda: _verdicts(folder, cut_short, plan.only))
-        broken = [_broken_off(plan, each, folder, failures) for each in cut_short]
-        broken += [_unstarted(plan, chunk) for chunk in chunks if chunk.unstarted is not None]
+            generated.conclude(chunks, lambda: _verdicts(folder, cut_short, request.only))
+        broken = [_broken_off(request, invocation, target, each, failures) for each in cut_short]
+        broken += [_unstarted(request, invocation, target, chunk) for chunk in chunks if chunk.unstarted is not None]
         broken += generated.broken
         left = [scenario.name for scenario in scenarios if scenario.name not in performed]
-        if patience.why is not None and plan.generated:
-            left.append(f"{plan.generated} generated sessions")
+        if patience.why is not None and request.sessions:
+            left.append(f"{request.sessions} generated sessions")
         shortfall = None
         if broken:
-            shortfall = Shortfall(tuple(broken), len(scenarios) + plan.generated, tuple(left), patience.why or "")
+            shortfall = Shortfall(tuple(broken), len(scenarios) + request.sessions, tuple(left), patience.why or "")
             shortfall.write(folder)
-        tell_one(RunFinished(shortfall))
+        tell_one(DrivingFinished(shortfall))
         return shortfall
 
 
@@ -126,7 +134,6 @@ class _Performed:
     error: str | None
 
     def event(self) -> Event:
-        """What is told of it."""
         name = self.scenario.name
         return ScenarioPerformed(name) if self.error is None else ScenarioBrokeOff(name, self.error)
 
@@ -139,7 +146,7 @@ def _usual(target: Target) -> Sequence[Scenario]:
 
 
 def _job(scenario: Scenario, folder: Path, patience: Patience, *, part: bool) -> Job[_Performed | Chunk | None]:
-    """The job of performing one scenario with a connector process of its own; None comes of it once the run ends."""
+    """Return the job of performing one scenario with a connector of its own; it returns None once the run gave up."""
 
     def job(station: Station) -> _Performed | None:
         if patience.why is not None:
@@ -155,7 +162,7 @@ def _job(scenario: Scenario, folder: Path, patience: Patience, *, part: bool) ->
 def _among(
     chunks: Sequence[Job[_Performed | Chunk | None]], others: Sequence[Job[_Performed | Chunk | None]]
 ) -> Iterator[Job[_Performed | Chunk | None]]:
-    """The chunks, with other jobs between any two: only one is drawn at a time, and the next would wait for it."""
+    """Yield the chunks with other jobs in between: chunks are drawn one at a time, and the next would wait."""
     left = iter(others)
     for chunk in chunks:
         yield chunk
@@ -164,7 +171,7 @@ def _among(
 
 
 def _waits_s(scenario: Scenario, target: Target) -> float:
-    """How long it waits for answers that a fault holds back, in seconds: the bounds of the steps that meet one."""
+    """Return how many seconds it waits for answers that a fault holds back: the bounds of the steps that meet one."""
     waits_s, slow = 0.0, False
     for step in scenario.steps:
         if isinstance(step, SwitchFaultOn):
@@ -176,16 +183,17 @@ def _waits_s(scenario: Scenario, target: Target) -> float:
     return waits_s
 
 
-def _broken_off(plan: Plan, performed: _Performed, folder: Path, failures: Path) -> BrokenOff:
-    """What the reader is told of a scenario that broke off; it is saved, to be replayed alone."""
+def _broken_off(
+    request: RunRequest, invocation: Invocation, target: Target, performed: _Performed, failures: Path
+) -> BrokenOff:
     scenario = performed.scenario
-    replay = plan.replay(_saved(scenario, failures))
-    told = performed.watched.describe(scenario, performed.error or "", plan.target, replay)
-    return replace(told, refused=_refused_at_last(folder / f"{scenario.name}.jsonl"))
+    replay = request.replay(_save(scenario, failures), invocation)
+    told = performed.watched.describe(scenario, performed.error or "", target, replay)
+    return replace(told, refused=_refused_at_last(request.folder / f"{scenario.name}.jsonl"))
 
 
 def _refused_at_last(path: Path) -> str:
-    """The request of the last step that was refused or not answered, as a line: mostly why the scenario broke off."""
+    """Return a line on the last step's request that failed, which mostly says why the scenario broke off."""
     if not path.is_file():
         return ""
     recording = Recording(trace.read(path))
@@ -195,16 +203,14 @@ def _refused_at_last(path: Path) -> str:
     return call_line(refused[-1]) if refused else ""
 
 
-def _unstarted(plan: Plan, chunk: Chunk) -> BrokenOff:
-    """What the reader is told of a chunk whose connector failed when it was greeted."""
-    assert chunk.unstarted is not None  # noqa: S101 - it is what the chunk was picked for
+def _unstarted(request: RunRequest, invocation: Invocation, target: Target, chunk: Chunk) -> BrokenOff:
+    assert chunk.unstarted is not None  # noqa: S101 - the caller picks such chunks
     watched, error = chunk.unstarted
     sessions = Scenario(f"generated sessions, part {chunk.number + 1}", "", ())
-    return watched.describe(sessions, error, plan.target, plan.replay_sessions())
+    return watched.describe(sessions, error, target, request.replay_sessions(invocation))
 
 
-def _saved(scenario: Scenario, folder: Path) -> Path:
-    """The file of a scenario that broke off, to replay it alone."""
+def _save(scenario: Scenario, folder: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{scenario.name}.json"
     path.write_text(json.dumps(scenario.to_json(), indent=1) + "\n", encoding="ascii")
@@ -221,14 +227,14 @@ def _verdicts(folder: Path, cut_short: Sequence[_Performed], only: frozenset[str
     return verdicts
 
 
-def _raise_for(plan: Plan, cut_short: Sequence[_Performed], count: int, why: str | None, folder: Path) -> NoReturn:
-    """Say why no scenario at all could be performed, by the first that was tried."""
+def _raise_for(target: Target, cut_short: Sequence[_Performed], count: int, why: str | None, folder: Path) -> NoReturn:
+    # The first that was tried says why.
     first = cut_short[0]
     failure = first.watched.failure
     silent = not any(trace.read(path).exchanges for path in recordings_in(folder))
     if isinstance(failure, NothingTestedError) and silent:
         raise failure
-    told = first.watched.describe(first.scenario, first.error or "", plan.target, "")
+    told = first.watched.describe(first.scenario, first.error or "", target, "")
     remedy = told.fault if failure is None or failure.remedy is None else failure.remedy
     if refused := _refused_at_last(folder / f"{first.scenario.name}.jsonl"):
         remedy += f"\n  before that: {refused}"

@@ -1,42 +1,108 @@
-"""Follows up what generated sessions showed: shrinks a breach to its smallest session, and has it shown again.
+"""Chunks of generated sessions, and the follow-up of their breaches: shrunk to the smallest session and confirmed.
 
-A breach is reported as one only when a fresh connector shows it too. Which sessions are tried on the way depends on how
-fast the machine is, so what comes out may breach nothing else than what the sessions as drawn, or the other traces, do:
-the verdicts of a run follow from its seed.
+Only a breach that a fresh connector shows again is reported as one. How many sessions are tried depends on the speed of
+the machine, so the smallest session may breach nothing that neither the drawn sessions nor the other traces breach: the
+verdicts of a run follow from its seed.
 """
 
 from __future__ import annotations
 
+import gc
+import importlib
 import json
+import sys
+import threading
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import replace
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from signet_conformance.contract import daemon_requirements, requirements
 from signet_conformance.drivers.process import WatchedDriver
 from signet_conformance.finding import BREACHES, Judgement, Verdict
 from signet_conformance.outcome.broken_off import BrokenOff
-from signet_conformance.outcome.generated_summary import Breach, DaemonBreach, Failure
-from signet_conformance.running.chunk import Chunk
-from signet_conformance.running.connector import Connector
-from signet_conformance.running.patience import Patience
+from signet_conformance.outcome.generated_summary import Breach, DaemonBreach, Failure, Tally
+from signet_conformance.running.connector import LiveConnector, Patience
 from signet_conformance.running.station import Station
+from signet_conformance.scenarios.features import Features
 from signet_conformance.scenarios.reducing import longest_prompt
 from signet_conformance.scenarios.scenario import Scenario, identity
 
 MOST_SHRUNK = 5
-"""Breaches of each verdict that are shrunk in one run; those after it are confirmed as they were found."""
+"""The most breaches of each verdict that are shrunk in a run; later ones are confirmed as they were drawn."""
 _SHRUNK = (Verdict.FAIL, Verdict.WARN)
 
 
-class FollowUp:
-    """What is done at one station with what the chunks of a run showed.
+_DRAWING = "signet_conformance.scenarios.drawing"
+_drawing = threading.Lock()
+"""Held while Hypothesis draws: its state is that of the process."""
 
-    `folder` takes the traces of what is tried, `beside` those that confirm a breach: it is the folder of the run's
-    own traces. `failures` is the folder for scenarios that show something (made when the first is saved); `replay`
-    gives the command that performs such a file again. `only` are the requirements that were asked for, None for all.
+
+@contextmanager
+def _hypothesis() -> Iterator[None]:
+    """Let this thread alone draw.
+
+    The first thread imports Hypothesis, while other workers wait for their processes to start. Garbage collections
+    leave it out from then on: Hypothesis collects in each thread.
+    """
+    with _drawing:
+        if _DRAWING not in sys.modules:
+            importlib.import_module(_DRAWING)
+            gc.freeze()
+        yield
+
+
+@dataclass(slots=True)
+class Chunk:
+    """The results of one chunk. Sessions are numbered by their place in the chunk."""
+
+    seed: int
+    number: int
+    performed: int = 0
+    features: Features = field(default_factory=Features)
+    tally: Tally = field(default_factory=Tally)
+    breached: dict[tuple[str, Verdict], list[int]] = field(default_factory=dict)
+    """Requirement and verdict to the sessions that showed the breach."""
+    traces: dict[int, Path] = field(default_factory=dict)
+    """The traces of the first session of each breach."""
+    failed: dict[int, tuple[WatchedDriver, str]] = field(default_factory=dict)
+    """The sessions that could not be performed, with their driver and the error."""
+    outages: Counter[str] = field(default_factory=Counter)
+    """Outage to the number of sessions that held it."""
+    skipped: Counter[str] = field(default_factory=Counter)
+    """Kind of step to the number of steps skipped."""
+    unstarted: tuple[WatchedDriver, str] | None = None
+    """The driver and the error of a connector that failed on hello; no session was performed."""
+
+    def draw(self) -> Sequence[Scenario]:
+        """Draw the scenarios of the chunk, in the order in which they are performed."""
+        with _hypothesis():
+            from signet_conformance.scenarios import drawing
+
+            return drawing.draw(self.features, self.seed, self.number)
+
+    def smallest(self, requirement: str, verdict: Verdict, shows: Callable[[Scenario], bool]) -> tuple[Scenario, int]:
+        """Find the smallest scenario that `shows` is true of. Returns it and the number of scenarios tried.
+
+        The search begins at the first session of the chunk that showed the breach; the result is that one if no
+        smaller one shows it.
+        """
+        known = [place in self.breached[requirement, verdict] for place in range(self.performed)]
+        with _hypothesis():
+            from signet_conformance.scenarios import drawing
+
+            smallest, tried = drawing.smallest(self.features, self.seed, self.number, known, shows)
+        return smallest or self.draw()[known.index(True)], tried
+
+
+class FollowUp:
+    """The follow-up of breaches, at one station.
+
+    `folder` takes the traces of sessions tried, `beside` (the folder of the run) the traces that confirm a breach.
+    `failures` is the folder for scenarios that show a breach, made when the first is saved; `replay` returns the
+    command that performs such a file again. `only` are the requirements asked for, None for all.
     """
 
     def __init__(
@@ -59,14 +125,14 @@ class FollowUp:
         self._only = only
         self._shrunk: Counter[Verdict] = Counter()
         self.broken: list[BrokenOff] = []
-        """The sessions that could not be performed, by a fresh connector either."""
+        """The sessions that a fresh connector could not perform either."""
 
     def shrinks(self, verdict: Verdict) -> bool:
-        """Whether the next breach with this verdict will be shrunk."""
+        """Return True if the next breach with this verdict will be shrunk."""
         return verdict in _SHRUNK and self._shrunk[verdict] < MOST_SHRUNK
 
     def breach(self, chunk: Chunk, name: str, verdict: Verdict, settled: set[str]) -> Breach:
-        """Shrink and confirm what a chunk showed breached; `settled` learns what needs no further proof."""
+        """Shrink and confirm a breach of a chunk; adds to `settled` the requirements that need no further proof."""
         first = chunk.breached[name, verdict][0]
         original = chunk.draw()[first]
         known = settled | {breached for breached, _ in chunk.breached}
@@ -76,8 +142,8 @@ class FollowUp:
         smaller: int | None = None
         again_differs = shown.get(name) is not verdict
         if (again_differs or shown.keys() - known) and identity(scenario) != identity(original):
-            # It may have shrunk to something that only a connector with other sessions behind it shows, or to
-            # something that breaches more when it is the first thing a process does.
+            # The smallest session may show the breach only after other sessions of the process, or breach more than
+            # the drawn one when it is the first of a process.
             smaller, tried = (len(scenario.steps), tried) if again_differs else (None, 0)
             scenario = original
             again, shown = self._again(scenario, name)
@@ -88,7 +154,7 @@ class FollowUp:
             kept = (self._put_beside(again, name, shown, settled),)
             also = [n for n, v in shown.items() if v is verdict and n != name and n not in daemon_requirements()]
         settled.update((name, *also))
-        path = self._save(_named(scenario, name), chunk.seed, name)
+        path = self._save(_for_requirement(scenario, name), chunk.seed, name)
         return Breach(
             requirement=name,
             verdict=verdict,
@@ -106,7 +172,7 @@ class FollowUp:
         )
 
     def daemon_breach(self, chunks: Sequence[Chunk], name: str, verdict: Verdict, settled: set[str]) -> DaemonBreach:
-        """Confirm what chunks showed breached by the daemon. Nothing is shrunk: that is the daemon's affair."""
+        """Confirm a breach of the daemon. It is not shrunk: the run is about the connector."""
         first = chunks[0].breached[name, verdict][0]
         again, shown = self._again(chunks[0].draw()[first], name)
         confirmed = shown.get(name) is verdict
@@ -118,10 +184,10 @@ class FollowUp:
         return DaemonBreach(name, verdict, confirmed, sum(len(chunk.breached[name, verdict]) for chunk in chunks))
 
     def failure(self, chunk: Chunk, place: int, error: str) -> Failure:
-        """Perform again what could not be performed, with a fresh connector."""
+        """Perform again, with a fresh connector, a session that could not be performed."""
         scenario = chunk.draw()[place]
         out = self._folder / f"{scenario.name}-again.jsonl"
-        with Connector(self._station, self._patience, self._only) as connector:
+        with LiveConnector(self._station, self._patience, self._only) as connector:
             again = connector.judged(scenario, out, None)
         path = self._save(scenario, chunk.seed, None)
         confirmed = isinstance(again, str)
@@ -139,15 +205,17 @@ class FollowUp:
         self.broken.append(watched.describe(scenario, error, self._station.target, self._replay(path)))
 
     def _put_beside(self, trace: Path, name: str, shown: Mapping[str, Verdict], settled: set[str]) -> Path:
-        """Put a confirming trace beside the other traces, where it is judged and reported like them."""
+        # Beside the other traces it is judged and reported like them.
         settled.update(daemon_requirements().keys() & shown.keys())
         return trace.rename(self._beside / f"{name}.jsonl")
 
     def _again(self, scenario: Scenario, name: str) -> tuple[Path, Mapping[str, Verdict]]:
-        """Perform a scenario with a fresh connector: its trace, and what that shows breached."""
+        """Perform a scenario with a fresh connector. Return its trace and the breaches in it."""
         out = self._folder / f"{name}-again.jsonl"
         out.unlink(missing_ok=True)
-        judged = Connector(self._station, self._patience, self._only).judged(_named(scenario, name), out, None)
+        judged = LiveConnector(self._station, self._patience, self._only).judged(
+            _for_requirement(scenario, name), out, None
+        )
         if isinstance(judged, str):
             return out, {}
         every = {**judged.judgements, **judged.daemon}
@@ -156,7 +224,7 @@ class FollowUp:
     def _shrink(self, chunk: Chunk, name: str, verdict: Verdict, known: AbstractSet[str]) -> tuple[Scenario, int]:
         out = self._folder / f"{name}-tried.jsonl"
         number = 0
-        with Connector(self._station, self._patience, self._only) as connector:
+        with LiveConnector(self._station, self._patience, self._only) as connector:
 
             def shows(scenario: Scenario) -> bool:
                 nonlocal number
@@ -183,7 +251,7 @@ def _breached(judgements: Mapping[str, Judgement]) -> AbstractSet[str]:
     return {name for name, judgement in judgements.items() if judgement.verdict in BREACHES}
 
 
-def _named(scenario: Scenario, requirement: str) -> Scenario:
+def _for_requirement(scenario: Scenario, requirement: str) -> Scenario:
     known = requirements().get(requirement)
     title = requirement if known is None else known.title
     return replace(scenario, name=requirement, title=f"{title} ({len(scenario.steps)} steps)")

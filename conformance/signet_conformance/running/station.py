@@ -1,7 +1,6 @@
 """A station: a daemon with a recorder in front of it, where connectors perform scenarios.
 
-A station judges nothing. It leaves a trace for each scenario, with the kit's own marks for every step, fault
-and model turn.
+It writes a trace for each scenario, with the kit's marks for every step, fault and model turn, and judges nothing.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from signet_conformance.outcome.time_spent import Part
 from signet_conformance.running.daemon import DaemonUnderTest, ask_directly
 from signet_conformance.running.default_port import Strays
 from signet_conformance.running.performer import StepPerformer, is_resumed, turn_goes_on
-from signet_conformance.running.recorder import CANARY_VARIABLE, ModelRecorder, Recorder, mark
+from signet_conformance.running.recorder import CANARY_VARIABLE, ModelRecorder, RecorderClient, mark
 from signet_conformance.running.stopwatch import Stopwatch
 from signet_conformance.scenarios.features import said_steps
 from signet_conformance.scenarios.scenario import Scenario
@@ -46,21 +45,20 @@ from signet_conformance.trace.marks import (
 
 IDLE_TIMEOUT_S = 20.0
 STEP_MARGIN_S = 60.0
-"""What a step may take beyond the target's own bounds before the connector counts as hung."""
+"""A step that takes this much longer than the target's own bounds counts as hung."""
 REAL_STEP_S = 900.0
-"""What a step of a real program may take: longer than all that its driver waits for in one, which says what it was."""
+"""The most for a step of a real program: its driver gives up earlier, and says what it waited for."""
 DEFAULT_AGENT = "default"
 COMPILE_CACHES = {"node": "NODE_COMPILE_CACHE", "bun": "BUN_RUNTIME_TRANSPILER_CACHE_PATH"}
-"""The variable with which a runtime is told of its compile cache. Node reads it from 22.1 on."""
+"""Runtime to the variable that names its compile cache. Node reads it from 22.1 on."""
 SECRET_NAME = "ACME_DEPLOY_TOKEN"  # noqa: S105 - a name
 
 
 class Station:
-    """A daemon with a recorder in front. `canary` is planted as a secret, `token` given to connectors that want one.
+    """A daemon with a recorder in front. `canary` is planted as a secret; connectors that take a token get `token`.
 
-    The folder `compiled` is for the compile caches of the connector's runtimes, None for none.
-
-    Both processes start with the first connector: a station that nobody comes to costs nothing.
+    The folder `compiled` holds the compile caches of the connector's runtimes; None uses no cache. Both processes
+    start with the first connector, so an unused station costs nothing.
     """
 
     def __init__(
@@ -89,7 +87,7 @@ class Station:
         self._model_variables: Mapping[str, str] = {}
         self._between = 0
         self.unheard_port: str | None = None
-        """Why it is not heard what connectors send to the daemon's default port; None where it is."""
+        """Why requests to the daemon's default port are not heard; None if they are."""
 
     def start(self) -> None:
         """Launch daemon and recorder, unless they run."""
@@ -105,7 +103,7 @@ class Station:
             with self.stopwatch.on(Part.MODEL_START):
                 self._start_model()
         folder = self._home / "recorder"
-        self._recorder = Recorder(self.daemon.url, folder, self._secrets, self.stopwatch, self._model)
+        self._recorder = RecorderClient(self.daemon.url, folder, self._secrets, self.stopwatch, self._model)
         self._stack.callback(self._recorder.close)
         self._recorder.demand_reachable()
         self._plant_secret()
@@ -113,7 +111,6 @@ class Station:
         self._started = True
 
     def _start_model(self) -> None:
-        """Start the model that a real program is told, with a recorder of its own in front."""
         server = ModelProcess(clean_environment(self._home / "recorder"))
         self._stack.callback(server.close)
         self._model = ModelRecorder(server.url, self._home / "recorder", self._secrets)
@@ -122,7 +119,6 @@ class Station:
 
     @property
     def _secrets(self) -> Mapping[str, str]:
-        """What the recorders watch for."""
         return {CANARY_VARIABLE: self._canary, GIVEN_CREDENTIAL: self._token}
 
     @property
@@ -140,15 +136,14 @@ class Station:
             self._stack.close()
 
     def _plant_secret(self) -> None:
-        """Store the canary as a secret, so that a connector that leaks one leaks something we can recognise."""
-        # A daemon that keeps no secrets is one where none can leak.
+        # A connector that leaks it leaks a text that the kit recognises; a daemon without secrets can leak none.
         self._store(f"secrets/{SECRET_NAME}", {"value": self._canary})
 
     def _plant_memory(self) -> None:
-        """Store what the first agent knows of a project that users ask about, so that the prompt hook injects it.
+        """Store facts about a project that the scenarios ask about, so that the prompt hook injects them.
 
-        Without it nothing shows what a connector makes of an answer to a prompt. The daemon's own agent, as which a
-        connector runs that names none, knows it too. One name has one entity.
+        Without them no recording shows how a connector uses an answer to a prompt. They are stored for the first agent
+        and for the daemon's default agent, as which a connector runs that names no agent. One name has one entity.
         """
         first = next(iter(self.target.declared.agents), DEFAULT_AGENT)
         self._store("memory/remember", _known_of("Atlas Billing", first))
@@ -156,7 +151,7 @@ class Station:
             self._store("memory/remember", _known_of("atlas billing", DEFAULT_AGENT))
 
     def _store(self, where: str, what: Mapping[str, Any]) -> None:
-        """Tell the daemon something past the recorder, if it takes it."""
+        # Past the recorder; a daemon that refuses it is used without.
         request = urllib.request.Request(  # noqa: S310 - the daemon's own address
             f"{self.daemon.url}/api/{where}",
             data=json.dumps(what).encode(),
@@ -167,7 +162,7 @@ class Station:
             pass
 
     def launch(self, env: Mapping[str, str]) -> ConnectorDriver:
-        """A new connector process that speaks to this station's recorder, with `env` beside the usual variables."""
+        """Launch a connector process that calls this station's recorder, with `env` beside the usual variables."""
         self.start()
         declared = self.target.declared
         extra = {
@@ -183,7 +178,7 @@ class Station:
         if self.target.real is not None:
             timeout_s = REAL_STEP_S
         home = self._home / "home"
-        # What a scenario sets is what it tests: the target's own settings stand back.
+        # The variables of a scenario are what it tests: they win over the target's own.
         own = {name: value for name, value in self.target.env.items() if name not in env}
         return launch(
             replace(self.target, env=own), clean_environment(home, **extra), str(home), timeout_s, self._starting
@@ -191,9 +186,9 @@ class Station:
 
     @property
     def _cache_variables(self) -> Mapping[str, str]:
-        """What tells a runtime where to keep what it compiled: a connector's script is loaded hundreds of times.
+        """The variables that name the compile caches: a connector's script is loaded hundreds of times.
 
-        A program of somebody else is given no variable that the harness would not give it.
+        Programs of other vendors get only the variables that the harness would give them.
         """
         if self._compiled is None or self.target.real is not None or self.target.kind.own_program:
             return {}
@@ -209,13 +204,11 @@ class Station:
     def perform(
         self, scenario: Scenario, driver: ConnectorDriver, out: Path, *, apart: str | None = None, part: bool = False
     ) -> str | None:
-        """Record `scenario` in the new file `out`; returns the error that cut it short, if any.
+        """Record `scenario` in the new file `out`. Returns the error that cut it short, None without one.
 
-        Raises NothingTestedError when the connector cannot be started.
-
-        The connector is greeted before and ended after it, unless it performs several scenarios: then `apart`
-        is a word that keeps this one's sessions and projects apart from those of the others. `part` marks it
-        as picked out of what a whole run performs.
+        The connector is greeted before and ended after it, unless it performs several scenarios: then `apart` is a
+        suffix that separates the sessions and projects of this one from those of the others. `part` marks it as one
+        of a part of the scenarios of a run. Raises NothingTestedError if the connector cannot be started.
         """
         played = self._played
         header = {
@@ -249,7 +242,7 @@ class Station:
                 driver.flush()
             self._mark_strays()
         except ConnectorNotLoadedError as failure:
-            # A finding on the connector: the scenario says so, and says nothing else.
+            # A finding on the connector, and the only one of this scenario.
             self._recorder.mark(LoadedMark(ok=False, words=failure.message, **self._played))
             self._end(driver)
         except NothingTestedError:
@@ -266,7 +259,7 @@ class Station:
         return error
 
     def _note(self, about: Mapping[str, Any]) -> None:
-        """Put what the driver says of the connector, once loaded, and of its installation into the recording."""
+        """Write the driver's answer to hello, about the loaded connector and its installation, into the recording."""
         played = self._played
         marks: list[KitMark] = [LoadedMark(ok=True, **played)] if about.keys() - {"installed", "observed"} else []
         for row in _rows(about.get("installed")):
@@ -281,7 +274,7 @@ class Station:
 
     @property
     def _played(self) -> dict[str, Any]:
-        """The host that is played, its release and the later ones; empty where the author's own program plays one."""
+        """The host, played or real, with its release and later ones; empty where the author's program is the host."""
         if self.target.real is not None:
             return {"host": self.target.real.program.name, "release": self.target.real.release, "real": True}
         if not self.target.kind.has_face:
@@ -292,19 +285,18 @@ class Station:
     def _settle(self, scenario: Scenario, error: str | None, *, part: bool) -> None:
         self._recorder.ask({"op": "fault_off", "id": None})
         ended = mark(ScenarioEndMark(name=scenario.name, error=error, part=part))
-        # What a connector says from here on, when it is greeted or quits or late, belongs to no scenario.
+        # Requests from here on, at a greeting, when it quits or late, belong to no scenario.
         self._between += 1
         apart = {"op": "trace", "out": str(self._home / "recorder" / f"between-{self._between}.jsonl")}
         try:
             idle = {"op": "idle", "timeout_s": IDLE_TIMEOUT_S}
             self._recorder.ask(idle, ended, apart, part=Part.OPEN_REQUESTS)
         except KitError:
-            # Something is still under way: its line will come late, or say that it was cut off.
+            # A request is still in flight: its line will come late, or say that it was cut off.
             return
 
 
 def _known_of(project: str, agent: str) -> Mapping[str, Any]:
-    """A memory about a project that scenarios ask about."""
     facts = {
         "database": "its database is PostgreSQL 16 behind pgbouncer at port 6432",
         "refund_approval": "a refund above 500 EUR needs the approval of Mira Lindt",

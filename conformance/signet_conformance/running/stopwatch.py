@@ -1,4 +1,4 @@
-"""Takes the time of a run: what each of its threads is at, and how long each phase lasts."""
+"""The time of a run: how long its threads spend on each part, and how long each phase lasts."""
 
 from __future__ import annotations
 
@@ -12,18 +12,21 @@ from pathlib import Path
 
 from signet_conformance.children.deadline import cpu_taken
 from signet_conformance.outcome.time_spent import Part, TimeSpent
-from signet_conformance.running.held_requests import under_way
 from signet_conformance.trace import Trace
+from signet_conformance.trace.fault_kinds import SLOW
+from signet_conformance.trace.marks import StepMark
 
 LOADING = "loading"
 DRIVING = "driving"
 JUDGING = "judging"
 REPORTS = "reports"
 KIT = "kit"
+_HELD = {"delay": Part.HELD_DELAY, "slow_body": Part.HELD_SLOW_BODY, "hang": Part.HELD_HANG}
+assert set(_HELD) == SLOW  # noqa: S101 - a slow kind without a part would count as the daemon's own time
 
 
 class Stopwatch:
-    """The time of one run. With `detailed`, what happened within steps is told too, for which traces are read."""
+    """The time of one run. With `detailed` the time within steps is split too, which reads traces."""
 
     def __init__(self, *, detailed: bool = False) -> None:
         self.detailed = detailed
@@ -37,7 +40,7 @@ class Stopwatch:
 
     @contextmanager
     def on(self, part: Part) -> Iterator[None]:
-        """Within it, this thread is at `part`; what it was at before pauses meanwhile."""
+        """Count the time in the block for `part`; the part around it pauses. For this thread alone."""
         stack: list[Part] = self._threads.__dict__.setdefault("stack", [])
         self._lap(stack)
         stack.append(part)
@@ -58,7 +61,7 @@ class Stopwatch:
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
-        """Within it, the run is in this phase."""
+        """Count the time in the block for a phase of the run."""
         began = time.perf_counter()
         self._phases.setdefault(LOADING, _age_s())
         try:
@@ -66,8 +69,8 @@ class Stopwatch:
         finally:
             self._phases[name] = self._phases.get(name, 0.0) + time.perf_counter() - began
 
-    def worked(self, ended: Sequence[float]) -> None:
-        """Take in when each worker had nothing left to do, on the clock `time.perf_counter`; now all have."""
+    def note_idle(self, ended: Sequence[float]) -> None:
+        """Take in when each worker ran out of work, on the clock `time.perf_counter`; all have by now."""
         now = time.perf_counter()
         with self._lock:
             self.workers = max(self.workers, len(ended))
@@ -75,16 +78,16 @@ class Stopwatch:
             self._times[Part.NO_WORK] += len(ended)
 
     def look_into_steps(self, trace: Trace, took_s: Sequence[float]) -> None:
-        """Tell the time of steps apart by the requests under way in them; `took_s` of each step in the trace."""
-        told = under_way(trace, took_s)
+        """Split the time of steps by the requests in flight; `took_s` are the seconds of each step in the trace."""
+        parts = time_in_flight(trace, took_s)
         with self._lock:
-            for part, (seconds, times) in told.items():
+            for part, (seconds, times) in parts.items():
                 self._seconds[part] += seconds
                 self._times[part] += times
                 self._seconds[Part.CONNECTOR] -= seconds
 
-    def read(self) -> TimeSpent:
-        """Where the time went until now."""
+    def time_spent(self) -> TimeSpent:
+        """Return the time of each part and phase until now."""
         before = self._cpu_before
         cpu = {name: taken - before.get(name, 0.0) for name, taken in cpu_taken().items()}
         with self._lock:
@@ -93,7 +96,7 @@ class Stopwatch:
 
 
 def _by_kind(cpu: Mapping[str, float]) -> Mapping[str, float]:
-    """CPU time by kind of program: processes are known by their names in messages."""
+    # Processes are known by their names in messages.
     kinds: defaultdict[str, float] = defaultdict(float)
     for name, seconds in cpu.items():
         kind = next((kind for kind in ("recorder", "model", "daemon") if kind in name.split()), "connector")
@@ -102,9 +105,46 @@ def _by_kind(cpu: Mapping[str, float]) -> Mapping[str, float]:
 
 
 def _age_s() -> float:
-    """Seconds since this process was started; 0.0 where the system does not tell."""
+    """Return the seconds since this process started; 0.0 where the system does not say."""
     try:
         started = int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19])
         return max(0.0, time.clock_gettime(time.CLOCK_BOOTTIME) - started / os.sysconf("SC_CLK_TCK"))
     except (OSError, ValueError, AttributeError):
         return 0.0
+
+
+def time_in_flight(trace: Trace, took_s: Sequence[float]) -> Mapping[Part, tuple[float, int]]:
+    """Return seconds and number of the requests in flight within steps, by the fault that held them back.
+
+    `took_s` are the seconds of each step in the order of the marks. Time with several requests counts once, first for
+    one that a fault holds back.
+    """
+    marks = (mark for mark in trace.marks if mark.name == StepMark.NAME)
+    steps = [(mark.t, mark.t + took) for mark, took in zip(marks, took_s, strict=False)]
+    seconds: dict[Part, float] = {}
+    times: Counter[Part] = Counter()
+    spans: dict[Part, list[tuple[float, float]]] = {}
+    for exchange in trace.exchanges:
+        kind = (exchange.fault or {}).get("kind")
+        part = _HELD.get(kind, Part.REQUESTS) if isinstance(kind, str) else Part.REQUESTS
+        spans.setdefault(part, []).extend(
+            (max(begin, exchange.t0), min(end, exchange.t1))
+            for begin, end in steps
+            if begin < exchange.t1 and exchange.t0 < end
+        )
+        times[part] += 1
+    covered: list[tuple[float, float]] = []
+    for part in (*_HELD.values(), Part.REQUESTS):
+        before = _length(covered)
+        covered += spans.get(part, [])
+        seconds[part] = _length(covered) - before
+    return {part: (seconds[part], count) for part, count in times.items()}
+
+
+def _length(spans: Sequence[tuple[float, float]]) -> float:
+    # The length of their union.
+    total, reached = 0.0, float("-inf")
+    for begin, end in sorted(spans):
+        total += max(0.0, end - max(begin, reached))
+        reached = max(reached, end)
+    return total

@@ -1,4 +1,4 @@
-"""Has the programs of a run imported ahead, while this process imports what the run itself needs."""
+"""Imports the modules of a run's programs ahead, while this process imports those of the run itself."""
 
 from __future__ import annotations
 
@@ -6,14 +6,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from signet_conformance.children import forks
-from signet_conformance.running.plan import EMBEDDED
 
 
 @contextmanager
 def warmed(target: str | None, daemon: str | None) -> Iterator[None]:
-    """Within it, what a run against this target starts of the kit's own is forked, and is being made ready already."""
+    """Fork the kit's own programs of a run during the block, and begin to make them ready."""
     with forks.held():
-        embedded = (daemon or EMBEDDED).partition(":")[0] == EMBEDDED
+        embedded = (daemon or "embedded").partition(":")[0] == "embedded"
         forks.warm_up(
             *(["signet_conformance.daemon"] if embedded else []),
             "signet_recording_proxy",

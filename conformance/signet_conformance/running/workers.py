@@ -1,7 +1,4 @@
-"""The workers of a run: threads that perform scenarios side by side, each at a station of its own.
-
-They judge nothing. What they leave behind is a folder of traces.
-"""
+"""The workers of a run: threads that perform scenarios side by side, each at a station of its own, without judging."""
 
 from __future__ import annotations
 
@@ -27,20 +24,21 @@ from signet_conformance.scenarios.scenario import Scenario
 from signet_conformance.scenarios.steps import RestartDaemon
 from signet_conformance.targets import Target
 
+S = TypeVar("S")
 T = TypeVar("T")
 Job = Callable[[Station], T]
 
 MOST_WORKERS = 4
 MOST_WAITING = 4
-"""Workers beside those, a scenario each, that mostly wait for answers that a fault holds back."""
+"""Further workers, one scenario each, for scenarios that mostly wait for answers that a fault holds back."""
 
 
-class Workers:
-    """Perform scenarios against one target. A context manager: everything they launched ends with it.
+class StationWorkers:
+    """Perform scenarios against one target. A context manager: all processes end with it.
 
-    `count` workers share the jobs (default: see `_usual_count`; one where the daemon is not the embedded one, which
-    could not be launched twice). Where the kit chooses their number, more take the jobs that mostly wait, which cost no
-    processor, one each. A worker without a job launches nothing.
+    `count` workers share the jobs (default: see `_usual_count`; one for a daemon that is not the embedded one, which
+    could not be launched twice). If the kit chooses the count, further workers take one each of the jobs that mostly
+    wait, which need no processor. A worker without a job launches nothing.
     """
 
     def __init__(
@@ -88,33 +86,33 @@ class Workers:
         self._stack.close()
 
     def _close_stations(self) -> None:
-        """Close all side by side: each waits for its children to end."""
+        # Side by side: each waits for its children to end.
         with ThreadPoolExecutor(len(self.stations)) as closing:
             for closed in [closing.submit(station.close) for station in self.stations]:
                 closed.result()
 
     def usable(self, scenarios: Sequence[Scenario]) -> Sequence[Scenario]:
-        """The scenarios that make sense with this target and this daemon."""
+        """Return the scenarios that make sense with this target and this daemon."""
         return [scenario for scenario in scenarios if not self._without_sense(scenario)]
 
     @property
     def can_restart(self) -> bool:
-        """Whether the daemon is one that the kit may restart."""
+        """Whether the kit may restart the daemons."""
         return all(station.daemon.can_restart for station in self.stations)
 
     def _without_sense(self, scenario: Scenario) -> bool:
         declared = self.target.declared.capabilities
         lacks = declared is not None and any(need not in declared for need in scenario.needs)
-        # A server that runs already has its environment, and none of a scenario's reaches it.
+        # The environment of a scenario does not reach a server that runs already.
         runs_already = self.target.profile.url is not None and not self.target.command
         restarts = any(isinstance(step, RestartDaemon) for step in scenario.steps)
         return lacks or (bool(scenario.env) and runs_already) or (restarts and not self.can_restart)
 
     def work(self, jobs: Iterable[Job[T]], idle: Iterable[Job[T]] = ()) -> Iterator[T]:
-        """Do jobs at the stations, each at the next station that is free; yield their results as they come.
+        """Do each job at the next free station; yield the results as they come.
 
-        `idle` are jobs that mostly wait: they are done beside the others, and beside each other.
-        The first job that raises ends the work: what the other workers are at is finished, the rest left undone.
+        `idle` are jobs that mostly wait: they run beside the others and beside each other. After the first job that
+        raises no further one begins.
         """
         waiting, idling = deque(jobs), deque(idle)
         stations = self.stations[: self._count]
@@ -129,51 +127,57 @@ class Workers:
                     yield mine.popleft()(station)
 
         try:
-            # The longest wait is what a run cannot be quicker than: it begins before all else.
-            yield from self._in_threads(all_waiting, [*beside, *stations[: len(waiting)]])
+            # The longest wait begins first: no run is quicker than it.
+            yield from in_threads(all_waiting, [*beside, *stations[: len(waiting)]], self.stopwatch.note_idle)
         finally:
             waiting.clear()
             idling.clear()
 
-    def _in_threads(self, work: Callable[[Station], Iterator[T]], stations: Sequence[Station]) -> Iterator[T]:
-        """What `work` yields for each of the stations, each in a thread of its own."""
-        results: queue.SimpleQueue[tuple[T] | BaseException | None] = queue.SimpleQueue()
-        stopped = threading.Event()
-        ends: list[float] = []
 
-        def run(station: Station) -> None:
-            try:
-                for result in work(station):
-                    results.put((result,))
-                    if stopped.is_set():
-                        break
-            except BaseException as failure:  # noqa: BLE001 - it is raised again where the results are awaited
-                results.put(failure)
-            finally:
-                ends.append(time.perf_counter())
-                results.put(None)
+def in_threads(
+    work: Callable[[S], Iterator[T]], places: Sequence[S], note_ends: Callable[[Sequence[float]], None] | None = None
+) -> Iterator[T]:
+    """Yield the results of `work` for each place, each in a thread of its own, as they come.
 
-        threads = [
-            threading.Thread(target=run, args=(station,), name="signet worker", daemon=True) for station in stations
-        ]
-        for thread in threads:
-            thread.start()
+    Raises what a thread raises; the others stop at their next result. `note_ends` gets the times at which the threads
+    ended, on the clock `time.perf_counter`.
+    """
+    results: queue.SimpleQueue[tuple[T] | BaseException | None] = queue.SimpleQueue()
+    stopped = threading.Event()
+    ends: list[float] = []
+
+    def run(place: S) -> None:
         try:
-            ended = 0
-            while ended < len(threads):
-                result = results.get()
-                if isinstance(result, BaseException):
-                    raise result
-                if result is None:
-                    ended += 1
-                else:
-                    yield result[0]
+            for result in work(place):
+                results.put((result,))
+                if stopped.is_set():
+                    break
+        except BaseException as failure:  # noqa: BLE001 - raised again in the thread that takes the results
+            results.put(failure)
         finally:
-            stopped.set()
-            for thread in threads:
-                # A worker that hangs in a child is freed when the stations close; its thread ends with the process.
-                thread.join(0.0 if ended < len(threads) else None)
-            self.stopwatch.worked(ends)
+            ends.append(time.perf_counter())
+            results.put(None)
+
+    threads = [threading.Thread(target=run, args=(place,), name="signet worker", daemon=True) for place in places]
+    for thread in threads:
+        thread.start()
+    try:
+        ended = 0
+        while ended < len(threads):
+            result = results.get()
+            if isinstance(result, BaseException):
+                raise result
+            if result is None:
+                ended += 1
+            else:
+                yield result[0]
+    finally:
+        stopped.set()
+        for thread in threads:
+            # A worker that hangs in a child is freed when the stations close; its thread ends with the process.
+            thread.join(0.0 if ended < len(threads) else None)
+        if note_ends is not None:
+            note_ends(ends)
 
 
 def _usual_count(target: Target) -> int:

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from signet_conformance import targets
-from signet_conformance.running.asking import Performs, performed_steps
-from signet_conformance.running.workers import Workers
+from signet_conformance.running.generated import Performs, performed_steps
+from signet_conformance.running.workers import StationWorkers
 from signet_conformance.scenarios.features import HALVES, WHOLE_STEPS, possible_steps
 from signet_conformance.trace import Declared
 
@@ -39,7 +39,7 @@ def test_driver_that_does_not_list_its_steps_is_asked_by_trying(
     tmp_path: Path, mode: str, steps: frozenset[str], listed: bool, lacks: str | None
 ) -> None:
     """Halves are generated for a driver that performs them when they are handed over, and for no other."""
-    with Workers(bare(mode), tmp_path, count=1) as workers:
+    with StationWorkers(bare(mode), tmp_path, count=1) as workers:
         (station,) = workers.stations
         driver = station.launch({})
         try:

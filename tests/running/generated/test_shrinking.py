@@ -12,8 +12,8 @@ import pytest
 from signet_conformance import targets
 from signet_conformance.finding import Verdict
 from signet_conformance.running import shrinking
-from signet_conformance.running.chunk import Chunk
-from signet_conformance.running.patience import Patience
+from signet_conformance.running.connector import Patience
+from signet_conformance.running.shrinking import Chunk
 from signet_conformance.scenarios.features import Features
 from signet_conformance.scenarios.scenario import Scenario
 from signet_conformance.scenarios.steps import PromptStep

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from signet_conformance.errors import KitError
-from signet_conformance.running.untouched import Untouched
+from signet_conformance.running.performance import Untouched
 
 
 def test_a_home_that_is_left_alone_passes(tmp_path: Path) -> None:

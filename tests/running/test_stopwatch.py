@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from signet_conformance.outcome.time_spent import Part
-from signet_conformance.running.held_requests import under_way
+from signet_conformance.running.stopwatch import time_in_flight
 from signet_conformance.trace import Mark
 from tests.support.trace_parts import exchange, trace
 
@@ -16,5 +16,5 @@ def test_time_counts_once_and_first_for_the_fault_that_holds_an_answer_back() ->
     held = replace(exchange(2), t0=10.5, t1=12.5, fault={"kind": "delay", "delay_s": 2.0})
     beside = replace(exchange(3), t0=12.0, t1=13.0)
     late = replace(exchange(4), t0=13.5, t1=20.0)
-    told = under_way(trace(held, beside, late, marks=(step,)), [4.0])
+    told = time_in_flight(trace(held, beside, late, marks=(step,)), [4.0])
     assert told == {Part.HELD_DELAY: (2.0, 1), Part.REQUESTS: (1.0, 2)}

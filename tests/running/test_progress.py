@@ -5,15 +5,14 @@ from __future__ import annotations
 import io
 from itertools import count
 
-from signet_conformance.running.events import RunStarted, ScenarioBrokeOff, ScenarioPerformed
-from signet_conformance.running.shown_progress import shown_progress
+from signet_conformance.running.progress import DrivingStarted, ScenarioBrokeOff, ScenarioPerformed, show_progress
 
 
 def test_scenarios_that_break_off_alike_are_told_once() -> None:
     """Each reason has a line with the first scenario; how many broke off is counted beside those performed."""
     out, times = io.StringIO(), count()
-    with shown_progress(out, clock=lambda: float(next(times))) as tell:
-        tell(RunStarted(4, 0))
+    with show_progress(out, clock=lambda: float(next(times))) as tell:
+        tell(DrivingStarted(4, 0))
         tell(ScenarioBrokeOff("a", "acme ended\n  try: again"))
         tell(ScenarioBrokeOff("b", "acme ended\n  try: something else"))
         tell(ScenarioBrokeOff("c", "acme is lost"))
