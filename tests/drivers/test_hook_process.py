@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from signet_conformance.drivers.hosts.hook_process import blocks, run_hook
-from signet_conformance.drivers.hosts.hook_settings import Hook, lacking, read_hooks, remarks
-from signet_conformance.drivers.hosts.protocol import StepError
+from signet_conformance.drivers.hosts.hook_settings import Hook, lacking, read_hook_file, remarks
 
 TOLD = {"hook_event_name": "SessionStart", "session_id": "s-1"}
 FACE = {"harness": "h", "version": "1", "timeout_unit_s": 1, "default_timeout_s": 60, "events": {"SessionStart": []}}
@@ -110,19 +109,10 @@ def test_remarks_on_a_configuration(tmp_path: Path) -> None:
     command = "SIGNET_TOKEN='sig_sk_0123456789abcdef' signet hook session-start"
     hook = f'{{"type": "command", "command": "{command}", "timeout": 17000}}'
     path.write_text(f'{{"hooks": {{"SessionStart": [{{"hooks": [{hook}]}}], "Nonesuch": [{{"hooks": [{hook}]}}]}}}}')
-    hooks = read_hooks(path, FACE)
+    hooks = read_hook_file(path, FACE).hooks
     unheard = lacking(hooks, ("session-start", "session-end", "health"))
     assert unheard == ["no hook for SessionEnd or Stop, though session-end is declared"]
     said = remarks(hooks, FACE)
     assert "SessionStart: a timeout of 17000 s, since h counts in seconds" in said
     assert "SessionStart: the command holds what looks like a secret" in said
     assert "Nonesuch: h 1 has no such event" in said
-
-
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"hooks": []}'])
-def test_settings_that_cannot_be_read(text: str, tmp_path: Path) -> None:
-    """A settings file that is no such file is told by its path."""
-    path = tmp_path / "settings.json"
-    path.write_text(text)
-    with pytest.raises(StepError, match=r"settings\.json"):
-        read_hooks(path, FACE)
