@@ -35,7 +35,7 @@ _DAEMON: Final = (
 )
 _HARNESS: Final = ("signet_reference_harness.driver", "httpcore", "anyio._backends._asyncio")
 _HOSTS: Final = "signet_conformance.drivers.hosts"
-_HOST: Final = ("subprocess", "urllib.request", f"{_HOSTS}.places", f"{_HOSTS}.protocol", f"{_HOSTS}.tools")
+_HOST: Final = ("subprocess", "urllib.request", f"{_HOSTS}.protocol", f"{_HOSTS}.tools")
 PROGRAMS: Final[Programs] = MappingProxyType(
     {
         "signet_conformance.daemon": _DAEMON,
@@ -63,7 +63,7 @@ PROGRAMS: Final[Programs] = MappingProxyType(
             "tempfile",
             *(f"{_HOSTS}.{name}" for name in ("installed", "model_server", "observing")),
             *(f"{_HOSTS}.real.{name}" for name in ("claude_stream", "codex_app_server", "hermes_acp", "observed")),
-            *(f"{_HOSTS}.real.{name}" for name in ("openclaw_acp", "opencode_server", "pi_rpc", "settings", "watch")),
+            *(f"{_HOSTS}.real.{name}" for name in ("openclaw", "opencode_server", "pi_rpc", "settings", "watch")),
         ),
         "signet_conformance.selftest.daemon": (
             *_DAEMON,

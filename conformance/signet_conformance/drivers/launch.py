@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from signet_conformance.children.temporary import temporary_folder
-from signet_conformance.drivers.hosts.places import PROJECTS_VARIABLE
+from signet_conformance.drivers.hosts.protocol import PROJECTS_VARIABLE
 from signet_conformance.drivers.process import ConnectorDriver, DriverProcess, OnEvent, Starting
 from signet_conformance.errors import TargetError
 from signet_conformance.targets import Target

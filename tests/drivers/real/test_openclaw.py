@@ -13,11 +13,10 @@ from pathlib import Path
 import pytest
 
 from signet_conformance.drivers.hosts.protocol import StepError
-from signet_conformance.drivers.hosts.real import openclaw_acp, openclaw_gateway
+from signet_conformance.drivers.hosts.real import openclaw
 from signet_conformance.drivers.hosts.real.conversation import Launch, Services
 from signet_conformance.drivers.hosts.real.observed import Observed
-from signet_conformance.drivers.hosts.real.openclaw_acp import OpenclawAcp
-from signet_conformance.drivers.hosts.real.openclaw_gateway import refusal_in
+from signet_conformance.drivers.hosts.real.openclaw import OpenclawAcp, refusal_in
 from signet_conformance.drivers.hosts.real.process import EndedError
 from signet_conformance.drivers.hosts.real.refused import Refusal, RefusedError
 from tests.support.processes import wait_until
@@ -131,7 +130,7 @@ def test_the_first_session_waits_until_the_connector_has_its_daemon(
     home: Path, services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where it says that it lacks one that listens."""
-    monkeypatch.setattr(openclaw_gateway, "DECIDED_S", 0.0)
+    monkeypatch.setattr(openclaw, "DECIDED_S", 0.0)
     with socket.create_server(("127.0.0.1", 0)) as daemon:
         address = f"http://127.0.0.1:{daemon.getsockname()[1]}"
         env = {"SIGNET_DAEMON_URL": address, "STAND_IN_SAYS": "hooks are off", "STAND_IN_FINDS": "daemon is back"}
@@ -151,7 +150,7 @@ def test_a_daemon_that_does_not_listen_is_not_waited_for(
     home: Path, services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The connector is right to say that it lacks it."""
-    monkeypatch.setattr(openclaw_gateway, "DECIDED_S", 0.0)
+    monkeypatch.setattr(openclaw, "DECIDED_S", 0.0)
     with socket.create_server(("127.0.0.1", 0)) as daemon:
         address = f"http://127.0.0.1:{daemon.getsockname()[1]}"
     env = {"SIGNET_DAEMON_URL": address, "STAND_IN_SAYS": "hooks are off", "STAND_IN_FINDS": "daemon is back"}
@@ -274,7 +273,7 @@ def test_a_new_session_that_does_not_begin_is_not_awaited_for_ever(
     home: Path, services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The step says how long it was awaited, and the session ends as usual."""
-    monkeypatch.setattr(openclaw_acp, "CLEAR_S", 0.2)
+    monkeypatch.setattr(openclaw, "CLEAR_S", 0.2)
     session = OpenclawAcp(_launch(home, services, STAND_IN_STAYS="1"))
     session.open()
     with pytest.raises(StepError, match=r"began no new session within 0\.2 s"):

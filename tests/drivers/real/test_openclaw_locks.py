@@ -6,7 +6,7 @@ import hashlib
 import os
 from pathlib import Path
 
-from signet_conformance.drivers.hosts.real.openclaw_locks import LockFiles
+from signet_conformance.drivers.hosts.real.openclaw import LockFiles
 
 
 def _lock(folder: Path, database: Path) -> Path:

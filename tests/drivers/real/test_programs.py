@@ -20,11 +20,11 @@ from signet_conformance.children import forks
 from signet_conformance.drivers.hosts.observing import FOLDER
 from signet_conformance.drivers.hosts.protocol import StepError
 from signet_conformance.drivers.hosts.real import hermes_acp
-from signet_conformance.drivers.hosts.real.acp_session import AcpSession
 from signet_conformance.drivers.hosts.real.claude_stream import ClaudeStream
 from signet_conformance.drivers.hosts.real.codex_app_server import CodexAppServer
 from signet_conformance.drivers.hosts.real.conversation import Conversation, Launch, Open
 from signet_conformance.drivers.hosts.real.hermes_acp import HermesAcp
+from signet_conformance.drivers.hosts.real.json_rpc import AcpSession
 from signet_conformance.drivers.hosts.real.observed import Observed
 from signet_conformance.drivers.hosts.real.opencode_server import OpencodeServer
 from signet_conformance.drivers.hosts.real.pi_rpc import PiRpc
@@ -36,7 +36,7 @@ from signet_conformance.targets.program import PLACE_VARIABLE
 from signet_conformance.targets.real import HarnessChoice, with_harness
 from signet_conformance.trace import Exchange, Trace
 from signet_conformance.trace.marks import LoadedMark, SkippedMark, marks_of
-from tests.support.processes import WatchedDriver as WatchedProcesses
+from tests.support.processes import Watched as WatchedProcesses
 from tests.support.processes import descendants, wait_until
 from tests.support.stand_ins import PROGRAMS, STAND_IN, install_stand_in, write_target
 
@@ -237,7 +237,7 @@ DRIVERS: dict[str, Open] = {
 BOUNDS = {
     "claude-code": ["claude_stream.START_S", "claude_stream.QUIT_S"],
     "codex": ["json_rpc.ANSWER_S", "codex_app_server.QUIT_S"],
-    "hermes-agent": ["hermes_acp.START_S", "acp_session.START_S", "hermes_acp.QUIT_S"],
+    "hermes-agent": ["hermes_acp.START_S", "json_rpc.START_S", "hermes_acp.QUIT_S"],
     "opencode": ["opencode_server.START_S"],
     "pi": ["pi_rpc.START_S", "pi_rpc.QUIT_S"],
 }

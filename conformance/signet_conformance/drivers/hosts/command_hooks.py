@@ -22,8 +22,7 @@ from signet_conformance.drivers.hosts.hook_process import HookRun, blocks, run_h
 from signet_conformance.drivers.hosts.hook_settings import lacking, read_hook_file, remarks
 from signet_conformance.drivers.hosts.installed import install, mcp_command, refused_servers
 from signet_conformance.drivers.hosts.mcp_server import McpServer
-from signet_conformance.drivers.hosts.places import Projects, with_programs
-from signet_conformance.drivers.hosts.protocol import Peer, Skipped, StepError
+from signet_conformance.drivers.hosts.protocol import Peer, Projects, Skipped, StepError, with_programs
 from signet_conformance.drivers.hosts.tools import keep_back, use_tool
 from signet_conformance.drivers.hosts.transcript import Transcript
 

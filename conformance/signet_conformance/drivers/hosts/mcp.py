@@ -21,8 +21,7 @@ from typing import Any, Protocol
 from signet_conformance.children.processes import ChildEndedError
 from signet_conformance.drivers.hosts.installed import install, mcp_command
 from signet_conformance.drivers.hosts.mcp_server import McpServer
-from signet_conformance.drivers.hosts.places import Projects, with_programs
-from signet_conformance.drivers.hosts.protocol import LONGEST_MESSAGE, Peer, Skipped, StepError
+from signet_conformance.drivers.hosts.protocol import LONGEST_MESSAGE, Peer, Projects, Skipped, StepError, with_programs
 from signet_conformance.drivers.hosts.server_process import ServerProcess
 from signet_conformance.drivers.hosts.tools import use_tool
 

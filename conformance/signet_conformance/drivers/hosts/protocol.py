@@ -1,12 +1,14 @@
-"""The driver protocol signet-driver/1 for a host in Python: one request after the other, over stdin and stdout."""
+"""The driver protocol signet-driver/1 for a host in Python: requests over stdin and stdout; folders and programs."""
 
 from __future__ import annotations
 
 import json
 import os
+import shlex
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import IO, Any, Protocol
 
 PROTOCOL = "signet-driver/1"
@@ -132,3 +134,29 @@ def _result(host: Host | None, request: Mapping[str, Any]) -> Mapping[str, Any]:
         return host.perform(step)
     except Skipped as reason:
         return {"skipped": str(reason)}
+
+
+PROJECTS_VARIABLE = "SIGNET_CONFORMANCE_PROJECTS"
+
+
+class Projects:
+    """Real folders for the projects of scenarios, below the folder that the driver made and will remove."""
+
+    def __init__(self) -> None:
+        self._root = Path(os.environ.get(PROJECTS_VARIABLE) or Path.home())
+
+    def folder(self, project: object) -> Path:
+        """The folder that stands for a project, made when it is not there."""
+        folder = self._root / Path(str(project or "project")).name
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder
+
+
+def with_programs(programs: Mapping[str, Sequence[str]], folder: Path) -> str:
+    """A PATH on which the named programs are those of the connector, as its package would install them."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, command in programs.items():
+        program = folder / name
+        program.write_text(f'#!/bin/sh\nexec {shlex.join(command)} "$@"\n')
+        program.chmod(0o755)
+    return os.pathsep.join([str(folder), os.environ.get("PATH", os.defpath)])

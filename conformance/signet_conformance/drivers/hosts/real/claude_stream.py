@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from signet_conformance.drivers.hosts.protocol import StepError
-from signet_conformance.drivers.hosts.real.conversation import Launch
+from signet_conformance.drivers.hosts.real.conversation import Launch, OneProcess
 from signet_conformance.drivers.hosts.real.observed import await_hook
-from signet_conformance.drivers.hosts.real.one_process import OneProcess
 from signet_conformance.drivers.hosts.real.process import ProgramProcess, deadline_in
 
 START_S = 200.0

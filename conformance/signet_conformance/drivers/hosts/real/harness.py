@@ -21,20 +21,18 @@ from typing import Any
 from signet_conformance.children.watchdog import VARIABLE as RUN
 from signet_conformance.drivers.hosts.model_server import Asked, Model
 from signet_conformance.drivers.hosts.observing import OBSERVERS, observe
-from signet_conformance.drivers.hosts.places import Projects
-from signet_conformance.drivers.hosts.protocol import Peer, Skipped, StepError
+from signet_conformance.drivers.hosts.protocol import Peer, Projects, Skipped, StepError
 from signet_conformance.drivers.hosts.real.claude_stream import ClaudeStream
 from signet_conformance.drivers.hosts.real.codex_app_server import CodexAppServer
 from signet_conformance.drivers.hosts.real.conversation import Conversation, Launch, Open, Services
 from signet_conformance.drivers.hosts.real.hermes_acp import HermesAcp
 from signet_conformance.drivers.hosts.real.observed import Observed
-from signet_conformance.drivers.hosts.real.openclaw_acp import OpenclawAcp
+from signet_conformance.drivers.hosts.real.openclaw import OpenclawAcp
 from signet_conformance.drivers.hosts.real.opencode_server import OpencodeServer
 from signet_conformance.drivers.hosts.real.pi_rpc import PiRpc
 from signet_conformance.drivers.hosts.real.process import EndedError, end_with_us
-from signet_conformance.drivers.hosts.real.refused import Refusal, RefusedError
+from signet_conformance.drivers.hosts.real.refused import Refusal, RefusedError, thrown_by
 from signet_conformance.drivers.hosts.real.settings import filled, install_connector, prepare
-from signet_conformance.drivers.hosts.real.thrown import thrown_by
 from signet_conformance.drivers.hosts.real.watch import Watch
 from signet_conformance.drivers.hosts.tools import keep_back, tool_calls
 from signet_conformance.drivers.model_process import CONTROL_VARIABLE, MODEL_VARIABLE

@@ -6,7 +6,7 @@ import time
 from typing import Any
 
 from signet_conformance.drivers.hosts.protocol import StepError
-from signet_conformance.drivers.hosts.real.acp_session import START_S, AcpSession
+from signet_conformance.drivers.hosts.real.json_rpc import START_S, AcpSession
 
 QUIT_S = 40.0
 BUSY_S = 60.0

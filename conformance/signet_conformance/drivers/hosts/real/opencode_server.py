@@ -14,8 +14,7 @@ from typing import Any
 import httpx
 
 from signet_conformance.drivers.hosts.protocol import StepError
-from signet_conformance.drivers.hosts.real.conversation import Launch
-from signet_conformance.drivers.hosts.real.one_process import OneProcess
+from signet_conformance.drivers.hosts.real.conversation import Launch, OneProcess
 from signet_conformance.drivers.hosts.real.process import LAST_S, ProgramProcess, deadline_in
 from signet_conformance.drivers.hosts.real.refused import Refusal, RefusedError, is_of_the_kit
 

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from signet_conformance.drivers.hosts.protocol import StepError
-from signet_conformance.drivers.hosts.real.conversation import Launch
-from signet_conformance.drivers.hosts.real.one_process import OneProcess
+from signet_conformance.drivers.hosts.real.conversation import Launch, OneProcess
 from signet_conformance.drivers.hosts.real.process import ProgramProcess, deadline_in
 from signet_conformance.drivers.hosts.real.refused import Refusal
 

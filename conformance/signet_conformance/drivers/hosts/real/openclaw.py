@@ -1,26 +1,53 @@
-"""The gateway of OpenClaw and a bridge to it: two processes for all sessions of a home."""
+"""OpenClaw: a gateway for all sessions of a home, and `openclaw acp` beside it, with which an editor speaks to it."""
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
+import os
 import re
 import socket
 import threading
 import time
-from collections.abc import Callable, Mapping
+import uuid
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from urllib.parse import urlsplit
 
 from signet_conformance.drivers.hosts.protocol import StepError
 from signet_conformance.drivers.hosts.real.conversation import Launch
-from signet_conformance.drivers.hosts.real.json_rpc import JsonRpc
-from signet_conformance.drivers.hosts.real.openclaw_locks import LockFiles
+from signet_conformance.drivers.hosts.real.json_rpc import START_S, AcpSession, JsonRpc
 from signet_conformance.drivers.hosts.real.process import ProgramProcess, deadline_in, remove_at_the_end
 from signet_conformance.drivers.hosts.real.refused import OBSERVER, Refusal, RefusedError, is_of_the_kit, stands_in
 
-START_S = 300.0
+_SYSTEM_FOLDER = Path("/tmp")  # noqa: S108 - where the program itself puts them
+_DIGITS = 8
+
+
+class LockFiles:
+    """Those of the databases below `state`: an OpenClaw of the user's own has others, in the same folder."""
+
+    def __init__(self, state: Path, system_folder: Path | None = None) -> None:
+        self._state = state
+        self._folder = (system_folder or _SYSTEM_FOLDER) / f"openclaw-state-locks-{os.getuid()}"
+        self._was_there = self._folder.is_dir()
+
+    def remove(self) -> None:
+        """Remove them once nobody holds them any more, and their folder where it came with them."""
+        for database in self._state.rglob("*.sqlite"):
+            # The program names them so: for the database that each is about, by its whole path.
+            name = hashlib.sha256(os.fsencode(database.resolve())).hexdigest()[:_DIGITS]
+            for file in self._folder.glob(f"*.{name}.lock.sqlite"):
+                file.unlink(missing_ok=True)
+        if not self._was_there:
+            with contextlib.suppress(OSError):
+                self._folder.rmdir()
+
+
+GATEWAY_START_S = 300.0
 """It takes some ten seconds of a processor, which it may have to share."""
-QUIT_S = 200.0
+GATEWAY_QUIT_S = 200.0
 DECIDED_S = 3.0
 """After so long the gateway has told what became of a plugin's first look for its daemon, once it answers a request."""
 _LOOK_S = 0.05
@@ -84,7 +111,7 @@ class Gateway:
             command = [*self._launch.command, "acp", "--no-prefix-cwd", "--url", address]
             process = ProgramProcess(command, self._launch.env, self._launch.cwd)
             self._bridge = JsonRpc("OpenClaw", process, self._tell)
-            can = self._bridge.ask("initialize", {"protocolVersion": 1, "clientCapabilities": {}}, START_S)
+            can = self._bridge.ask("initialize", {"protocolVersion": 1, "clientCapabilities": {}}, GATEWAY_START_S)
             sessions = can.get("agentCapabilities", {}).get("sessionCapabilities", {})
             self._closes = isinstance(sessions, dict) and "close" in sessions
         self._sessions.append(heard)
@@ -94,7 +121,7 @@ class Gateway:
         """Close a session, as an editor does. Raises StepError when the bridge refuses that."""
         self._sessions.remove(heard)
         if self._closes and name is not None and self._bridge is not None and not self.ended:
-            self._bridge.ask("session/close", {"sessionId": name}, START_S)
+            self._bridge.ask("session/close", {"sessionId": name}, GATEWAY_START_S)
 
     def decide(self) -> None:
         """Wait until the connector's first look for its daemon is over, but for a request that the gateway answers."""
@@ -120,10 +147,10 @@ class Gateway:
         processes = {"gateway": self.process, **({} if bridge is None else {"bridge": bridge.process})}
         try:
             for name in reversed(processes):
-                if not processes[name].terminate(QUIT_S):
+                if not processes[name].terminate(GATEWAY_QUIT_S):
                     told = processes[name].told
                     raise StepError(
-                        f"the {name} of OpenClaw did not end within {QUIT_S:g} s after it was asked to{told}"
+                        f"the {name} of OpenClaw did not end within {GATEWAY_QUIT_S:g} s after it was asked to{told}"
                     )
         finally:
             for process in processes.values():
@@ -131,14 +158,16 @@ class Gateway:
             self._locks.remove()
 
     def _await_ready(self) -> None:
-        deadline = deadline_in(START_S)
+        deadline = deadline_in(GATEWAY_START_S)
         while not self._ready.wait(_LOOK_S):
             if self.process.ended:
                 # Its last words are heard by then.
                 failure = self.process.failure("the gateway of OpenClaw ended before it took a session")
                 raise RefusedError(str(failure)) if self.refused else failure
             if time.monotonic() > deadline:
-                raise StepError(f"the gateway of OpenClaw took no session within {START_S:g} s{self.process.told}")
+                raise StepError(
+                    f"the gateway of OpenClaw took no session within {GATEWAY_START_S:g} s{self.process.told}"
+                )
 
     def _daemon_listens(self) -> bool:
         """Whether a connection to the daemon is accepted; nothing is asked in it."""
@@ -200,3 +229,78 @@ def refusal_in(word: str) -> Refusal | None:
 def _free_port() -> int:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         return int(listener.getsockname()[1])
+
+
+CLEAR_S = 200.0
+
+
+class OpenclawAcp(AcpSession):
+    """A session of OpenClaw. Its key names the agent, whose workspace it works in."""
+
+    title = "OpenClaw"
+
+    def __init__(self, launch: Launch) -> None:
+        super().__init__(launch)
+        agent = launch.env.get("SIGNET_AGENT_ID") or "main"
+        self._session = f"agent:{agent}:conversation-{uuid.uuid4().hex[:12]}"
+        self._gateway: Gateway | None = None
+        self._told: list[Refusal] = []
+
+    @property
+    def key(self) -> str | None:
+        """The key of the session, which plugins are told."""
+        return self._session
+
+    @property
+    def words(self) -> Sequence[str]:
+        """What gateway and bridge say."""
+        return [*(self._gateway.process.words if self._gateway is not None else ()), *super().words]
+
+    @property
+    def refused(self) -> Sequence[Refusal]:
+        """What the gateway has refused so far."""
+        if self._gateway is not None:
+            self._told = [*self._gateway.refused]
+        return self._told
+
+    def open(self) -> None:
+        """Start the gateway and the bridge, unless they run, and tell the bridge the key of the session."""
+        # The only service of this program's.
+        self._gateway = gateway = cast("Gateway", self._launch.services.lease(lambda: Gateway(self._launch)))
+        self._rpc = rpc = gateway.join(self._hear)
+        gateway.decide()
+        params = {"cwd": str(self._launch.cwd), "mcpServers": [], "_meta": {"sessionKey": self._session}}
+        self._id = str(rpc.ask("session/new", params, START_S).get("sessionId"))
+        gateway.settle()
+
+    def resume(self) -> None:
+        """Tell the bridge the key of the session again."""
+        self.open()
+
+    def is_over(self) -> bool:
+        """Whether the prompt was answered. Without its gateway the bridge answers with what became of it."""
+        self._demand_gateway()
+        over = super().is_over()
+        # It may have ended since: the bridge answers for that reason then.
+        self._demand_gateway()
+        return over
+
+    def _demand_gateway(self) -> None:
+        if self._gateway is not None and self._gateway.process.ended:
+            raise self._gateway.process.failure("the gateway of OpenClaw has ended")
+
+    def clear(self) -> None:
+        """Type its own command, which begins anew under the same key."""
+        self.say("/new")
+        deadline = deadline_in(CLEAR_S)
+        while not self.is_over():
+            if time.monotonic() > deadline:
+                raise StepError(f"OpenClaw began no new session within {CLEAR_S:g} s{self._running.process.told}")
+            time.sleep(_LOOK_S)
+
+    def end(self, *, for_good: bool = True) -> None:
+        """Close it in the bridge, as an editor does; the session stays in a file, and the gateway goes on."""
+        del for_good
+        gateway, self._gateway = self._gateway, None
+        if self._leave() is not None and gateway is not None:
+            gateway.leave(self._hear, self._id)
