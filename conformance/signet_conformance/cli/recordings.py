@@ -14,14 +14,7 @@ from signet_conformance.errors import TraceError, printable
 from signet_conformance.files.reading import is_special
 from signet_conformance.reports.command_lines import shell_command
 from signet_conformance.trace import Trace, read
-from signet_conformance.trace.recordings import (
-    CAPTURES,
-    SUFFIX,
-    daemon_side,
-    is_model_side,
-    is_recording,
-    other_format,
-)
+from signet_conformance.trace.recordings import CAPTURES, SUFFIX, daemon_side, is_model_side, is_recording, other_format
 
 STDIN = "-"
 _STDIN_FILE = "/dev/fd/0"

@@ -39,11 +39,6 @@ def read_moment(value: Any) -> float | None:
     match = _ISO.fullmatch(text)
     if match:
         return _iso_moment(match)
-    if re.fullmatch(r"[+-]?\d{1,4}", text):
-        return _bare_number(abs(int(text)))
-    if re.fullmatch(r"\d{1,2}/\d{1,2}", text):
-        # Without a year the real parser takes 2001.
-        text = f"2001/{text}"
     for form in _LOOSE:
         try:
             return datetime.strptime(text.replace(",", ""), form).replace(tzinfo=UTC).timestamp()
@@ -68,14 +63,6 @@ def _iso_moment(match: re.Match[str]) -> float | None:
         return (midnight + clock).timestamp() + float(f"0.{fraction or 0}")
     except (ValueError, OverflowError):
         return None
-
-
-def _bare_number(number: int) -> float | None:
-    """The moment that a number alone names: a month of 2001, or a year; 13 to 31 are neither."""
-    if 12 < number < 32:
-        return None
-    year = 2001 if number <= 12 else number if number > 99 else 1900 + number + 100 * (number < 50)
-    return datetime(year, min(12, max(1, number)) if number <= 12 else 1, 1, tzinfo=UTC).timestamp()
 
 
 def _zone(text: str | None) -> timezone:
