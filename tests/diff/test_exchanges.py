@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from signet_conformance.contract import document, operation_groups, requirements
-from signet_conformance.diff.exchanges import read
+from signet_conformance.diff.exchanges import readers_of
 
 SCHEMAS = Path(__file__).resolve().parents[2] / "schemas"
 EVERYWHERE = {
@@ -58,7 +58,7 @@ def test_every_named_member_is_read_or_listed_as_unread() -> None:
         }
         for side, (named, parts) in sides.items():
             listed = set(row.get("unread", {}).get(side, ()))
-            seen = {name for name in named if any(read(part, operation, name) for part in parts)}
+            seen = {name for name in named if any(readers_of(part, operation, name) for part in parts)}
             assert listed == named - seen, (
                 operation,
                 side,
@@ -83,8 +83,8 @@ def test_a_field_check_is_read_where_it_looks() -> None:
         for operation in entry.operations:
             for member in looked_at:
                 readers = {
-                    *read("body", operation, member).requirements(),
-                    *read("query", operation, member).requirements(),
+                    *readers_of("body", operation, member).requirements(),
+                    *readers_of("query", operation, member).requirements(),
                 }
                 assert name in readers, (name, operation, member)
 

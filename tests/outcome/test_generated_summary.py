@@ -18,7 +18,7 @@ from signet_conformance.outcome.generated_summary import (
     Summary,
     Tally,
     breach_lines,
-    folded,
+    with_generated,
 )
 
 NAME = "SIG-CMP-004"
@@ -58,8 +58,8 @@ def test_summary_is_read_as_it_was_written(tmp_path: Path) -> None:
         lost=["no generated session holds clear"],
     )
     written.write(tmp_path)
-    assert Summary.read(tmp_path) == written
-    assert Summary.read(tmp_path / "elsewhere") is None
+    assert Summary.from_folder(tmp_path) == written
+    assert Summary.from_folder(tmp_path / "elsewhere") is None
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_sessions_that_conform_decide_only_what_is_open(
     verdict: Verdict, reason: Reason, counts: dict[str, int], expected: Verdict, subjects: int
 ) -> None:
     """A PASS of generated sessions counts where the other traces have none; it never hides a breach or a gate."""
-    judgement = folded(run_with(verdict, reason), summary_of(**counts)).together[NAME]
+    judgement = with_generated(run_with(verdict, reason), summary_of(**counts)).together[NAME]
     assert (judgement.verdict, judgement.subjects) == (expected, subjects)
 
 
@@ -89,7 +89,7 @@ def test_sessions_that_conform_decide_only_what_is_open(
 def test_unconfirmed_breach_leaves_the_requirement_undecided(before: Verdict, expected: Verdict) -> None:
     """What a fresh connector did not show again is neither a pass nor a failure, and both traces are named."""
     summary = summary_of(replace(BREACH, confirmed=False), PASS=3)
-    judgement = folded(run_with(before, Reason.CONFORMING), summary).together[NAME]
+    judgement = with_generated(run_with(before, Reason.CONFORMING), summary).together[NAME]
     assert judgement.verdict is expected
     if expected is Verdict.INCONCLUSIVE:
         assert "a.jsonl" in judgement.message
@@ -128,7 +128,7 @@ def test_line_names_what_the_daemon_did_not_do_again() -> None:
 def test_run_without_generated_sessions_stays_as_it_is() -> None:
     """No summary, no change."""
     run = run_with(Verdict.PASS, Reason.CONFORMING)
-    assert folded(run, None) is run
+    assert with_generated(run, None) is run
 
 
 @pytest.mark.parametrize("requirement", [NAME, "SIG-CMP-002"])

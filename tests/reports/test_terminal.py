@@ -21,14 +21,14 @@ from signet_conformance.reports.terminal import (
     Paragraph,
     Unwrapped,
     console,
-    counted,
-    drawn,
-    drawn_table,
+    draw,
+    draw_table,
     is_live,
     labelled,
     labelled_command,
     steps,
     wants_colour,
+    with_progress,
 )
 from tests.support.terminals import Terminal
 
@@ -61,7 +61,7 @@ def test_half_a_character_is_written_as_its_bytes(half: str) -> None:
 
 def test_a_label_stands_beside_wrapped_text() -> None:
     """Later lines of the text are indented below the first."""
-    assert drawn([labelled("why", "one two three four five six seven")], 40) == [
+    assert draw([labelled("why", "one two three four five six seven")], 40) == [
         "  why       one two three four five six",
         "            seven",
     ]
@@ -69,18 +69,18 @@ def test_a_label_stands_beside_wrapped_text() -> None:
 
 def test_a_word_that_is_too_long_is_broken() -> None:
     """No line is wider than asked, even without a space."""
-    assert drawn([Paragraph("x" * 100)], 40) == ["x" * 40, "x" * 40, "x" * 20]
+    assert draw([Paragraph("x" * 100)], 40) == ["x" * 40, "x" * 40, "x" * 20]
 
 
 def test_an_empty_paragraph_is_one_line() -> None:
     """Nothing to say keeps its place."""
-    assert drawn([Paragraph("", 2), labelled("why", "")], 40) == ["", "  why"]
-    assert drawn([], 40) == []
+    assert draw([Paragraph("", 2), labelled("why", "")], 40) == ["", "  why"]
+    assert draw([], 40) == []
 
 
 def test_wide_characters_count_twice() -> None:
     """A line of ideographs holds half as many of them as a line of letters, and none is cut in two."""
-    lines = drawn([labelled("what", "日本語" * 20)], 40)
+    lines = draw([labelled("what", "日本語" * 20)], 40)
     assert [line[12:] for line in lines] == [
         "日本語日本語日本語日本語日本",
         "語日本語日本語日本語日本語日",
@@ -96,7 +96,7 @@ def test_wide_characters_count_twice() -> None:
 def test_no_line_is_too_wide_and_no_word_is_lost(words: list[str], indent: int, hanging: int, width: int) -> None:
     """Whatever is said, each line fits the terminal, and the lines together say all of it."""
     text = " ".join(words)
-    lines = drawn([Paragraph(text, indent, hanging)], width)
+    lines = draw([Paragraph(text, indent, hanging)], width)
     assert max(map(cell_len, lines)) <= max(MIN_WIDTH, min(width, MAX_WIDTH))
     assert "".join("".join(lines).split()) == "".join(text.split())
     assert all(line == line.rstrip() for line in lines)
@@ -104,7 +104,7 @@ def test_no_line_is_too_wide_and_no_word_is_lost(words: list[str], indent: int, 
 
 def test_a_command_is_never_broken() -> None:
     """A command stays on its line, however long it is."""
-    (line,) = drawn([labelled_command("replay", ["check", "x" * 200, "a b"])], 40)
+    (line,) = draw([labelled_command("replay", ["check", "x" * 200, "a b"])], 40)
     assert line == f"  replay    check {'x' * 200} 'a b'"
 
 
@@ -114,7 +114,7 @@ def test_text_is_never_markup(text: str) -> None:
     table = Table.grid()
     table.add_row(text, Text(text))
     for colour in (False, True):
-        shown = [*drawn([text, Paragraph(text), labelled("at", text)], 80, colour), *drawn_table(table, 80, colour)]
+        shown = [*draw([text, Paragraph(text), labelled("at", text)], 80, colour), *draw_table(table, 80, colour)]
         assert "".join(map(click.unstyle, shown)).count(text) == 5
     stream = io.StringIO()
     console(stream).print(text)
@@ -130,17 +130,17 @@ def test_colour_changes_no_word() -> None:
         Unwrapped([long], 4),
         Paragraph(long, 2, 4),
     ]
-    coloured = drawn(things, 60, colour=True)
+    coloured = draw(things, 60, colour=True)
     assert all("\x1b[1m" in line for line in coloured)
-    assert [click.unstyle(line) for line in coloured] == drawn(things, 60)
+    assert [click.unstyle(line) for line in coloured] == draw(things, 60)
 
 
 def test_a_table_in_a_pipe_is_as_wide_as_its_cells() -> None:
     """A table is folded to the width of a terminal; where there is none, no cell is folded."""
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_row(*("x" * 50 for _ in range(4)))
-    assert [len(line) for line in drawn_table(table, None)] == [206]
-    assert max(len(line) for line in drawn_table(table, 100)) <= 100
+    assert [len(line) for line in draw_table(table, None)] == [206]
+    assert max(len(line) for line in draw_table(table, 100)) <= 100
 
 
 @pytest.mark.parametrize(
@@ -220,6 +220,6 @@ def test_counting_passes_every_item_on(monkeypatch: pytest.MonkeyPatch) -> None:
     """The items come as they are and in order, and the bar is gone when the last one was taken."""
     monkeypatch.setenv("TERM", "xterm")
     stream = Terminal()
-    assert list(counted(["b", "a"], "judging", stream)) == ["b", "a"]
+    assert list(with_progress(["b", "a"], "judging", stream)) == ["b", "a"]
     assert "judging" in stream.getvalue()
     assert stream.getvalue().rindex("\x1b[?25h") > stream.getvalue().rindex("\x1b[?25l")

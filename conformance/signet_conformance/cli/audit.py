@@ -206,10 +206,10 @@ class _Counting:
 
 def _tell(ending: AuditEnding, out: str, places: Any) -> None:
     from signet_conformance.audit.report import paragraphs
-    from signet_conformance.reports.terminal import drawn, terminal_width, wants_colour
+    from signet_conformance.reports.terminal import draw, terminal_width, wants_colour
 
     where = "" if out == DEFAULT_OUT else out
-    for line in drawn(paragraphs(ending, where, places), terminal_width(), wants_colour(sys.stdout)):
+    for line in draw(paragraphs(ending, where, places), terminal_width(), wants_colour(sys.stdout)):
         print(line)
 
 
@@ -228,14 +228,14 @@ def query(*, sql: str, out: str, as_json: bool) -> int:
         return 0
     from rich.table import Table
 
-    from signet_conformance.reports.terminal import drawn_table, table_width
+    from signet_conformance.reports.terminal import draw_table, table_width
 
     table = Table(box=None, pad_edge=False, header_style="bold")
     for column in columns:
         table.add_column(printable(column, 60))
     for row in rows:
         table.add_row(*("" if value is None else printable(value, 200) for value in row))
-    for line in drawn_table(table, table_width(sys.stdout)):
+    for line in draw_table(table, table_width(sys.stdout)):
         print(line)
     return 0
 

@@ -132,9 +132,9 @@ def _with_progress(files: Sequence[str], stack: ExitStack) -> Iterable[str]:
     """The files, counted on a terminal, which shows nothing of them while they are judged."""
     if len(files) == 1 or not sys.stderr.isatty():
         return files
-    from signet_conformance.reports.terminal import counted, is_live
+    from signet_conformance.reports.terminal import is_live, with_progress
 
-    return stack.enter_context(closing(counted(files, "judging", sys.stderr))) if is_live(sys.stderr) else files
+    return stack.enter_context(closing(with_progress(files, "judging", sys.stderr))) if is_live(sys.stderr) else files
 
 
 class Files:

@@ -16,7 +16,7 @@ from rich.text import Text
 from signet_conformance.contract import contract_versions, requirements, version_document, version_key
 from signet_conformance.contract.folder import schemas_folder
 from signet_conformance.errors import ContractError, UsageError, printable
-from signet_conformance.reports.terminal import STRONG, Paragraph, drawn, terminal_width, wants_colour
+from signet_conformance.reports.terminal import STRONG, Paragraph, draw, terminal_width, wants_colour
 
 _DIFF = "contract diff"
 
@@ -41,7 +41,7 @@ def list_versions() -> None:
 
 
 def _print(things: Iterable[RenderableType]) -> None:
-    click.echo("\n".join(drawn(things, terminal_width(), wants_colour(sys.stdout))), color=True)
+    click.echo("\n".join(draw(things, terminal_width(), wants_colour(sys.stdout))), color=True)
 
 
 def _example(words: str) -> str:

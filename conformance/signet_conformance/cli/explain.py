@@ -27,7 +27,7 @@ from signet_conformance.reports.terminal import (
     STRONG,
     Paragraph,
     Unwrapped,
-    drawn,
+    draw,
     labelled,
     labelled_command,
     terminal_width,
@@ -82,7 +82,7 @@ def _meant(given: str, known: Sequence[str]) -> Sequence[str]:
 
 
 def _print(things: Sequence[RenderableType]) -> None:
-    print(*drawn(things, terminal_width(), wants_colour(sys.stdout)), sep="\n")
+    print(*draw(things, terminal_width(), wants_colour(sys.stdout)), sep="\n")
 
 
 def _write(value: Any) -> None:

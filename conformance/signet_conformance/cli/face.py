@@ -13,7 +13,7 @@ from signet_conformance.cli.output import report_stream
 from signet_conformance.cli.recordings import read_recording, trace_files
 from signet_conformance.drivers.played_face import played
 from signet_conformance.errors import NothingTestedError, UsageError, printable
-from signet_conformance.reports.terminal import Paragraph, drawn, terminal_width, wants_colour
+from signet_conformance.reports.terminal import Paragraph, draw, terminal_width, wants_colour
 from signet_conformance.targets.drift import (
     drifts,
     hooks_observed,
@@ -60,7 +60,7 @@ def check(name: str, recordings: tuple[str, ...]) -> int:
         told.append(f"not compared, for the face does not play them: {', '.join(left)}")
     paragraphs = [Paragraph(printable(line, 600), 0, 2) for line in told]
     paragraphs += [Paragraph(f"drift: {printable(line, 600)}", 0, 2) for line in differences]
-    print(*drawn(paragraphs, terminal_width(), wants_colour(sys.stdout)), sep="\n")
+    print(*draw(paragraphs, terminal_width(), wants_colour(sys.stdout)), sep="\n")
     print(f"{len(differences)} differences" if differences else "no drift")
     return DRIFTED if differences else 0
 

@@ -16,7 +16,7 @@ from rich.text import Text
 from signet_conformance import targets
 from signet_conformance.children.temporary import temporary_folder
 from signet_conformance.errors import NothingTestedError, UsageError, printable
-from signet_conformance.reports.terminal import STRONG, drawn, labelled, terminal_width, wants_colour
+from signet_conformance.reports.terminal import STRONG, draw, labelled, terminal_width, wants_colour
 from signet_conformance.targets.program import find_program_profile, program_names
 from signet_conformance.targets.program_releases import Releases, bisect, published_releases, releases_of
 from signet_conformance.targets.real import program_of
@@ -81,7 +81,7 @@ def command(
         print(json.dumps({each.name: _document(each) for each in programs}, indent=2))
     else:
         print(
-            *drawn([block for each in programs for block in _block(each)], terminal_width(), wants_colour(sys.stdout)),
+            *draw([block for each in programs for block in _block(each)], terminal_width(), wants_colour(sys.stdout)),
             sep="\n",
         )
     return 0 if any(each.published for each in programs) else NothingTestedError.exit_status

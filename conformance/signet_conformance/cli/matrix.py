@@ -60,7 +60,7 @@ def command(
     force: bool,
 ) -> int:
     """Print the matrix; write the badge first, so that a refused one prints nothing."""
-    files, columns, status = _read(reports)
+    files, columns, status = _read_reports(reports)
     demand_apart([html, badge_file], files)
     if not columns:
         return status
@@ -84,7 +84,7 @@ def command(
     return status
 
 
-def _read(reports: Sequence[str]) -> tuple[Sequence[str], list[Column], int]:
+def _read_reports(reports: Sequence[str]) -> tuple[Sequence[str], list[Column], int]:
     """The files of the reports, columns, exit status; what cannot be read is told, and the rest goes on."""
     files: list[str] = []
     columns: list[Column] = []
@@ -93,7 +93,7 @@ def _read(reports: Sequence[str]) -> tuple[Sequence[str], list[Column], int]:
         try:
             for file in reports_in(path):
                 files.append(file)
-                columns += matrix.read(file)
+                columns += matrix.read_columns(file)
         except SignetConformanceError as failure:
             failure.where = failure.where or path
             tell(failure)

@@ -19,7 +19,7 @@ from signet_conformance import targets
 from signet_conformance.children.processes import ChildEndedError, ChildTimeoutError, LineProcess
 from signet_conformance.cli.shared_options import declared_options, parse_declared
 from signet_conformance.errors import KitError, UsageError, counted, printable
-from signet_conformance.outcome.options import merged
+from signet_conformance.outcome.options import merge_declared
 from signet_conformance.outcome.options import words as declared_words
 from signet_conformance.reports.command_lines import shell_command
 from signet_conformance.trace import Declared
@@ -184,7 +184,7 @@ def _declared(options: Declared, target: str | None, environment: Mapping[str, s
     profile = targets.load(target).declared
     agent = environment.get("SIGNET_AGENT_ID", "").strip()
     given = any(environment.get(name, "").strip() for name in _TOKENS)
-    return merged(
+    return merge_declared(
         options,
         replace(profile, agents=(agent,) if agent else profile.agents, token=profile.token and given),
     )

@@ -273,7 +273,7 @@ def run_lines(
     ending = run_text.ClosingText(conclusion, conclusion.status, terminal_width(), wants_colour(sys.stdout), baseline)
     causes = Causes.of(conclusion)
     if summary:
-        yield from warning_lines(performance.recordings.read)
+        yield from warning_lines(performance.recordings.read_so_far)
         told, width = conclusion.known_reasons, table_width(sys.stdout)
         yield from summary_lines(causes.connector(), conclusion.judgements, told, width, ending.colour)
         yield from summary_lines(causes.harness(), conclusion.at_model, (), width, ending.colour)
@@ -284,7 +284,7 @@ def run_lines(
         yield block
         yield ""
     yield from run_text.undecided_lines(conclusion, ending.width, colour=ending.colour)
-    yield from run_text.note_lines(performance.recordings.read)
+    yield from run_text.note_lines(performance.recordings.read_so_far)
     yield from run_text.closing_lines(ending)
     if coverage and conclusion.coverage is not None:
         yield from coverage_lines(conclusion.coverage, ending.width, ending.colour, missed=True)

@@ -208,7 +208,7 @@ class ReportFiles(Struct, frozen=True):
                 raise UsageError("is only shown in a page", where="--selftest", remedy="add --html FILE")
             from signet_conformance.reports.html import kill_matrix
 
-            matrix = kill_matrix.read(selftest)
+            matrix = kill_matrix.read_kill_matrix(selftest)
         return cls(instead[0] if instead else None, output, beside, matrix, selftest)
 
     @property

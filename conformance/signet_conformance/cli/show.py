@@ -16,7 +16,7 @@ from signet_conformance.engine import judge
 from signet_conformance.errors import TraceError, UsageError, printable
 from signet_conformance.facts import Recording
 from signet_conformance.reports.command_lines import shell_command
-from signet_conformance.reports.terminal import Paragraph, drawn, terminal_width, wants_colour
+from signet_conformance.reports.terminal import Paragraph, draw, terminal_width, wants_colour
 from signet_conformance.reports.timeline import Filter, Timeline, findings_of
 from signet_conformance.trace import Trace
 
@@ -113,7 +113,7 @@ def _show(trace: Trace, timeline: Timeline, chosen: Filter, only: frozenset[str]
     _print(timeline.heading(recording))
     _print(timeline.lines(recording, chosen.admits, beside, marks=marks))
     if not any(map(chosen.admits, recording.calls)):
-        _print(drawn(_nothing(recording, chosen, only), terminal_width()))
+        _print(draw(_nothing(recording, chosen, only), terminal_width()))
     elsewhere = [finding for number, group in beside.items() if number not in numbers for finding in group]
     if elsewhere and (marks or only is not None):
         print("beside no exchange:")

@@ -15,7 +15,7 @@ from signet_conformance.children.environment import clean_environment
 from signet_conformance.children.temporary import temporary_folder
 from signet_conformance.errors import SignetConformanceError, printable
 from signet_conformance.finding import Verdict
-from signet_conformance.reports.terminal import VERDICT_STYLES, drawn, terminal_width, wants_colour
+from signet_conformance.reports.terminal import VERDICT_STYLES, draw, terminal_width, wants_colour
 from signet_conformance.targets import Target
 from signet_conformance.targets.doctor import Need, examine
 from signet_conformance.trace import Declared
@@ -44,7 +44,7 @@ def command(as_json: bool, doctor: str | None) -> int:
 
 
 def _print(table: Table) -> None:
-    print(*drawn([table], terminal_width(), wants_colour(sys.stdout)), sep="\n")
+    print(*draw([table], terminal_width(), wants_colour(sys.stdout)), sep="\n")
 
 
 def _needs(needs: list[Need]) -> Table:

@@ -38,18 +38,18 @@ _COUNTED = (Verdict.FAIL, Verdict.WARN, Verdict.PASS)
 @click.argument("folder", metavar="DIR")
 def command(folder: str) -> int:
     """Print a line a run."""
-    from signet_conformance.reports.terminal import drawn_table, table_width, wants_colour
+    from signet_conformance.reports.terminal import draw_table, table_width, wants_colour
 
     if not Path(folder).is_dir():
         raise UsageError("is not a folder", where=printable(folder, 400), remedy="name the folder that holds the runs")
-    runs, status = _read(Path(folder))
+    runs, status = _read_reports(Path(folder))
     if not runs:
         raise UsageError("holds no report", where=printable(folder, 400), remedy=f"keep the {FILE} of each run there")
-    print(*drawn_table(_table(runs), table_width(sys.stdout), wants_colour(sys.stdout)), sep="\n")
+    print(*draw_table(_table(runs), table_width(sys.stdout), wants_colour(sys.stdout)), sep="\n")
     return status
 
 
-def _read(folder: Path) -> tuple[Sequence[tuple[str, Report]], int]:
+def _read_reports(folder: Path) -> tuple[Sequence[tuple[str, Report]], int]:
     """The reports by name, the oldest first, and the exit status; one that cannot be read is told."""
     runs, status = [], 0
     for path in reports_below(folder):

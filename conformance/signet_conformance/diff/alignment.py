@@ -56,11 +56,13 @@ def _align(first: Sequence[Item], second: Sequence[Item], low: int, high: int, s
     elif (inner_high - low) * (inner_stop - start) <= MAX_CELLS:
         yield from _cell_by_cell(first, second, low, inner_high, start, inner_stop)
     else:
-        yield from _split(first, second, low, inner_high, start, inner_stop)
+        yield from _split_at_anchors(first, second, low, inner_high, start, inner_stop)
     yield from ((high - tail + index, stop - tail + index) for index in range(tail))
 
 
-def _split(first: Sequence[Item], second: Sequence[Item], low: int, high: int, start: int, stop: int) -> Iterator[Pair]:
+def _split_at_anchors(
+    first: Sequence[Item], second: Sequence[Item], low: int, high: int, start: int, stop: int
+) -> Iterator[Pair]:
     anchors = _anchors(first, second, low, high, start, stop)
     if not anchors:
         yield from _in_windows(first, second, low, high, start, stop)
@@ -183,14 +185,14 @@ def _met_by_grain(pairs: Sequence[Pair], first: Sequence[Item], second: Sequence
         if len(ours) == len(theirs) == len(row) or not ours or not theirs:
             yield from row
         elif len(ours) <= len(theirs):
-            met = _placed([grain(0, i) for i in ours], [grain(1, j) for j in theirs])
-            yield from zip(_spread(ours, met, len(theirs)), theirs, strict=True)
+            met = _places_in([grain(0, i) for i in ours], [grain(1, j) for j in theirs])
+            yield from zip(_row_with(ours, met, len(theirs)), theirs, strict=True)
         else:
-            met = _placed([grain(1, j) for j in theirs], [grain(0, i) for i in ours])
-            yield from zip(ours, _spread(theirs, met, len(ours)), strict=True)
+            met = _places_in([grain(1, j) for j in theirs], [grain(0, i) for i in ours])
+            yield from zip(ours, _row_with(theirs, met, len(ours)), strict=True)
 
 
-def _spread(few: Sequence[int], places: Sequence[int], length: int) -> list[int | None]:
+def _row_with(few: Sequence[int], places: Sequence[int], length: int) -> list[int | None]:
     """A row of `length` with the few at their places, None elsewhere."""
     row: list[int | None] = [None] * length
     for place, index in zip(places, few, strict=True):
@@ -198,7 +200,7 @@ def _spread(few: Sequence[int], places: Sequence[int], length: int) -> list[int 
     return row
 
 
-def _placed(few: Sequence[str], many: Sequence[str]) -> list[int]:
+def _places_in(few: Sequence[str], many: Sequence[str]) -> list[int]:
     """Where in `many` each of `few` goes, in order, so that most are equal; the first places where that is all one.
 
     A repeat comes after what it repeats: it is the last that is left without.

@@ -90,7 +90,7 @@ class Comparison(Struct, frozen=True):
 _VALUE_LENGTH = 160
 
 
-def folded(differences: Iterable[Difference]) -> list[list[Difference]]:
+def fold_differences(differences: Iterable[Difference]) -> list[list[Difference]]:
     """The differences in order, those of one kind at one place in the same kind of call put together."""
     alike: dict[tuple[object, ...], list[Difference]] = {}
     for difference in differences:

@@ -11,7 +11,7 @@ from signet_conformance.diff.alignment import Matched, Session
 from signet_conformance.diff.difference import ABSENT, Comparison, Difference, Side
 from signet_conformance.errors import printable, printable_json
 from signet_conformance.facts import Recording
-from signet_conformance.reports.values import shortened
+from signet_conformance.reports.values import shorten
 
 FORMAT = "signet-diff/1"
 
@@ -25,7 +25,7 @@ def write(comparison: Comparison, stream: TextIO) -> None:
         "first": _recording(comparison.first),
         "second": _recording(comparison.second),
         "summary": {"relevant": relevant, "cosmetic": len(comparison.differences) - relevant},
-        "sessions": [_matched(pair) for pair in comparison.sessions],
+        "sessions": [_pair_document(pair) for pair in comparison.sessions],
     }
     stream.write(printable_json(json.dumps(head))[:-1] + ', "differences": [')
     stream.writelines(
@@ -39,15 +39,15 @@ def _recording(recording: Recording) -> dict[str, Any]:
     header = recording.trace.header
     return {
         "trace": printable(recording.trace.path or "", 1000),
-        "created": shortened(header.created),
-        "target": shortened(header.target),
-        "daemon_version": shortened(recording.daemon_version),
+        "created": shorten(header.created),
+        "target": shorten(header.target),
+        "daemon_version": shorten(recording.daemon_version),
         "exchanges": len(recording.calls),
         "warnings": [printable(warning, 1000) for warning in recording.trace.warnings],
     }
 
 
-def _matched(pair: Matched) -> dict[str, Any]:
+def _pair_document(pair: Matched) -> dict[str, Any]:
     return {"session": pair.number, "first": _session(pair.first), "second": _session(pair.second)}
 
 
@@ -55,10 +55,10 @@ def _session(session: Session | None) -> dict[str, Any] | None:
     if session is None:
         return None
     return {
-        "key": shortened(session.key),
-        "harness": shortened(session.harness),
-        "agent": shortened(session.agent),
-        "project": shortened(session.project),
+        "key": shorten(session.key),
+        "harness": shorten(session.harness),
+        "agent": shorten(session.agent),
+        "project": shorten(session.project),
         "exchanges": len(session.calls),
     }
 
@@ -72,8 +72,8 @@ def _members(difference: Difference) -> Iterator[tuple[str, Any]]:
     yield "relevant", difference.relevant
     yield "requirements", list(difference.requirements)
     yield "session", difference.session or None
-    yield "call", shortened(difference.call)
-    yield "member", shortened(difference.member) or None
+    yield "call", shorten(difference.call)
+    yield "member", shorten(difference.member) or None
     yield "first", _side(difference.first)
     yield "second", _side(difference.second)
     if difference.note:
@@ -87,5 +87,5 @@ def _side(side: Side) -> dict[str, Any] | None:
         return None
     shown: dict[str, Any] = {"exchange": side.exchange, "pointer": side.pointer}
     if side.value is not ABSENT:
-        shown["value"] = shortened(side.value)
+        shown["value"] = shorten(side.value)
     return shown

@@ -64,17 +64,17 @@ class Exchanges(Struct, frozen=True):
             same = self.links.same(part, other, strict=True) and same
         if not same or first.method != second.method:
             place = Place("/request/path", "/request/path", first.path, second.path)
-            yield self._changed(first, second, "path", place, read("path", first.operation).requirements())
+            yield self._changed(first, second, "path", place, readers_of("path", first.operation).requirements())
 
     def _query(self, first: Call, second: Call) -> Iterator[Difference]:
         pairs, others = first.exchange.request.query, second.exchange.request.query
         if pairs or others:
-            yield from self._named("query", "query parameter", first, second, _by_name(pairs), _by_name(others))
+            yield from self._compare_named("query", "query parameter", first, second, _by_name(pairs), _by_name(others))
 
     def _headers(self, first: Call, second: Call) -> Iterator[Difference]:
         pairs, others = first.exchange.request.headers, second.exchange.request.headers
         if pairs != others:
-            yield from self._named(
+            yield from self._compare_named(
                 "header", "request header", first, second, self._read_headers(pairs), self._read_headers(others)
             )
 
@@ -88,7 +88,7 @@ class Exchanges(Struct, frozen=True):
             headers["authorization"] = place, value.split(" ", 1)[0]
         return headers
 
-    def _named(
+    def _compare_named(
         self,
         part: str,
         words: str,
@@ -101,7 +101,7 @@ class Exchanges(Struct, frozen=True):
         for name in dict.fromkeys((*ours, *theirs)):
             place, value = ours.get(name, (None, ABSENT))
             other_place, other = theirs.get(name, (None, ABSENT))
-            readers = read(part, first.operation, name)
+            readers = readers_of(part, first.operation, name)
             if isinstance(value, str) and isinstance(other, str):
                 if self.links.same(value, other, strict=VALUE in readers.by_mode):
                     continue
@@ -116,13 +116,19 @@ class Exchanges(Struct, frozen=True):
         if first.status != second.status:
             place = Place("/response/status", "/response/status", first.status, second.status)
             note = "" if first.status is not None and second.status is not None else "one side was not answered"
-            yield self._changed(first, second, "status", place, read("status", first.operation).requirements(), note)
+            yield self._changed(
+                first, second, "status", place, readers_of("status", first.operation).requirements(), note
+            )
         if first.exchange.error != second.exchange.error:
             place = Place("/error/kind", "/error/kind", first.exchange.error, second.exchange.error)
-            yield self._changed(first, second, "error", place, read("outcome", first.operation, "error").requirements())
+            yield self._changed(
+                first, second, "error", place, readers_of("outcome", first.operation, "error").requirements()
+            )
         if (ours := _fault(first)) != (theirs := _fault(second)):
             place = Place("/fault", "/fault", ours, theirs)
-            yield self._changed(first, second, "fault", place, read("outcome", first.operation, "fault").requirements())
+            yield self._changed(
+                first, second, "fault", place, readers_of("outcome", first.operation, "fault").requirements()
+            )
 
     def _body(self, part: str, side: str, first: Call, second: Call) -> Iterator[Difference]:
         body, other = _body_of(first, side), _body_of(second, side)
@@ -142,7 +148,7 @@ class Exchanges(Struct, frozen=True):
         places = list(islice(structure.places("", value, counterpart, f"/{side}/body", strict=False), 2))
         if places:
             changed = kinds[0] != kinds[1] or (part == "body" and blank(value) != blank(counterpart))
-            requirements = read(part, first.operation).requirements() if changed else ()
+            requirements = readers_of(part, first.operation).requirements() if changed else ()
             place = Place(f"/{side}/body", f"/{side}/body", value, counterpart)
             yield self._changed(first, second, words, place, requirements)
 
@@ -157,7 +163,7 @@ class Exchanges(Struct, frozen=True):
         theirs: Mapping[str, Any],
         at: tuple[str, str],
     ) -> Iterator[Difference]:
-        readers = read(part, first.operation, name)
+        readers = readers_of(part, first.operation, name)
         value, other = ours.get(name, ABSENT), theirs.get(name, ABSENT)
         if value is ABSENT or other is ABSENT:
             place = Place(*at, value, other)
@@ -362,7 +368,7 @@ NOBODY = Read({})
 
 
 @cache
-def read(where: str, operation: str | None, name: str = "") -> Read:
+def readers_of(where: str, operation: str | None, name: str = "") -> Read:
     """The requirements that read part `where` (path, query, header, body, …), member `name`, of an operation."""
     by_mode: dict[str, list[str]] = {}
     for key in ((where, name, operation), (where, name, EVERY)):

@@ -11,7 +11,17 @@ from typing import TextIO
 
 from signet_conformance import __version__
 from signet_conformance.diff.alignment import Matched
-from signet_conformance.diff.difference import Comparison, Difference, Kind, Side, again, folded, place, texts, whose
+from signet_conformance.diff.difference import (
+    Comparison,
+    Difference,
+    Kind,
+    Side,
+    again,
+    fold_differences,
+    place,
+    texts,
+    whose,
+)
 from signet_conformance.diff.text import closing_line
 from signet_conformance.errors import printable
 from signet_conformance.facts import Call, Recording
@@ -57,7 +67,7 @@ def _differences(differences: Sequence[Difference], matched: dict[int, Matched],
     groups = [
         (number, alike)
         for number, own in groupby(ordered, key=lambda difference: difference.session)
-        for alike in folded(own)
+        for alike in fold_differences(own)
     ]
     tally = Counter(alike[0].kind for _, alike in groups)
     parts = [filter_form((kind.value, kind.value, tally[kind]) for kind in Kind)]

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from signet_conformance.diff.alignment import Item, Matched, Pair, Session, align, match, sessions
 from signet_conformance.diff.difference import ABSENT, Comparison, Difference, Kind, Side
-from signet_conformance.diff.exchanges import ORDER, PRESENCE, Exchanges, name_of, read
+from signet_conformance.diff.exchanges import ORDER, PRESENCE, Exchanges, name_of, readers_of
 from signet_conformance.diff.volatile import KeyNames, Links, Volatile
 from signet_conformance.facts import Call, Recording
 from signet_conformance.reports.values import as_text
@@ -54,7 +54,7 @@ def _declared(first: Recording, second: Recording) -> Iterator[Difference]:
                 f"declared {name}",
                 Side(None, pointer, ours.get(name, ABSENT)),
                 Side(None, pointer, theirs.get(name, ABSENT)),
-                read("declared", None, name).requirements(),
+                readers_of("declared", None, name).requirements(),
             )
     if first.daemon_version != second.daemon_version:
         yield Difference(
@@ -137,7 +137,7 @@ class _Pair:
 
     def _readers(self, call: Call) -> tuple[str, ...]:
         """The requirements that count this exchange: in a session every exchange counts, outside only some do."""
-        readers = read("exchange", call.operation)
+        readers = readers_of("exchange", call.operation)
         if counted := readers.requirements(ORDER):
             return counted
         met = all(_label(call) in side for side in self._operations)
@@ -151,9 +151,9 @@ class _Pair:
     def _reordered(self, index: int, other: int, races: _Races) -> Difference:
         first, second = self._ours[index], self._theirs[other]
         race = races.between(index, other)
-        requirements = () if race else read("exchange", first.operation).requirements(ORDER)
+        requirements = () if race else readers_of("exchange", first.operation).requirements(ORDER)
         if not requirements and not race and first.key is not None:
-            requirements = read("exchange", first.operation).requirements()
+            requirements = readers_of("exchange", first.operation).requirements()
         note = "it ran at the same time as those it passed" if race else ""
         sides = Side(first.seq), Side(second.seq)
         return Difference(Kind.REORDERED, self._pair.number, name_of(first), "", *sides, requirements, note)

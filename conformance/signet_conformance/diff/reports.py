@@ -220,10 +220,10 @@ class _Run:
 
     def draws_the_same(self, other: _Run) -> bool:
         """Whether both runs performed the same generated sessions."""
-        return self._drawn == other._drawn and self._drawn is not None
+        return self._generated_sessions == other._generated_sessions and self._generated_sessions is not None
 
     @property
-    def _drawn(self) -> tuple[int, int, str] | None:
+    def _generated_sessions(self) -> tuple[int, int, str] | None:
         generated = self._report.generated
         return None if generated is None else (generated.seed, generated.performed, self._report.kit)
 

@@ -17,7 +17,7 @@ from signet_conformance.reports.report_document import Report
 from signet_conformance.reports.terminal import (
     STRONG,
     Paragraph,
-    drawn,
+    draw,
     labelled,
     labelled_command,
     labelled_line,
@@ -73,7 +73,7 @@ def _reasons(change: Change) -> Iterator[str]:
 
 def lines(compared: Compared, width: int, colour: bool = False) -> list[str]:
     """What is new in full, what is mended and what is still there in a line each."""
-    return drawn([*_things(compared)], width, colour)
+    return draw([*_things(compared)], width, colour)
 
 
 def _things(compared: Compared) -> Iterator[RenderableType]:

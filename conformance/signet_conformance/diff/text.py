@@ -8,10 +8,19 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from signet_conformance.diff.alignment import Matched
-from signet_conformance.diff.difference import Comparison, Difference, Kind, again, folded, place, texts, whose
+from signet_conformance.diff.difference import (
+    Comparison,
+    Difference,
+    Kind,
+    again,
+    fold_differences,
+    place,
+    texts,
+    whose,
+)
 from signet_conformance.errors import counted, printable
 from signet_conformance.facts import Recording
-from signet_conformance.reports.terminal import FAINT, MAX_WIDTH, STRONG, drawn, labelled, labelled_command, one_line
+from signet_conformance.reports.terminal import FAINT, MAX_WIDTH, STRONG, draw, labelled, labelled_command, one_line
 
 COSMETIC_SHOWN = 10
 """Cosmetic differences of a session that are told without being asked for."""
@@ -27,7 +36,7 @@ _STYLES = {
 def comparison_lines(comparison: Comparison, width: int, colour: bool, *, show_all: bool = False) -> Iterator[str]:
     """The whole comparison but its closing line."""
     for block in _blocks(comparison, show_all=show_all):
-        yield from drawn([*block], width, colour)
+        yield from draw([*block], width, colour)
 
 
 def _blocks(comparison: Comparison, *, show_all: bool) -> Iterator[Iterator[RenderableType]]:
@@ -39,8 +48,8 @@ def _blocks(comparison: Comparison, *, show_all: bool) -> Iterator[Iterator[Rend
     matched = {pair.number: pair for pair in comparison.sessions}
     for number, differences in sorted(by_session.items()):
         yield _session(matched.get(number))
-        relevant = folded(difference for difference in differences if difference.relevant)
-        cosmetic = folded(difference for difference in differences if not difference.relevant)
+        relevant = fold_differences(difference for difference in differences if difference.relevant)
+        cosmetic = fold_differences(difference for difference in differences if not difference.relevant)
         yield from map(_relevant, relevant)
         shown = cosmetic if show_all else cosmetic[:COSMETIC_SHOWN]
         yield from map(_cosmetic, shown)
@@ -57,7 +66,7 @@ def closing_line(comparison: Comparison, colour: bool) -> str:
         return "nothing was compared: neither recording holds an exchange (exit 3)"
     style = "bold red" if relevant else "bold green"
     found = f"{counted(relevant, 'contract-relevant difference')}, {cosmetic} cosmetic"
-    (line,) = drawn([one_line(Text(found if comparison.differences else "no difference", style))], MAX_WIDTH, colour)
+    (line,) = draw([one_line(Text(found if comparison.differences else "no difference", style))], MAX_WIDTH, colour)
     return line
 
 
@@ -88,7 +97,7 @@ def _session(pair: Matched | None) -> Iterator[RenderableType]:
 
 def _relevant(alike: Sequence[Difference]) -> Iterator[RenderableType]:
     first = alike[0]
-    yield from _told(first, Text("contract-relevant", STRONG))
+    yield from _difference_lines(first, Text("contract-relevant", STRONG))
     yield labelled("read by", ", ".join(first.requirements))
     yield labelled_command("explain", ["signet-conformance", "explain", *first.requirements])
     if len(alike) > 1:
@@ -96,12 +105,12 @@ def _relevant(alike: Sequence[Difference]) -> Iterator[RenderableType]:
 
 
 def _cosmetic(alike: Sequence[Difference]) -> Iterator[RenderableType]:
-    yield from _told(alike[0], Text("cosmetic", FAINT))
+    yield from _difference_lines(alike[0], Text("cosmetic", FAINT))
     if len(alike) > 1:
         yield labelled("again", again(alike[1:]))
 
 
-def _told(difference: Difference, weight: Text) -> Iterator[RenderableType]:
+def _difference_lines(difference: Difference, weight: Text) -> Iterator[RenderableType]:
     kind = difference.kind
     yield Text()
     yield Text.assemble("  ", (kind.value, _STYLES[kind]), " " * (10 - len(kind.value)), weight)

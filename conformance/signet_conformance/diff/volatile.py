@@ -70,7 +70,7 @@ class Volatile:
 
     def __init__(self, keep: Iterable[str] = (), own: Mapping[str, str] | None = None) -> None:
         """Raise UsageError for a class that does not exist or a pattern that does not compile."""
-        self._kept = frozenset(_known(name) for name in keep)
+        self._kept = frozenset(_demand_class(name) for name in keep)
         patterns = {name: pattern for name, pattern in PATTERNS.items() if name not in self._kept}
         self._linked = LINKED | frozenset(own or ())
         # The user's classes come first: users know their values better.
@@ -137,7 +137,7 @@ class Volatile:
         return "epoch" not in self._kept and any(low <= first < high and low <= second < high for low, high in _EPOCHS)
 
 
-def _known(name: str) -> str:
+def _demand_class(name: str) -> str:
     if name not in NAMES:
         near = get_close_matches(name, NAMES, 1)
         raise UsageError(

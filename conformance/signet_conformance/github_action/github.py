@@ -13,7 +13,7 @@ from typing import TextIO
 from signet_conformance.errors import UsageError, printable
 from signet_conformance.finding import FOLDING_ORDER, Verdict
 from signet_conformance.outcome.conclusion import Conclusion
-from signet_conformance.reports.cause_text import seen
+from signet_conformance.reports.cause_text import extent
 from signet_conformance.reports.causes import Cause, Causes
 from signet_conformance.reports.command_lines import explain_command, page_address
 
@@ -170,7 +170,7 @@ def _cause(cause: Cause, workspace: Path) -> Annotation:
     level, first = _VERDICT_LEVELS[cause.verdict], cause.first
     title = f"{cause.verdict.value} {', '.join(cause.requirements[:MAX_NAMED])}"
     page = page_address(cause.requirement) or explain_command(cause.requirement)
-    text = f"{', '.join(filter(None, [first.what, seen(cause)]))} ({page})"
+    text = f"{', '.join(filter(None, [first.what, extent(cause)]))} ({page})"
     for source in first.sources:
         if (file := Path.cwd() / source.file).is_relative_to(workspace):
             return Annotation(level, title, text, relative(file, workspace), source.line)

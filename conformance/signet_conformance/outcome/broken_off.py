@@ -58,7 +58,7 @@ class Shortfall(Struct, frozen=True):
         (folder / FILE).write_text(json.dumps(to_builtins(written), indent=1), encoding="utf-8")
 
     @classmethod
-    def read(cls, folder: Path) -> Self | None:
+    def from_folder(cls, folder: Path) -> Self | None:
         """What a run left; None when it performed all of its scenarios."""
         path = folder / FILE
         if not path.is_file():
@@ -138,7 +138,7 @@ class Recordings:
         """What the process that drove the run could not perform; the others read it from the folder."""
 
     @property
-    def read(self) -> Sequence[trace.Trace]:
+    def read_so_far(self) -> Sequence[trace.Trace]:
         """Those that have been read so far."""
         return self._traces or ()
 
@@ -153,11 +153,11 @@ class Recordings:
 
     def shortfall(self) -> Shortfall | None:
         """What a driven run could not perform; None when nothing was asked of a connector, or all was done."""
-        return None if self._named else self.performed or Shortfall.read(self._folder)
+        return None if self._named else self.performed or Shortfall.from_folder(self._folder)
 
     def generated(self) -> Summary | None:
         """The results of the generated sessions; None when there were none."""
-        return None if self._named else Summary.read(self._folder)
+        return None if self._named else Summary.from_folder(self._folder)
 
 
 def _place(path: Path) -> tuple[bool, Path]:

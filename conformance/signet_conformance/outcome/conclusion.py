@@ -16,7 +16,7 @@ from signet_conformance.errors import KitError, NothingTestedError, SignetConfor
 from signet_conformance.finding import BREACHES, FOLDING_ORDER, Finding, Judgement, Verdict
 from signet_conformance.outcome.broken_off import Shortfall, broke_off
 from signet_conformance.outcome.coverage import Coverage, Meter
-from signet_conformance.outcome.generated_summary import Summary, folded
+from signet_conformance.outcome.generated_summary import Summary, with_generated
 from signet_conformance.outcome.identity import Identity
 from signet_conformance.outcome.known_failures import (
     COVERABLE,
@@ -135,7 +135,7 @@ class Judging:
         return Conclusion(
             terms=self.terms,
             judged=tuple(self.judged),
-            judgements=folded(JudgedRun(self.judged, judgements), generated).together,
+            judgements=with_generated(JudgedRun(self.judged, judgements), generated).together,
             coverage=None if self._meter is None else self._meter.coverage(),
             generated=generated,
             shortfall=shortfall,

@@ -118,7 +118,7 @@ class Summary(Struct):
         (folder / FILE).write_text(json.dumps(self.to_json(), indent=1), encoding="utf-8")
 
     @classmethod
-    def read(cls, folder: Path) -> Self | None:
+    def from_folder(cls, folder: Path) -> Self | None:
         """The summary that a run left; None when it generated nothing."""
         path = folder / FILE
         return cls.from_json(json.loads(path.read_bytes())) if path.is_file() else None
@@ -201,7 +201,7 @@ class Summary(Struct):
         )
 
 
-def folded(judged: JudgedRun, summary: Summary | None) -> JudgedRun:
+def with_generated(judged: JudgedRun, summary: Summary | None) -> JudgedRun:
     """The verdicts of a run with those of its generated sessions.
 
     Traces that confirm a breach are among the run's own already. What is left to say here: sessions that

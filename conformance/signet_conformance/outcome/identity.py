@@ -68,24 +68,28 @@ def _head(git: Path) -> tuple[str | None, str | None]:
     """What git's own files say is checked out; no program is started for it."""
     if git.is_file():
         # A worktree, or a submodule: the file says where its folder is.
-        git = git.parent / _read(git).removeprefix("gitdir:").strip()
-    head = _read(git / "HEAD").strip()
+        git = git.parent / _beginning_of(git).removeprefix("gitdir:").strip()
+    head = _beginning_of(git / "HEAD").strip()
     if _COMMIT.fullmatch(head):
         return head, None
     reference = head.removeprefix("ref:").strip()
     if not reference.startswith(_BRANCHES) or ".." in reference:
         return None, None
-    shared = _read(git / "commondir").strip()
+    shared = _beginning_of(git / "commondir").strip()
     places = [git, *([git / shared] if shared else [])]
-    commit = next((text for place in places if (text := _read(place / reference).strip())), None)
+    commit = next((text for place in places if (text := _beginning_of(place / reference).strip())), None)
     if commit is None:
-        packed = (line.split(" ", 1) for place in places for line in _read(place / "packed-refs", 1 << 24).splitlines())
+        packed = (
+            line.split(" ", 1)
+            for place in places
+            for line in _beginning_of(place / "packed-refs", 1 << 24).splitlines()
+        )
         commit = next((words[0] for words in packed if words[-1] == reference), None)
     branch = printable(reference.removeprefix(_BRANCHES), 200)
     return (commit, branch) if commit is not None and _COMMIT.fullmatch(commit) else (None, branch)
 
 
-def _read(path: Path, most: int = _MOST) -> str:
+def _beginning_of(path: Path, most: int = _MOST) -> str:
     try:
         with path.open("rb") as stream:
             return stream.read(most).decode("utf-8", "replace")

@@ -115,7 +115,7 @@ def by_target(
     """The verdicts of a run by target: those `over_all` at the one that was named, or those of the recordings."""
     if target is not None:
         # Generated sessions decide too, and leave no trace of most of what they do.
-        return {_named(target): {name: judgement.verdict for name, judgement in over_all.items()}}
+        return {_target_name(target): {name: judgement.verdict for name, judgement in over_all.items()}}
     by_name: dict[str, dict[str, Verdict]] = {}
     for each in judged:
         verdicts = by_name.setdefault(target_of(each, None), {})
@@ -130,10 +130,10 @@ def by_target(
 
 def target_of(judged: Judged, target: str | None) -> str:
     """The target whose known failures count for a judged trace."""
-    return _named(target or judged.trace.header.target or "")
+    return _target_name(target or judged.trace.header.target or "")
 
 
-def _named(target: str) -> str:
+def _target_name(target: str) -> str:
     named = target.strip()
     # What a baseline says of every target is for people to write, never for a recording to be called.
     return UNNAMED if named in ("", EVERY_TARGET) else named

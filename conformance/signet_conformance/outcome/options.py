@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from signet_conformance.trace import Declared, Trace
 
 
-def merged(first: Declared, second: Declared) -> Declared:
+def merge_declared(first: Declared, second: Declared) -> Declared:
     """`first` completed by `second`, member by member: lists replace each other, bounds and canaries merge by name."""
     return Declared(
         agents=first.agents or second.agents,
@@ -50,7 +50,7 @@ class Declarations(Struct, frozen=True):
         header = trace.header
         # That a connector sends a token when it is given one does not say that it was given one here.
         profile = replace(self.profile, token=False)
-        declared = merged(self.options, merged(profile, header.declared))
+        declared = merge_declared(self.options, merge_declared(profile, header.declared))
         return replace(trace, header=replace(header, declared=declared))
 
     def words(self) -> Sequence[str]:

@@ -46,7 +46,7 @@ def undecided(told: SummaryContext) -> Iterable[str]:
 
 def notes(told: SummaryContext) -> Iterable[str]:
     """Problems of the recordings and the installation."""
-    return run_text.note_lines(told.run.recordings.read)
+    return run_text.note_lines(told.run.recordings.read_so_far)
 
 
 def nothing_tested(told: SummaryContext) -> Iterable[str]:

@@ -21,7 +21,7 @@ from signet_conformance.reports.terminal import (
     MAX_WIDTH,
     STRONG,
     Paragraph,
-    drawn,
+    draw,
     labelled,
     labelled_command,
     labelled_line,
@@ -83,7 +83,7 @@ class CauseText(Struct, frozen=True):
         leading = [line for cause in causes if cause.requirement == name for line in self.lines(cause)]
         following = (cause for cause in causes if any(other.requirement == name for other in cause.also))
         blocks = ["\n".join(leading)] if leading else []
-        blocks += ["\n".join(drawn([*self._following(cause, name)], self.width, self.colour)) for cause in following]
+        blocks += ["\n".join(draw([*self._following(cause, name)], self.width, self.colour)) for cause in following]
         return "\n\n".join(blocks)
 
     def _following(self, cause: Cause, name: str) -> Iterator[RenderableType]:
@@ -93,7 +93,7 @@ class CauseText(Struct, frozen=True):
         if requirement is not None:
             yield Paragraph(requirement.title, 2)
         yield from _example(breach, in_file=cause.of > 1, around=False)
-        if where := seen(cause):
+        if where := extent(cause):
             yield labelled("seen", where)
         yield labelled("cause", f"that of {cause.requirement}, which shows it with the exchanges around it")
         if requirement is not None:
@@ -105,12 +105,12 @@ class CauseText(Struct, frozen=True):
     def lines(self, cause: Cause, detail: Detail = Detail.FULL) -> list[str]:
         """One cause in so much detail."""
         parts = self._in_one(cause) if detail is Detail.LINE else self._block(cause, detail)
-        return drawn([*parts], self.width, self.colour)
+        return draw([*parts], self.width, self.colour)
 
     def _in_one(self, cause: Cause) -> Iterator[RenderableType]:
         shown = cause.first
         place = _place(cause.first) or (shown.where if cause.of == 1 else "")
-        said = [shown.what, shown.expected and f"expected {shown.expected}", seen(cause), place]
+        said = [shown.what, shown.expected and f"expected {shown.expected}", extent(cause), place]
         yield Paragraph(Text.assemble(_head(cause), f" {', '.join(filter(None, said))}"), 0, 4)
         if (requirement := known_requirement(cause.requirement)) is not None:
             yield labelled("change", requirement.fix)
@@ -128,7 +128,7 @@ class CauseText(Struct, frozen=True):
         if rest := cause.breaches[len(breaches) :]:
             count = counted(sum(breach.times for breach in rest), "finding")
             yield labelled("more", f"{counted(len(rest), 'other kind')}, {count}: --json lists them")
-        if where := seen(cause):
+        if where := extent(cause):
             yield labelled("seen", where)
         yield from self._also(cause, detail)
         if requirement is not None and detail is Detail.FULL:
@@ -144,7 +144,9 @@ class CauseText(Struct, frozen=True):
     def _also(self, cause: Cause, detail: Detail) -> Iterator[RenderableType]:
         if len(cause.also) > MAX_ALSO or detail is not Detail.FULL:
             for verdict in BREACHES:
-                names = [f"{other.requirement}{_known(other)}" for other in cause.also if other.verdict is verdict]
+                names = [
+                    f"{other.requirement}{_known_words(other)}" for other in cause.also if other.verdict is verdict
+                ]
                 if names:
                     yield labelled("also", Text.assemble(verdict_text(verdict), f" {', '.join(names)}"))
             return
@@ -152,7 +154,7 @@ class CauseText(Struct, frozen=True):
             known = known_requirement(other.requirement)
             level = f" {other.level}" if other.level else ""
             change = f". {known.fix}" if known is not None else ""
-            head = f" {other.requirement}{level}{_known(other)}: {other.what}{change}"
+            head = f" {other.requirement}{level}{_known_words(other)}: {other.what}{change}"
             yield labelled("also", Text.assemble(verdict_text(other.verdict), head))
 
     def _generated(self, cause: Cause) -> Sequence[str]:
@@ -172,7 +174,7 @@ def _told_of_generated(line: str) -> RenderableType:
     return labelled("generated", line)
 
 
-def _known(other: Evidence) -> str:
+def _known_words(other: Evidence) -> str:
     return ", known" if other.is_known else ""
 
 
@@ -221,7 +223,7 @@ def summary_lines(
     for cause in causes:
         for problem in cause.problems:
             for name, breach in problem.breaches.items():
-                kinds.setdefault(name, []).append((breach, seen_of(cause, breach, problem.calls)))
+                kinds.setdefault(name, []).append((breach, extent_of_kind(cause, breach, problem.calls)))
     lines = []
     for verdict in (*BREACHES, Verdict.INCONCLUSIVE):
         for name, judgement in judgements.items():
@@ -236,7 +238,7 @@ def summary_lines(
                     if width is not None:
                         line.truncate(width, overflow="ellipsis")
                     lines.append(one_line(line))
-    return drawn(lines, width or MAX_WIDTH, colour)
+    return draw(lines, width or MAX_WIDTH, colour)
 
 
 def _kind_line(breach: Evidence, where: str) -> str:
@@ -252,7 +254,7 @@ MAX_PROBLEMS = 3
 """Problems of one cause that are shown with an example; the others are counted."""
 
 
-def seen(cause: Cause) -> str:
+def extent(cause: Cause) -> str:
     """How widely a cause shows: scenarios, sessions and calls. Empty where that is once, in the only trace."""
     calls = cause.calls
     if not cause.traces or (cause.of == 1 and calls.total() <= 1):
@@ -288,7 +290,7 @@ def explain_words(cause: Cause) -> Sequence[str]:
     return ["signet-conformance", "explain", *names[:MAX_PAGES]] if names else ()
 
 
-def seen_of(cause: Cause, breach: Evidence, calls: Counter[str]) -> str:
+def extent_of_kind(cause: Cause, breach: Evidence, calls: Counter[str]) -> str:
     """How widely one of its requirements is breached by a problem with these calls; empty where that is once.
 
     Operations stand beside the count where there are several: what is shown of the example names one of them.

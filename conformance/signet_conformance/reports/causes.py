@@ -166,7 +166,7 @@ class Causes:
     def _causes(self, problems: Problems, left_out: set[str]) -> Sequence[Cause]:
         of_requirement: dict[str, list[Problem]] = {}
         breaches: dict[str, list[Evidence]] = {}
-        kept = problems.kept(left_out)
+        kept = problems.without(left_out)
         for problem in kept:
             for name, breach in problem.breaches.items():
                 breaches.setdefault(name, []).append(breach)
@@ -232,7 +232,7 @@ class Problems:
         self._same: dict[Key, Key] = {}
         self._refused_for: dict[Key, set[Key]] = {}
 
-    def kept(self, left_out: set[str]) -> Sequence[Problem]:
+    def without(self, left_out: set[str]) -> Sequence[Problem]:
         """The problems without the breaches of some requirements; a refusal is part of what was refused."""
         for key, reasons in self._refused_for.items():
             whole = [self._by_key[root] for root in {*map(self._root, reasons)} - {self._root(key)}]

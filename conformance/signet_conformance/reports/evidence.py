@@ -247,7 +247,7 @@ def _sources(recording: Recording) -> Iterator[tuple[int, tuple[Source, ...]]]:
     for mark in recording.marks(SentMark):
         told: dict[tuple[str, ...], list[tuple[Source, ...]]] = {}
         for method, path, *places in mark.requests:
-            told.setdefault((method, path), []).append(tuple(_read(places)))
+            told.setdefault((method, path), []).append(tuple(_sources_in(places)))
         reached: dict[tuple[str, ...], list[Call]] = {}
         while call is not None and call.seq < mark.seq:
             reached.setdefault((call.method, call.path), []).append(call)
@@ -258,7 +258,7 @@ def _sources(recording: Recording) -> Iterator[tuple[int, tuple[Source, ...]]]:
                 yield from ((each.seq, places) for each, places in zip(alike, sent, strict=False))
 
 
-def _read(places: list[str]) -> Iterator[Source]:
+def _sources_in(places: list[str]) -> Iterator[Source]:
     here = Path.cwd()
     for place in places:
         if (read := _PLACE.fullmatch(place)) is not None:

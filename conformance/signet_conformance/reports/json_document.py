@@ -28,7 +28,7 @@ from signet_conformance.reports.command_lines import explain_command
 from signet_conformance.reports.ending import Ending
 from signet_conformance.reports.evidence import known_requirement
 from signet_conformance.reports.remarks import played, remarks
-from signet_conformance.reports.values import shortened
+from signet_conformance.reports.values import shorten
 from signet_conformance.trace.marks import ScenarioMark, marks_of
 
 FORMAT = "signet-report/1"
@@ -150,7 +150,7 @@ def _time_spent(spent: TimeSpent) -> dict[str, Any]:
 
 def _generated(summary: Summary) -> dict[str, Any]:
     held = {"seed": summary.seed, "performed": summary.performed, "outages": summary.outages}
-    return {**held, "skipped": summary.skipped, "lost": [shortened(loss) for loss in summary.lost]}
+    return {**held, "skipped": summary.skipped, "lost": [shorten(loss) for loss in summary.lost]}
 
 
 def _coverage(coverage: Coverage) -> dict[str, Any]:
@@ -163,8 +163,8 @@ def trace_entry(judged: Judged) -> dict[str, Any]:
     trace = judged.trace
     return {
         "file": trace.path or "-",
-        **({} if (scenario := _scenario(judged)) is None else {"scenario": shortened(scenario)}),
-        **({} if trace.header.target is None else {"target": shortened(trace.header.target)}),
+        **({} if (scenario := _scenario(judged)) is None else {"scenario": shorten(scenario)}),
+        **({} if trace.header.target is None else {"target": shorten(trace.header.target)}),
         "declared": trace.header.declared.to_json(),
         "operations": dict(sorted(_operations(judged).items())),
         "daemon_version": judged.daemon_version,
@@ -204,7 +204,7 @@ def _asked_about(call: Call) -> str | None:
 
 
 def _judgement(judgement: Judgement, judged: Judged) -> dict[str, Any]:
-    requirement, listed = known_requirement(judgement.requirement), _listed(judgement.findings)
+    requirement, listed = known_requirement(judgement.requirement), _findings_to_list(judgement.findings)
     breached = judgement.verdict in BREACHES and requirement is not None
     return {
         "verdict": judgement.verdict.value,
@@ -223,7 +223,7 @@ def _judgement(judgement: Judgement, judged: Judged) -> dict[str, Any]:
     }
 
 
-def _listed(findings: Sequence[Finding]) -> Sequence[Finding]:
+def _findings_to_list(findings: Sequence[Finding]) -> Sequence[Finding]:
     """The first findings, and of the others the first of each further kind."""
     first = findings[:MAX_FINDINGS]
     kinds = {finding.fold for finding in first}
@@ -239,7 +239,7 @@ def _finding(finding: Finding, recording: Recording | None = None) -> dict[str, 
         "side": finding.side.value,
         "pointer": finding.pointer,
         "expected": finding.expected,
-        "received": shortened(finding.received),
+        "received": shorten(finding.received),
         "message": finding.message,
         "kind": finding.kind,
         **({} if call is None or call.operation is None else {"operation": call.operation}),

@@ -10,7 +10,7 @@ from xml.sax.saxutils import escape, quoteattr
 from signet_conformance.engine import Judged
 from signet_conformance.errors import printable
 from signet_conformance.finding import Verdict
-from signet_conformance.reports.cause_text import MAX_PROBLEMS, replay_words, seen
+from signet_conformance.reports.cause_text import MAX_PROBLEMS, extent, replay_words
 from signet_conformance.reports.causes import Cause, Causes
 from signet_conformance.reports.command_lines import explain_command, shell_command
 from signet_conformance.reports.ending import Ending
@@ -39,7 +39,7 @@ class JunitReport:
         """Write the document."""
         self._causes.end(ending)
         verdicts = ending.verdicts()
-        told = _told(self._causes.connector(), ending.options)
+        told = _by_requirement(self._causes.connector(), ending.options)
         known = {name for name in told if all(cause.is_known for cause, _ in told[name])}
         tally = Counter(verdict for name, verdict in verdicts.items() if name not in known)
         counts = {
@@ -62,7 +62,7 @@ class JunitReport:
 _Told = Sequence[tuple[Cause, Sequence[str]]]
 
 
-def _told(causes: Sequence[Cause], options: Sequence[str]) -> Mapping[str, _Told]:
+def _by_requirement(causes: Sequence[Cause], options: Sequence[str]) -> Mapping[str, _Told]:
     """Each requirement that is breached, with the causes that breach it and their lines."""
     told: dict[str, list[tuple[Cause, Sequence[str]]]] = {}
     for cause in causes:
@@ -94,7 +94,7 @@ def _lines(cause: Cause, options: Sequence[str]) -> list[str]:
     for breach in cause.breaches[:MAX_PROBLEMS]:
         lines += _example(breach)
     lines += [f"also: {other.verdict.value} {other.requirement}: {other.what}" for other in cause.also]
-    lines += [f"seen: {where}"] if (where := seen(cause)) else []
+    lines += [f"seen: {where}"] if (where := extent(cause)) else []
     requirement = known_requirement(cause.requirement)
     if requirement is not None:
         lines += [f"why: {requirement.why}", f"change: {requirement.fix}"]

@@ -85,7 +85,7 @@ def _handler(mark: HandlerMark) -> str | None:
     return f"handler of {mark.event} {became}{status}{took}{f': {mark.text}' if mark.text else ''}"
 
 
-def _sent(mark: SentMark) -> str | None:
+def _senders(mark: SentMark) -> str | None:
     places = ", ".join(f"{request[1]} by {request[2]}" for request in mark.requests if len(request) > 2)
     return f"sent {places}" if places else None
 
@@ -110,7 +110,7 @@ def _session_key(mark: SessionKeyMark) -> str | None:
     return None if mark.key is None else f"the harness knows {mark.session} as {mark.key}"
 
 
-def _refused(mark: RefusedMark) -> str:
+def _refusal(mark: RefusedMark) -> str:
     return f"{mark.method} {mark.path} was refused as a web page's (Origin: {mark.by})"
 
 
@@ -148,11 +148,11 @@ _WORDS: Mapping[type[KitMark], Callable[..., str | None]] = {
     SessionKeyMark: _session_key,
     ModelMark: _model,
     HandlerMark: _handler,
-    SentMark: _sent,
+    SentMark: _senders,
     LoadedMark: _loaded,
     StrayMark: _stray,
     UnheardPortMark: _unheard_port,
-    RefusedMark: _refused,
+    RefusedMark: _refusal,
     NoRequestMark: _no_request,
     RemarkMark: _remark,
     BypassMark: _bypass,

@@ -14,7 +14,7 @@ from signet_conformance import __version__
 from signet_conformance.engine import Judged
 from signet_conformance.errors import printable
 from signet_conformance.finding import FOLDING_ORDER, Verdict
-from signet_conformance.reports.cause_text import MAX_PROBLEMS, replay_words, seen
+from signet_conformance.reports.cause_text import MAX_PROBLEMS, extent, replay_words
 from signet_conformance.reports.causes import Cause, Causes
 from signet_conformance.reports.command_lines import explain_command, page_address, shell_command
 from signet_conformance.reports.ending import Ending
@@ -114,7 +114,7 @@ def _block(cause: Cause, options: Sequence[str]) -> str:
         lines += _example(breach, around=breach is cause.first)
     if more := len(cause.breaches) - MAX_PROBLEMS:
         lines += [f"- {more} more kinds: the JSON report lists them"] * (more > 0)
-    if where := seen(cause):
+    if where := extent(cause):
         lines.append(f"- **seen**: {inline(where)}")
     lines += map(_also, cause.also)
     if requirement is not None:

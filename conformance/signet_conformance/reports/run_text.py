@@ -19,7 +19,7 @@ from signet_conformance.reports.causes import Causes
 from signet_conformance.reports.command_lines import shell_command
 from signet_conformance.reports.registry import FORMATS
 from signet_conformance.reports.remarks import no_requests, played, remarks
-from signet_conformance.reports.terminal import FAINT, STRONG, Paragraph, drawn, drawn_table
+from signet_conformance.reports.terminal import FAINT, STRONG, Paragraph, draw, draw_table
 from signet_conformance.reports.text import (
     Undecided,
     closing_line,
@@ -131,7 +131,7 @@ def generated_sessions(text: ClosingText) -> Iterable[str]:
     if generated is None:
         return
     yield from generated.lines()
-    yield from drawn((Paragraph(line, 2, 4) for line in generated.coverage_lines()), text.width, text.colour)
+    yield from draw((Paragraph(line, 2, 4) for line in generated.coverage_lines()), text.width, text.colour)
 
 
 def coverage(text: ClosingText) -> Iterable[str]:
@@ -190,7 +190,7 @@ def time_spent_lines(spent: TimeSpent, width: int | None, colour: bool = False) 
     phases = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in spent.phases.items())
     programs = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in spent.cpu_s.items())
     return [
-        *drawn_table(table, width, colour),
+        *draw_table(table, width, colour),
         f"time, {spent.wall_s:.1f} s: {phases}; above, what {spent.workers} workers were at while driving",
         f"CPU time, {sum(spent.cpu_s.values()):.1f} s: {programs}",
     ]

@@ -133,7 +133,7 @@ def _result(judged: Judged, requirement: str, kind: list[Finding], file: str | N
         pieces += [f"change: {known.fix}", f"page: {page_address(requirement) or explain_command(requirement)}"]
     identity = f"{requirement}\0{kind[0].kind}"
     trace, code = _place(judged.trace.path or file, shown.line), [_code(source) for source in shown.sources]
-    related = [*code[1:], _named("the recording", trace)] if code else []
+    related = [*code[1:], _location("the recording", trace)] if code else []
     return {
         "message": {"text": literal("\n".join(pieces))},
         "locations": [{"physicalLocation": code[0]["physicalLocation"] if code else trace}],
@@ -146,16 +146,16 @@ def _result(judged: Judged, requirement: str, kind: list[Finding], file: str | N
 def _related(judged: Judged, finding: Finding) -> list[dict[str, Any]]:
     calls = (judged.recording.by_seq.get(seq) for seq in finding.exchanges[1:6])
     return [
-        _named(call_line(call), _place(judged.trace.path, call.exchange.line)) for call in calls if call is not None
+        _location(call_line(call), _place(judged.trace.path, call.exchange.line)) for call in calls if call is not None
     ]
 
 
 def _code(source: Source) -> dict[str, Any]:
     """A place in the connector's code."""
-    return _named("sent by", _place(source.file, source.line))
+    return _location("sent by", _place(source.file, source.line))
 
 
-def _named(text: str, place: dict[str, Any]) -> dict[str, Any]:
+def _location(text: str, place: dict[str, Any]) -> dict[str, Any]:
     return {"message": {"text": literal(text)}, "physicalLocation": place}
 
 

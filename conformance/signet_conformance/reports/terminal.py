@@ -104,20 +104,20 @@ def _drawing_console(width: int, colour: bool) -> Console:
     return _console(io.StringIO(), width, colour)
 
 
-def drawn(things: Iterable[RenderableType], width: int, colour: bool = False) -> list[str]:
+def draw(things: Iterable[RenderableType], width: int, colour: bool = False) -> list[str]:
     """`things` as lines, one thing below the other, without trailing blanks.
 
     `width` is that of the terminal in columns; text is drawn no wider than what can be read with comfort.
     """
-    return _drawn(things, usable_width(width), colour)
+    return _draw(things, usable_width(width), colour)
 
 
-def drawn_table(table: Table, width: int | None, colour: bool = False) -> list[str]:
+def draw_table(table: Table, width: int | None, colour: bool = False) -> list[str]:
     """A table as lines: as wide as its cells, and no wider than `width` columns unless that is None."""
-    return _drawn([table], _NO_LIMIT if width is None else max(MIN_WIDTH, width), colour)
+    return _draw([table], _NO_LIMIT if width is None else max(MIN_WIDTH, width), colour)
 
 
-def _drawn(things: Iterable[RenderableType], width: int, colour: bool) -> list[str]:
+def _draw(things: Iterable[RenderableType], width: int, colour: bool) -> list[str]:
     console = _drawing_console(width, colour)
     with console.capture() as capture:
         console.print(Group(*things), crop=False)
@@ -243,7 +243,7 @@ def steps(total: int, doing: str, stream: TextIO) -> Iterator[Callable[[str, boo
         yield draw
 
 
-def counted(items: Sequence[_Item], doing: str, stream: TextIO) -> Generator[_Item, None, None]:
+def with_progress(items: Sequence[_Item], doing: str, stream: TextIO) -> Generator[_Item, None, None]:
     """The items, counted on a terminal as they are taken; what is written to stderr meanwhile stands above the bar.
 
     Whoever does not take all of them closes the iterator, or the bar stays.

@@ -26,7 +26,7 @@ from signet_conformance.reports.terminal import (
     STRONG,
     VERDICT_STYLES,
     Paragraph,
-    drawn,
+    draw,
     labelled,
     labelled_command,
     one_line,
@@ -55,7 +55,7 @@ _APART = "apart from the connector's verdicts and the exit status"
 
 def daemon_side_lines(width: int) -> list[str]:
     """What stands above the daemon's breaches: they change no verdict of the connector."""
-    return drawn([Paragraph(f"On the daemon's side, {_APART}:")], width)
+    return draw([Paragraph(f"On the daemon's side, {_APART}:")], width)
 
 
 def model_side_lines(
@@ -67,17 +67,17 @@ def model_side_lines(
         return []
     asked = counted(sum(len(model.exchanges) for model in models), "exchange")
     undecided = (
-        _listed(judgement, f"{printable(judgement.message, 200)}.{explain_note(judgement.requirement)}")
+        _requirement_paragraph(judgement, f"{printable(judgement.message, 200)}.{explain_note(judgement.requirement)}")
         for judgement in at_model.values()
         if judgement.verdict is Verdict.INCONCLUSIVE
     )
     remarked = (
-        _listed(judgement, judgement.message)
+        _requirement_paragraph(judgement, judgement.message)
         for judgement in at_model.values()
         if judgement.verdict is Verdict.PASS and ";" in judgement.message
     )
-    head = Paragraph(f"What reached the model ({asked}), {_APART}: {_counted(at_model)}")
-    return drawn([head, *remarked, *undecided], width, colour)
+    head = Paragraph(f"What reached the model ({asked}), {_APART}: {_verdict_counts(at_model)}")
+    return draw([head, *remarked, *undecided], width, colour)
 
 
 def model_closing_line(judged: Sequence[Judged], at_model: Mapping[str, Judgement], status: int) -> str:
@@ -86,10 +86,10 @@ def model_closing_line(judged: Sequence[Judged], at_model: Mapping[str, Judgemen
     if status == NothingTestedError.exit_status:
         why = next((judgement.message for judgement in at_model.values()), "no trace was judged")
         return f"nothing was tested in {where}: {printable(why, 200)} (exit {status})"
-    return f"at the model: {_counted(at_model)} in {where}, {_APART} (exit {status})"
+    return f"at the model: {_verdict_counts(at_model)} in {where}, {_APART} (exit {status})"
 
 
-def _counted(judgements: Mapping[str, Judgement]) -> str:
+def _verdict_counts(judgements: Mapping[str, Judgement]) -> str:
     verdicts = Counter(judgement.verdict for judgement in judgements.values())
     return ", ".join(f"{verdicts[verdict]} {verdict.value}" for verdict in FOLDING_ORDER if verdicts[verdict])
 
@@ -107,7 +107,7 @@ def side_summary_lines(judged: Sequence[Judged], width: int = 80) -> list[str]:
             whose = "at the model" if requirement.side == "harness" else "on the daemon's side"
             text = f"{whose}: {breaches[0].verdict} {name} {message} ({where}){explain_note(name)}"
             paragraphs.append(Paragraph(text, 0, 4))
-    return drawn(paragraphs, width)
+    return draw(paragraphs, width)
 
 
 def settled_lines(judgements: Mapping[str, Judgement], width: int, colour: bool) -> list[str]:
@@ -119,11 +119,11 @@ def settled_lines(judgements: Mapping[str, Judgement], width: int, colour: bool)
             if judgement.verdict is verdict:
                 sentence = known[name].title if name in known else ""
                 text = f"{sentence} ({printable(judgement.message, 120)}){explain_note(name)}".strip()
-                paragraphs.append(_listed(judgement, text))
-    return drawn(paragraphs, width, colour)
+                paragraphs.append(_requirement_paragraph(judgement, text))
+    return draw(paragraphs, width, colour)
 
 
-def _listed(judgement: Judgement, text: str) -> Paragraph:
+def _requirement_paragraph(judgement: Judgement, text: str) -> Paragraph:
     head = verdict_text(judgement.verdict)
     return Paragraph(Text.assemble(head, f" {judgement.requirement} {text}"), 0, 4)
 
@@ -153,7 +153,7 @@ def summary_lines(
             + ", ".join(f"{tally[verdict]} {title}" for verdict, title in _COLUMNS.items() if tally[verdict])
             for name, tally in tallies
         )
-        return drawn([Paragraph(sentence, 0, 2) for sentence in sentences], width, colour)
+        return draw([Paragraph(sentence, 0, 2) for sentence in sentences], width, colour)
     table = Table.grid()
     table.add_column(width=min(room, max([8, *(cell_len(name) for name, _ in tallies)])))
     for _ in _COLUMNS:
@@ -162,7 +162,7 @@ def summary_lines(
     for name, tally in tallies:
         counts = (Text.assemble((str(tally[v]), VERDICT_STYLES[v] if tally[v] else "")) for v in _COLUMNS)
         table.add_row(Text(_tail(name, room), no_wrap=True), *counts)
-    return drawn([table], width, colour)
+    return draw([table], width, colour)
 
 
 def _tail(name: str, width: int) -> str:
@@ -182,7 +182,7 @@ def coverage_lines(coverage: Coverage, width: int, colour: bool, *, missed: bool
         if missed:
             lines += [Paragraph(f"not seen: {point}", 4, 8) for point in part.missed]
     lines.append(Paragraph(f"{coverage.percent:>6.1f} %", _DIMENSION_WIDTH, beside="contract"))
-    return drawn(lines, width, colour)
+    return draw(lines, width, colour)
 
 
 def closing_line(
@@ -218,7 +218,7 @@ def closing_line(
     else:
         text = f"conforming{with_counted}"
     tail = f"; {counted(tested, 'requirement')} tested in {where} (exit {status})"
-    (line,) = drawn([one_line(Text.assemble((text, VERDICT_STYLES[worst]), tail))], MAX_WIDTH, colour)
+    (line,) = draw([one_line(Text.assemble((text, VERDICT_STYLES[worst]), tail))], MAX_WIDTH, colour)
     return line
 
 
@@ -275,7 +275,7 @@ class Headings:
             block.append(Paragraph(f"{counted(more, 'more note')}: --json lists them", 2))
         if self._broken_off is not None:
             block.append(labelled_command("so far", ["signet-conformance", "show", self._broken_off]))
-        return drawn(block, width, colour)
+        return draw(block, width, colour)
 
 
 def _first_of(names: Iterable[str], most: int = MAX_NAMES) -> str:
@@ -326,7 +326,7 @@ class Undecided:
         ]
         if elsewhere:
             things.append(Paragraph(f"undecided, and decided by other traces: {', '.join(elsewhere)}", 0, 4))
-        return drawn(things, width, colour)
+        return draw(things, width, colour)
 
 
 def _paragraph(names: Sequence[str], why: str, way_out: str) -> Paragraph:
@@ -363,7 +363,7 @@ if TYPE_CHECKING:
 
 def known_lines(known: KnownInRun, width: int, colour: bool) -> Sequence[str]:
     """What is known, and what must be done about entries that fail the run."""
-    return drawn([*_blocks(known)], width, colour)
+    return draw([*_blocks(known)], width, colour)
 
 
 def _blocks(known: KnownInRun) -> Iterator[RenderableType]:

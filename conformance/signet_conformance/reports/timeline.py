@@ -24,7 +24,7 @@ from signet_conformance.reports.terminal import (
     STRONG,
     Paragraph,
     Unwrapped,
-    drawn,
+    draw,
     labelled_command,
     usable_width,
     verdict_text,
@@ -105,7 +105,7 @@ class Timeline:
         trace = recording.trace
         facts = [printable(trace.path or "trace", 400), f"daemon {printable(recording.daemon_version, 40)}"]
         facts.append(counted(len(recording.calls), "exchange"))
-        return self._drawn([Paragraph(", ".join(facts)), *(Paragraph(printable(w, 600)) for w in warnings_of(trace))])
+        return self._draw([Paragraph(", ".join(facts)), *(Paragraph(printable(w, 600)) for w in warnings_of(trace))])
 
     def lines(
         self,
@@ -123,19 +123,19 @@ class Timeline:
             calls.sort(key=lambda entry: entry.seq)
         for entry in calls:
             if isinstance(entry, Mark):
-                yield from self._drawn([self._mark(entry)])
+                yield from self._draw([self._mark(entry)])
             else:
-                yield from self._drawn([*self._call(entry), *self._findings(beside.get(entry.seq, ()))])
+                yield from self._draw([*self._call(entry), *self._findings(beside.get(entry.seq, ()))])
 
     def finding_lines(self, findings: Sequence[tuple[str, Finding]], of: int | None = None) -> list[str]:
         """One paragraph a finding: verdict, requirement, what is wrong; and once the command that explains it.
 
         `of` is the exchange that they begin at, where it is not the one above them.
         """
-        return self._drawn([*self._findings(findings, "" if of is None else f" #{of}")])
+        return self._draw([*self._findings(findings, "" if of is None else f" #{of}")])
 
-    def _drawn(self, things: Sequence[RenderableType]) -> list[str]:
-        return drawn(things, self._width, self._colour)
+    def _draw(self, things: Sequence[RenderableType]) -> list[str]:
+        return draw(things, self._width, self._colour)
 
     def _findings(self, findings: Sequence[tuple[str, Finding]], at: str = "") -> Iterator[RenderableType]:
         for name, finding in findings:

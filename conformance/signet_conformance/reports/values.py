@@ -21,7 +21,7 @@ _LARGEST_INTEGER = 10**300
 _ABSENT = object()
 
 
-def shortened(value: Any, depth: int = MAX_DEPTH) -> Any:
+def shorten(value: Any, depth: int = MAX_DEPTH) -> Any:
     """`value` as a JSON value of bounded size; a note takes the place of what was left out.
 
     Numbers that JSON does not have (not a number, infinite) become text.
@@ -40,10 +40,10 @@ def shortened(value: Any, depth: int = MAX_DEPTH) -> Any:
         case list() | tuple():
             if depth == 0:
                 return f"a list of {len(value)} items"
-            items = [shortened(item, depth - 1) for item in value[:MAX_ITEMS]]
+            items = [shorten(item, depth - 1) for item in value[:MAX_ITEMS]]
             return [*items, f"… {len(value) - MAX_ITEMS} more"] if len(value) > MAX_ITEMS else items
         case _:
-            return shortened(str(value), depth)
+            return shorten(str(value), depth)
 
 
 def finite(value: Any) -> Any:
@@ -63,7 +63,7 @@ def _shortened_object(value: dict[Any, Any], depth: int) -> Any:
     if depth == 0:
         return f"an object of {len(value)} members"
     members = list(value.items())
-    result = {shortened(str(name)): shortened(item, depth - 1) for name, item in members[:MAX_ITEMS]}
+    result = {shorten(str(name)): shorten(item, depth - 1) for name, item in members[:MAX_ITEMS]}
     if len(members) > MAX_ITEMS:
         result["…"] = f"{len(members) - MAX_ITEMS} more"
     return result
@@ -71,7 +71,7 @@ def _shortened_object(value: dict[Any, Any], depth: int) -> Any:
 
 def as_text(value: Any, limit: int) -> str:
     """`value` as one printable line of JSON of at most about `limit` characters."""
-    return printable(json.dumps(shortened(value), ensure_ascii=False), limit)
+    return printable(json.dumps(shorten(value), ensure_ascii=False), limit)
 
 
 def cell(value: object, limit: int = 120) -> str:

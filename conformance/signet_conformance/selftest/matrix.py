@@ -10,7 +10,7 @@ from rich.text import Text
 from signet_conformance.contract import catalogue
 from signet_conformance.errors import printable
 from signet_conformance.finding import Verdict
-from signet_conformance.reports.terminal import MAX_WIDTH, STRONG, VERDICT_STYLES, Paragraph, drawn, one_line
+from signet_conformance.reports.terminal import MAX_WIDTH, STRONG, VERDICT_STYLES, Paragraph, draw, one_line
 from signet_conformance.selftest.grading import Grade, Selftest
 
 FORMAT = "signet-selftest/1"
@@ -37,7 +37,7 @@ def matrix_lines(selftest: Selftest, exempt: Mapping[str, str], width: int = 80,
         if cells:
             head = Text.assemble((name, STRONG), f"{'':<{15 - len(name)}} {requirement.level:<6} ")
             paragraphs.append(Paragraph(Text.assemble(head, Text(" ").join(cells)), 0, 4))
-    return drawn(paragraphs, width, colour)
+    return draw(paragraphs, width, colour)
 
 
 def _by_requirement(grades: Sequence[Grade]) -> Mapping[str, Sequence[Grade]]:
@@ -69,7 +69,7 @@ def complaint_lines(selftest: Selftest, width: int = 80, colour: bool = False) -
             what = "; ".join(f"{variant.id}, which {variant.title}" for variant in grade.trial.variants)
         complaints += [f"{what}: {printable(complaint, 600)}" for complaint in grade.complaints]
     red = Text.assemble(("RED", _RED), " ")
-    return drawn((Paragraph(Text.assemble(red, complaint), 0, 4) for complaint in complaints), width, colour)
+    return draw((Paragraph(Text.assemble(red, complaint), 0, 4) for complaint in complaints), width, colour)
 
 
 def unreached_lines(selftest: Selftest, width: int = 80, colour: bool = False) -> list[str]:
@@ -78,7 +78,7 @@ def unreached_lines(selftest: Selftest, width: int = 80, colour: bool = False) -
         return []
     head = Paragraph("Passed in no scenario, by neither the reference nor a variant:", 0, 4)
     rows = (Paragraph(Text.assemble((name, STRONG), f" {why}"), 2, 4) for name, why in selftest.unreached.items())
-    return drawn([head, *rows], width, colour)
+    return draw([head, *rows], width, colour)
 
 
 def progress_line(grade: Grade) -> str:
@@ -111,7 +111,7 @@ def closing_line(selftest: Selftest, seconds: float, colour: bool = False) -> st
         + f"{conforming} of {odd} variants not blamed, "
         f"{who} {passing} of {len(selftest.controls)} scenarios, {seconds:.1f} s"
     )
-    (line,) = drawn([one_line(Text.assemble(word, counts))], MAX_WIDTH, colour)
+    (line,) = draw([one_line(Text.assemble(word, counts))], MAX_WIDTH, colour)
     return line
 
 

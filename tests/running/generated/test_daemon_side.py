@@ -45,7 +45,7 @@ def test_breach_of_the_daemon_that_scenarios_show_is_not_performed_again(tmp_pat
             targets.load("reference"), url, (), tmp_path, report=False, strict=False, scenarios=(scenario,), sessions=5
         )
         drive(request, Invocation(("run",)), lambda _event: None)
-    summary = Summary.read(tmp_path)
+    summary = Summary.from_folder(tmp_path)
     assert summary is not None
     assert not summary.daemon
     assert sorted(path.name for path in tmp_path.iterdir()) == ["generated.json", "plain.jsonl"]

@@ -20,7 +20,7 @@ from signet_conformance.reports.html.page import embedded
 from signet_conformance.reports.mark_words import mark_words
 from signet_conformance.reports.remarks import played
 from signet_conformance.reports.timeline import findings_of
-from signet_conformance.reports.values import finite, shortened
+from signet_conformance.reports.values import finite, shorten
 from signet_conformance.trace import Body, Mark, Message
 from signet_conformance.trace.marks import ScenarioMark, StepMark, marks_of, read_mark
 
@@ -196,7 +196,7 @@ def body_data(body: Body) -> Mapping[str, Any]:
         # A value of many megabytes is cut before it is laid out, not after.
         text = json.dumps(body.value, indent=1, ensure_ascii=False)
         if len(text) > MAX_BODY:
-            text = json.dumps(shortened(body.value), indent=1, ensure_ascii=False)
+            text = json.dumps(shorten(body.value), indent=1, ensure_ascii=False)
             return {"kind": "json", "body": text[:MAX_BODY], "note": "long values are cut"}
         return {"kind": "json", "body": text}
     text = str(body.value)

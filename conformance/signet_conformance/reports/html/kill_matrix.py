@@ -16,7 +16,7 @@ from signet_conformance.reports.html.page import facts, requirement_page, table
 _REMEDY = "write one with: signet-conformance selftest --json"
 
 
-def read(path: str) -> Mapping[str, Any]:
+def read_kill_matrix(path: str) -> Mapping[str, Any]:
     """A kill matrix from a file. Raises UsageError when it is not a signet-selftest/1."""
     where = f"--selftest {printable(path, 400)}"
     from signet_conformance.files.documents import demand

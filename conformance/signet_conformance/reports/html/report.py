@@ -18,7 +18,7 @@ from signet_conformance import __version__
 from signet_conformance.engine import Judged
 from signet_conformance.errors import printable
 from signet_conformance.finding import FOLDING_ORDER, Verdict
-from signet_conformance.reports.cause_text import MAX_PROBLEMS, replay_words, seen
+from signet_conformance.reports.cause_text import MAX_PROBLEMS, extent, replay_words
 from signet_conformance.reports.causes import Cause, Causes
 from signet_conformance.reports.command_lines import shell_command
 from signet_conformance.reports.ending import Ending
@@ -97,8 +97,8 @@ class HtmlReport:
             ),
             facts(
                 (
-                    ("target", _told(each.trace.header.target or "" for each in ending.judged)),
-                    ("daemon", _told(each.daemon_version for each in ending.judged)),
+                    ("target", _names_once(each.trace.header.target or "" for each in ending.judged)),
+                    ("daemon", _names_once(each.daemon_version for each in ending.judged)),
                     ("contract", ending.contract_version()),
                     ("kit", __version__),
                     ("run", ending.identity.words()),
@@ -110,7 +110,7 @@ class HtmlReport:
         if broken:
             sections.append(("breaches", "What is broken", _causes(broken, ending.options, self._names)))
         if noted := remarks(each.trace for each in ending.judged):
-            sections.append(("noticed", "Noticed in the harness", _listed(noted)))
+            sections.append(("noticed", "Noticed in the harness", _note_list(noted)))
         sections.append(
             ("verdicts", "Verdicts", _verdicts(ending, {name for cause in broken for name in cause.requirements}))
         )
@@ -124,7 +124,7 @@ class HtmlReport:
         if ending.selftest is not None:
             sections.append(("kill-matrix", "Kill matrix", kill_matrix.section(ending.selftest)))
         if ending.notes:
-            sections.append(("notes", "Notes", _listed(ending.notes)))
+            sections.append(("notes", "Notes", _note_list(ending.notes)))
         write_page(self._stream, "Signet conformance", header, sections, _SCRIPTS, self._data, self._live)
 
     def _apart(self, causes: Sequence[Cause], ending: Ending) -> Markup:
@@ -156,7 +156,7 @@ class HtmlReport:
         return joined(parts)
 
 
-def _listed(notes: Sequence[str]) -> Markup:
+def _note_list(notes: Sequence[str]) -> Markup:
     return element("ul", (element("li", printable(note, 600)) for note in notes), class_="plain")
 
 
@@ -185,7 +185,7 @@ def _trace_rows(rows: Sequence[_Row]) -> Iterator[Markup]:
         yield element("tr", element("th", open_it, scope="row"), *cells)
 
 
-def _told(names: Iterable[str]) -> str:
+def _names_once(names: Iterable[str]) -> str:
     """Each of some names once, in their order; of very many the first."""
     once = list(dict.fromkeys(filter(None, names)))
     more = f" and {len(once) - MAX_TOLD} more" if len(once) > MAX_TOLD else ""
@@ -241,7 +241,7 @@ def _cause(cause: Cause, options: Sequence[str], addressed: set[str], names: Map
     parts += [element("div", example, class_="shown") for example in examples]
     if (more := len(cause.breaches) - MAX_PROBLEMS) > 0:
         parts.append(element("p", f"{more} more kinds: the JSON report lists them."))
-    rows: list[tuple[str, str | Markup]] = [("seen", seen(cause))]
+    rows: list[tuple[str, str | Markup]] = [("seen", extent(cause))]
     for other in cause.also:
         name = other.requirement
         aside = ", known" if other.is_known else ""

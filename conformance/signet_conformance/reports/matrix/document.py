@@ -89,7 +89,7 @@ def surface() -> tuple[str, ...]:
     return tuple(sorted((name for name in rows if rows[name]["row"]), key=lambda name: int(rows[name]["row"])))
 
 
-def read(path: str) -> list[Column]:
+def read_columns(path: str) -> list[Column]:
     """The connectors of a report, one a target. Raises UsageError when it is not a signet-report/1."""
     where = printable(path, 400)
     from signet_conformance.files.documents import demand

@@ -19,7 +19,7 @@ from signet_conformance.reports.matrix.document import (
     operations,
     parity_line,
 )
-from signet_conformance.reports.terminal import MAX_WIDTH, STRONG, VERDICT_STYLES, Paragraph, drawn, drawn_table
+from signet_conformance.reports.terminal import MAX_WIDTH, STRONG, VERDICT_STYLES, Paragraph, draw, draw_table
 from signet_conformance.reports.values import cell
 
 _MEANING = {USED: Verdict.PASS, UNUSED: Verdict.FAIL, DRIFT: Verdict.WARN, ABSENT: Verdict.NOT_APPLICABLE}
@@ -28,20 +28,20 @@ _STYLES |= {verdict.value: style for verdict, style in VERDICT_STYLES.items()}
 
 
 def matrix_lines(columns: Sequence[Column], width: int | None, colour: bool) -> Iterator[str]:
-    """Both tables, then the parity of each connector. `width` is as for `drawn_table`."""
+    """Both tables, then the parity of each connector. `width` is as for `draw_table`."""
     heads = [f"{cell(column.head, 48)} {column.contract}" for column in columns]
     by_operation = ((name, [column.operation(name) for column in columns]) for name in operations(columns))
-    yield from drawn_table(_table("operation", heads, by_operation), width, colour)
+    yield from draw_table(_table("operation", heads, by_operation), width, colour)
     yield ""
     names = dict.fromkeys(name for column in columns for name in column.verdicts)
     by_requirement = ((name, [_verdict(column, name) for column in columns]) for name in names)
-    yield from drawn_table(_table("requirement", heads, by_requirement), width, colour)
+    yield from draw_table(_table("requirement", heads, by_requirement), width, colour)
     yield f"the page of a requirement: {explain_command('ID')}"
     yield ""
-    yield from drawn((Paragraph(parity_line(column), 0, 4) for column in columns), width or MAX_WIDTH, colour)
+    yield from draw((Paragraph(parity_line(column), 0, 4) for column in columns), width or MAX_WIDTH, colour)
     if differing := differences(columns):
         yield from ("", "breached in one lane and not in the other:")
-        yield from drawn((Paragraph(each.words, 2, 4) for each in differing), width or MAX_WIDTH, colour)
+        yield from draw((Paragraph(each.words, 2, 4) for each in differing), width or MAX_WIDTH, colour)
 
 
 def _verdict(column: Column, name: str) -> str:
