@@ -5,6 +5,9 @@ The daemon's behaviour never raises: it comes back as a :class:`~signet_referenc
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import Any
+
 
 class HarnessError(Exception):
     """Base of the errors that the harness raises on purpose: `message`, and in `remedy` what to do next."""
@@ -62,6 +65,15 @@ class ProviderDeferredError(ProviderError):
 
 class StepError(HarnessError):
     """Raised when a line of the driver protocol, or the step in it, cannot be performed."""
+
+
+def load_attribute(place: str) -> Any:
+    """The object at `module:attribute`. Raises whatever the module raises, SystemExit included."""
+    module, _, path = place.partition(":")
+    value: Any = import_module(module.strip())
+    for name in path.strip().split("."):
+        value = getattr(value, name)
+    return value
 
 
 def printable(text: str) -> str:

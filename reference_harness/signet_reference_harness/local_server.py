@@ -11,11 +11,12 @@ import re
 import signal
 import socket
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import uvicorn
+from starlette.responses import Response
 
 from signet_reference_harness.errors import ConfigError
 
@@ -81,6 +82,11 @@ async def body_within(request: Request, most: int) -> bytes | None:
         if len(body) > most:
             return None
     return bytes(body)
+
+
+def json_response(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    """A value as a JSON answer. Its text is ASCII: programs may send half characters."""
+    return Response(json.dumps(value), status, dict(headers or {}), "application/json")
 
 
 def is_loopback(host: str) -> bool:

@@ -160,33 +160,6 @@ def texts_for_person(message: Message) -> tuple[str, ...]:
     return tuple(text for text in (message.content, *reminders) if text.strip())
 
 
-def reminder_json(reminder: Reminder) -> dict[str, Any]:
-    """The reminder as JSON, as `schemas/harness/signet-reminder-1.schema.json` describes it."""
-    return {
-        "kind": str(reminder.kind),
-        "origin": str(reminder.origin),
-        "visibility": str(reminder.visibility),
-        "scope": str(reminder.scope),
-        "text": reminder.text,
-        "data": dict(reminder.data),
-    }
-
-
-def reminder_from_json(value: Mapping[str, Any]) -> Reminder:
-    """The reminder that `value` holds. Raises ValueError or KeyError where the schema would refuse it."""
-    text, data = value["text"], value.get("data", {})
-    if not isinstance(text, str) or not isinstance(data, dict):
-        raise ValueError("'text' must be a string and 'data' an object")
-    return Reminder(
-        kind=ReminderKind(value["kind"]),
-        origin=ReminderOrigin(value["origin"]),
-        visibility=ReminderVisibility(value["visibility"]),
-        scope=ReminderScope(value["scope"]),
-        text=text,
-        data=data,
-    )
-
-
 def _plain(message: Message, content: str) -> Message:
     return replace(message, content=content, reminders=())
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import convert, to_builtins
 
 from signet_reference_harness.messages import (
     TAG,
@@ -19,8 +20,6 @@ from signet_reference_harness.messages import (
     ReminderVisibility,
     ToolCall,
     lower_reminders,
-    reminder_from_json,
-    reminder_json,
     render_reminders,
     texts_for_person,
 )
@@ -52,16 +51,16 @@ def test_the_schema_lists_what_the_code_lists() -> None:
 
 
 def test_a_reminder_reads_back_from_its_json() -> None:
-    """What to_json writes, from_json reads."""
+    """As session files hold it."""
     noted = replace(NOTE, data={"source": "USER.md"})
-    assert reminder_from_json(json.loads(json.dumps(reminder_json(noted)))) == noted
+    assert convert(json.loads(json.dumps(to_builtins(noted))), Reminder) == noted
 
 
 @pytest.mark.parametrize("change", [{"kind": "hint"}, {"scope": "forever"}, {"text": 5}, {"data": []}])
 def test_a_value_outside_the_lists_is_refused(change: dict[str, Any]) -> None:
     """A reminder of an unknown kind, or with a text that is not a string, is not read."""
     with pytest.raises(ValueError, match=r"."):
-        reminder_from_json({**reminder_json(NOTE), **change})
+        convert({**to_builtins(NOTE), **change}, Reminder)
 
 
 def test_a_reminder_stands_after_the_words_of_its_message() -> None:

@@ -7,7 +7,6 @@ with what is wrong with it; 403 one from a foreign page; 404 an unknown method; 
 
 from __future__ import annotations
 
-import json
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Final
@@ -29,7 +28,7 @@ from signet_reference_harness.daemon_client.reply import Reply
 from signet_reference_harness.documents import StrictModel, parse_document
 from signet_reference_harness.errors import HarnessError, StepError, printable
 from signet_reference_harness.identity import SessionIdentity
-from signet_reference_harness.local_server import body_within, foreign
+from signet_reference_harness.local_server import body_within, foreign, json_response
 
 if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
@@ -112,7 +111,7 @@ class RuntimeAdapterServer:
             return _problem(413, f"the call is larger than {MOST_BODY} bytes", "send less of it", _CLOSE)
         model, perform = self._METHODS[method]
         try:
-            return _json(await perform(self, parse_document(model, body, method)))
+            return json_response(await perform(self, parse_document(model, body, method)))
         except HarnessError as error:
             return _problem(400, error.message, error.remedy)
         except Exception as crash:  # noqa: BLE001 - an adapter may be a stranger's code: its crash ends no server
@@ -173,13 +172,8 @@ def _failure(reply: Reply) -> Said:
     return {} if reply.failure is None else {"failure": printable(f"{reply.failure}: {reply.detail}")}
 
 
-def _json(value: Said, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    # ASCII, for what a program sent may hold half characters.
-    return Response(json.dumps(value), status, dict(headers or {}), "application/json")
-
-
 def _problem(
     status: int, message: str, remedy: str | None = None, headers: Mapping[str, str] | None = None
 ) -> Response:
     told = {"error": printable(message), **({"try": printable(remedy)} if remedy else {})}
-    return _json(told, status, headers)
+    return json_response(told, status, headers)

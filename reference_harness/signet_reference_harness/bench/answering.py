@@ -6,7 +6,6 @@ These figures stand apart from those of the memories: a model's answers differ f
 from __future__ import annotations
 
 import asyncio
-import importlib
 import inspect
 import re
 import string
@@ -19,12 +18,12 @@ from typing import Annotated, Any, ClassVar, Final, Literal, Protocol, cast
 from pydantic import ConfigDict, Field
 
 from signet_reference_harness.bench.figures import percentiles, rounded
-from signet_reference_harness.bench.log import BenchFailureError, Logged, RunLog
+from signet_reference_harness.bench.log import BenchFailureError, Logged, RunLog, first_failure
 from signet_reference_harness.bench.progress import ProgressLine
 from signet_reference_harness.bench.result import Figure, Question, Result
 from signet_reference_harness.bench.suite import FactStep, QueryStep, Suite, TurnStep
 from signet_reference_harness.documents import HarnessDocument, StrictModel
-from signet_reference_harness.errors import ConfigError, ProviderError
+from signet_reference_harness.errors import ConfigError, ProviderError, load_attribute
 from signet_reference_harness.messages import Message
 from signet_reference_harness.providers import Provider
 from signet_reference_harness.providers.completion import CompletionOptions
@@ -101,9 +100,8 @@ class Answers(HarnessDocument):
 
 def judge_at(place: str) -> Judge:
     """The judge at `module:attribute`, made if it is a class. Raises ConfigError."""
-    module, _, attribute = place.partition(":")
     try:
-        value: Any = getattr(importlib.import_module(module), attribute)
+        value = load_attribute(place)
         value = value() if isinstance(value, type) else value
     except (Exception, SystemExit) as error:
         raise ConfigError(
@@ -131,16 +129,14 @@ async def answer_all(
         progress.step()
 
     try:
-        async with asyncio.TaskGroup() as group:
-            for question, query, memories in questions_for_model(suite, result):
-                known = logged.answers.get((question.scenario, question.line))
-                if known is None or known.get("by") != _by(answerer):
-                    group.create_task(ask(question, query, memories))
-                else:
-                    progress.step()
-    except BaseExceptionGroup as failures:
-        told = [failure for failure in failures.exceptions if isinstance(failure, BenchFailureError)]
-        raise (told[0] if told else failures.exceptions[0]) from None
+        with first_failure():
+            async with asyncio.TaskGroup() as group:
+                for question, query, memories in questions_for_model(suite, result):
+                    known = logged.answers.get((question.scenario, question.line))
+                    if known is None or known.get("by") != _by(answerer):
+                        group.create_task(ask(question, query, memories))
+                    else:
+                        progress.step()
     finally:
         await answerer.provider.aclose()
 

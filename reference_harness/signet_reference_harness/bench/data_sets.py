@@ -186,7 +186,6 @@ def _memoryagentbench_pieces(text: str) -> Iterator[str]:
 
 
 def _read_beam(path: Path) -> PublishedFile:
-    """The records of a folder or a file. Raises DocumentError."""
     if not path.is_dir():
         return read_source(path)
     chats = sorted(path.glob("**/chat.json"), key=lambda each: [_beam_number(part) for part in each.parts])

@@ -14,7 +14,8 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Self
@@ -43,6 +44,16 @@ class Logged:
     records: dict[str, list[Record]] = field(default_factory=dict)
     answers: dict[tuple[str, int], Record] = field(default_factory=dict)
     """The model's answers by scenario and line: it is not asked again."""
+
+
+@contextmanager
+def first_failure() -> Iterator[None]:
+    """Raise the first failure of the block's group of tasks instead of the group, a BenchFailureError before others."""
+    try:
+        yield
+    except BaseExceptionGroup as failures:
+        known = [failure for failure in failures.exceptions if isinstance(failure, BenchFailureError)]
+        raise (known or failures.exceptions)[0] from None
 
 
 class RunLog:

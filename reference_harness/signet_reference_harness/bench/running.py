@@ -18,7 +18,7 @@ from signet_reference_harness.bench.answering import (
     answers_of,
     questions_for_model,
 )
-from signet_reference_harness.bench.log import BenchFailureError, Logged, Record, RunLog
+from signet_reference_harness.bench.log import Logged, Record, RunLog, first_failure
 from signet_reference_harness.bench.performing import Subject, perform
 from signet_reference_harness.bench.progress import ProgressLine
 from signet_reference_harness.bench.result import RESULT, TIMES, Result, Times, result_of, times_of, write_document
@@ -120,14 +120,11 @@ async def _all(
         async with slots:
             await _database(plan, name, numbers[name], log, logged.attempts.get(name, 0) + 1, progress)
 
-    try:
+    with first_failure():
         async with asyncio.TaskGroup() as group:
             # The largest first, so that no worker is left alone with it at the end.
             for name in sorted(left, key=lambda each: -_size(left[each])):
                 group.create_task(turn(name))
-    except BaseExceptionGroup as failures:
-        told = [failure for failure in failures.exceptions if isinstance(failure, BenchFailureError)]
-        raise (told[0] if told else failures.exceptions[0]) from None
 
 
 async def _database(plan: BenchPlan, name: str, number: int, log: RunLog, attempt: int, progress: ProgressLine) -> None:

@@ -108,7 +108,6 @@ class Conversing:
         return None
 
     async def _receive(self) -> None:
-        """Queue the turns of the channel until it closes."""
         try:
             while True:
                 turn = await self._channel.receive()
@@ -132,7 +131,6 @@ class Conversing:
         return refusal_of(turn)
 
     async def _heed(self, turn: UserTurn) -> None:
-        """Carry out a command, or take a turn with the model."""
         said: UserTurn | None = turn
         if self._command is not None and is_command(turn):
             said = await self._cancellable(self._command(turn, False))

@@ -43,8 +43,6 @@ class _Attached(StrictModel):
 
 
 class _Turn(StrictModel):
-    """The body of POST /turns."""
-
     content: str
     attachments: tuple[_Attached, ...] = Field((), strict=False)
     metadata: dict[str, JsonValue] = Field(default_factory=dict)

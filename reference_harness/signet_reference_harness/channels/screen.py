@@ -319,8 +319,6 @@ class Screen(Closing):
 
 
 class _Commands(Completer):
-    """Completes the name of a command."""
-
     def __init__(self, commands: Callable[[], Mapping[str, str]]) -> None:
         self._names = commands
 
@@ -334,7 +332,6 @@ class _Commands(Completer):
 
 
 def _is_name(text: str) -> bool:
-    """Whether the text may become the name of a command."""
     return text.startswith("/") and "\n" not in text
 
 

@@ -243,18 +243,11 @@ class AdapterClient(RuntimeAdapter):
 
     async def memory(self, session: SessionIdentity, memory_id: str) -> Reply:
         """GET /api/memory/:id as the session's agent. `memory_id` needs no percent-encoding."""
-        return await self._call(
-            "memory-get",
-            "GET",
-            f"/api/memory/{memory_id}",
-            headers=self._headers(session),
-            query={"agentId": session.agent},
-        )
+        return await self._get(session, "memory-get", f"/api/memory/{memory_id}", {"agentId": session.agent})
 
     async def memories(self, session: SessionIdentity, query: Mapping[str, str]) -> Reply:
         """GET /api/memories: the agent's rows, as `query` chooses them."""
-        asked = {**query, "agentId": session.agent}
-        return await self._call("memories-list", "GET", "/api/memories", headers=self._headers(session), query=asked)
+        return await self._get(session, "memories-list", "/api/memories", {**query, "agentId": session.agent})
 
     async def modify(self, session: SessionIdentity, patches: Sequence[Mapping[str, Any]]) -> Reply:
         """POST /api/memory/modify with 1 to 200 patches; each has its own status in the answer's `results`."""
@@ -274,27 +267,17 @@ class AdapterClient(RuntimeAdapter):
 
     async def secret_names(self, session: SessionIdentity) -> Reply:
         """GET /api/secrets: names, never values."""
-        return await self._call(
-            "secrets-list", "GET", "/api/secrets", headers=self._headers(session), query={"agentId": session.agent}
-        )
+        return await self._get(session, "secrets-list", "/api/secrets", {"agentId": session.agent})
 
     async def registered_servers(self, session: SessionIdentity) -> Reply:
         """GET /api/marketplace/mcp: the MCP servers that are registered for this harness and project."""
         asked = {"scoped": "1", "harness": self.harness, "workspace": session.project}
-        return await self._call(
-            "marketplace-servers", "GET", "/api/marketplace/mcp", headers=self._headers(session), query=asked
-        )
+        return await self._get(session, "marketplace-servers", "/api/marketplace/mcp", asked)
 
     async def secret_job(self, session: SessionIdentity, job: str) -> Reply:
         """GET /api/secrets/exec/:id: how a job stands. `job` needs no percent-encoding."""
-        return await self._call(
-            "secrets-exec-job",
-            "GET",
-            f"/api/secrets/exec/{job}",
-            headers=self._headers(session),
-            query={"agentId": session.agent},
-            probe=False,
-        )
+        path, query = f"/api/secrets/exec/{job}", {"agentId": session.agent}
+        return await self._get(session, "secrets-exec-job", path, query, probe=False)
 
     def _outgoing_value(self, value: Any) -> Any:
         """A JSON value whose texts hold nothing that the daemon injected."""
@@ -329,6 +312,11 @@ class AdapterClient(RuntimeAdapter):
 
     def _credentials(self) -> dict[str, str]:
         return {"authorization": f"Bearer {self.config.token}"} if self.config.token is not None else {}
+
+    async def _get(
+        self, session: SessionIdentity, operation: str, path: str, query: Mapping[str, str], *, probe: bool = True
+    ) -> Reply:
+        return await self._call(operation, "GET", path, headers=self._headers(session), query=query, probe=probe)
 
     async def _post(
         self,

@@ -100,8 +100,6 @@ class PlainTransport(httpx.AsyncBaseTransport):
 
 
 class _Body(httpx.AsyncByteStream):
-    """The body of an answer as it comes."""
-
     def __init__(self, transport: PlainTransport, connection: _Connection) -> None:
         self._transport = transport
         self._connection: _Connection | None = connection
@@ -179,7 +177,6 @@ class _Connection(asyncio.Protocol):
             self._transport.abort()
 
     async def _more(self) -> None:
-        """Wait until something has come."""
         if self._failure is not None:
             raise self._failure
         loop = asyncio.get_running_loop()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
@@ -18,7 +17,7 @@ from signet_reference_harness.llm_server.protocols import APIS, Api, anthropic_m
 from signet_reference_harness.llm_server.reply import TurnReply
 from signet_reference_harness.llm_server.script import ErrorAnswer, Script, Turns
 from signet_reference_harness.llm_server.sending import ClientClosedError, Sender, send_failure, send_turn
-from signet_reference_harness.local_server import body_within, foreign
+from signet_reference_harness.local_server import body_within, foreign, json_response
 
 if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
@@ -50,7 +49,6 @@ class ScriptedModelApp:
             await response(scope, receive, send)
 
     async def _served(self, request: Request, receive: Receive, send: Send) -> Response | None:
-        """The answer; None when it was sent already."""
         body = await body_within(request, MOST_BODY)
         if body is None:
             return problem(413, f"the request is larger than {MOST_BODY} bytes", _CLOSE)
@@ -185,11 +183,6 @@ def _number(request: Request, name: str) -> float:
     if not 0 <= number < float("inf"):
         raise DocumentError(f"GET /requests: {name} is {text[:60]!r}, expected a number of 0 or more")
     return number
-
-
-def json_response(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    """A value as a JSON answer. Its text is ASCII: what programs sent may hold half characters."""
-    return Response(json.dumps(value), status, dict(headers or {}), "application/json")
 
 
 def problem(status: int, message: str, headers: Mapping[str, str] | None = None) -> Response:

@@ -141,7 +141,6 @@ class ConnectedServer:
             self._end()
 
     async def _begin(self, stack: contextlib.AsyncExitStack) -> Any:
-        """Open a session and list its tools."""
         try:
             async with asyncio.timeout(self.settings.start_timeout_s):
                 streams = await stack.enter_async_context(transports.connected(self.settings, self._tail, self._lose))

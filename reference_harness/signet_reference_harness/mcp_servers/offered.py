@@ -46,7 +46,6 @@ def tool_name(server: str, tool: str) -> str:
 
 
 def _fitting(name: str, made: str, room: int) -> str:
-    """`made` of `name`, with a hash of the name at its end where they differ."""
     if made == name and len(made) <= room:
         return made
     digest = hashlib.sha256(name.encode(errors="surrogatepass")).hexdigest()[:_HASH]

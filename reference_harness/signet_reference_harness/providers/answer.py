@@ -10,14 +10,15 @@ from uuid import uuid4
 
 from signet_reference_harness.messages import Thinking, ToolCall
 from signet_reference_harness.providers.completion import (
+    Api,
     CompletionChunk,
     CompletionResult,
     RateLimit,
     StopReason,
     Usage,
+    reason_of,
 )
 from signet_reference_harness.providers.failures import rate_limits
-from signet_reference_harness.providers.reasons import Api, reason_of
 
 
 @dataclass(slots=True)

@@ -18,10 +18,12 @@ from signet_reference_harness.errors import ProviderError
 from signet_reference_harness.messages import Message, ToolDefinition
 from signet_reference_harness.providers.answer import AnswerInProgress
 from signet_reference_harness.providers.completion import (
+    Api,
     CompletionChunk,
     CompletionOptions,
     CompletionResult,
     StopReason,
+    reason_of_error,
 )
 from signet_reference_harness.providers.failures import (
     CallDeferredError,
@@ -35,7 +37,6 @@ from signet_reference_harness.providers.failures import (
     failure_of_answer,
     next_step,
 )
-from signet_reference_harness.providers.reasons import Api, reason_of_error
 from signet_reference_harness.providers.settings import ProviderSettings
 
 DONE: Final = b"[DONE]"

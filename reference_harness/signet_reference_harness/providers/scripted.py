@@ -98,8 +98,6 @@ class ServedModels:
 
 
 class _ServedModel:
-    """One model with its script."""
-
     id = "served"
 
     def __init__(self, models: ServedModels, script: Sequence[CompletionResult], before: Before | None) -> None:

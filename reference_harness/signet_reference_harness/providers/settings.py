@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
 from signet_reference_harness.config import Secret
-from signet_reference_harness.errors import ConfigError, HarnessError
+from signet_reference_harness.errors import ConfigError, HarnessError, load_attribute
 from signet_reference_harness.providers import Provider
 from signet_reference_harness.providers.agent_file import AgentFile, read_agent_file
+from signet_reference_harness.providers.completion import APIS, Api
 from signet_reference_harness.providers.failures import RetryPolicy
-from signet_reference_harness.providers.reasons import APIS, Api
 
 DEFAULT: Final = "anthropic"
 
@@ -297,12 +296,8 @@ def make_provider(settings: ProviderSettings) -> Provider:
 
 
 def _make(reference: str, name: str, settings: ProviderSettings) -> Provider:
-    module, _, attribute = reference.partition(":")
     try:
-        factory: Any = import_module(module)
-        for step in attribute.split("."):
-            factory = getattr(factory, step)
-        made: Provider = factory(settings)
+        made: Provider = load_attribute(reference)(settings)
     except HarnessError:
         raise
     except (Exception, SystemExit) as error:  # noqa: BLE001  # a stranger's module may raise anything

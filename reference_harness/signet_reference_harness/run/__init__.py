@@ -195,7 +195,6 @@ class _Task:
                 stack.callback(self._keep_outcome)
 
     async def _take_turn(self, host: SessionHost, plan: SessionPlan, journal: RunJournal) -> None:
-        """The turn, in a session that is started for it."""
         await _demand_daemon(host)
         identity, folders = plan.identity, plan.folders
         size = 0 if plan.stored is None else plan.stored.size
@@ -338,7 +337,6 @@ class _Task:
         return None if self.error is None else self.error.message
 
     def _summary(self) -> RunSummary:
-        """Make the summary of the task so far."""
         plan, folders, turn = self._plan, self._folders, came_to(self._turn)
         began = self._status != "invalid"
         return RunSummary(

@@ -21,9 +21,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal, Self
 
+from msgspec import convert, to_builtins
+
 from signet_reference_harness.errors import ConfigError, IdentityError
 from signet_reference_harness.identity import SessionIdentity
-from signet_reference_harness.messages import Message, Role, Thinking, ToolCall, reminder_from_json, reminder_json
+from signet_reference_harness.messages import Message, Role
 from signet_reference_harness.run.kept_lines import Scrub, append, as_line, file_of, lock, now, put_in_place
 from signet_reference_harness.session.conversation import said_in
 
@@ -233,38 +235,14 @@ def _identity(header: Mapping[str, Any]) -> SessionIdentity:
 
 
 def message_json(message: Message) -> dict[str, Any]:
-    """A message as JSON, without the members that say nothing."""
-    members: dict[str, Any] = {"role": message.role, "content": message.content}
-    if message.tool_calls:
-        members["tool_calls"] = [
-            {"id": call.id, "name": call.name, "arguments": dict(call.arguments)} for call in message.tool_calls
-        ]
-    if message.tool_call_id is not None:
-        members["tool_call_id"] = message.tool_call_id
-    if message.thinking:
-        members["thinking"] = [
-            {"text": each.text, "provider": each.provider, "raw": dict(each.raw)} for each in message.thinking
-        ]
-    if message.reminders:
-        members["reminders"] = [reminder_json(each) for each in message.reminders]
-    return members
+    """A message as JSON, without its empty members."""
+    members: dict[str, Any] = to_builtins(message)
+    return {name: value for name, value in members.items() if name in {"role", "content"} or value}
 
 
 def message_from(members: Mapping[str, Any]) -> Message:
-    """The message that :func:`message_json` made. Raises ValueError, KeyError or TypeError for anything else."""
-    role, content = members["role"], members["content"]
-    if role not in ("user", "assistant", "tool") or not isinstance(content, str):
-        raise ValueError("a message has a role and a content")
-    return Message(
-        role,
-        content,
-        tool_calls=tuple(
-            ToolCall(call["id"], call["name"], call["arguments"]) for call in members.get("tool_calls", ())
-        ),
-        tool_call_id=members.get("tool_call_id"),
-        thinking=tuple(Thinking(each["text"], each["provider"], each["raw"]) for each in members.get("thinking", ())),
-        reminders=tuple(reminder_from_json(each) for each in members.get("reminders", ())),
-    )
+    """The message that :func:`message_json` made. Raises ValueError for anything else."""
+    return convert(members, Message)
 
 
 def _unwritable(path: Path, error: OSError) -> ConfigError:

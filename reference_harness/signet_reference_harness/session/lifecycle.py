@@ -353,7 +353,6 @@ class Lifecycle:
         return reply
 
     def _note(self, reply: Reply) -> Reply:
-        """Note a lifecycle hook."""
         self.replies.append(reply)
         if reply.sent:
             self.last_hook = self.tick()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import importlib
 import inspect
 import threading
 from collections.abc import Mapping, Sequence
@@ -11,7 +10,7 @@ from importlib.metadata import entry_points
 from typing import Any, Final, cast
 
 from signet_reference_harness.daemon_client import AdapterClient
-from signet_reference_harness.errors import ConfigError, HarnessError, ToolFailedError
+from signet_reference_harness.errors import ConfigError, HarnessError, ToolFailedError, load_attribute
 from signet_reference_harness.identity import SessionIdentity
 from signet_reference_harness.messages import ToolDefinition, valid_text
 from signet_reference_harness.tools import DaemonTool, ServedTool, Tool, ToolContext, ToolResult, ToolSource
@@ -81,7 +80,6 @@ class ToolRegistry:
         return name not in self._schemas and name not in self._served()
 
     def _served(self) -> dict[str, ServedTool]:
-        """The tools of the sources as they stand now."""
         tools = {name: tool for source in self._sources for name, tool in source.tools.items()}
         return {name: tool for name, tool in tools.items() if name not in self._tools}
 
@@ -264,9 +262,7 @@ def tool_of(place: str, where: str) -> Tool:
     if not module or not attribute:
         raise ConfigError(f"{where}: is not of the form module:attribute", remedy="name it such as my_tools:Weather")
     try:
-        value: Any = importlib.import_module(module.strip())
-        for name in attribute.strip().split("."):
-            value = getattr(value, name)
+        value = load_attribute(place)
         if isinstance(value, type) or not hasattr(value, "execute"):
             value = value()
     except (Exception, SystemExit) as error:

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from signet_reference_harness.providers.answer import AnswerInProgress
-from signet_reference_harness.providers.completion import StopReason
-from signet_reference_harness.providers.reasons import APIS, TABLE, ReasonRow, reason_of, reason_of_error
+from signet_reference_harness.providers.completion import APIS, TABLE, ReasonRow, StopReason, reason_of, reason_of_error
 
 PAGE = Path(__file__).parents[3] / "docs/harness/reasons.md"
 RAW = {
