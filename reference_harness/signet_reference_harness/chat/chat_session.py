@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,16 +20,14 @@ from signet_reference_harness.messages import Message, ToolCall
 from signet_reference_harness.providers import Provider
 from signet_reference_harness.providers.completion import CompletionChunk, StopReason, Usage
 from signet_reference_harness.run.inputs import Folders
-from signet_reference_harness.run.kept_lines import SUFFIX
+from signet_reference_harness.run.kept_lines import SUFFIX, now
 from signet_reference_harness.run.open_sessions import OpenMark, OpenSession
 from signet_reference_harness.run.session_file import SessionFile, Stored, path_of, read_session
 from signet_reference_harness.session import Session
-from signet_reference_harness.session.conversation import Conversation
 from signet_reference_harness.session.host import SessionHost
 from signet_reference_harness.session.lifecycle import uninterrupted
 from signet_reference_harness.session.turn import TurnListener, TurnResult, add_usage
 from signet_reference_harness.tools import ToolResult
-from signet_reference_harness.tools.bounds import ResultFolder
 
 MOST_LISTED: Final = 20
 """How many sessions /resume lists."""
@@ -88,16 +86,13 @@ class ChatSession:
         file = SessionFile.open(self._folder, identity, self._scrub, size=size)
         before, old_file = self._session, self._file
         session = self._host.session_for(identity.key, project=identity.project, agent=identity.agent, key=identity.key)
-        session.results = ResultFolder(file.path.with_suffix(".results"))
+        session.results = file.results
         if self._max_rounds is not None:
             session.most_rounds = self._max_rounds
         if stored is not None:
-            session.conversation = Conversation.restore(stored.messages, stored.turns, stored.summary)
+            session.conversation = stored.conversation
         try:
-            marked = OpenSession(
-                identity.key, identity.agent, identity.project, session.client.config.origin, str(file.path)
-            )
-            mark = OpenMark.create(self._marks, marked)
+            mark = OpenMark.create(self._marks, OpenSession.of(session, file.path))
         except HarnessError:
             file.close()
             raise
@@ -130,7 +125,7 @@ class ChatSession:
 
     async def use_skill(self, skill: Skill, arguments: str, said: UserTurn, listener: TurnListener) -> TurnResult:
         """Take a turn in which the model follows a skill, and report the skill to the daemon."""
-        session, began, clock = self.session, _now(), time.monotonic()
+        session, began, clock = self.session, now(), time.monotonic()
         pending = session.conversation.pending
         session.conversation.pending = (*pending, skill.reminder)
         error: str | None = "stopped"
@@ -176,11 +171,6 @@ class ChatSession:
             if self._file is not None:
                 self._file.close()
             self._mark = self._file = None
-
-    def notes(self) -> Iterator[str]:
-        """Failures of the daemon since the last call, a line for each operation and failure."""
-        failed = (reply for reply in self.session.take_replies() if reply.failure is not None)
-        yield from dict.fromkeys(reply.in_brief for reply in failed)
 
     def resumable(self) -> Sequence[ResumableSession]:
         """The other sessions of this agent in this project that can be continued, the latest first."""
@@ -259,7 +249,3 @@ def _readable(path: Path) -> Stored | None:
         return read_session(path) if path.stat().st_size <= LARGEST_LISTED else None
     except (HarnessError, OSError):
         return None
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -66,7 +66,7 @@ class ChatCommands:
 
     def tell_notes(self) -> None:
         """Show each failure of the daemon once."""
-        for note in self._opened.notes():
+        for note in self._opened.session.take_failures():
             if note not in self._told:
                 self._told.add(note)
                 self._face.note(f"the daemon: {note}")

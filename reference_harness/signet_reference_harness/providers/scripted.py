@@ -1,4 +1,4 @@
-"""A provider that answers from a script."""
+"""Models that answer from a script: in this process, or behind a vendor's interface, where requests can be recorded."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from signet_reference_harness.messages import Message
 from signet_reference_harness.providers import Provider
 from signet_reference_harness.providers.completion import CompletionChunk, CompletionOptions, CompletionResult
 
+Before = Callable[[], Awaitable[None]]
+
 
 class ScriptedProvider:
     """Answers with the given completions, one a call, in order; and keeps what it was asked in `seen`.
@@ -25,13 +27,16 @@ class ScriptedProvider:
 
     id = "scripted"
 
-    def __init__(self, script: Sequence[CompletionResult], before: Callable[[], Awaitable[None]] | None = None) -> None:
+    def __init__(self, script: Sequence[CompletionResult], before: Before | None = None) -> None:
         self._script = list(script)
         self._before = before
         self.seen: list[tuple[tuple[Message, ...], CompletionOptions]] = []
 
     async def complete(self, messages: Sequence[Message], options: CompletionOptions) -> CompletionResult:
         """The next completion of the script."""
+        return await self._next(messages, options)
+
+    async def _next(self, messages: Sequence[Message], options: CompletionOptions) -> CompletionResult:
         self.seen.append((tuple(messages), options))
         if self._before is not None:
             before, self._before = self._before, None
@@ -53,9 +58,6 @@ class ScriptedProvider:
 
     async def aclose(self) -> None:
         """Nothing: a script holds no connection."""
-
-
-Before = Callable[[], Awaitable[None]]
 
 
 class ServedModels:
@@ -97,21 +99,16 @@ class ServedModels:
             await self._http.aclose()
 
 
-class _ServedModel:
+class _ServedModel(ScriptedProvider):
     id = "served"
 
     def __init__(self, models: ServedModels, script: Sequence[CompletionResult], before: Before | None) -> None:
+        super().__init__(script, before)
         self._models = models
-        self._script = list(script)
-        self._before = before
 
     async def stream(self, messages: Sequence[Message], options: CompletionOptions) -> AsyncIterator[CompletionChunk]:
-        if self._before is not None:
-            before, self._before = self._before, None
-            await before()
-        if not self._script:
-            raise ProviderError("the script has no completion left", remedy="give one completion for each call")
-        async for chunk in self._models.ask(messages, options, self._script.pop(0)):
+        answer = await self._next(messages, options)
+        async for chunk in self._models.ask(messages, options, answer):
             yield chunk
 
     async def complete(self, messages: Sequence[Message], options: CompletionOptions) -> CompletionResult:
@@ -119,12 +116,6 @@ class _ServedModel:
         async for chunk in self.stream(messages, options):
             result = chunk.result or result
         return result
-
-    async def available(self) -> bool:
-        return bool(self._script)
-
-    async def aclose(self) -> None:
-        """Nothing: the connections are those of all models."""
 
 
 def _turn(answer: CompletionResult) -> Mapping[str, Any]:

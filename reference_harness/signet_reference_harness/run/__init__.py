@@ -10,7 +10,7 @@ import contextlib
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 from uuid import uuid4
 
@@ -38,7 +38,6 @@ from signet_reference_harness.run.output import EXIT_STATUSES, Output, write_sum
 from signet_reference_harness.run.run_journal import FINAL, Checkpoints, Recorded, RunJournal, demand_new
 from signet_reference_harness.run.session_file import SessionFile, path_of
 from signet_reference_harness.session import Session
-from signet_reference_harness.session.conversation import Conversation
 from signet_reference_harness.session.events import (
     RunFailure,
     RunFinished,
@@ -50,7 +49,6 @@ from signet_reference_harness.session.events import (
 )
 from signet_reference_harness.session.host import SessionHost
 from signet_reference_harness.session.turn import TurnResult
-from signet_reference_harness.tools.bounds import ResultFolder
 
 NAME: Final = "task"
 """The name of the session within this process."""
@@ -203,15 +201,13 @@ class _Task:
         self._session = session = host.session_for(
             NAME, project=identity.project, agent=identity.agent, key=identity.key
         )
-        session.results = ResultFolder(file.path.with_suffix(".results"))
+        session.results = file.results
         if self._options.max_rounds is not None:
             session.most_rounds = self._options.max_rounds
         if plan.stored is not None:
-            stored = plan.stored
-            session.conversation = Conversation.restore(stored.messages, stored.turns, stored.summary)
-        opened = OpenSession(identity.key, identity.agent, identity.project, host.client.config.origin, str(file.path))
+            session.conversation = plan.stored.conversation
         await start_for(self._servers, plan.mcp, session.client, identity)
-        self._mark = OpenMark.create(folders.open_sessions, opened)
+        self._mark = OpenMark.create(folders.open_sessions, OpenSession.of(session, file.path))
         self._output.events.publish(RunStarted(self._run, identity.key, identity.agent, resumed=journal.resumed))
         await host.start(session, "startup" if plan.stored is None else "resume")
         file.turn(self._prompt)
@@ -240,7 +236,7 @@ class _Task:
             if not self._session.owes_end:
                 # At once: the end is told again after a kill that comes before.
                 self._mark.remove()
-        self._notes += _notes(self._session)
+        self._notes += self._session.take_failures()
 
     def _leave_mark(self) -> None:
         if self._mark is not None:
@@ -368,9 +364,3 @@ async def _demand_daemon(host: SessionHost) -> None:
             f"no daemon answers at {host.client.config.origin}: {reply.detail}",
             remedy="start it, set SIGNET_DAEMON_URL, or set SIGNET_BYPASS=1 to work without memory",
         )
-
-
-def _notes(session: Session) -> Iterator[str]:
-    """Yield the daemon's failures, a line for each operation and failure."""
-    failed = (reply for reply in session.take_replies() if reply.failure is not None)
-    yield from dict.fromkeys(reply.in_brief for reply in failed)

@@ -39,6 +39,12 @@ class OpenSession:
     daemon: str
     file: str
 
+    @classmethod
+    def of(cls, session: Lifecycle, file: Path) -> Self:
+        """The session at its daemon, with its conversation in `file`."""
+        identity = session.identity
+        return cls(identity.key, identity.agent, identity.project, session.client.config.origin, str(file))
+
 
 class OpenMark:
     """The file of an open session, locked by this process. :meth:`leave` it."""
@@ -123,4 +129,4 @@ def _conversation(file: Path) -> Conversation:
         stored = read_session(file)
     except ConfigError:
         return Conversation()
-    return Conversation.restore(stored.messages, stored.turns, stored.summary)
+    return stored.conversation

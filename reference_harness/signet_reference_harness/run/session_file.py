@@ -27,7 +27,8 @@ from signet_reference_harness.errors import ConfigError, IdentityError
 from signet_reference_harness.identity import SessionIdentity
 from signet_reference_harness.messages import Message, Role
 from signet_reference_harness.run.kept_lines import Scrub, append, as_line, file_of, lock, now, put_in_place
-from signet_reference_harness.session.conversation import said_in
+from signet_reference_harness.session.conversation import Conversation, said_in
+from signet_reference_harness.tools.bounds import ResultFolder
 
 FORMAT: Final = "signet-session/1"
 LARGEST: Final = 256 * 1024 * 1024
@@ -63,6 +64,11 @@ class Stored:
         if of == run:
             del self.messages[messages:], self.turns[turns:]
             self._last = (None, 0, 0)
+
+    @property
+    def conversation(self) -> Conversation:
+        """The conversation that continues from here."""
+        return Conversation.restore(self.messages, self.turns, self.summary)
 
     def compact(self, summary: str) -> None:
         """Put a summary in the place of the messages."""
@@ -117,6 +123,11 @@ class SessionFile:
         file = cls(path, handle, scrub)
         file._finish_torn_line()
         return file
+
+    @property
+    def results(self) -> ResultFolder:
+        """The folder beside it for results of tools that are too long for the model."""
+        return ResultFolder(self.path.with_suffix(".results"))
 
     def turn(self, prompt: str) -> None:
         """Note that a turn begins."""

@@ -8,7 +8,7 @@ raises for what the daemon does.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
@@ -194,6 +194,11 @@ class Lifecycle:
         taken = tuple(self.replies)
         self.replies.clear()
         return taken
+
+    def take_failures(self) -> Iterator[str]:
+        """Yield the daemon's failures since the replies were last taken, a line for each operation and failure."""
+        failed = (reply for reply in self.take_replies() if reply.failure is not None)
+        yield from dict.fromkeys(reply.in_brief for reply in failed)
 
     def _open(self, source: StartSource) -> None:
         if source != "startup":
