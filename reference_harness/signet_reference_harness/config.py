@@ -54,7 +54,7 @@ class HarnessConfig:
     runtime_path: RuntimePath = "plugin"
 
     def __post_init__(self) -> None:
-        # The name stands in a header too.
+        # A header carries the name, too.
         if not self.harness or not all("!" <= character <= "~" for character in self.harness):
             raise ConfigError(
                 f"the harness's name is {self.harness!r}", remedy="give it a name without blanks, such as acme-shell"

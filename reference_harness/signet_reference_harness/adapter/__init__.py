@@ -189,7 +189,7 @@ class SessionAdapter(RuntimeAdapter):
         """End what is open, tell the ends that were lost, and close the connections."""
         for held in tuple(self._held.values()):
             async with held.turn:
-                continue  # a call that is under way comes to its end first
+                continue  # a call in progress ends first
         await self._host.aclose()
 
     @contextlib.asynccontextmanager

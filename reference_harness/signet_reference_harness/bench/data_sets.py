@@ -59,7 +59,7 @@ def locomo(source: PublishedFile, *, captions: bool) -> Iterator[dict[str, Any]]
         "locomo-captions" if captions else "locomo",
         "CC-BY-NC-4.0",
         f"LoCoMo, Maharana et al., ACL 2024; sha256 of the file: {source.sha256}",
-        f"{mended} entries of evidence name no turn as they stand; they were split or mended where that was plain",
+        f"{mended} entries of evidence name no turn; they were split or corrected where that was plain",
         f"{lost} of the turns named then do not exist and are left out; {without} questions have no evidence",
         "the evidence of category 5 is that of the question it was twisted from: it answers nothing",
     )
@@ -91,7 +91,7 @@ def longmemeval(source: PublishedFile) -> Iterator[dict[str, Any]]:
         "longmemeval",
         "MIT",
         f"LongMemEval, Wu et al., ICLR 2025; sha256 of the file: {source.sha256}",
-        "evidence is a turn that its authors marked; where none is, every turn of the answer's sessions counts",
+        "evidence is a turn that its authors marked; without such a turn, every turn of the answer's sessions counts",
     )
     seen: dict[str, int] = {}
     for record in source.root.items():
@@ -233,7 +233,7 @@ def beam(source: PublishedFile) -> Iterator[dict[str, Any]]:
         "beam",
         "see the data set's own terms",
         f"BEAM, Tavakoli et al., 2025; sha256 of the files: {source.sha256}",
-        f"{repeated} message ids stand at more than one message: each of these counts as evidence",
+        f"{repeated} message ids belong to more than one message: each of these counts as evidence",
         "questions of abstention, and those that name no message, have no evidence",
     )
     yield from scenarios

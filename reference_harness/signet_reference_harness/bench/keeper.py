@@ -20,7 +20,7 @@ GRACE_S = 5.0
 def main(command: list[str]) -> int:
     """Run `command`; the exit status is its own, 127 when it cannot be started."""
     for number in (signal.SIGINT, signal.SIGTERM):
-        # Whoever ends us closes standard input; a Ctrl-C at the terminal is for them to answer. A signal that is
+        # The parent ends us by closing standard input; a Ctrl-C at the terminal is for them to answer. A signal that is
         # ignored would be ignored by the command too: it is handled, by nothing.
         signal.signal(number, _do_nothing)
     try:

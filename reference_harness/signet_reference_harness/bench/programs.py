@@ -69,7 +69,7 @@ class DatabaseFolder:
         """Make the folder anew; `where` in the workspace a copy of a database is put. Raises BenchFailureError."""
         try:
             if self.folder.exists():
-                # What an attempt has left that was killed.
+                # The remains of a killed attempt.
                 shutil.rmtree(self.folder)
             for name in ("workspace", "home", "tmp"):
                 (self.folder / name).mkdir(parents=True)

@@ -97,7 +97,7 @@ class Result(HarnessDocument):
     schema_file: ClassVar[str] = "harness/signet-bench-result-1.schema.json"
 
     format: Literal["signet-bench-result/1"] = "signet-bench-result/1"
-    run: Annotated[str, Field(description="follows from suite, subject and settings: the same for the same run")]
+    run: Annotated[str, Field(description="follows from suite, subject and settings: equal for equal runs")]
     suite: SuiteFacts
     subject: dict[str, Any]
     settings: dict[str, Any]

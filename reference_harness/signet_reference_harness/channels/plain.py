@@ -63,7 +63,7 @@ class PlainFace(Closing):
                 loop.call_soon_threadsafe(self.close)
 
         self.on_close(end)
-        # A thread that nobody waits for at exit: it may hang in a read.
+        # A daemon thread, which does not delay the exit: it may hang in a read.
         threading.Thread(target=read_lines, name="lines", daemon=True).start()
         await ended
 
@@ -159,7 +159,7 @@ class PlainFace(Closing):
             stream.write(printable(text.replace("\r\n", "\n")) if stream.isatty() else text)
             stream.flush()
         except (OSError, ValueError):
-            # Nobody reads any more. What the stream still holds goes nowhere: Python would complain of it at its end.
+            # The reader is gone. Drop the rest of the stream: Python would complain of it at exit.
             with contextlib.suppress(OSError, ValueError):
                 nowhere = os.open(os.devnull, os.O_WRONLY)
                 os.dup2(nowhere, stream.fileno())

@@ -36,7 +36,7 @@ class Skill:
     @property
     def reminder(self) -> Reminder:
         """The skill as the model is given it, beside what the person wants done."""
-        text = f"Follow the skill {self.name}. Its files stand in {Path(self.path).parent}.\n\n{self.text}"
+        text = f"Follow the skill {self.name}. Its files are in {Path(self.path).parent}.\n\n{self.text}"
         return Reminder(kind=ReminderKind.NOTICE, origin=self.origin, text=text, data={"source": self.path})
 
 

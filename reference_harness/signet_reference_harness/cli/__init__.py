@@ -97,7 +97,7 @@ def guarded(run: Callable[[], Any]) -> int:
         if not isinstance(ended.__cause__, EOFError):
             return INTERRUPTED
         crash: Exception = ended.__cause__
-    except Exception as failure:  # noqa: BLE001 - it is told
+    except Exception as failure:  # noqa: BLE001 - it is reported
         crash = failure
     else:
         return result if isinstance(result, int) else 0

@@ -31,7 +31,7 @@ at SIGINT, and with --until-stdin-closes when standard input is closed.
 @click.option("--port", type=click.IntRange(0, 65_535), default=0, help="The port; default: a free one.")
 @click.option(
     "--host", metavar="ADDRESS", default="127.0.0.1", show_default=True,
-    help="The address to listen at. Whoever can reach another than the loopback speaks to the daemon as the agent.",
+    help="The address to listen at. Every client that reaches it speaks to the daemon as the agent.",
 )  # fmt: skip
 @click.option("--until-stdin-closes", is_flag=True, help="End when standard input is closed.")
 def adapter(

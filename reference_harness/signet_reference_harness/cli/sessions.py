@@ -14,9 +14,7 @@ _Command = Callable[..., Any]
 _SESSION = (
     click.option("--cwd", type=PATH, metavar="DIR", help="The project's folder (default: this one)."),
     click.option("--agent", metavar="ID", help="The agent that works (default: SIGNET_AGENT_ID)."),
-    click.option(
-        "--session", metavar="NAME", help="The session: gone on with if its file exists (default: a new one)."
-    ),
+    click.option("--session", metavar="NAME", help="The session: continued if its file exists (default: a new one)."),
     click.option("--sessions-dir", type=PATH, metavar="DIR", help="Where session files are (default: in --state-dir)."),
     click.option(
         "--state-dir",
@@ -111,7 +109,7 @@ that has begun is ended at the daemon in each of these cases.
     show_default=True,
     help="What stands on standard output.",
 )
-@click.option("--summary", type=PATH, metavar="FILE", help="Write what the task came to (signet-run-summary/1).")
+@click.option("--summary", type=PATH, metavar="FILE", help="Write the summary of the task (signet-run-summary/1).")
 @click.option("--quiet", "-q", is_flag=True, help="Write no notes to standard error.")
 @provider_options
 def run(**given: Any) -> int:

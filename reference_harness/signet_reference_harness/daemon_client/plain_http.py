@@ -161,7 +161,7 @@ class _Connection(asyncio.Protocol):
         """The pieces of the answer's body."""
         while True:
             if self._pieces:
-                # What came together goes on together: each piece costs its reader more than its bytes do.
+                # Pass on together what arrived together: each piece costs its reader more than its bytes do.
                 piece = b"".join(self._pieces)
                 self._pieces.clear()
                 yield piece
@@ -236,7 +236,7 @@ class _Connection(asyncio.Protocol):
     # ---- what httptools calls
 
     def on_message_begin(self) -> None:
-        if self._whole:  # nobody asked for this one
+        if self._whole:  # an answer without a request
             self._stays = False
 
     def on_header(self, name: bytes, value: bytes) -> None:

@@ -114,7 +114,7 @@ class EnvelopeGuard:
     def remove(self, text: str) -> str:
         """`text` without any injected text; the very same string when it holds none."""
         present = [envelope for envelope in self._envelopes if envelope in text]
-        # Taking one out may bring the ends of another together, so look again until none is left.
+        # Taking one out may bring the ends of another together, so look again until the text holds no more.
         while present:
             # Longest first: an envelope without its heading is part of the one with it.
             for envelope in sorted(present, key=len, reverse=True):

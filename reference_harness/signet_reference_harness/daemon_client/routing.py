@@ -58,7 +58,7 @@ def routing_table(environ: Mapping[str, str]) -> RoutingTable | None:
     if listed and file:
         raise ConfigError(f"both {ROUTES} and {ROUTES_FILE} are set", remedy="unset one of them")
     if file:
-        # Documents bring pydantic, which nobody without such a file needs.
+        # Documents import pydantic, which is needed for such a file only.
         from signet_reference_harness.daemon_client.routes_file import read_routes
 
         told = read_routes(Path(file)).items()

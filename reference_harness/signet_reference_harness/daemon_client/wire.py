@@ -51,7 +51,7 @@ class _Progress:
 
     def failed(self, operation: str, failure: FailureClass, detail: str) -> Reply:
         # A request lost on a long kept connection may have found it closed at the other end: it was sent,
-        # but nobody need have taken it.
+        # but the daemon may not have taken it.
         taken = self.status is not None or self.trusted or failure is FailureClass.TIMEOUT
         return Reply(
             operation,

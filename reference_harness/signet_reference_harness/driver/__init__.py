@@ -104,7 +104,7 @@ class DriverServer:
             task = asyncio.create_task(self._answer(request, frozenset(self._under_way)))
             self._under_way.add(task)
             task.add_done_callback(self._under_way.discard)
-        # Nobody is left to say go.
+        # No peer is left to say go.
         self._tells_model_turns = False
         while self._awaiting_go:
             self._go()
@@ -222,7 +222,7 @@ async def _serve_input(driver: DriverServer) -> None:
         # A thread and the bare descriptor: input may be a file, which an event loop cannot watch, and a
         # thread inside sys.stdin would hold its lock while the interpreter ends.
         rest = b""
-        # A loop that is closed has answered `exit`: nobody asks for lines any more.
+        # A loop that is closed has answered `exit`: no more lines are wanted.
         with suppress(RuntimeError):
             while chunk := os.read(0, CHUNK):
                 *whole, rest = (rest + chunk).split(b"\n")

@@ -77,7 +77,7 @@ class ScriptedModelApp:
                 await send_failure(sender, api, ErrorAnswer(status=400, message=body), {})
             else:
                 kept.asked = api.parse(body)
-                # Known before anybody hears of the request: who decides what it is told must not decide this one.
+                # Decided before the request is announced: turns that a listener adds then must not answer this one.
                 ruled = self._playback.ruled(kept.asked)
                 kept.turn = None if ruled is None else ruled.place
                 await self._requests.announce()

@@ -150,7 +150,7 @@ class ConnectedServer:
                 return session
         except Exception as error:
             if isinstance(error, TimeoutError) or not self._closed.is_set():
-                # Whoever waits for the start need not wait for the end of what is there and cannot be used.
+                # The start need not wait for the end of an unusable server.
                 self._why = _why(error, self.settings.start_timeout_s)
                 self._end()
             raise

@@ -108,7 +108,7 @@ def _read_members(path: Path, data: bytes) -> AgentFile:
             f"{path}: /runtime: is not a mapping of names", remedy="write 'provider: anthropic' beneath it"
         )
     members = dict(runtime)
-    # Apart, since what is wrong with a key is told without showing it.
+    # Apart, since an error of a key does not show its value.
     key = members.pop("api_key", None)
     if key is not None and not isinstance(key, str):
         raise ConfigError(f"{path}: /runtime/api_key: is not a text", remedy="write it in quotes, or use api_key_env")
@@ -120,7 +120,7 @@ def _read_members(path: Path, data: bytes) -> AgentFile:
     try:
         return AgentFile(path, demand(RuntimePart, members, f"{path}: /runtime"), key)
     except DocumentError as error:
-        raise ConfigError(error.message, remedy=error.remedy or "mend the file, or take the member out") from None
+        raise ConfigError(error.message, remedy=error.remedy or "correct the file, or take the member out") from None
 
 
 def _parse(path: Path, data: bytes) -> Any:
@@ -144,6 +144,6 @@ def _parse(path: Path, data: bytes) -> Any:
         # Without what the file holds there, which may be a key.
         told = str(getattr(error, "problem", None) or type(error).__name__)
         problem = re.sub(r"(['\"]).*\1", "...", told, flags=re.DOTALL)
-        raise ConfigError(f"{path}{place}: is not YAML: {problem}", remedy="mend that line") from None
+        raise ConfigError(f"{path}{place}: is not YAML: {problem}", remedy="correct that line") from None
     except (RecursionError, ValueError) as error:
-        raise ConfigError(f"{path}: is not YAML: {type(error).__name__}", remedy="mend the file") from None
+        raise ConfigError(f"{path}: is not YAML: {type(error).__name__}", remedy="correct the file") from None

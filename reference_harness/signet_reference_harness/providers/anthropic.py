@@ -132,7 +132,7 @@ def _blocks(message: Message, provider: str) -> Iterator[dict[str, Any]]:
     if message.role == "tool":
         yield {"type": "tool_result", "tool_use_id": message.tool_call_id, "content": text}
         return
-    # What the model signed goes back as it came, and first; another provider's is of no use here.
+    # Signed thinking goes back unchanged, and first; thinking of another provider is of no use here.
     yield from (dict(thinking.raw) for thinking in message.thinking if thinking.provider == provider)
     if text.strip():
         yield {"type": "text", "text": text}

@@ -81,7 +81,7 @@ def perform(options: Options, tell: Tell) -> int:
         except (Exception, KeyboardInterrupt) as failure:
             task.interruption.settle()
             if not task.has_begun and task.interruption.status is not None:
-                # Also where it came up in somebody else's code, which made another error of it.
+                # Also if it was raised in foreign code, which turned it into another error.
                 task.break_off()
                 tell(task.interruption.why, None)
             elif isinstance(failure, HarnessError):
@@ -229,12 +229,12 @@ class _Task:
         if self._session is None:
             return
         if not self._is_ours:
-            # Whoever has taken the run over ends its session.
+            # The process that has taken the run over ends its session.
             self._session.is_open = False
         elif self._mark is not None:
             await host.end(self._session)
             if not self._session.owes_end:
-                # At once: the end is told again after a kill that comes before.
+                # At once: a kill before this line makes the next process send the end again.
                 self._mark.remove()
         self._notes += self._session.take_failures()
 
@@ -299,7 +299,7 @@ class _Task:
             # A reader that leaves has what it wanted; a full disk has not.
             told = f"standard output: cannot be written: {lost.strerror or lost}"
             self.fail("failed", "OutputError", told)
-            tell(told, "the reply stands in the session file")
+            tell(told, "the session file holds the reply")
             self._write_summary(self._summary())
 
     def _let_go(self, journal: RunJournal) -> None:

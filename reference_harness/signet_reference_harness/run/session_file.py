@@ -228,7 +228,7 @@ def _end_turn(stored: Stored, messages: Sequence[Message], entry: Mapping[str, A
     prompt = next((message.content for message in messages if message.role == "user"), None)
     if prompt is not None:
         stored.add_turn(run, prompt, str(entry["reply"]), messages)
-    # Otherwise nobody answered: to the conversation the turn did not take place.
+    # Otherwise the turn has no answer, and is not part of the conversation.
 
 
 def _header(identity: SessionIdentity) -> dict[str, Any]:

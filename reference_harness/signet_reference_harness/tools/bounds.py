@@ -76,7 +76,7 @@ def bound_result(content: Any, name: str, folder: ResultFolder) -> tuple[Any, Pa
             **told,
             "note": f"the rest is lost: no file could be written: {error.strerror or error}"[:NOTE_ROOM],
         }, None
-    note = "the whole result stands in this file; read on with file_read, by offset"
+    note = "this file holds the whole result; read on with file_read, by offset"
     return {**told, "file": str(file), "note": note}, file
 
 

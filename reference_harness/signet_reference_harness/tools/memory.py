@@ -209,7 +209,7 @@ def _selection(arguments: Mapping[str, Any]) -> dict[str, Any]:
     if ids is not None:
         if not are_strings(ids) or not 1 <= len(ids) <= MOST_FORGOTTEN or not all(i.strip() for i in ids):
             raise ToolInputError(f"'ids' must be a list of 1 to {MOST_FORGOTTEN} memory ids")
-        # A preview shows twenty rows unless it is told how many.
+        # A preview shows twenty rows unless the request has a limit.
         return {"ids": list(ids), "limit": len(ids)}
     selection: dict[str, Any] = {name: text(arguments, name) for name in FILTERS if arguments.get(name) is not None}
     if not selection:
@@ -244,7 +244,7 @@ _RELATION: Final = object_schema(
 _ATTRIBUTE: Final = object_schema(
     {
         "groupKey": describe("Where in the aspect it belongs"),
-        "claimKey": describe("The same for each version of one claim, so that a newer one takes its place"),
+        "claimKey": describe("A key that all versions of one claim share, so that a newer one replaces the older"),
         "content": STRING,
         "confidence": NUMBER,
         "importance": NUMBER,

@@ -173,7 +173,7 @@ async def _in_thread(tool: Tool, arguments: Mapping[str, Any], context: ToolCont
         try:
             loop.call_soon_threadsafe(settle, value, error)
         except RuntimeError:
-            return  # the loop has ended meanwhile, and nobody waits any more
+            return  # the loop has ended meanwhile
 
     timeout_s = float(getattr(tool, "timeout_s", DEFAULT_TIMEOUT_S))
     threading.Thread(target=run, name=f"tool {tool.name}", daemon=True).start()

@@ -71,7 +71,7 @@ async def _follow(client: AdapterClient, session: SessionIdentity, started: Repl
         return started
     job = started.text("id")
     if not JOB_ID.fullmatch(job):
-        return held_back("secrets-exec-job", "the job's id cannot stand in a path")
+        return held_back("secrets-exec-job", "the job's id cannot be part of a path")
     reply = started
     pause = FIRST_PAUSE_S
     loop = asyncio.get_running_loop()

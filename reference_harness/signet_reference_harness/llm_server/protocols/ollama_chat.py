@@ -133,7 +133,7 @@ def _call(reply: TurnReply, part: ToolCallPart, index: int) -> dict[str, Any]:
         try:
             arguments = json.loads(arguments)
         except ValueError:
-            # What is no JSON can stand in an object of JSON as a text only.
+            # An object of JSON can hold invalid JSON as a text only.
             arguments = arguments_of(part)
     return {"id": reply.call_id(part, index, "call_"), "function": {"name": part.name, "arguments": arguments}}
 
