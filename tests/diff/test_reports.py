@@ -17,7 +17,7 @@ from signet_conformance.diff.reports import Became, Compared, compared
 from signet_conformance.engine import Judged, judge
 from signet_conformance.finding import FOLDING_ORDER, Verdict
 from signet_conformance.outcome.identity import Identity
-from signet_conformance.reports.ending import Ending
+from signet_conformance.reports.ending import RunEnding
 from signet_conformance.reports.json_document import JsonReport
 from signet_conformance.reports.report_document import Report
 from signet_conformance.trace import read
@@ -37,7 +37,7 @@ def report(*judged: Judged, **identity: Any) -> Report:
     writer = JsonReport(stream)
     for each in judged:
         writer.add(each, {})
-    writer.close(Ending(judged, 0, identity=Identity(**identity)))
+    writer.close(RunEnding(judged, 0, identity=Identity(**identity)))
     return Report.model_validate_json(stream.getvalue())
 
 

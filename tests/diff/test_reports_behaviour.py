@@ -16,8 +16,8 @@ from msgspec.structs import replace
 from signet_conformance.diff.reports import Became, Compared, compared
 from signet_conformance.engine import Judged, judge
 from signet_conformance.finding import BREACHES, Verdict
-from signet_conformance.outcome.generated_summary import Summary
-from signet_conformance.reports.ending import Ending
+from signet_conformance.outcome.generated_summary import GeneratedSummary
+from signet_conformance.reports.ending import RunEnding
 from signet_conformance.reports.json_document import JsonReport
 from signet_conformance.reports.report_document import Report
 from signet_conformance.trace import read
@@ -42,7 +42,7 @@ def document(*judged: Judged, seed: int | None = None) -> Any:
     writer = JsonReport(stream)
     for each in judged:
         writer.add(each, {})
-    writer.close(Ending(judged, 0, generated=None if seed is None else Summary(seed, performed=60)))
+    writer.close(RunEnding(judged, 0, generated=None if seed is None else GeneratedSummary(seed, performed=60)))
     return json.loads(stream.getvalue())
 
 

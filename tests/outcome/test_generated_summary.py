@@ -12,17 +12,17 @@ from msgspec.structs import replace
 from signet_conformance.engine import JudgedRun
 from signet_conformance.finding import Judgement, Reason, Verdict
 from signet_conformance.outcome.generated_summary import (
-    Breach,
     DaemonBreach,
     Failure,
-    Summary,
-    Tally,
+    GeneratedBreach,
+    GeneratedSummary,
+    VerdictCounts,
     breach_lines,
     with_generated,
 )
 
 NAME = "SIG-CMP-004"
-BREACH = Breach(
+BREACH = GeneratedBreach(
     requirement=NAME,
     verdict=Verdict.FAIL,
     confirmed=True,
@@ -36,10 +36,12 @@ BREACH = Breach(
 )
 
 
-def summary_of(*breaches: Breach, **counts: int) -> Summary:
+def summary_of(*breaches: GeneratedBreach, **counts: int) -> GeneratedSummary:
     """A summary with these breaches and these verdicts of NAME."""
-    tally = Tally({NAME: Counter({Verdict[name]: number for name, number in counts.items()})}, Counter({NAME: 7}))
-    return Summary(seed=3, performed=20, tally=tally, breaches=list(breaches))
+    tally = VerdictCounts(
+        {NAME: Counter({Verdict[name]: number for name, number in counts.items()})}, Counter({NAME: 7})
+    )
+    return GeneratedSummary(seed=3, performed=20, tally=tally, breaches=list(breaches))
 
 
 def run_with(verdict: Verdict, reason: Reason) -> JudgedRun:
@@ -58,8 +60,8 @@ def test_summary_is_read_as_it_was_written(tmp_path: Path) -> None:
         lost=["no generated session holds clear"],
     )
     written.write(tmp_path)
-    assert Summary.from_folder(tmp_path) == written
-    assert Summary.from_folder(tmp_path / "elsewhere") is None
+    assert GeneratedSummary.from_folder(tmp_path) == written
+    assert GeneratedSummary.from_folder(tmp_path / "elsewhere") is None
 
 
 @pytest.mark.parametrize(

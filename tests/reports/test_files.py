@@ -17,7 +17,7 @@ from signet_conformance.engine import Judged, exit_status, judge
 from signet_conformance.finding import Finding, Judgement, Reason, Verdict
 from signet_conformance.outcome.coverage import Meter
 from signet_conformance.outcome.together import essence, verdicts_of
-from signet_conformance.reports.ending import Ending, Report
+from signet_conformance.reports.ending import ReportWriter, RunEnding
 from signet_conformance.reports.html.exchange_data import MAX_BODY, Budget, exchange_data
 from signet_conformance.reports.html.report import HtmlReport
 from signet_conformance.reports.markdown import MAX_BYTES, MarkdownReport, code, inline
@@ -41,11 +41,11 @@ def judged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Judged]:
 def written(kind: type[Any], judged: list[Judged], known: Mapping[str, str] | None = None, **more: Any) -> str:
     """A report of these traces, which it gets in essence when it ends; what is known is known of the whole run too."""
     stream = io.StringIO()
-    made: Report = kind(stream)
+    made: ReportWriter = kind(stream)
     for recording in judged:
         made.add(recording, known or {})
     status = exit_status(list(verdicts_of(judged).values()))
-    made.close(Ending([essence(recording) for recording in judged], status, known=known or {}, **more))
+    made.close(RunEnding([essence(recording) for recording in judged], status, known=known or {}, **more))
     return stream.getvalue()
 
 
@@ -96,7 +96,7 @@ def test_markdown_fits_a_step_summary() -> None:
     made = MarkdownReport(stream)
     for recording in many * 3:
         made.add(recording, {})
-    made.close(Ending(many, 1, [f"{number} a note" * 60 for number in range(3000)]))
+    made.close(RunEnding(many, 1, [f"{number} a note" * 60 for number in range(3000)]))
     assert MAX_BYTES // 3 < len(stream.getvalue().encode()) < 1 << 20
     assert "more blocks do not fit here" in stream.getvalue()
 
@@ -181,7 +181,7 @@ def test_the_page_shows_coverage_and_a_kill_matrix(judged: list[Judged]) -> None
     assert "of the contract was exercised" in page
     stream = io.StringIO()
     made = HtmlReport(stream)
-    made.close(Ending([], 3, selftest={AGENT: {"killed_by": ["m-1", "m-2"], "survived": ["m-3"]}}))
+    made.close(RunEnding([], 3, selftest={AGENT: {"killed_by": ["m-1", "m-2"], "survived": ["m-3"]}}))
     assert "2 mutants killed, 1 survived." in stream.getvalue()
     assert "Kill matrix" not in page
 

@@ -14,7 +14,7 @@ from signet_conformance.contract import document
 from signet_conformance.engine import Judged, judge
 from signet_conformance.finding import Finding, Judgement, Reason, Verdict
 from signet_conformance.outcome.together import essence
-from signet_conformance.reports.ending import Ending
+from signet_conformance.reports.ending import RunEnding
 from signet_conformance.reports.json_document import JsonReport
 from signet_conformance.trace import Header, Trace, read
 from tests.support.json_reports import json_report
@@ -57,14 +57,14 @@ def test_writing_trace_by_trace_gives_the_same_document(traces: list[Judged]) ->
     writer = JsonReport(stream)
     for recording in traces:
         writer.add(recording, {})
-    writer.close(Ending([essence(recording) for recording in traces], 1))
+    writer.close(RunEnding([essence(recording) for recording in traces], 1))
     assert checked(stream.getvalue()) == json_report(traces)
 
 
 def test_a_run_without_traces_is_a_document_too() -> None:
     """No trace at all still closes to a valid document."""
     stream = io.StringIO()
-    JsonReport(stream).close(Ending([], 3, ["nothing was given"]))
+    JsonReport(stream).close(RunEnding([], 3, ["nothing was given"]))
     parsed = checked(stream.getvalue())
     assert (parsed["traces"], parsed["warnings"], parsed["exit"]) == ([], ["nothing was given"], 3)
 
@@ -119,7 +119,7 @@ def test_any_received_value_is_bounded_printable_json(value: object) -> None:
     judged = Judged(Trace(Header(), (), ()), "0.145.7", {"SIG-HTTP-001": judgement})
     writer = JsonReport(stream)
     writer.add(judged, {})
-    writer.close(Ending([judged], 1))
+    writer.close(RunEnding([judged], 1))
     text = stream.getvalue()
     checked(text)
     assert len(text) < 8000

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from signet_conformance.engine import judge
 from signet_conformance.errors import printable
 from signet_conformance.reports import command_lines
-from signet_conformance.reports.ending import Ending
+from signet_conformance.reports.ending import RunEnding
 from signet_conformance.reports.html import page
 from signet_conformance.reports.html.markup import MAX_TEXT, Markup, element
 from signet_conformance.reports.html.page import embedded, requirement_page, write_page
@@ -146,7 +146,7 @@ def test_the_head_says_what_was_driven(tmp_path: Path) -> None:
     made = HtmlReport(stream)
     for each in judged:
         made.add(each, {})
-    made.close(Ending(judged, 0))
+    made.close(RunEnding(judged, 0))
     head = stream.getvalue().partition("<main")[0]
     assert head.count("mine") == 1
     assert head.count("0.145.7") == 1
@@ -160,5 +160,5 @@ def test_traces_of_one_folder_are_named_without_it(tmp_path: Path) -> None:
         made = HtmlReport(stream)
         for name in names:
             made.add(judge(read(write(tmp_path / name, CONFORMING))), {})
-        made.close(Ending((), 0))
+        made.close(RunEnding((), 0))
         assert f"<bdi>{shown}</bdi>" in stream.getvalue()

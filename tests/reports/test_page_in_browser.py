@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from signet_conformance.cli.commands import commands
 from signet_conformance.engine import Judged
-from signet_conformance.reports.ending import Ending
+from signet_conformance.reports.ending import RunEnding
 from signet_conformance.reports.html.report import HtmlReport
 from signet_conformance.trace import read
 from tests.support.browser import ENTER, TAB, Browser, browser, missing
@@ -252,7 +252,7 @@ def test_a_large_run_stays_small_and_opens(window: Browser, tmp_path: Path, reco
     made = HtmlReport(stream)
     judged = Judged(trace, "0.145.7", {})
     made.add(judged, {})
-    made.close(Ending([judged], 0))
+    made.close(RunEnding([judged], 0))
     page = tmp_path / "large.html"
     page.write_text(stream.getvalue(), encoding="utf-8")
     assert page.stat().st_size < 10_000_000

@@ -9,7 +9,7 @@ from typing import Any
 
 from signet_conformance.engine import Judged, exit_status
 from signet_conformance.outcome.together import verdicts_of
-from signet_conformance.reports.ending import Ending
+from signet_conformance.reports.ending import RunEnding
 from signet_conformance.reports.json_document import JsonReport
 
 
@@ -21,6 +21,6 @@ def json_report(judged: Sequence[Judged], contract: str | None = None, *, strict
     writer = JsonReport(stream)
     for each in judged:
         writer.add(each, {})
-    writer.close(Ending(judged, status, contract=contract))
+    writer.close(RunEnding(judged, status, contract=contract))
     document: dict[str, Any] = json.loads(stream.getvalue())
     return document

@@ -14,7 +14,7 @@ from signet_conformance.outcome.conclusion import Conclusion
 from signet_conformance.reports import text
 from signet_conformance.reports.cause_text import CauseText, Detail, summary_lines
 from signet_conformance.reports.causes import Causes
-from signet_conformance.reports.ending import Ending
+from signet_conformance.reports.ending import RunEnding
 from signet_conformance.reports.remarks import warning_lines
 from signet_conformance.reports.terminal import table_width, terminal_width, wants_colour
 from signet_conformance.reports.text import Headings, Undecided, known_lines
@@ -48,7 +48,7 @@ class Shown(Struct):
 
     def end(self, conclusion: Conclusion) -> None:
         """The run, ending with the closing line."""
-        self._causes.end(Ending.of(conclusion))
+        self._causes.end(RunEnding.of(conclusion))
         if self.summary:
             self._print(list(self._warnings), end="")
             width = table_width(self.stream)

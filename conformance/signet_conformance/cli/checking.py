@@ -27,7 +27,7 @@ from signet_conformance.outcome.coverage import percentage
 from signet_conformance.outcome.known_failures import KnownFailures
 from signet_conformance.outcome.options import Declarations, KnownOptions
 from signet_conformance.reports.command_lines import shell_command
-from signet_conformance.reports.ending import Ending, Report
+from signet_conformance.reports.ending import ReportWriter, RunEnding
 from signet_conformance.trace import Declared, Trace
 from signet_conformance.trace.model import forget_lines
 from signet_conformance.trace.reading import HELD_BYTES
@@ -145,7 +145,7 @@ class Files:
     ) -> None:
         self.judging = Judging(terms, measured=measured)
         self._workers = workers
-        self.reports: list[Report] = []
+        self.reports: list[ReportWriter] = []
         self._selftest = selftest
         self._complaints: list[SignetConformanceError] = []
         self._notes: list[str] = []
@@ -216,7 +216,7 @@ class Files:
 
     def close_reports(self, conclusion: Conclusion) -> None:
         """Write the end of every report."""
-        ending = Ending.of(conclusion, self._selftest)
+        ending = RunEnding.of(conclusion, self._selftest)
         for report in self.reports:
             report.close(ending)
 

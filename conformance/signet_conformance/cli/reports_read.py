@@ -50,7 +50,7 @@ def _report_on(files: Iterable[Path]) -> Report:
     # Reports that were written need nothing that judges.
     from signet_conformance.outcome.broken_off import Shortfall
     from signet_conformance.outcome.conclusion import Judging, Terms
-    from signet_conformance.reports.ending import Ending
+    from signet_conformance.reports.ending import RunEnding
     from signet_conformance.reports.json_document import JsonReport
 
     judging, document = Judging(Terms()), io.StringIO()
@@ -60,7 +60,7 @@ def _report_on(files: Iterable[Path]) -> Report:
         for judged in judging.judged_alone([trace]):
             report.add(judged, {})
             judging.add(judged)
-    report.close(Ending.of(judging.conclude(shortfall=nothing_broke_off)))
+    report.close(RunEnding.of(judging.conclude(shortfall=nothing_broke_off)))
     return demand(Report, json.loads(document.getvalue()), "the recordings of a run without a report")
 
 

@@ -19,7 +19,7 @@ from signet_conformance.reports.registry import FORMATS, Format
 from signet_conformance.trace import BOUNDS, Declared
 
 if TYPE_CHECKING:
-    from signet_conformance.reports.ending import Report
+    from signet_conformance.reports.ending import ReportWriter
 
 BYPASSES = ("connector", "application")
 
@@ -221,7 +221,7 @@ class ReportFiles(Struct, frozen=True):
         """Whether coverage is to be measured for a report, whatever else was asked for."""
         return any("coverage" in kind.shows for kind in (*self.beside, *([self.document] if self.document else [])))
 
-    def open(self, stream: TextIO, stack: ExitStack, force: bool) -> list[Report]:
+    def open(self, stream: TextIO, stack: ExitStack, force: bool) -> list[ReportWriter]:
         """The reports, that in place of the text writing to `stream`; `stack` holds the files of the others open.
 
         Raises UsageError for a file that cannot be written.

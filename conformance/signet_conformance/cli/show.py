@@ -17,7 +17,7 @@ from signet_conformance.errors import TraceError, UsageError, printable
 from signet_conformance.facts import Recording
 from signet_conformance.reports.command_lines import shell_command
 from signet_conformance.reports.terminal import Paragraph, draw, terminal_width, wants_colour
-from signet_conformance.reports.timeline import Filter, Timeline, findings_of
+from signet_conformance.reports.timeline import Filter, TimelineText, findings_of
 from signet_conformance.trace import Trace
 
 _POLL_S = 0.2
@@ -88,13 +88,13 @@ def command(
         )
     wanted = selected(only, "-k/--requirement")
     chosen = Filter(session, agent, operation, frozenset(exchanges))
-    timeline = Timeline(terminal_width(), wants_colour(sys.stdout), bodies=bodies or bool(exchanges))
+    timeline = TimelineText(terminal_width(), wants_colour(sys.stdout), bodies=bodies or bool(exchanges))
     if follow:
         return _follow(trace, timeline, chosen, until_idle, wanted)
     return _show(read_recording(trace), timeline, chosen, wanted)
 
 
-def _show(trace: Trace, timeline: Timeline, chosen: Filter, only: frozenset[str] | None) -> int:
+def _show(trace: Trace, timeline: TimelineText, chosen: Filter, only: frozenset[str] | None) -> int:
     judged = judge(trace, only)
     recording = judged.recording
     numbers = [call.seq for call in recording.calls]
@@ -142,7 +142,7 @@ def _nothing(recording: Recording, chosen: Filter, only: frozenset[str] | None) 
 
 
 def _follow(
-    path: str, timeline: Timeline, chosen: Filter, until_idle: float | None, only: frozenset[str] | None
+    path: str, timeline: TimelineText, chosen: Filter, until_idle: float | None, only: frozenset[str] | None
 ) -> int:
     shown: set[int] = set()
     told: set[tuple[str, tuple[int, ...]]] = set()

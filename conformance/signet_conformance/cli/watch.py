@@ -32,7 +32,7 @@ from signet_conformance.errors import SignetConformanceError, UsageError, printa
 from signet_conformance.finding import Verdict
 from signet_conformance.outcome.conclusion import Judging, Terms
 from signet_conformance.outcome.options import Declarations
-from signet_conformance.reports.ending import Ending
+from signet_conformance.reports.ending import RunEnding
 from signet_conformance.reports.html.report import HtmlReport
 from signet_conformance.trace import Declared
 
@@ -235,7 +235,7 @@ class Growing:
         for each in judged:
             judging.add(each)
             report.add(each, {})
-        report.close(Ending.of(judging.conclude()))
+        report.close(RunEnding.of(judging.conclude()))
         return stream.getvalue()
 
 

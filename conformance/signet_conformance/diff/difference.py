@@ -14,7 +14,7 @@ from signet_conformance.facts import Recording
 from signet_conformance.reports.values import as_text
 
 
-class Kind(StrEnum):
+class DifferenceKind(StrEnum):
     """What happened to an exchange, or to something in it, from the first recording to the second."""
 
     ADDED = "added"
@@ -33,7 +33,7 @@ class _Absent:
 ABSENT = _Absent()
 
 
-class Side(Struct, frozen=True):
+class SideValue(Struct, frozen=True):
     """One side of a difference: exchange number, JSON pointer into its line, and what stands there.
 
     `exchange` is None where the side has no such exchange, or where the header line is meant.
@@ -53,12 +53,12 @@ class Difference(Struct, frozen=True):
     method and path; `member` names the place in words, empty when the whole exchange is meant.
     """
 
-    kind: Kind
+    kind: DifferenceKind
     session: int
     call: str
     member: str
-    first: Side
-    second: Side
+    first: SideValue
+    second: SideValue
     requirements: tuple[str, ...] = ()
     note: str = ""
 
@@ -123,7 +123,7 @@ def again(others: Sequence[Difference]) -> str:
     return f"{len(others)} more like it: {', '.join(places)}{more}"
 
 
-def texts(first: Side, second: Side) -> tuple[str, str]:
+def texts(first: SideValue, second: SideValue) -> tuple[str, str]:
     """Both values; of two long texts, the passage in which they differ."""
     if isinstance(first.value, str) and isinstance(second.value, str):
         ours, theirs = _around_difference(first.value, second.value)

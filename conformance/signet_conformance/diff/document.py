@@ -8,7 +8,7 @@ from typing import Any, TextIO
 
 from signet_conformance import __version__
 from signet_conformance.diff.alignment import Matched, Session
-from signet_conformance.diff.difference import ABSENT, Comparison, Difference, Side
+from signet_conformance.diff.difference import ABSENT, Comparison, Difference, SideValue
 from signet_conformance.errors import printable, printable_json
 from signet_conformance.facts import Recording
 from signet_conformance.reports.values import shorten
@@ -82,7 +82,7 @@ def _members(difference: Difference) -> Iterator[tuple[str, Any]]:
         yield "explain", f"signet-conformance explain {' '.join(difference.requirements)}"
 
 
-def _side(side: Side) -> dict[str, Any] | None:
+def _side(side: SideValue) -> dict[str, Any] | None:
     if side.exchange is None and not side.pointer:
         return None
     shown: dict[str, Any] = {"exchange": side.exchange, "pointer": side.pointer}

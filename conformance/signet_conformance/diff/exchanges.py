@@ -13,7 +13,7 @@ from typing import Any
 from msgspec import Struct
 
 from signet_conformance.contract import Reading, operation_groups, requirements
-from signet_conformance.diff.difference import ABSENT, Difference, Kind, Side
+from signet_conformance.diff.difference import ABSENT, Difference, DifferenceKind, SideValue
 from signet_conformance.diff.volatile import Links, Volatile
 from signet_conformance.facts import Call
 from signet_conformance.files.json_values import escape
@@ -43,15 +43,21 @@ class Exchanges(Struct, frozen=True):
             yield from self._body("answer", "response", first, second)
 
     def _changed(
-        self, first: Call, second: Call, member: str, place: Place, requirements: tuple[str, ...], note: str = ""
+        self,
+        first: Call,
+        second: Call,
+        member: str,
+        place: DifferingPlace,
+        requirements: tuple[str, ...],
+        note: str = "",
     ) -> Difference:
         return Difference(
-            Kind.CHANGED,
+            DifferenceKind.CHANGED,
             self.session,
             name_of(first),
             member,
-            Side(first.seq, place.first_pointer, place.first),
-            Side(second.seq, place.second_pointer, place.second),
+            SideValue(first.seq, place.first_pointer, place.first),
+            SideValue(second.seq, place.second_pointer, place.second),
             requirements,
             note,
         )
@@ -63,7 +69,7 @@ class Exchanges(Struct, frozen=True):
             # Every part is looked at, so that each becomes a counterpart.
             same = self.links.same(part, other, strict=True) and same
         if not same or first.method != second.method:
-            place = Place("/request/path", "/request/path", first.path, second.path)
+            place = DifferingPlace("/request/path", "/request/path", first.path, second.path)
             yield self._changed(first, second, "path", place, readers_of("path", first.operation).requirements())
 
     def _query(self, first: Call, second: Call) -> Iterator[Difference]:
@@ -109,23 +115,23 @@ class Exchanges(Struct, frozen=True):
             else:
                 requirements = readers.requirements()
             pointers = [f"{folder}/{at}/1" if at is not None else "" for at in (place, other_place)]
-            parted = Place(pointers[0], pointers[1], value, other)
+            parted = DifferingPlace(pointers[0], pointers[1], value, other)
             yield self._changed(first, second, f"{words} {name}", parted, requirements)
 
     def _outcome(self, first: Call, second: Call) -> Iterator[Difference]:
         if first.status != second.status:
-            place = Place("/response/status", "/response/status", first.status, second.status)
+            place = DifferingPlace("/response/status", "/response/status", first.status, second.status)
             note = "" if first.status is not None and second.status is not None else "one side was not answered"
             yield self._changed(
                 first, second, "status", place, readers_of("status", first.operation).requirements(), note
             )
         if first.exchange.error != second.exchange.error:
-            place = Place("/error/kind", "/error/kind", first.exchange.error, second.exchange.error)
+            place = DifferingPlace("/error/kind", "/error/kind", first.exchange.error, second.exchange.error)
             yield self._changed(
                 first, second, "error", place, readers_of("outcome", first.operation, "error").requirements()
             )
         if (ours := _fault(first)) != (theirs := _fault(second)):
-            place = Place("/fault", "/fault", ours, theirs)
+            place = DifferingPlace("/fault", "/fault", ours, theirs)
             yield self._changed(
                 first, second, "fault", place, readers_of("outcome", first.operation, "fault").requirements()
             )
@@ -149,7 +155,7 @@ class Exchanges(Struct, frozen=True):
         if places:
             changed = kinds[0] != kinds[1] or (part == "body" and blank(value) != blank(counterpart))
             requirements = readers_of(part, first.operation).requirements() if changed else ()
-            place = Place(f"/{side}/body", f"/{side}/body", value, counterpart)
+            place = DifferingPlace(f"/{side}/body", f"/{side}/body", value, counterpart)
             yield self._changed(first, second, words, place, requirements)
 
     def _member(
@@ -166,7 +172,7 @@ class Exchanges(Struct, frozen=True):
         readers = readers_of(part, first.operation, name)
         value, other = ours.get(name, ABSENT), theirs.get(name, ABSENT)
         if value is ABSENT or other is ABSENT:
-            place = Place(*at, value, other)
+            place = DifferingPlace(*at, value, other)
             yield self._changed(first, second, f"{words} /{name}", place, readers.requirements())
             return
         strict = VALUE in readers.by_mode or (part == "answer" and name in _NAMED_BY_ANSWER)
@@ -177,10 +183,14 @@ class Exchanges(Struct, frozen=True):
         requirements = _readers_of_change(readers, value, other)
         if len(places) > MAX_PLACES:
             note = f"in more than {MAX_PLACES} places"
-            yield self._changed(first, second, f"{words} /{name}", Place(*at, value, other), requirements, note)
+            yield self._changed(
+                first, second, f"{words} /{name}", DifferingPlace(*at, value, other), requirements, note
+            )
             return
         for place in places:
-            parted = Place(at[0] + place.first_pointer, at[1] + place.second_pointer, place.first, place.second)
+            parted = DifferingPlace(
+                at[0] + place.first_pointer, at[1] + place.second_pointer, place.first, place.second
+            )
             member = f"{words} /{name}{place.first_pointer}"
             yield self._changed(first, second, member, parted, requirements, _why(place))
 
@@ -190,7 +200,7 @@ def name_of(call: Call) -> str:
     return f"{call.method} {call.path}"
 
 
-def _why(place: Place) -> str:
+def _why(place: DifferingPlace) -> str:
     """The difference between two values that look alike but have different counterparts."""
     if isinstance(place.first, str) and isinstance(place.second, str) and place.first == place.second:
         return "the same value stood for another one before"
@@ -240,7 +250,7 @@ MAX_PLACES = 50
 """Most differing places that are listed for one member of a body; a member with more of them differs as a whole."""
 
 
-class Place(Struct, frozen=True):
+class DifferingPlace(Struct, frozen=True):
     """A place that differs: pointer and value on both sides, ABSENT where a side has none."""
 
     first_pointer: str
@@ -280,20 +290,22 @@ class Structure:
         self._volatile = volatile
         self._links = links
 
-    def places(self, name: str, first: Any, second: Any, pointer: str, *, strict: bool) -> Iterator[Place]:
+    def places(self, name: str, first: Any, second: Any, pointer: str, *, strict: bool) -> Iterator[DifferingPlace]:
         """The places under `pointer` in which two values of member `name` differ, in order."""
         yield from self._places(name, first, second, (pointer, pointer), strict)
 
-    def _places(self, name: str, first: Any, second: Any, at: tuple[str, str], strict: bool) -> Iterator[Place]:
+    def _places(
+        self, name: str, first: Any, second: Any, at: tuple[str, str], strict: bool
+    ) -> Iterator[DifferingPlace]:
         kind = json_type(first)
         if kind != json_type(second):
-            yield Place(*at, first, second)
+            yield DifferingPlace(*at, first, second)
         elif kind == "object":
             yield from self._objects(first, second, at, strict)
         elif kind == "array":
             yield from self._arrays(name, first, second, at, strict)
         elif not self._same(name, first, second, strict):
-            yield Place(*at, first, second)
+            yield DifferingPlace(*at, first, second)
 
     def _same(self, name: str, first: Any, second: Any, strict: bool) -> bool:
         if isinstance(first, str):
@@ -304,19 +316,19 @@ class Structure:
 
     def _objects(
         self, first: Mapping[str, Any], second: Mapping[str, Any], at: tuple[str, str], strict: bool
-    ) -> Iterator[Place]:
+    ) -> Iterator[DifferingPlace]:
         renamed = self._renamed(first, second, strict)
         for name, value in first.items():
             other = name if name in second else renamed.get(name)
             pointers = (f"{at[0]}/{escape(name)}", f"{at[1]}/{escape(other or name)}")
             if other is None:
-                yield Place(*pointers, value, ABSENT)
+                yield DifferingPlace(*pointers, value, ABSENT)
             else:
                 yield from self._places(name, value, second[other], pointers, strict)
         met = set(renamed.values())
         for name, value in second.items():
             if name not in first and name not in met:
-                yield Place(f"{at[0]}/{escape(name)}", f"{at[1]}/{escape(name)}", ABSENT, value)
+                yield DifferingPlace(f"{at[0]}/{escape(name)}", f"{at[1]}/{escape(name)}", ABSENT, value)
 
     def _renamed(self, first: Mapping[str, Any], second: Mapping[str, Any], strict: bool) -> dict[str, str]:
         """Members whose names are volatile themselves, such as a map from memory id to score."""
@@ -336,13 +348,13 @@ class Structure:
 
     def _arrays(
         self, name: str, first: list[Any], second: list[Any], at: tuple[str, str], strict: bool
-    ) -> Iterator[Place]:
+    ) -> Iterator[DifferingPlace]:
         for index in range(max(len(first), len(second))):
             pointers = (f"{at[0]}/{index}", f"{at[1]}/{index}")
             if index >= len(second):
-                yield Place(*pointers, first[index], ABSENT)
+                yield DifferingPlace(*pointers, first[index], ABSENT)
             elif index >= len(first):
-                yield Place(*pointers, ABSENT, second[index])
+                yield DifferingPlace(*pointers, ABSENT, second[index])
             else:
                 yield from self._places(name, first[index], second[index], pointers, strict)
 

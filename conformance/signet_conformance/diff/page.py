@@ -14,8 +14,8 @@ from signet_conformance.diff.alignment import Matched
 from signet_conformance.diff.difference import (
     Comparison,
     Difference,
-    Kind,
-    Side,
+    DifferenceKind,
+    SideValue,
     again,
     fold_differences,
     place,
@@ -70,7 +70,7 @@ def _differences(differences: Sequence[Difference], matched: dict[int, Matched],
         for alike in fold_differences(own)
     ]
     tally = Counter(alike[0].kind for _, alike in groups)
-    parts = [filter_form((kind.value, kind.value, tally[kind]) for kind in Kind)]
+    parts = [filter_form((kind.value, kind.value, tally[kind]) for kind in DifferenceKind)]
     for number, shown in groupby(groups[:MAX_SHOWN], key=lambda group: group[0]):
         parts += _session(matched.get(number))
         parts += [_article(alike, bodies) for _, alike in shown]
@@ -101,7 +101,7 @@ def _article(alike: Sequence[Difference], bodies: Bodies) -> Markup:
     rows: list[tuple[str, str | Markup]] = [("where", place(first)), ("note", first.note)]
     sent = first.first.sent or first.second.sent
     rows += [("sent", element("code", sent))] if sent else []
-    if first.kind is Kind.CHANGED:
+    if first.kind is DifferenceKind.CHANGED:
         ours, theirs = texts(first.first, first.second)
         rows += [("A", element("code", ours)), ("B", element("code", theirs))]
     if first.requirements:
@@ -160,7 +160,7 @@ def _calls(recording: Recording) -> Mapping[int, Call]:
     return {call.seq: call for call in recording.calls}
 
 
-def _body(calls: Mapping[int, Call], side: Side, answer: bool) -> Body | None:
+def _body(calls: Mapping[int, Call], side: SideValue, answer: bool) -> Body | None:
     call = None if side.exchange is None else calls.get(side.exchange)
     if call is None:
         return None

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from signet_conformance.diff.alignment import Item, Matched, Pair, Session, align, match, sessions
-from signet_conformance.diff.difference import ABSENT, Comparison, Difference, Kind, Side
+from signet_conformance.diff.difference import ABSENT, Comparison, Difference, DifferenceKind, SideValue
 from signet_conformance.diff.exchanges import ORDER, PRESENCE, Exchanges, name_of, readers_of
 from signet_conformance.diff.volatile import KeyNames, Links, Volatile
 from signet_conformance.facts import Call, Recording
@@ -48,22 +48,22 @@ def _declared(first: Recording, second: Recording) -> Iterator[Difference]:
         if name != "canaries" and ours.get(name) != theirs.get(name):
             pointer = f"/declared/{name}"
             yield Difference(
-                Kind.CHANGED,
+                DifferenceKind.CHANGED,
                 0,
                 "the header line",
                 f"declared {name}",
-                Side(None, pointer, ours.get(name, ABSENT)),
-                Side(None, pointer, theirs.get(name, ABSENT)),
+                SideValue(None, pointer, ours.get(name, ABSENT)),
+                SideValue(None, pointer, theirs.get(name, ABSENT)),
                 readers_of("declared", None, name).requirements(),
             )
     if first.daemon_version != second.daemon_version:
         yield Difference(
-            Kind.CHANGED,
+            DifferenceKind.CHANGED,
             0,
             "the header line",
             "daemon version",
-            Side(None, "/daemon_version", first.daemon_version),
-            Side(None, "/daemon_version", second.daemon_version),
+            SideValue(None, "/daemon_version", first.daemon_version),
+            SideValue(None, "/daemon_version", second.daemon_version),
         )
 
 
@@ -76,7 +76,9 @@ def _interleaving(met: Sequence[_Met]) -> Iterator[Difference]:
     ours = [session for _, _, session in sorted(met)]
     theirs = [session for _, session in sorted((second, session) for _, second, session in met)]
     if _turns(ours) != _turns(theirs):
-        yield Difference(Kind.REORDERED, 0, "sessions", "the order between sessions", Side(), Side())
+        yield Difference(
+            DifferenceKind.REORDERED, 0, "sessions", "the order between sessions", SideValue(), SideValue()
+        )
 
 
 def _turns(spoke: Sequence[int]) -> list[int]:
@@ -106,14 +108,14 @@ class _Pair:
         for index, other in pairs:
             if index is None:
                 if other is not None and other not in arrived:
-                    yield self._alone(Kind.ADDED, self._theirs[other])
+                    yield self._alone(DifferenceKind.ADDED, self._theirs[other])
             elif other is not None:
                 yield from self._meeting(index, other)
             elif index in moved:
                 yield self._reordered(index, moved[index], races)
                 yield from self._meeting(index, moved[index])
             else:
-                yield self._alone(Kind.MISSING, self._ours[index])
+                yield self._alone(DifferenceKind.MISSING, self._ours[index])
 
     def _meeting(self, index: int, other: int) -> Iterator[Difference]:
         first, second = self._ours[index], self._theirs[other]
@@ -143,9 +145,9 @@ class _Pair:
         met = all(_label(call) in side for side in self._operations)
         return readers.requirements(PRESENCE) if call.key is not None or not met else ()
 
-    def _alone(self, kind: Kind, call: Call) -> Difference:
-        here = Side(call.seq, "", ABSENT, as_text(dict(call.body), _MOST_SENT) if call.body else "")
-        sides = (Side(), here) if kind is Kind.ADDED else (here, Side())
+    def _alone(self, kind: DifferenceKind, call: Call) -> Difference:
+        here = SideValue(call.seq, "", ABSENT, as_text(dict(call.body), _MOST_SENT) if call.body else "")
+        sides = (SideValue(), here) if kind is DifferenceKind.ADDED else (here, SideValue())
         return Difference(kind, self._pair.number, name_of(call), "", *sides, self._readers(call))
 
     def _reordered(self, index: int, other: int, races: _Races) -> Difference:
@@ -155,8 +157,8 @@ class _Pair:
         if not requirements and not race and first.key is not None:
             requirements = readers_of("exchange", first.operation).requirements()
         note = "it ran at the same time as those it passed" if race else ""
-        sides = Side(first.seq), Side(second.seq)
-        return Difference(Kind.REORDERED, self._pair.number, name_of(first), "", *sides, requirements, note)
+        sides = SideValue(first.seq), SideValue(second.seq)
+        return Difference(DifferenceKind.REORDERED, self._pair.number, name_of(first), "", *sides, requirements, note)
 
 
 def _label(call: Call) -> str:

@@ -32,7 +32,7 @@ _EXISTENCE = ("", "/request/path")
 """Pointers of findings that say that a call is there; others say how it is."""
 
 
-class Kind(NamedTuple):
+class BreachKey(NamedTuple):
     """What is breached, whichever scenario shows it."""
 
     requirement: str
@@ -41,13 +41,13 @@ class Kind(NamedTuple):
     element: str
 
 
-class Breach(Struct, frozen=True):
+class ReportedBreach(Struct, frozen=True):
     """One kind of breach in one scenario: its verdict, its first finding, and the recording that shows it.
 
     `finding` is None where a rule crashed, `file` empty where only the run as a whole shows the breach.
     """
 
-    key: Kind
+    key: BreachKey
     scenario: str
     verdict: Verdict
     finding: ReportFinding | None
@@ -84,13 +84,13 @@ class Change(Struct, frozen=True):
     """
 
     became: Became
-    breaches: Sequence[Breach]
+    breaches: Sequence[ReportedBreach]
     before: Verdict | None = None
     reason: str = ""
     why: Sequence[Difference] = ()
 
     @property
-    def now(self) -> Breach:
+    def now(self) -> ReportedBreach:
         """The breach, as the newer report that has it shows it first."""
         return self.breaches[0]
 
@@ -127,7 +127,7 @@ def compared(old: Report, new: Report, old_folder: Path | None = None, new_folde
     by_kind = _names_kinds(old) and _names_kinds(new)
     before, after = _Run(old, by_kind), _Run(new, by_kind)
     requests = _Requests(old, new, old_folder, new_folder)
-    changes: dict[tuple[Became, Kind], Change] = {}
+    changes: dict[tuple[Became, BreachKey], Change] = {}
     for breach, change in _changes(before, after):
         known = changes.get((change.became, breach.key))
         changes[change.became, breach.key] = change if known is None else _joined(known, change)
@@ -147,7 +147,7 @@ def _joined(known: Change, other: Change) -> Change:
     return replace(first, breaches=[*first.breaches, *second.breaches])
 
 
-def _changes(before: _Run, after: _Run) -> Iterator[tuple[Breach, Change]]:
+def _changes(before: _Run, after: _Run) -> Iterator[tuple[ReportedBreach, Change]]:
     """What became of each breach in each scenario."""
     for key in sorted({*before.breaches, *after.breaches}):
         was, now = before.breaches.get(key), after.breaches.get(key)
@@ -161,7 +161,7 @@ def _changes(before: _Run, after: _Run) -> Iterator[tuple[Breach, Change]]:
             yield now, Change(became, [now], None if was is None else was.verdict, reason)
 
 
-def _fate(breach: Breach, before: _Run, after: _Run) -> Became:
+def _fate(breach: ReportedBreach, before: _Run, after: _Run) -> Became:
     """What became of a breach that the new report does not show."""
     if before.is_generated(breach):
         same = before.draws_the_same(after) and after.verdicts.get(breach.requirement) is Verdict.PASS
@@ -169,7 +169,7 @@ def _fate(breach: Breach, before: _Run, after: _Run) -> Became:
     return Became.MENDED if after.judges(breach) else Became.UNSEEN
 
 
-def _origin(breach: Breach, before: _Run, after: _Run) -> tuple[Became, str]:
+def _origin(breach: ReportedBreach, before: _Run, after: _Run) -> tuple[Became, str]:
     """Whether a breach that the old report does not show is new; where it is not, why."""
     if after.is_generated(breach):
         if before.draws_the_same(after) and before.verdicts.get(breach.requirement) is Verdict.PASS:
@@ -214,7 +214,7 @@ class _Run:
         """Those that were judged, and the run as a whole."""
         return {*self._traces, WHOLE_RUN}
 
-    def is_generated(self, breach: Breach) -> bool:
+    def is_generated(self, breach: ReportedBreach) -> bool:
         """Whether only a generated session shows it."""
         return breach.scenario == _GENERATED
 
@@ -234,7 +234,7 @@ class _Run:
         rows = (trace.verdicts.get(requirement) for trace in self._traces.get(scenario, ()))
         return min((row.verdict for row in rows if row is not None), key=FOLDING_ORDER.index, default=None)
 
-    def judges(self, breach: Breach) -> bool:
+    def judges(self, breach: ReportedBreach) -> bool:
         """Whether something in the scenario of a breach could have shown it."""
         if breach.file == "":
             return self.verdicts.get(breach.requirement) in _DECIDED
@@ -243,7 +243,7 @@ class _Run:
         about_a_call = breach.finding is not None and breach.finding.pointer not in _EXISTENCE
         return not (about_a_call and breach.key.operation) or self.calls(breach)
 
-    def calls(self, breach: Breach) -> bool:
+    def calls(self, breach: ReportedBreach) -> bool:
         """Whether the scenario of a breach holds a call of its operation."""
         traces = self._traces.get(breach.scenario, ())
         return any(breach.key.operation in trace.operations for trace in traces)
@@ -255,8 +255,8 @@ class _Run:
             for key, breach in self.breaches.items()
         )
 
-    def _gathered(self) -> Mapping[tuple[Kind, str], Breach]:
-        gathered: dict[tuple[Kind, str], Breach] = {}
+    def _gathered(self) -> Mapping[tuple[BreachKey, str], ReportedBreach]:
+        gathered: dict[tuple[BreachKey, str], ReportedBreach] = {}
         for name, traces in self._traces.items():
             for trace in traces:
                 for requirement, row in trace.verdicts.items():
@@ -277,7 +277,7 @@ class _Run:
 
     def _add(
         self,
-        gathered: dict[tuple[Kind, str], Breach],
+        gathered: dict[tuple[BreachKey, str], ReportedBreach],
         requirement: str,
         row: ReportVerdict,
         findings: Iterable[ReportFinding],
@@ -291,16 +291,18 @@ class _Run:
             for key in self._kinds(requirement, finding):
                 before = gathered.get((key, scenario))
                 if before is None or _worse(row.verdict, before.verdict):
-                    gathered[key, scenario] = Breach(key, scenario, row.verdict, finding, file, row.message or "")
+                    gathered[key, scenario] = ReportedBreach(
+                        key, scenario, row.verdict, finding, file, row.message or ""
+                    )
 
-    def _kinds(self, requirement: str, finding: ReportFinding | None) -> Iterator[Kind]:
+    def _kinds(self, requirement: str, finding: ReportFinding | None) -> Iterator[BreachKey]:
         if not self._by_kind:
-            yield Kind(requirement, "", "", "")
+            yield BreachKey(requirement, "", "", "")
         elif finding is None:
-            yield Kind(requirement, "crashed", "", "")
+            yield BreachKey(requirement, "crashed", "", "")
         else:
             for element in finding.elements or ("",):
-                yield Kind(requirement, finding.kind or "", finding.operation or "", element)
+                yield BreachKey(requirement, finding.kind or "", finding.operation or "", element)
 
 
 _GENERATED = "generated sessions"
@@ -323,7 +325,7 @@ def _worse(now: Verdict, was: Verdict) -> bool:
     return FOLDING_ORDER.index(now) < FOLDING_ORDER.index(was)
 
 
-def _place(breach: Breach) -> tuple[int, int, Kind]:
+def _place(breach: ReportedBreach) -> tuple[int, int, BreachKey]:
     """The worst first, then in the catalogue's order."""
     places = {name: number for number, name in enumerate(catalogue())}
     return BREACHES.index(breach.verdict), places.get(breach.requirement, len(places)), breach.key
@@ -337,7 +339,7 @@ class _Requests:
         self._new = {_name(trace): (trace, new_folder) for trace in new.traces}
         self._compared: dict[str, Comparison | None] = {}
 
-    def changed(self, breach: Breach) -> Sequence[Difference]:
+    def changed(self, breach: ReportedBreach) -> Sequence[Difference]:
         """The first differences that the requirement reads, in the recording that shows the breach."""
         if not breach.file:
             return ()

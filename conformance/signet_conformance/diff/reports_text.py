@@ -8,7 +8,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from signet_conformance.contract import catalogue
-from signet_conformance.diff.difference import Difference, Kind, texts
+from signet_conformance.diff.difference import Difference, DifferenceKind, texts
 from signet_conformance.diff.reports import Became, Change, Compared
 from signet_conformance.errors import KitError, counted, printable
 from signet_conformance.reports.command_lines import explain_command, page_address
@@ -56,7 +56,7 @@ def why_words(difference: Difference) -> str:
     sides = (("old", difference.first), ("new", difference.second))
     numbers = (f"{name} #{side.exchange}" for name, side in sides if side.exchange is not None)
     where = " ".join([printable(difference.call, 200), *numbers])
-    if difference.kind is Kind.CHANGED:
+    if difference.kind is DifferenceKind.CHANGED:
         ours, theirs = texts(difference.first, difference.second)
         return f"{difference.member or 'the exchange'}: {ours} became {theirs}, {where}"
     return f"{difference.kind.value}: {printable(difference.member, 120)} {where}".replace("  ", " ")
@@ -64,7 +64,7 @@ def why_words(difference: Difference) -> str:
 
 def _reasons(change: Change) -> Iterator[str]:
     """The changes of the requests, one member of one operation once however many calls show it."""
-    alike: dict[tuple[Kind, str, str], list[Difference]] = {}
+    alike: dict[tuple[DifferenceKind, str, str], list[Difference]] = {}
     for difference in change.why:
         alike.setdefault((difference.kind, difference.call, difference.member), []).append(difference)
     for first, *more in alike.values():

@@ -11,7 +11,7 @@ from signet_conformance.diff.alignment import Matched
 from signet_conformance.diff.difference import (
     Comparison,
     Difference,
-    Kind,
+    DifferenceKind,
     again,
     fold_differences,
     place,
@@ -26,10 +26,10 @@ COSMETIC_SHOWN = 10
 """Cosmetic differences of a session that are told without being asked for."""
 
 _STYLES = {
-    Kind.ADDED: "bold green",
-    Kind.MISSING: "bold red",
-    Kind.REORDERED: "bold yellow",
-    Kind.CHANGED: "bold cyan",
+    DifferenceKind.ADDED: "bold green",
+    DifferenceKind.MISSING: "bold red",
+    DifferenceKind.REORDERED: "bold yellow",
+    DifferenceKind.CHANGED: "bold cyan",
 }
 
 
@@ -121,6 +121,6 @@ def _difference_lines(difference: Difference, weight: Text) -> Iterator[Renderab
         yield labelled("sent", sent)
     if difference.note:
         yield labelled("note", difference.note)
-    if kind is Kind.CHANGED:
+    if kind is DifferenceKind.CHANGED:
         for name, value in zip(("A", "B"), texts(difference.first, difference.second), strict=True):
             yield labelled(name, value)

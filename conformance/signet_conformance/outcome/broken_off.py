@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from signet_conformance import trace
 from signet_conformance.contract import catalogue
 from signet_conformance.errors import printable
-from signet_conformance.outcome.generated_summary import Summary
+from signet_conformance.outcome.generated_summary import GeneratedSummary
 from signet_conformance.trace import Trace
 from signet_conformance.trace.marks import ScenarioEndMark, marks_of
 from signet_conformance.trace.recordings import recordings_in
@@ -155,9 +155,9 @@ class Recordings:
         """What a driven run could not perform; None when nothing was asked of a connector, or all was done."""
         return None if self._named else self.performed or Shortfall.from_folder(self._folder)
 
-    def generated(self) -> Summary | None:
+    def generated(self) -> GeneratedSummary | None:
         """The results of the generated sessions; None when there were none."""
-        return None if self._named else Summary.from_folder(self._folder)
+        return None if self._named else GeneratedSummary.from_folder(self._folder)
 
 
 def _place(path: Path) -> tuple[bool, Path]:

@@ -16,7 +16,7 @@ from signet_conformance.errors import KitError, NothingTestedError, SignetConfor
 from signet_conformance.finding import BREACHES, FOLDING_ORDER, Finding, Judgement, Verdict
 from signet_conformance.outcome.broken_off import Shortfall, broke_off
 from signet_conformance.outcome.coverage import Coverage, Meter
-from signet_conformance.outcome.generated_summary import Summary, with_generated
+from signet_conformance.outcome.generated_summary import GeneratedSummary, with_generated
 from signet_conformance.outcome.identity import Identity
 from signet_conformance.outcome.known_failures import (
     COVERABLE,
@@ -119,7 +119,7 @@ class Judging:
     def conclude(
         self,
         *,
-        generated: Summary | None = None,
+        generated: GeneratedSummary | None = None,
         shortfall: Shortfall | None = None,
         tested: Mapping[str, Verdict] | None = None,
         unread: Sequence[SignetConformanceError] = (),
@@ -162,7 +162,7 @@ class Conclusion(Struct, frozen=True, dict=True):
     judged: Sequence[Judged]
     judgements: Mapping[str, Judgement]
     coverage: Coverage | None
-    generated: Summary | None
+    generated: GeneratedSummary | None
     shortfall: Shortfall | None
     broken_off: Sequence[Judged]
     unread: Sequence[SignetConformanceError]

@@ -28,7 +28,7 @@ from signet_conformance.finding import Verdict
 _DECIDED = frozenset({Verdict.PASS, Verdict.FAIL, Verdict.WARN})
 
 
-class Part(Struct, frozen=True):
+class Dimension(Struct, frozen=True):
     """One dimension: what it could cover and what it did, both sorted."""
 
     name: str
@@ -44,7 +44,7 @@ class Part(Struct, frozen=True):
 class Coverage(Struct, frozen=True):
     """The dimensions of one run. `percent` is over all their points together, 0 to 100."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[Dimension, ...]
 
     @property
     def percent(self) -> float:
@@ -134,9 +134,9 @@ class Meter:
         )
 
 
-def _part(name: str, possible: Iterable[str], seen: set[str]) -> Part:
+def _part(name: str, possible: Iterable[str], seen: set[str]) -> Dimension:
     points = set(possible)
-    return Part(name, tuple(sorted(points & seen)), tuple(sorted(points - seen)))
+    return Dimension(name, tuple(sorted(points & seen)), tuple(sorted(points - seen)))
 
 
 def _variants_seen(call: Call, files: Mapping[str, Any]) -> Iterable[str]:

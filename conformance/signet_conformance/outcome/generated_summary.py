@@ -22,7 +22,7 @@ LONG = 200
 """Characters of a prompt that a reader takes in at a glance; longer ones are shortened, and told of."""
 
 
-class Tally(Struct):
+class VerdictCounts(Struct):
     """The verdicts of every requirement over many traces: how often each, and over how many subjects.
 
     `exchanges` counts what the traces hold together.
@@ -39,7 +39,7 @@ class Tally(Struct):
             self.subjects[name] += judgement.subjects
         self.exchanges += len(judged.trace.exchanges)
 
-    def merge(self, other: Tally) -> None:
+    def merge(self, other: VerdictCounts) -> None:
         """Count those of another tally too."""
         for name, verdicts in other.verdicts.items():
             self.verdicts.setdefault(name, Counter()).update(verdicts)
@@ -47,7 +47,7 @@ class Tally(Struct):
         self.exchanges += other.exchanges
 
 
-class Breach(Struct, frozen=True):
+class GeneratedBreach(Struct, frozen=True):
     """A requirement that a generated scenario showed breached.
 
     `confirmed` tells whether a fresh connector showed the same, `also` what else its trace showed as much
@@ -95,7 +95,7 @@ class Failure(Struct, frozen=True):
     replay: str
 
 
-class Summary(Struct):
+class GeneratedSummary(Struct):
     """The generated sessions of a run.
 
     `outages` counts the sessions that held each outage that users really have, by its name; `skipped` the steps of
@@ -105,8 +105,8 @@ class Summary(Struct):
 
     seed: int
     performed: int = 0
-    tally: Tally = field(default_factory=Tally)
-    breaches: list[Breach] = field(default_factory=list)
+    tally: VerdictCounts = field(default_factory=VerdictCounts)
+    breaches: list[GeneratedBreach] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
     daemon: list[DaemonBreach] = field(default_factory=list)
     outages: dict[str, int] = field(default_factory=dict)
@@ -174,7 +174,7 @@ class Summary(Struct):
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
         """The summary that :meth:`to_json` wrote."""
-        tally = Tally(exchanges=data["exchanges"])
+        tally = VerdictCounts(exchanges=data["exchanges"])
         for name, counts in data["requirements"].items():
             tally.verdicts[name] = Counter({Verdict(v): n for v, n in counts.items() if v != "subjects"})
             tally.subjects[name] = counts["subjects"]
@@ -183,7 +183,7 @@ class Summary(Struct):
             performed=data["performed"],
             tally=tally,
             breaches=[
-                Breach(
+                GeneratedBreach(
                     **{
                         **row,
                         "verdict": Verdict(row["verdict"]),
@@ -201,7 +201,7 @@ class Summary(Struct):
         )
 
 
-def with_generated(judged: JudgedRun, summary: Summary | None) -> JudgedRun:
+def with_generated(judged: JudgedRun, summary: GeneratedSummary | None) -> JudgedRun:
     """The verdicts of a run with those of its generated sessions.
 
     Traces that confirm a breach are among the run's own already. What is left to say here: sessions that
@@ -224,7 +224,7 @@ def with_generated(judged: JudgedRun, summary: Summary | None) -> JudgedRun:
     return replace(judged, together=together)
 
 
-def _with_tally(judgement: Judgement, tally: Tally) -> Judgement:
+def _with_tally(judgement: Judgement, tally: VerdictCounts) -> Judgement:
     counts = tally.verdicts.get(judgement.requirement)
     undecided = judgement.verdict is Verdict.INCONCLUSIVE or judgement.reason is Reason.NO_SUBJECT
     if not counts or judgement.requirement in run_rules() or not (undecided or judgement.verdict is Verdict.PASS):
@@ -239,7 +239,7 @@ def _with_tally(judgement: Judgement, tally: Tally) -> Judgement:
     return judgement
 
 
-def breach_lines(breaches: Iterable[Breach], requirement: str) -> Sequence[str]:
+def breach_lines(breaches: Iterable[GeneratedBreach], requirement: str) -> Sequence[str]:
     """How a failed requirement's generated session is shown to the reader."""
     return [
         line
@@ -254,7 +254,7 @@ def _from_here(path: str) -> str:
     return os.path.relpath(path) if Path(path).is_relative_to(Path.cwd()) else path
 
 
-def _how_found(breach: Breach) -> str:
+def _how_found(breach: GeneratedBreach) -> str:
     steps = counted(breach.steps, "step")
     if breach.smaller is not None:
         return (

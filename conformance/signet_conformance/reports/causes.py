@@ -20,7 +20,7 @@ from signet_conformance.engine import Judged
 from signet_conformance.errors import printable
 from signet_conformance.finding import BREACHES, Finding, Judgement, Verdict
 from signet_conformance.outcome.conclusion import Conclusion
-from signet_conformance.reports.ending import Ending
+from signet_conformance.reports.ending import RunEnding
 from signet_conformance.reports.evidence import Evidence, Size, evidence_of, known_requirement
 from signet_conformance.reports.values import is_absent
 from signet_conformance.trace.marks import FaultMark, ScenarioMark, marks_of
@@ -128,7 +128,7 @@ class Causes:
         causes = cls()
         for judged in conclusion.judged:
             causes.add(judged, conclusion.terms.known_in(judged))
-        causes.end(Ending.of(conclusion))
+        causes.end(RunEnding.of(conclusion))
         return causes
 
     def add(self, judged: Judged, known: Mapping[str, str]) -> None:
@@ -139,7 +139,7 @@ class Causes:
         self._harness.add(judged, judged.harness, {}, self._traces)
         self._traces += 1
 
-    def end(self, ending: Ending) -> None:
+    def end(self, ending: RunEnding) -> None:
         """Add what only the run as a whole breaches, and leave out what its generated sessions changed."""
         whole = ending.run_level_breaches()
         if whole is not None:

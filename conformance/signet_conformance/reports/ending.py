@@ -13,14 +13,14 @@ from signet_conformance.engine import Judged
 from signet_conformance.finding import Judgement, Verdict
 from signet_conformance.outcome.conclusion import Conclusion
 from signet_conformance.outcome.coverage import Coverage
-from signet_conformance.outcome.generated_summary import Summary, breach_lines
+from signet_conformance.outcome.generated_summary import GeneratedSummary, breach_lines
 from signet_conformance.outcome.identity import Identity
 from signet_conformance.outcome.known_failures import KnownInRun
 from signet_conformance.outcome.time_spent import TimeSpent
 from signet_conformance.outcome.together import Together, run_level_breaches, together
 
 
-class Ending(Struct, frozen=True):
+class RunEnding(Struct, frozen=True):
     """A run that was judged to its end.
 
     `judged` are its traces, of which the essence is enough, `status` is its exit status, `notes` are lines about
@@ -42,7 +42,7 @@ class Ending(Struct, frozen=True):
     known: Mapping[str, str] = field(default_factory=dict)
     because: str = ""
     selftest: Mapping[str, Any] | None = None
-    generated: Summary | None = None
+    generated: GeneratedSummary | None = None
     part: bool = False
     identity: Identity = field(default_factory=Identity)
     time_spent: TimeSpent | None = None
@@ -115,11 +115,11 @@ def _known_notes(known: KnownInRun) -> Iterator[str]:
         yield from known_lines(known, MAX_WIDTH, colour=False)
 
 
-class Report(Protocol):
+class ReportWriter(Protocol):
     """One report of a run, written somewhere as the run goes."""
 
     def add(self, judged: Judged, known: Mapping[str, str]) -> None:
         """Take one trace. `known` names the requirements whose failure is known in it, each with why it may stand."""
 
-    def close(self, ending: Ending) -> None:
+    def close(self, ending: RunEnding) -> None:
         """Write what can be said of the whole run only; nothing is added after it."""

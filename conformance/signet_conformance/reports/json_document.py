@@ -21,11 +21,11 @@ from signet_conformance.facts import Call, Recording
 from signet_conformance.finding import BREACHES, Finding, Judgement
 from signet_conformance.outcome.broken_off import warnings_of
 from signet_conformance.outcome.coverage import Coverage
-from signet_conformance.outcome.generated_summary import Summary
+from signet_conformance.outcome.generated_summary import GeneratedSummary
 from signet_conformance.outcome.time_spent import GROUPS, TimeSpent
 from signet_conformance.reports.causes import Cause, Causes
 from signet_conformance.reports.command_lines import explain_command
-from signet_conformance.reports.ending import Ending
+from signet_conformance.reports.ending import RunEnding
 from signet_conformance.reports.evidence import known_requirement
 from signet_conformance.reports.remarks import played, remarks
 from signet_conformance.reports.values import shorten
@@ -54,7 +54,7 @@ class JsonReport:
         self._stream.write(f"{self._separator}{encoded(trace_entry(judged))}")
         self._separator = ",\n"
 
-    def close(self, ending: Ending) -> None:
+    def close(self, ending: RunEnding) -> None:
         """Write the end of the document: the verdicts over all traces, the causes, the warnings, the exit status."""
         self._causes.end(ending)
         causes = [_cause(cause) for cause in self._causes.all()]
@@ -66,7 +66,7 @@ def encoded(document: Any) -> str:
     return printable_json(json.dumps(document, separators=(",", ":"), allow_nan=False))
 
 
-def _closing(ending: Ending, causes: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _closing(ending: RunEnding, causes: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """The members that stand after the traces. A finding in `together` names its file."""
     over_all = {
         name: {
@@ -148,7 +148,7 @@ def _time_spent(spent: TimeSpent) -> dict[str, Any]:
     }
 
 
-def _generated(summary: Summary) -> dict[str, Any]:
+def _generated(summary: GeneratedSummary) -> dict[str, Any]:
     held = {"seed": summary.seed, "performed": summary.performed, "outages": summary.outages}
     return {**held, "skipped": summary.skipped, "lost": [shorten(loss) for loss in summary.lost]}
 

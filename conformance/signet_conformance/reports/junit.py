@@ -13,7 +13,7 @@ from signet_conformance.finding import Verdict
 from signet_conformance.reports.cause_text import MAX_PROBLEMS, extent, replay_words
 from signet_conformance.reports.causes import Cause, Causes
 from signet_conformance.reports.command_lines import explain_command, shell_command
-from signet_conformance.reports.ending import Ending
+from signet_conformance.reports.ending import RunEnding
 from signet_conformance.reports.evidence import Evidence, known_requirement
 from signet_conformance.reports.text import closing_line
 
@@ -35,7 +35,7 @@ class JunitReport:
         """Take one trace."""
         self._causes.add(judged, known)
 
-    def close(self, ending: Ending) -> None:
+    def close(self, ending: RunEnding) -> None:
         """Write the document."""
         self._causes.end(ending)
         verdicts = ending.verdicts()

@@ -17,7 +17,7 @@ from signet_conformance.finding import FOLDING_ORDER, Verdict
 from signet_conformance.reports.cause_text import MAX_PROBLEMS, extent, replay_words
 from signet_conformance.reports.causes import Cause, Causes
 from signet_conformance.reports.command_lines import explain_command, page_address, shell_command
-from signet_conformance.reports.ending import Ending
+from signet_conformance.reports.ending import RunEnding
 from signet_conformance.reports.evidence import Evidence, known_requirement
 from signet_conformance.reports.remarks import played, remarks
 from signet_conformance.reports.text import closing_line
@@ -41,7 +41,7 @@ class MarkdownReport:
         """Take one trace."""
         self._causes.add(judged, known)
 
-    def close(self, ending: Ending) -> None:
+    def close(self, ending: RunEnding) -> None:
         """Write the document."""
         self._causes.end(ending)
         room = MAX_BYTES
@@ -53,7 +53,7 @@ class MarkdownReport:
                 break
             self._stream.write(f"{block}\n")
 
-    def _blocks(self, ending: Ending) -> Iterator[str]:
+    def _blocks(self, ending: RunEnding) -> Iterator[str]:
         verdicts = ending.verdicts()
         yield f"{HEADING}\n"
         yield f"{inline(closing_line(verdicts, len(ending.judged), ending.status, because=ending.because))}\n"

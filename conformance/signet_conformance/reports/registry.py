@@ -1,7 +1,7 @@
 """The formats of a run's report, one line each. `check`, pytest and the CI lane read what there is from here.
 
-A format is a module with a class that is a `Report` and takes the stream it writes to. Its line here gives it an option
-of `check`, a file in the folder of a run's reports, and the tests that every format must pass.
+A format is a module with a class that is a `ReportWriter` and takes the stream it writes to. Its line here gives it an
+option of `check`, a file in the folder of a run's reports, and the tests that every format must pass.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from signet_conformance.files.whole_file import private_opener
 
 if TYPE_CHECKING:
     from signet_conformance.engine import Judged
-    from signet_conformance.reports.ending import Ending, Report
+    from signet_conformance.reports.ending import ReportWriter, RunEnding
 
 _ROOM = "signet_conformance.reports"
 
@@ -46,9 +46,9 @@ class Format(Struct, frozen=True):
         """The name of its file in a folder of reports."""
         return f"report{self.suffix}"
 
-    def open(self, stream: TextIO) -> Report:
+    def open(self, stream: TextIO) -> ReportWriter:
         """A report that writes to `stream`."""
-        return cast("Report", getattr(import_module(f"{_ROOM}.{self.module}"), self.writer)(stream))
+        return cast("ReportWriter", getattr(import_module(f"{_ROOM}.{self.module}"), self.writer)(stream))
 
 
 _TABLE = (
@@ -71,14 +71,16 @@ FORMATS: Mapping[str, Format] = {line.name: line for line in _TABLE}
 """Every format by its name."""
 
 
-def write_reports(folder: Path, ending: Ending, known: Callable[[Judged], Mapping[str, str]]) -> None:
+def write_reports(folder: Path, ending: RunEnding, known: Callable[[Judged], Mapping[str, str]]) -> None:
     """Write each report of a run whose traces are held whole; `known` is why failures of a trace may stand.
 
     Raises OSError when one cannot be written; then no report gets its final name.
     """
     unfinished = {kind: folder / f"{kind.file}.part" for kind in FORMATS.values()}
     with ExitStack() as stack:
-        reports: list[Report] = [kind.open(stack.enter_context(_private(path))) for kind, path in unfinished.items()]
+        reports: list[ReportWriter] = [
+            kind.open(stack.enter_context(_private(path))) for kind, path in unfinished.items()
+        ]
         for judged in ending.judged:
             reasons = known(judged)
             for report in reports:

@@ -19,7 +19,7 @@ from signet_conformance.engine import Judged
 from signet_conformance.errors import printable
 from signet_conformance.finding import BREACHES, Finding, Judgement, Reason, Verdict
 from signet_conformance.reports.command_lines import explain_command, page_address
-from signet_conformance.reports.ending import Ending
+from signet_conformance.reports.ending import RunEnding
 from signet_conformance.reports.evidence import Source, call_line, evidence_of, kinds, known_requirement
 from signet_conformance.reports.json_document import encoded
 from signet_conformance.rules import rules
@@ -53,7 +53,7 @@ class SarifReport:
         for judgement in (*judged.daemon.values(), *judged.harness.values()):
             self._add(judged, judgement, None, "note")
 
-    def close(self, ending: Ending) -> None:
+    def close(self, ending: RunEnding) -> None:
         """Write what only the run as a whole breaches, and how the run ended."""
         whole = ending.run_level_breaches()
         if whole is not None:

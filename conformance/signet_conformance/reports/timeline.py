@@ -91,7 +91,7 @@ def findings_of(judged: Judged, only: frozenset[str] | None = None) -> Beside:
     return beside
 
 
-class Timeline:
+class TimelineText:
     """Writes the lines of a recording, exchange by exchange; `bodies` also shows what was said."""
 
     def __init__(self, width: int, colour: bool, *, bodies: bool = False) -> None:

@@ -21,7 +21,7 @@ from signet_conformance.drivers.process import ConnectorDriver, ConnectorNotLoad
 from signet_conformance.errors import SignetConformanceError, printable
 from signet_conformance.finding import BREACHES, Verdict
 from signet_conformance.outcome.broken_off import BrokenOff
-from signet_conformance.outcome.generated_summary import Summary
+from signet_conformance.outcome.generated_summary import GeneratedSummary
 from signet_conformance.outcome.time_spent import Part
 from signet_conformance.rules import rules
 from signet_conformance.running.connector import LiveConnector, Patience
@@ -161,14 +161,14 @@ class GeneratedSessions:
             # Thousands of sessions leave no more behind than one does.
             out.unlink()
 
-    def conclude(self, chunks: Iterable[Chunk], known: Callable[[], Mapping[str, Verdict]]) -> Summary:
+    def conclude(self, chunks: Iterable[Chunk], known: Callable[[], Mapping[str, Verdict]]) -> GeneratedSummary:
         """Follow up the breaches of the chunks, and write the summary into the folder of the run.
 
         `known` returns the verdicts of the other traces, of both sides: a breach among them needs no second proof. It
         is called only if the sessions showed a breach.
         """
         ordered = sorted(chunks, key=lambda chunk: chunk.number)
-        summary = Summary(self._seed)
+        summary = GeneratedSummary(self._seed)
         for chunk in ordered:
             summary.performed += chunk.performed
             summary.tally.merge(chunk.tally)
@@ -195,7 +195,7 @@ class GeneratedSessions:
         summary.write(self._workers.folder)
         return summary
 
-    def _cover(self, chunks: Sequence[Chunk], summary: Summary) -> None:
+    def _cover(self, chunks: Sequence[Chunk], summary: GeneratedSummary) -> None:
         greeted = [chunk for chunk in chunks if chunk.performed]
         if not greeted or self._asked is None:
             return
@@ -223,7 +223,7 @@ class GeneratedSessions:
             self._follow_up.keep(chunk)
         shutil.rmtree(self._folder, ignore_errors=True)
 
-    def _discard(self, chunks: Sequence[Chunk], summary: Summary) -> None:
+    def _discard(self, chunks: Sequence[Chunk], summary: GeneratedSummary) -> None:
         kept = {path for breach in summary.breaches for path in breach.traces}
         for path in (path for chunk in chunks for path in chunk.traces.values() if str(path) not in kept):
             path.unlink(missing_ok=True)

@@ -18,7 +18,7 @@ from signet_conformance.errors import KitError, UsageError, printable
 from signet_conformance.outcome.broken_off import Recordings
 from signet_conformance.outcome.conclusion import Conclusion, Judging
 from signet_conformance.outcome.time_spent import TimeSpent
-from signet_conformance.reports.ending import Ending
+from signet_conformance.reports.ending import RunEnding
 from signet_conformance.reports.registry import Format, write_reports
 from signet_conformance.running.progress import Tell
 from signet_conformance.running.request import Invocation, RunRequest
@@ -129,9 +129,9 @@ class RunPerformance:
         """The time of the run until now, by part and phase; None unless the request asks for it."""
         return self.request.stopwatch.time_spent() if self.request.stopwatch.detailed else None
 
-    def ending(self, conclusion: Conclusion, status: int | None = None) -> Ending:
+    def ending(self, conclusion: Conclusion, status: int | None = None) -> RunEnding:
         """Return what the reports say of the run, with `status` (default: that of the conclusion)."""
-        ending = replace(Ending.of(conclusion), time_spent=self.time_spent)
+        ending = replace(RunEnding.of(conclusion), time_spent=self.time_spent)
         return ending if status is None else replace(ending, status=status)
 
     def write(self) -> str | None:

@@ -23,7 +23,7 @@ from signet_conformance.contract import daemon_requirements, requirements
 from signet_conformance.drivers.process import WatchedDriver
 from signet_conformance.finding import BREACHES, Judgement, Verdict
 from signet_conformance.outcome.broken_off import BrokenOff
-from signet_conformance.outcome.generated_summary import Breach, DaemonBreach, Failure, Tally
+from signet_conformance.outcome.generated_summary import DaemonBreach, Failure, GeneratedBreach, VerdictCounts
 from signet_conformance.running.connector import LiveConnector, Patience
 from signet_conformance.running.station import Station
 from signet_conformance.scenarios.features import Features
@@ -62,7 +62,7 @@ class Chunk:
     number: int
     performed: int = 0
     features: Features = field(default_factory=Features)
-    tally: Tally = field(default_factory=Tally)
+    tally: VerdictCounts = field(default_factory=VerdictCounts)
     breached: dict[tuple[str, Verdict], list[int]] = field(default_factory=dict)
     """Requirement and verdict to the sessions that showed the breach."""
     traces: dict[int, Path] = field(default_factory=dict)
@@ -131,7 +131,7 @@ class FollowUp:
         """Return True if the next breach with this verdict will be shrunk."""
         return verdict in _SHRUNK and self._shrunk[verdict] < MOST_SHRUNK
 
-    def breach(self, chunk: Chunk, name: str, verdict: Verdict, settled: set[str]) -> Breach:
+    def breach(self, chunk: Chunk, name: str, verdict: Verdict, settled: set[str]) -> GeneratedBreach:
         """Shrink and confirm a breach of a chunk; adds to `settled` the requirements that need no further proof."""
         first = chunk.breached[name, verdict][0]
         original = chunk.draw()[first]
@@ -155,7 +155,7 @@ class FollowUp:
             also = [n for n, v in shown.items() if v is verdict and n != name and n not in daemon_requirements()]
         settled.update((name, *also))
         path = self._save(_for_requirement(scenario, name), chunk.seed, name)
-        return Breach(
+        return GeneratedBreach(
             requirement=name,
             verdict=verdict,
             confirmed=confirmed,

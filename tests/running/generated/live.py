@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from signet_conformance import targets
-from signet_conformance.outcome.generated_summary import Breach, Summary
+from signet_conformance.outcome.generated_summary import GeneratedBreach, GeneratedSummary
 from signet_conformance.running.generated import GeneratedSessions
 from signet_conformance.running.workers import StationWorkers
 
@@ -45,7 +45,7 @@ def generate(
     workers: int | None = None,
     daemon: str = "embedded",
     only: frozenset[str] | None = None,
-) -> Summary:
+) -> GeneratedSummary:
     """Perform `count` sessions and follow up what they show, as a run without scripted scenarios would.
 
     `only` are the requirements that are asked for, None for all.
@@ -62,7 +62,7 @@ def generate(
         return sessions.conclude(list(run.work(sessions.jobs())), dict)
 
 
-def steps_of(breach: Breach) -> Sequence[dict[str, Any]]:
+def steps_of(breach: GeneratedBreach) -> Sequence[dict[str, Any]]:
     """The steps of the scenario that was saved for a breach."""
     steps: Sequence[dict[str, Any]] = json.loads(Path(breach.scenario).read_bytes())["steps"]
     return steps

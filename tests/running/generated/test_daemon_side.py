@@ -7,7 +7,7 @@ from pathlib import Path
 
 from signet_conformance import engine, targets, trace
 from signet_conformance.finding import Verdict
-from signet_conformance.outcome.generated_summary import Summary
+from signet_conformance.outcome.generated_summary import GeneratedSummary
 from signet_conformance.running.request import Invocation, RunRequest
 from signet_conformance.running.run import drive
 from signet_conformance.scenarios.scenario import Scenario
@@ -45,7 +45,7 @@ def test_breach_of_the_daemon_that_scenarios_show_is_not_performed_again(tmp_pat
             targets.load("reference"), url, (), tmp_path, report=False, strict=False, scenarios=(scenario,), sessions=5
         )
         drive(request, Invocation(("run",)), lambda _event: None)
-    summary = Summary.from_folder(tmp_path)
+    summary = GeneratedSummary.from_folder(tmp_path)
     assert summary is not None
     assert not summary.daemon
     assert sorted(path.name for path in tmp_path.iterdir()) == ["generated.json", "plain.jsonl"]

@@ -21,7 +21,7 @@ from signet_conformance.finding import FOLDING_ORDER, Verdict
 from signet_conformance.reports.cause_text import MAX_PROBLEMS, extent, replay_words
 from signet_conformance.reports.causes import Cause, Causes
 from signet_conformance.reports.command_lines import shell_command
-from signet_conformance.reports.ending import Ending
+from signet_conformance.reports.ending import RunEnding
 from signet_conformance.reports.evidence import Evidence, known_requirement
 from signet_conformance.reports.html import kill_matrix
 from signet_conformance.reports.html.exchange_data import Budget, exchange_data
@@ -85,7 +85,7 @@ class HtmlReport:
         self._names.setdefault(file, name)
         return name
 
-    def close(self, ending: Ending) -> None:
+    def close(self, ending: RunEnding) -> None:
         """Write the page."""
         self._causes.end(ending)
         verdicts = ending.verdicts()
@@ -127,7 +127,7 @@ class HtmlReport:
             sections.append(("notes", "Notes", _note_list(ending.notes)))
         write_page(self._stream, "Signet conformance", header, sections, _SCRIPTS, self._data, self._live)
 
-    def _apart(self, causes: Sequence[Cause], ending: Ending) -> Markup:
+    def _apart(self, causes: Sequence[Cause], ending: RunEnding) -> Markup:
         said = element("p", "Apart from the connector's verdicts and the exit status.")
         return joined([said, _causes(causes, ending.options, self._names)])
 
@@ -192,7 +192,7 @@ def _names_once(names: Iterable[str]) -> str:
     return printable(", ".join(once[:MAX_TOLD]), 400) + more
 
 
-def _verdicts(ending: Ending, broken: set[str]) -> Markup:
+def _verdicts(ending: RunEnding, broken: set[str]) -> Markup:
     together = ending.together()
     tally = Counter(whole.verdict for whole in together.values())
     form = filter_form((verdict.value, verdict_tag(verdict.value), tally[verdict]) for verdict in FOLDING_ORDER)
@@ -201,7 +201,7 @@ def _verdicts(ending: Ending, broken: set[str]) -> Markup:
     return joined((form, table("The verdict of each requirement over the whole run", heads, rows)))
 
 
-def _verdict_row(name: str, verdict: Verdict, ending: Ending, *, linked: bool) -> Markup:
+def _verdict_row(name: str, verdict: Verdict, ending: RunEnding, *, linked: bool) -> Markup:
     requirement = known_requirement(name)
     version = ending.judged[0].daemon_version if ending.judged else ""
     says: list[str | Markup] = [requirement.title] if requirement is not None else ["a rule of this repository's own"]
@@ -281,7 +281,7 @@ def _example(breach: Evidence, name: str | None, *, around: bool) -> Iterator[Ma
         yield element("ol", lines, class_="excerpt", aria_label="The exchanges around it")
 
 
-def _coverage(ending: Ending) -> Markup:
+def _coverage(ending: RunEnding) -> Markup:
     if ending.coverage is None:
         return Markup("")
     rows = (
