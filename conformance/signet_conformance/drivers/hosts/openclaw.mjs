@@ -244,8 +244,10 @@ class Gateway {
       await this.#fire("before_tool_call", { toolName: name, params, toolCallId, runId }, ctx);
       const tool = this.#tools.get(name);
       const made = typeof tool === "function" ? tool(ctx) : tool;
+      const began = performance.now();
       const result = await this.#calls.call(`tool ${name}`, () => made.execute(toolCallId, params));
-      await this.#fire("after_tool_call", { toolName: name, params, toolCallId, result, runId }, ctx);
+      const durationMs = Math.round(performance.now() - began);
+      await this.#fire("after_tool_call", { toolName: name, params, toolCallId, result, runId, durationMs }, ctx);
       return result;
     });
   }
