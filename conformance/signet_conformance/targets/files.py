@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from signet_conformance.errors import TargetError, printable
+from signet_conformance.targets.releases import numbers
 
 if TYPE_CHECKING:
     from signet_conformance.targets import Target
@@ -20,6 +23,9 @@ _RUNTIMES: Mapping[str, str] = {
     "bun": "npm install bun, or set runtime to its path",
 }
 _NODE = "node"
+_KEEPS_COMPILED = [22, 1]
+"""The first release of node with NODE_COMPILE_CACHE."""
+_PATIENCE_S = 20.0
 _TYPESCRIPT = (".ts", ".mts", ".cts")
 _DATA = (".json", ".toml", ".md", ".txt")
 
@@ -177,6 +183,30 @@ def find_runtime(target: Target, module: Path | None = None) -> str:
         where=f"--target {target.name}",
         remedy=_RUNTIMES.get(wanted[0], "set runtime to a program that exists"),
     )
+
+
+def program_command(target: Target, program: Path) -> list[str]:
+    """The command that runs a program of the connector's, which hooks start anew each time.
+
+    A node that keeps what it has compiled is taken before bun: it needs a third less CPU. Raises TargetError as
+    `find_runtime` does.
+    """
+    if _NODE in runtimes(target, program):
+        node = shutil.which(_NODE, path=_search_path(target.root))
+        if node is not None and _version_of(node) >= _KEEPS_COMPILED:
+            own = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+            compiled = own / "signet-conformance" / "compiled"
+            return ["env", f"NODE_COMPILE_CACHE={compiled}", node, str(program)]
+    return [find_runtime(target, program), str(program)]
+
+
+@cache
+def _version_of(node: str) -> list[int]:
+    try:
+        said = subprocess.run([node, "--version"], capture_output=True, text=True, timeout=_PATIENCE_S, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return []
+    return numbers(said.stdout)
 
 
 def runtimes(target: Target, module: Path | None) -> Sequence[str]:

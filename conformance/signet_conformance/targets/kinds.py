@@ -24,7 +24,14 @@ from signet_conformance.targets.doctor import (
     server_needs,
 )
 from signet_conformance.targets.face import HostFace, find_face
-from signet_conformance.targets.files import build_remedy, find_file, find_program, find_runtime, installed_program
+from signet_conformance.targets.files import (
+    build_remedy,
+    find_file,
+    find_program,
+    find_runtime,
+    installed_program,
+    program_command,
+)
 from signet_conformance.targets.server import PORT, server_url
 
 if TYPE_CHECKING:
@@ -88,7 +95,7 @@ def installed_programs(target: Target) -> Mapping[str, list[str]]:
     for name in target.profile.programs:
         place = installed_program(target, name)
         if isinstance(place, Path):
-            commands[name] = [find_runtime(target, place), str(place)]
+            commands[name] = program_command(target, place)
         elif place is None and not is_own:
             raise TargetError(
                 f"{name}, which the connector calls by this name, is neither built nor on PATH",
