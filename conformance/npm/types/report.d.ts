@@ -1,7 +1,7 @@
 // Made from schemas/report/signet-report-1.schema.json by `npm run types`; not to be changed by hand.
 
 /**
- * What was judged of one requirement.
+ * The verdict of one requirement, with its evidence.
  */
 export type ReportVerdict = {
   [k: string]: unknown;
@@ -39,7 +39,7 @@ export type ReportVerdict = {
 export type Verdict = "PASS" | "FAIL" | "WARN" | "NOT-APPLICABLE" | "INCONCLUSIVE" | "ERROR";
 
 /**
- * What a run found: the verdict of every requirement over every trace. Members that are not named here mean nothing to a reader.
+ * A run: the verdict of every requirement over every trace. Readers ignore members that are not named here.
  */
 export interface Report {
   format: "signet-report/1";
@@ -64,7 +64,7 @@ export interface Report {
     [k: string]: ReportVerdict;
   };
   /**
-   * What is breached, by cause: the connector's, then the daemon's and the harness's.
+   * Breaches by cause: those of the connector, then those of the daemon and of the harness.
    */
   causes?: ReportCause[];
   /**
@@ -72,7 +72,7 @@ export interface Report {
    */
   exit: number;
   /**
-   * What was passed over.
+   * Warnings, such as a torn last line or a file that was left out.
    */
   warnings?: string[];
   /**
@@ -91,7 +91,7 @@ export interface Report {
   [k: string]: unknown;
 }
 /**
- * What tells the run from others.
+ * The facts that distinguish the run from others.
  */
 export interface ReportRun {
   /**
@@ -167,7 +167,7 @@ export interface ReportTrace {
    */
   remarks?: string[];
   /**
-   * What was passed over.
+   * Warnings, such as a torn last line or a file that was left out.
    */
   warnings?: string[];
   [k: string]: unknown;
@@ -211,7 +211,7 @@ export interface ReportFinding {
    */
   file?: string;
   /**
-   * What is breached, as a code that is the same in every run, whatever the words of it.
+   * The kind of breach: a code that is the same in every run, whatever the wording.
    */
   kind?: string;
   /**
@@ -229,7 +229,7 @@ export interface ReportFinding {
   [k: string]: unknown;
 }
 /**
- * What reached the harness's model, where that was recorded.
+ * The requests to the harness's model, where they were recorded.
  */
 export interface ReportModel {
   /**
@@ -242,7 +242,7 @@ export interface ReportModel {
   [k: string]: unknown;
 }
 /**
- * What is mended at once: breaches that come from one thing, over all traces and requirements.
+ * Breaches with one cause, over all traces and requirements.
  */
 export interface ReportCause {
   /**
@@ -255,7 +255,7 @@ export interface ReportCause {
    */
   known?: boolean;
   /**
-   * What else it breaches.
+   * Other requirements that it breaches.
    */
   also?: ReportAlso[];
   /**
@@ -311,7 +311,7 @@ export interface ReportProblem {
    */
   received?: string;
   /**
-   * What sent the exchange, the innermost place first; where the driver can tell.
+   * The places that sent the exchange, the innermost first; where the driver can tell.
    */
   sources?: ReportSource[];
   /**
@@ -350,7 +350,7 @@ export interface CoveragePart {
   [k: string]: unknown;
 }
 /**
- * What the generated sessions held; where there were any.
+ * The generated sessions, where there were any.
  */
 export interface ReportGenerated {
   seed: number;
@@ -371,7 +371,7 @@ export interface ReportGenerated {
     [k: string]: number;
   };
   /**
-   * What none of them could hold, why, and what to do about it.
+   * Outages that no session could have, why, and what to do about it.
    */
   lost?: string[];
   [k: string]: unknown;
@@ -392,7 +392,7 @@ export interface ReportTimeSpent {
   };
   workers: number;
   /**
-   * What the workers were at while driving.
+   * Activities of the workers while driving.
    */
   parts: ReportPartTime[];
   /**
@@ -404,12 +404,12 @@ export interface ReportTimeSpent {
   [k: string]: unknown;
 }
 /**
- * What the workers of a run were at.
+ * Time that the workers of a run spent on one activity.
  */
 export interface ReportPartTime {
   part: string;
   /**
-   * The group under which it is told, such as process starts or waiting.
+   * Its group, such as process starts or waiting.
    */
   of: string;
   /**

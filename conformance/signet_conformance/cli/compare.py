@@ -1,4 +1,4 @@
-"""`signet-conformance compare`: what two reports of one connector say is new, mended and still there, and why."""
+"""`signet-conformance compare`: new, mended and remaining breaches of a connector between two reports."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ def command(
 
 
 def _read_reports(reports: Sequence[str]) -> tuple[Sequence[str], list[Column], int]:
-    """The files of the reports, columns, exit status; what cannot be read is told, and the rest goes on."""
+    """Read the reports: files, columns, exit status. An unreadable one is reported, and the rest is read."""
     files: list[str] = []
     columns: list[Column] = []
     status = 0

@@ -50,7 +50,7 @@ def command(folder: str) -> int:
 
 
 def _read_reports(folder: Path) -> tuple[Sequence[tuple[str, Report]], int]:
-    """The reports by name, the oldest first, and the exit status; one that cannot be read is told."""
+    """Read the reports, the oldest first, with their names and the exit status; report an unreadable one."""
     runs, status = [], 0
     for path in reports_below(folder):
         try:

@@ -213,7 +213,6 @@ def _readers_of_change(readers: Read, value: Any, other: Any) -> tuple[str, ...]
 
 
 def _by_name(pairs: Sequence[Sequence[str]], *, lower: bool = False) -> dict[str, tuple[int, str]]:
-    """The place of the first of each name, and all its values in one text."""
     by_name: dict[str, tuple[int, str]] = {}
     for index, (name, value) in enumerate(pairs):
         key = name.lower() if lower else name
@@ -233,7 +232,6 @@ def _body_of(call: Call, side: str) -> Body | None:
 
 
 def _object(body: Body | None) -> Mapping[str, Any] | None:
-    """The members of a body; no members where the body is missing or is not an object."""
     return _EMPTY if body is None else body.object
 
 
@@ -251,7 +249,7 @@ MAX_PLACES = 50
 
 
 class DifferingPlace(Struct, frozen=True):
-    """A place that differs: pointer and value on both sides, ABSENT where a side has none."""
+    """Pointer and value on both sides; ABSENT where one side has no value."""
 
     first_pointer: str
     second_pointer: str

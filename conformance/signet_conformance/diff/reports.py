@@ -1,7 +1,7 @@
-"""Two reports of one connector compared by behaviour: which breaches are new, mended, still there, or judged anew.
+"""Two reports of one connector compared by behaviour: new, fixed and remaining breaches.
 
-A breach is known by its requirement, its kind, the operation that it is about and the scenario that shows it, a list by
-its elements. Wording, ids and numbers of exchanges mean nothing.
+Requirement, kind, operation and scenario identify a breach; a list is compared by its elements. Wording, ids and
+numbers of exchanges play no part.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _EXISTENCE = ("", "/request/path")
 
 
 class BreachKey(NamedTuple):
-    """What is breached, whichever scenario shows it."""
+    """What identifies a breach, whichever scenario shows it."""
 
     requirement: str
     kind: str
@@ -67,7 +67,7 @@ class ReportedBreach(Struct, frozen=True):
 
 
 class Became(StrEnum):
-    """What became of a breach from the old report to the new one."""
+    """The groups into which the breaches of both reports fall."""
 
     FRESH = "new"
     FIRST = "judged for the first time"
@@ -78,7 +78,7 @@ class Became(StrEnum):
 
 
 class Change(Struct, frozen=True):
-    """What became of one kind of breach, in the scenarios in which it became that.
+    """One kind of breach, with the scenarios in which the same became of it.
 
     `before` is the verdict in the old report where the new one is worse, `reason` says why the breach is not new.
     """
@@ -141,14 +141,13 @@ def compared(old: Report, new: Report, old_folder: Path | None = None, new_folde
 
 
 def _joined(known: Change, other: Change) -> Change:
-    """One change in several scenarios; the worst stands first."""
+    """Merge the same change of two scenarios; the worst verdict comes first."""
     worse = BREACHES.index(other.now.verdict) < BREACHES.index(known.now.verdict)
     first, second = (other, known) if worse else (known, other)
     return replace(first, breaches=[*first.breaches, *second.breaches])
 
 
 def _changes(before: _Run, after: _Run) -> Iterator[tuple[ReportedBreach, Change]]:
-    """What became of each breach in each scenario."""
     for key in sorted({*before.breaches, *after.breaches}):
         was, now = before.breaches.get(key), after.breaches.get(key)
         if now is None:
@@ -162,7 +161,7 @@ def _changes(before: _Run, after: _Run) -> Iterator[tuple[ReportedBreach, Change
 
 
 def _fate(breach: ReportedBreach, before: _Run, after: _Run) -> Became:
-    """What became of a breach that the new report does not show."""
+    """Classify a breach that only the old report shows."""
     if before.is_generated(breach):
         same = before.draws_the_same(after) and after.verdicts.get(breach.requirement) is Verdict.PASS
         return Became.MENDED if same else Became.GENERATED
@@ -170,7 +169,7 @@ def _fate(breach: ReportedBreach, before: _Run, after: _Run) -> Became:
 
 
 def _origin(breach: ReportedBreach, before: _Run, after: _Run) -> tuple[Became, str]:
-    """Whether a breach that the old report does not show is new; where it is not, why."""
+    """Classify a breach that only the new report shows, or shows as worse; with the reason why it is not new."""
     if after.is_generated(breach):
         if before.draws_the_same(after) and before.verdicts.get(breach.requirement) is Verdict.PASS:
             return Became.FRESH, ""
@@ -326,13 +325,12 @@ def _worse(now: Verdict, was: Verdict) -> bool:
 
 
 def _place(breach: ReportedBreach) -> tuple[int, int, BreachKey]:
-    """The worst first, then in the catalogue's order."""
     places = {name: number for number, name in enumerate(catalogue())}
     return BREACHES.index(breach.verdict), places.get(breach.requirement, len(places)), breach.key
 
 
 class _Requests:
-    """What changed in the requests, by recordings of the same name in both runs; each pair is compared once."""
+    """Compares the requests of recordings with the same name in both runs, each pair once."""
 
     def __init__(self, old: Report, new: Report, old_folder: Path | None, new_folder: Path | None) -> None:
         self._old = {_name(trace): (trace, old_folder) for trace in old.traces}

@@ -44,7 +44,7 @@ def identity_words(report: Report) -> str:
 
 
 def closing_words(compared: Compared) -> str:
-    """What became of the breaches, counted."""
+    """Count the breaches of each group."""
     counts = {became: len(compared.of(became)) for became in Became}
     always = (Became.FRESH, Became.MENDED, Became.STILL)
     told = [*always, *(became for became in Became if counts[became] and became not in always)]
@@ -63,7 +63,7 @@ def why_words(difference: Difference) -> str:
 
 
 def _reasons(change: Change) -> Iterator[str]:
-    """The changes of the requests, one member of one operation once however many calls show it."""
+    """Describe what changed in the requests, once for each member of an operation."""
     alike: dict[tuple[DifferenceKind, str, str], list[Difference]] = {}
     for difference in change.why:
         alike.setdefault((difference.kind, difference.call, difference.member), []).append(difference)
@@ -72,7 +72,7 @@ def _reasons(change: Change) -> Iterator[str]:
 
 
 def lines(compared: Compared, width: int, colour: bool = False) -> list[str]:
-    """What is new in full, what is mended and what is still there in a line each."""
+    """Show new breaches in full, and the others in a line each."""
     return draw([*_things(compared)], width, colour)
 
 
@@ -127,7 +127,7 @@ def _line(change: Change) -> Paragraph:
 
 
 def _places(change: Change) -> str:
-    """The scenarios of a change by name; of many the first."""
+    """Name the scenarios of a change; of many the first."""
     names = [printable(name, 60) for name in change.scenarios]
     more = f" and {len(names) - MAX_SCENARIOS} more" if len(names) > MAX_SCENARIOS else ""
     return f"in {', '.join(names[:MAX_SCENARIOS])}{more}"

@@ -23,7 +23,7 @@ from signet_conformance.facts import Recording
 from signet_conformance.reports.terminal import FAINT, MAX_WIDTH, STRONG, draw, labelled, labelled_command, one_line
 
 COSMETIC_SHOWN = 10
-"""Cosmetic differences of a session that are told without being asked for."""
+"""Cosmetic differences of a session that are shown without --all."""
 
 _STYLES = {
     DifferenceKind.ADDED: "bold green",

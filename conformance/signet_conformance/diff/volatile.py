@@ -66,7 +66,7 @@ class Plain(Struct, frozen=True):
 
 
 class Volatile:
-    """The classes in force: the built-in ones but for those that are kept, and the user's own."""
+    """The classes in force: the built-in ones without those to keep, and the user's own."""
 
     def __init__(self, keep: Iterable[str] = (), own: Mapping[str, str] | None = None) -> None:
         """Raise UsageError for a class that does not exist or a pattern that does not compile."""

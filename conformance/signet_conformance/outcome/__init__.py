@@ -1,1 +1,1 @@
-"""What a run came to, worked out once: verdicts, known failures, coverage, generated sessions, what is missing."""
+"""The conclusion of a run: verdicts, known failures, coverage, generated sessions, missing scenarios."""

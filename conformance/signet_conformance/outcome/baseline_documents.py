@@ -83,7 +83,7 @@ class Entry:
     ] = None
 
     def to_json(self) -> dict[str, str]:
-        """The entry as it stands in a file."""
+        """The entry as a file holds it."""
         row: dict[str, str] = to_jsonable_python(self, exclude_none=True)
         return row
 

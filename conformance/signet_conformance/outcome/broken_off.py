@@ -26,9 +26,9 @@ MAX_REPLAYS = 3
 class BrokenOff(Struct, frozen=True):
     """A scenario that was not performed to its end.
 
-    `where` is the step that it broke off at: number (from 0, as in the marks of the recording) and kind. `tail` is
-    what the program wrote to standard error last, `fault` who most likely has to mend something. `refused` is
-    the last request of that step that was refused or not answered, as a line; empty where there is none.
+    `where` is the step that it broke off at: number (from 0, as in the marks of the recording) and kind. `tail` is the
+    end of the program's standard error, `fault` names who most likely has to act. `refused` is the last request of that
+    step that was refused or not answered, as a line; empty without one.
     """
 
     scenario: str
@@ -41,7 +41,7 @@ class BrokenOff(Struct, frozen=True):
 
 
 class Shortfall(Struct, frozen=True):
-    """What a run could not perform: scenarios `broken` off, and `left` ones that it gave up for `why`.
+    """The scenarios that a run lacks: `broken` ones broke off, `left` ones it gave up, for `why`.
 
     `of` counts the scenarios that were to be performed, generated sessions included.
     """
@@ -59,7 +59,7 @@ class Shortfall(Struct, frozen=True):
 
     @classmethod
     def from_folder(cls, folder: Path) -> Self | None:
-        """What a run left; None when it performed all of its scenarios."""
+        """Read the shortfall that a run left; None when it performed all of its scenarios."""
         path = folder / FILE
         if not path.is_file():
             return None
@@ -73,7 +73,7 @@ class Shortfall(Struct, frozen=True):
         return [replace(trace, part=True) for trace in traces if not _is_cut_short(trace)]
 
     def lines(self) -> Iterator[str]:
-        """What a reader is told: every scenario that is missing from the verdicts, and what to do."""
+        """List every scenario that is missing from the verdicts, and the next step."""
         yield f"{len(self.broken)} of {self.of} scenarios broke off (exit 4); the verdicts are those of the others:"
         alike: dict[str, list[BrokenOff]] = {}
         for broken in self.broken:
@@ -96,7 +96,7 @@ class Shortfall(Struct, frozen=True):
             yield f"  most likely at fault: {fault}"
 
     def notes(self) -> Iterator[str]:
-        """The same for reports, whose notes stand each for itself."""
+        """List these for reports, one fact a note."""
         yield f"{len(self.broken)} of {self.of} scenarios broke off; the verdicts are those of the others"
         for broken in self.broken:
             after = f", after {broken.refused}" if broken.refused else ""
@@ -114,7 +114,7 @@ def broke_off(trace: Trace) -> str | None:
 
 
 def warnings_of(trace: Trace) -> Sequence[str]:
-    """What a reader of the trace has to know of it: what was passed over, and that its scenario broke off."""
+    """The warnings of a trace, and that its scenario broke off."""
     why = broke_off(trace)
     return trace.warnings if why is None else (*trace.warnings, f"the scenario was broken off: {why}")
 
@@ -135,7 +135,7 @@ class Recordings:
         self._named = named
         self._traces: list[trace.Trace] | None = None
         self.performed: Shortfall | None = None
-        """What the process that drove the run could not perform; the others read it from the folder."""
+        """The shortfall, in the process that drove the run; other processes read it from the folder."""
 
     @property
     def read_so_far(self) -> Sequence[trace.Trace]:
@@ -152,7 +152,7 @@ class Recordings:
         return self._traces
 
     def shortfall(self) -> Shortfall | None:
-        """What a driven run could not perform; None when nothing was asked of a connector, or all was done."""
+        """The scenarios that a driven run did not perform; None for named files, or when all were performed."""
         return None if self._named else self.performed or Shortfall.from_folder(self._folder)
 
     def generated(self) -> GeneratedSummary | None:
@@ -161,5 +161,5 @@ class Recordings:
 
 
 def _place(path: Path) -> tuple[bool, Path]:
-    """The place of a recording in the order: scripted scenarios are easier to read, so they come first."""
+    """Sort key of a recording: scripted scenarios are easier to read, so they come first."""
     return path.stem in catalogue(), path

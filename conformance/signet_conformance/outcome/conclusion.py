@@ -1,4 +1,4 @@
-"""What a run came to: worked out here and nowhere else, from judged traces as they come.
+"""The conclusion of a run, computed from judged traces as they come.
 
 `check`, `run`, the pytest plugin, the CI lane and every report show a :class:`Conclusion`; none of them decides.
 """
@@ -125,11 +125,11 @@ class Judging:
         unread: Sequence[SignetConformanceError] = (),
         notes: Sequence[str] = (),
     ) -> Conclusion:
-        """What the run came to.
+        """Fold the traces so far into a conclusion.
 
-        `generated` is what came of generated sessions, `shortfall` what could not be performed, `unread` why files
-        could not be judged, `notes` what else the reports shall say. `tested` are the requirements that count with
-        their verdicts, where not all of them were looked at.
+        `generated` are the results of generated sessions, `shortfall` the scenarios that were not performed, `unread`
+        why files could not be judged, `notes` further lines for the reports. `tested` are the requirements that count
+        with their verdicts, where not all of them were judged.
         """
         judgements = fold_run(self.judged, whole=shortfall is None and not self.broken_off)
         return Conclusion(
@@ -151,10 +151,10 @@ class Judging:
 
 
 class Conclusion(Struct, frozen=True, dict=True):
-    """What a run came to.
+    """The verdicts of a run, its exit status and the reasons.
 
-    `judged` are the traces that count, `judgements` the requirements over all of them and the generated sessions,
-    in the catalogue's order. `broken_off` are traces of scenarios that were not performed to their end: they decide
+    `judged` are the traces that count, `judgements` the requirements over all of them and the generated sessions, in
+    the catalogue's order. `broken_off` are traces of scenarios that were not performed to their end: they decide
     nothing. `unread` says why files could not be judged.
     """
 
@@ -231,7 +231,7 @@ class Conclusion(Struct, frozen=True, dict=True):
 
     @cached_property
     def known(self) -> KnownInRun:
-        """What the files of known failures say of the run; nothing where nothing was tested."""
+        """The known failures among the verdicts; empty where nothing was tested."""
         return self.terms.known.in_run(self.by_target) if self.verdicts else KnownInRun()
 
     @cached_property
@@ -297,7 +297,7 @@ class Conclusion(Struct, frozen=True, dict=True):
 
     @property
     def gaps(self) -> Sequence[str]:
-        """What the recorder could not carry or decode of the traffic with the daemon, counted, in words."""
+        """The requests and bodies that the recorder could not carry or decode, counted, in words."""
         carried, decoded = self._not_carried, self._undecoded
         return [
             *([f"{counted(carried, 'request')} that the recorder could not carry"] if carried else []),
@@ -337,7 +337,7 @@ class Conclusion(Struct, frozen=True, dict=True):
 
 
 def _line(trace: Trace, finding: Finding) -> int:
-    """The line of the first exchange of a finding; that of the header where it names none."""
+    """The line of the first exchange of a finding; the header's line without one."""
     first = next(iter(finding.exchanges), None)
     if first is not None and isinstance(trace.exchanges, Shelf):
         return trace.exchanges.line_of(first) or 1

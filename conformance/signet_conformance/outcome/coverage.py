@@ -113,7 +113,7 @@ class Meter:
                 self._variants.update(f"{call.operation}.{name}" for name in _variants_seen(call, files))
 
     def coverage(self) -> Coverage:
-        """What the traces so far exercised, within what they declare or else the integration surface."""
+        """Coverage of the traces so far, within what they declare or else the integration surface."""
         version = version_document(self._contract or contract_version_of(REFERENCE_DAEMON))
         files = version["operations"]
         rows = document("operations.json")["operations"]

@@ -133,7 +133,7 @@ class GeneratedSummary(Struct):
             yield f"  {breach.verdict} {names} in {count}{again}, saved as {_from_here(breach.scenario)}"
 
     def coverage_lines(self) -> Iterator[str]:
-        """What the sessions held: how many had each outage, then what none of them had."""
+        """List how many sessions had each outage, which steps were skipped, and which outages no session had."""
         if self.outages:
             held = ", ".join(f"{name} {count}" for name, count in self.outages.items())
             yield f"generated sessions that held an outage: {held}"
@@ -202,11 +202,11 @@ class GeneratedSummary(Struct):
 
 
 def with_generated(judged: JudgedRun, summary: GeneratedSummary | None) -> JudgedRun:
-    """The verdicts of a run with those of its generated sessions.
+    """Merge the verdicts of generated sessions into those of a run.
 
-    Traces that confirm a breach are among the run's own already. What is left to say here: sessions that
-    conform where no other trace had a subject, and breaches that a fresh connector did not show again,
-    which leave a requirement undecided rather than failed or passed.
+    Traces that confirm a breach are among the run's own already. The rest is added here: sessions that conform where no
+    other trace had a subject, and breaches that a fresh connector did not show again, which leave a requirement
+    undecided rather than failed or passed.
     """
     if summary is None:
         return judged
@@ -250,7 +250,6 @@ def breach_lines(breaches: Iterable[GeneratedBreach], requirement: str) -> Seque
 
 
 def _from_here(path: str) -> str:
-    """A path as it can be pasted where the run was started."""
     return os.path.relpath(path) if Path(path).is_relative_to(Path.cwd()) else path
 
 

@@ -18,11 +18,11 @@ _BRANCHES = "refs/heads/"
 _COMMIT_OF = ("GITHUB_SHA", "CI_COMMIT_SHA", "BUILDKITE_COMMIT")
 _BRANCH_OF = ("GITHUB_HEAD_REF", "GITHUB_REF_NAME", "CI_COMMIT_REF_NAME", "BUILDKITE_BRANCH")
 _MOST = 64 * 1024
-"""Bytes of a file of git's that are read: what is looked for stands at its beginning, or nowhere."""
+"""Bytes to read of a file of git's: its first line matters."""
 
 
 class Identity(Struct, frozen=True):
-    """What tells a run from others; None for what nobody knows.
+    """The facts that distinguish a run from others; None where a fact is unknown.
 
     `created` is when its first recording began, as the recorder wrote it. `connector` is the release of the connector.
     """
@@ -41,7 +41,7 @@ class Identity(Struct, frozen=True):
         return cls(printable(min(begun), 60) if begun else None, commit, branch, seed, connector)
 
     def words(self) -> str:
-        """The same as a phrase; empty where nothing is known."""
+        """These facts as a phrase; empty without any."""
         commit = None if self.commit is None else f"commit {self.commit[:12]}"
         if commit is not None and self.branch is not None:
             commit += f" ({self.branch})"

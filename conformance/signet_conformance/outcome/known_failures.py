@@ -74,7 +74,7 @@ class KnownFailures(Struct, frozen=True):
         return cls(files, given.write_baseline, owner, (given.reason or "").strip(), until)
 
     def of_face(self, face: str, *, alone: bool) -> KnownFailures:
-        """What is known of a run in one face of the target's harness; `alone` tells that no other is run beside."""
+        """The entries for a run in one face of the target's harness; `alone`: the run has no other face."""
         return replace(self, files=[file.of_face(face, alone=alone) for file in self.files])
 
     def reasons(self, target: str, verdicts: Mapping[str, Verdict]) -> dict[str, str]:
@@ -87,7 +87,7 @@ class KnownFailures(Struct, frozen=True):
         }
 
     def in_run(self, verdicts: Verdicts) -> KnownInRun:
-        """What the files say of a run with these verdicts."""
+        """Match the entries of the files with the verdicts of a run."""
         return known_in_run(verdicts, self.files, self.today)
 
     def write_audit(self, known: KnownInRun, verdicts: Verdicts) -> None:
@@ -208,7 +208,10 @@ class Known(Struct, frozen=True):
 
 
 class KnownInRun(Struct, frozen=True):
-    """What some files of known failures say of a run. `covered` are failures with the entry that lets them pass."""
+    """The known failures among the verdicts of a run, and the entries that fail it.
+
+    `covered` are failures with the entry that lets them pass.
+    """
 
     covered: Mapping[tuple[str, str], tuple[Known, Entry]] = field(default_factory=dict)
     stale: Sequence[tuple[Known, Entry]] = ()

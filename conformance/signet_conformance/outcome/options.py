@@ -63,7 +63,7 @@ DEFAULT_DAYS = 30
 
 
 class KnownOptions(Struct, frozen=True, kw_only=True):
-    """What a command line says of known failures, each as it was written; None where it says nothing."""
+    """Options about known failures, as written on the command line; None for an option that is absent."""
 
     baseline: str | None = None
     flaky: str | None = None

@@ -9,7 +9,7 @@ from msgspec import Struct, field
 
 
 class Part(StrEnum):
-    """What a worker of a run is at; at each instant it is at one part, or at nothing that is told."""
+    """An activity of a worker; at each instant it has one, or one that is not measured."""
 
     DAEMON_START = "daemon-start"
     RECORDER_START = "recorder-start"
@@ -58,7 +58,7 @@ GROUPS: Mapping[Part, tuple[str, str]] = {
     Part.DRAWING: (JUDGING, "generated sessions drawn"),
     Part.JUDGING: (JUDGING, "generated sessions judged"),
 }
-"""For each part the group under which it is told, and what it is in words."""
+"""Part to its group in the table, and its name there."""
 
 
 class TimeSpent(Struct, frozen=True):

@@ -58,7 +58,6 @@ def essence(judged: Judged) -> Judged:
 
 
 def _bare(exchange: Exchange) -> Exchange:
-    """An exchange without what it carried."""
     e = exchange
     request = Request(method=e.request.method, path=e.request.path, incomplete=e.is_unhandled)
     return Exchange(seq=e.seq, t0=e.t0, t1=e.t1, request=request, line=e.line)
@@ -69,7 +68,6 @@ def _first_findings(judgements: Mapping[str, Judgement]) -> Mapping[str, Judgeme
 
 
 def _kinds(findings: Sequence[Finding]) -> tuple[Finding, ...]:
-    """The first finding of each kind."""
     first: dict[str, Finding] = {}
     for finding in findings:
         if len(first) < MAX_KINDS:

@@ -266,7 +266,6 @@ def extent(cause: Cause) -> str:
 
 
 def _operations(calls: Counter[str]) -> str:
-    """The operations of some calls in brackets, with how many are of each where there are several."""
     told = [f"{name} {count:,}" if len(calls) > 1 else name for name, count in calls.most_common(MAX_OPERATIONS)]
     told += [f"{len(calls) - MAX_OPERATIONS} more operations"] if len(calls) > MAX_OPERATIONS else []
     return f" ({', '.join(told)})" if told else ""
@@ -285,7 +284,7 @@ def replay_words(cause: Cause, options: Sequence[str], whole: Sequence[str] = ()
 
 
 def explain_words(cause: Cause) -> Sequence[str]:
-    """The command that shows the pages of its first requirements; empty for rules of somebody's own, without any."""
+    """The command that shows the pages of its first requirements; empty for requirements of a user's own rules."""
     names = [name for name in cause.requirements if known_requirement(name) is not None]
     return ["signet-conformance", "explain", *names[:MAX_PAGES]] if names else ()
 
@@ -293,7 +292,7 @@ def explain_words(cause: Cause) -> Sequence[str]:
 def extent_of_kind(cause: Cause, breach: Evidence, calls: Counter[str]) -> str:
     """How widely one of its requirements is breached by a problem with these calls; empty where that is once.
 
-    Operations stand beside the count where there are several: what is shown of the example names one of them.
+    Operations follow the count where there are several, for the example names only one.
     """
     parts = (
         [f"in {len(breach.traces):,} of {counted(cause.of, _noun(cause))}"] if cause.of > 1 and breach.traces else []

@@ -27,9 +27,10 @@ from signet_conformance.trace.marks import FaultMark, ScenarioMark, marks_of
 
 
 class Cause(Struct, frozen=True, dict=True):
-    """What is mended at once. `requirement` leads, and its breaches of the `problems` tell them.
+    """The breaches that one change fixes.
 
-    `of` counts the traces of the run; `scenarios` says that each of them is a scenario.
+    `requirement` leads, and its breaches of the `problems` are shown in full. `of` counts the traces of the run;
+    `scenarios` says that each of them is a scenario.
     """
 
     requirement: str
@@ -52,7 +53,7 @@ class Cause(Struct, frozen=True, dict=True):
 
     @property
     def first(self) -> Evidence:
-        """The breach whose example stands for the cause."""
+        """The breach that represents the cause."""
         return self.breaches[0]
 
     @property
@@ -147,16 +148,16 @@ class Causes:
         self._verdicts = ending.verdicts()
 
     def connector(self) -> Sequence[Cause]:
-        """What the connector breaches: errors of the kit first, then FAIL, then WARN; in the catalogue's order."""
+        """Causes at the connector: errors of the kit first, then FAIL, then WARN; in the catalogue's order."""
         left_out = {name for name, verdict in self._verdicts.items() if verdict not in BREACHES}
         return self._causes(self._connector, left_out)
 
     def daemon(self) -> Sequence[Cause]:
-        """What the daemon breaches, in the same order."""
+        """Causes at the daemon, in the same order."""
         return self._causes(self._daemon, set())
 
     def harness(self) -> Sequence[Cause]:
-        """What the harness breaches at its model, in the same order."""
+        """Causes at the harness and its model, in the same order."""
         return self._causes(self._harness, set())
 
     def all(self) -> Sequence[Cause]:
@@ -182,7 +183,7 @@ def _worst(breaches: Iterable[Evidence]) -> Verdict:
 
 
 def _rank(name: str, breaches: Sequence[Evidence]) -> tuple[int, bool, int]:
-    """The order in which requirements lead: what is worst, what is not known, what the catalogue has first."""
+    """Sort key of a leading requirement: the worst verdict, then unknown failures, then the catalogue's order."""
     return (
         BREACHES.index(_worst(breaches)),
         all(breach.is_known for breach in breaches),
@@ -248,7 +249,7 @@ class Problems:
     def add(
         self, judged: Judged, judgements: Mapping[str, Judgement], known: Mapping[str, str], number: int | None
     ) -> None:
-        """Take the breaches of one trace, the `number`th; None stands for the run as a whole."""
+        """Take the breaches of trace `number`; None for those of the run as a whole."""
         broken = [judgement for judgement in judgements.values() if judgement.verdict in BREACHES]
         if not broken:
             return
@@ -288,7 +289,6 @@ class Problems:
 
 
 def _keyed(judged: Judged, judgement: Judgement) -> dict[Key, list[Finding]]:
-    """The findings of a judgement by the problem that they tell of."""
     if not judgement.findings:
         return {("told", judgement.requirement, ""): []}
     by_key: dict[Key, list[Finding]] = {}
@@ -311,7 +311,7 @@ def _key(judged: Judged, requirement: str, finding: Finding) -> Key:
 
 
 def _refused_together(by_problem: Mapping[Key, Mapping[str, Sequence[Finding]]]) -> Iterator[tuple[Key, Key]]:
-    """Pairs of problems that are one: the same told of one member, or one value refused where one other is expected."""
+    """Pairs of problems that are one: the same text about one member, or one value refused for one expected value."""
     first: dict[tuple[int, str, str], tuple[object, Key]] = {}
     told: dict[tuple[str, str], Key] = {}
     for key, by_requirement in by_problem.items():
@@ -330,7 +330,7 @@ def _refused_together(by_problem: Mapping[Key, Mapping[str, Sequence[Finding]]])
 def _refusals(
     judged: Judged, by_problem: Mapping[Key, Mapping[str, Sequence[Finding]]]
 ) -> Iterator[tuple[Key, set[Key]]]:
-    """Problems that are nothing but an answer's refusal, each with those of the request that show wherever it does."""
+    """Problems that are only a refused answer, each with those of the request that always show with it."""
     in_request: dict[int, set[Key]] = {}
     refused: dict[Key, list[int]] = {}
     for key, by_requirement in by_problem.items():
@@ -367,7 +367,6 @@ def _count_calls(
 
 
 def _sessions(judged: Judged) -> dict[str, int]:
-    """A number for each session key of a trace."""
     keys = dict.fromkeys(call.key for call in judged.recording.calls if call.key is not None)
     return {key: number for number, key in enumerate(keys)}
 

@@ -45,7 +45,7 @@ def explain_command(requirement: str) -> str:
 
 
 def explain_note(requirement: str) -> str:
-    """That command in parentheses, to stand behind a message; nothing for a rule of somebody's own, without a page."""
+    """The command in parentheses, for the end of a message; empty for a requirement without a page."""
     # Commands that quote a name for a shell start before the law is read.
     from signet_conformance.contract import catalogue
 
@@ -61,7 +61,7 @@ def page_address(requirement: str) -> str | None:
 
 @cache
 def _site() -> str | None:
-    """What the package's own metadata gives as `Documentation`: pyproject.toml is the one place that says it."""
+    """The `Documentation` address of the package's metadata, which comes from pyproject.toml."""
     # It brings the email package with it, which most runs can do without.
     from importlib.metadata import PackageNotFoundError, metadata
 

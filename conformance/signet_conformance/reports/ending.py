@@ -1,4 +1,4 @@
-"""What a report is told: each judged trace as it comes, and the run as a whole when the last one was judged."""
+"""The input of a report writer: each judged trace as it comes, then the end of the run."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from signet_conformance.outcome.together import Together, run_level_breaches, to
 
 
 class RunEnding(Struct, frozen=True):
-    """A run that was judged to its end.
+    """The end of a judged run.
 
     `judged` are its traces, of which the essence is enough, `status` is its exit status, `notes` are lines about
-    what was passed over or let pass. `judgements` stand in for what the traces alone come to: generated sessions
+    what was passed over or let pass. `judgements` replace the verdicts of the traces alone, for generated sessions
     decide requirements too. `contract` is the version that was asked for, `options` are words of a command line that
     judges a trace of the run as the run did. `known` says why what only the run as a whole breaches may stand,
     `because` what fails the run beside its verdicts. `selftest` is a kill matrix (signet-selftest/1) to show beside.
@@ -49,7 +49,7 @@ class RunEnding(Struct, frozen=True):
 
     @classmethod
     def of(cls, conclusion: Conclusion, selftest: Mapping[str, Any] | None = None) -> Self:
-        """What reports are told of a run that came to this; `selftest` is the kill matrix to show beside."""
+        """The end of a run with this conclusion; `selftest` is the kill matrix to show beside it."""
         return cls(
             conclusion.judged,
             conclusion.status,
@@ -93,7 +93,6 @@ class RunEnding(Struct, frozen=True):
 
 
 def _notes(conclusion: Conclusion) -> list[str]:
-    """What the reports say beside the verdicts, a line each."""
     notes = ["; ".join(map(str.strip, str(failure).split("\n"))) for failure in conclusion.unread]
     notes += conclusion.remarks
     notes += conclusion.broken_off_notes()

@@ -84,7 +84,7 @@ class Evidence(Struct):
 
     @property
     def facts(self) -> Sequence[tuple[str, str]]:
-        """What is known of it beside what and where, each with its label; what says nothing is left out."""
+        """The facts beside what and where, each with its label; empty ones are left out."""
         sent_by = ", called at ".join(source.words for source in self.sources)
         facts = [*(("with", other) for other in self.others), ("at", self.pointer)]
         facts += [("expected", self.expected), ("received", self.received), ("sent by", sent_by)]
@@ -105,7 +105,7 @@ def model_line(judged: Judged, seq: int) -> str:
 
 
 def known_requirement(name: str) -> Requirement | None:
-    """A requirement of any side; None for a rule of somebody's own."""
+    """A requirement of any side; None for a user's own rule."""
     return catalogue().get(name)
 
 
@@ -208,7 +208,6 @@ def excerpt(recording: Recording, seq: int, around: int = 2) -> Iterator[tuple[b
 
 
 def _telling(marks: Sequence[Mark]) -> Iterator[Mark]:
-    """The marks that help to understand the exchanges beside them."""
     told = [(mark, read_mark(mark)) for mark in marks]
     skipped = {said.index for _, said in told if isinstance(said, SkippedMark)}
     for mark, said in told:
@@ -221,7 +220,7 @@ _PLACE = re.compile(r"(?P<file>.+?):(?P<line>[1-9]\d{0,8})(?::\d+)?")
 
 
 class Source(Struct, frozen=True):
-    """A line of the connector's code: its file, relative to where the run was started if it lies below."""
+    """A line of the connector's code; `file` is relative to the current folder where it is below it."""
 
     file: str
     line: int
@@ -233,7 +232,7 @@ class Source(Struct, frozen=True):
 
 
 def source_of(recording: Recording, seq: int) -> tuple[Source, ...]:
-    """The places that led to an exchange, the innermost first; empty where nobody knows."""
+    """The places that led to an exchange, the innermost first; empty where they are unknown."""
     known = recording.memo.get(source_of)
     if known is None:
         known = recording.memo[source_of] = dict(_sources(recording))

@@ -181,7 +181,6 @@ def _scenario(judged: Judged) -> str | None:
 
 
 def _model(judged: Judged) -> dict[str, Any]:
-    """What reached the harness's model: where it is recorded, and the verdict of each requirement on it."""
     trace = judged.trace.model
     return {
         "file": "-" if trace is None else trace.path or "-",
@@ -224,7 +223,7 @@ def _judgement(judgement: Judgement, judged: Judged) -> dict[str, Any]:
 
 
 def _findings_to_list(findings: Sequence[Finding]) -> Sequence[Finding]:
-    """The first findings, and of the others the first of each further kind."""
+    """The first findings, then the first of each kind that is not among them."""
     first = findings[:MAX_FINDINGS]
     kinds = {finding.fold for finding in first}
     further = {finding.fold: finding for finding in reversed(findings[MAX_FINDINGS:]) if finding.fold not in kinds}

@@ -63,7 +63,6 @@ _Told = Sequence[tuple[Cause, Sequence[str]]]
 
 
 def _by_requirement(causes: Sequence[Cause], options: Sequence[str]) -> Mapping[str, _Told]:
-    """Each requirement that is breached, with the causes that breach it and their lines."""
     told: dict[str, list[tuple[Cause, Sequence[str]]]] = {}
     for cause in causes:
         lines = _lines(cause, options)

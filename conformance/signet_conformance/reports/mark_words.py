@@ -33,12 +33,12 @@ from signet_conformance.trace.marks import (
 )
 
 _LEAST_OF_HANDLER = 300
-"""What was thrown ends with its place in the code, which would be cut off first."""
+"""The text of an exception ends with its place in the code, which would be cut off first."""
 _OUTCOMES = {THROWN: "threw", TIMED_OUT: "gave no answer", SLOW: "was slow"}
 
 
 def mark_words(mark: Mark, limit: int = 120) -> str:
-    """What a mark says, in about `limit` characters; of a name that is not the kit's, the name and its data."""
+    """Describe a mark in about `limit` characters; an unknown one by its name and data."""
     told = read_mark(mark)
     worded = None if told is None else _WORDS.get(type(told))
     said = None if worded is None else worded(told)
@@ -159,4 +159,4 @@ _WORDS: Mapping[type[KitMark], Callable[..., str | None]] = {
     OutageMark: _outage,
     FaultMark: _fault,
 }
-"""How a mark of each kind is worded; None where it lacks what it would say, or the kind is told by its data."""
+"""Kind of mark to its words; None for a mark without content, or one that is described by its data."""

@@ -1,6 +1,6 @@
 """The report for a step summary or a comment: Markdown without HTML, in which nothing of a trace is markup.
 
-Whatever a trace can say stands in code spans and code blocks. The document stays below what a step summary takes.
+All text of a trace is in code spans and code blocks. The document stays below what a step summary takes.
 """
 
 from __future__ import annotations

@@ -66,7 +66,7 @@ def remarks(traces: Iterable[Trace]) -> Sequence[str]:
 
 
 def _gaps(traces: Iterable[Trace]) -> list[str]:
-    """What the recorder could not carry or decode: a line for each reason, with the first requests."""
+    """Traffic that the recorder could not carry or decode: a line for each reason, with the first requests."""
     requests: dict[str, list[str]] = {}
     for trace in traces:
         for gap in trace.gaps:
@@ -91,12 +91,12 @@ def _reason_of(gap: Gap) -> str:
 
 
 def warning_lines(traces: Iterable[Trace]) -> list[str]:
-    """What was passed over of some recordings, such as a torn last line: said in the shortest summary too."""
+    """The warnings of some recordings, such as a torn last line; the shortest summary has them too."""
     return [f"note: {printable(text, 600)}" for text in dict.fromkeys(w for trace in traces for w in trace.warnings)]
 
 
 def no_requests(traces: Iterable[Trace]) -> list[str]:
-    """What came to the recorder and could not be read as a request: it was answered 400, and is no exchange."""
+    """Input to the recorder that was no HTTP request: it was answered 400 and is no exchange."""
     told = dict.fromkeys(mark.words for trace in traces for mark in marks_of(trace, NoRequestMark) if mark.words)
     return [f"answered 400: {words}" for words in list(told)[:MAX_KINDS]]
 
@@ -164,7 +164,7 @@ def _line(alike: Sequence[_Trouble]) -> str:
 
 
 def unperformed(traces: Iterable[Trace]) -> Iterator[str]:
-    """A line for each kind of step and reason, with the scenarios that it stands in."""
+    """A line for each kind of step and reason, with its scenarios."""
     places: dict[tuple[str, str, str], list[str]] = {}
     for trace in traces:
         real = next((mark for mark in marks_of(trace, LoadedMark) if mark.real), None)
@@ -194,7 +194,7 @@ class Played(Struct, frozen=True):
 
     @property
     def words(self) -> str:
-        """The same as a phrase."""
+        """The harness and its release as a phrase."""
         newer = f", and knows of {', '.join(printable(release, 60) for release in self.newer)}" if self.newer else ""
         did = "launched the real" if self.real else "played"
         return f"the kit {did} {printable(self.host, 60)} {printable(self.release, 60)}{newer}"

@@ -54,7 +54,7 @@ class ReportFinding(_Open):
     ] = None
     kind: Annotated[
         Maybe[str],
-        Field(description="What is breached, as a code that is the same in every run, whatever the words of it."),
+        Field(description="The kind of breach: a code that is the same in every run, whatever the wording."),
     ] = None
     operation: Annotated[Maybe[str], Field(description="The operation of the first exchange, if it is of one.")] = None
     elements: Annotated[
@@ -64,7 +64,7 @@ class ReportFinding(_Open):
 
 
 class ReportVerdict(_Open):
-    """What was judged of one requirement."""
+    """The verdict of one requirement, with its evidence."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -135,7 +135,7 @@ class ReportProblem(_Open):
     received: Annotated[str, Field(description="As a line of text.")] = ""
     sources: Annotated[
         Items[ReportSource],
-        Field(description="What sent the exchange, the innermost place first; where the driver can tell."),
+        Field(description="The places that sent the exchange, the innermost first; where the driver can tell."),
     ] = ()
     times: Annotated[int, Field(ge=1, description="How many findings tell of it.")]
 
@@ -144,12 +144,12 @@ Count = Annotated[int, Field(ge=0)]
 
 
 class ReportCause(_Open):
-    """What is mended at once: breaches that come from one thing, over all traces and requirements."""
+    """Breaches with one cause, over all traces and requirements."""
 
     requirement: Annotated[Text, Field(description="The requirement that leads, by which the problems are told.")]
     verdict: Outcome
     known: Annotated[bool, Field(description="Whether each of its failures is known.")] = False
-    also: Annotated[Items[ReportAlso], Field(description="What else it breaches.")] = ()
+    also: Annotated[Items[ReportAlso], Field(description="Other requirements that it breaches.")] = ()
     traces: Annotated[Count, Field(description="How many traces show it; 0 where only all of them together do.")]
     of: Annotated[Count, Field(description="How many traces there are.")]
     sessions: Annotated[Count, Field(description="How many sessions show it.")]
@@ -193,10 +193,12 @@ class ReportTrace(_Open):
         ),
     ] = Field(default_factory=dict)
     model: Annotated[
-        Maybe[ReportModel], Field(description="What reached the harness's model, where that was recorded.")
+        Maybe[ReportModel], Field(description="The requests to the harness's model, where they were recorded.")
     ] = None
     remarks: Annotated[Notes, Field(description="As of the whole report.")] = ()
-    warnings: Annotated[Notes, Field(description="What was passed over.")] = ()
+    warnings: Annotated[
+        Notes, Field(description="Warnings, such as a torn last line or a file that was left out.")
+    ] = ()
 
 
 class ReportPlayed(_Open):
@@ -209,7 +211,7 @@ class ReportPlayed(_Open):
 
 
 class ReportRun(_Open):
-    """What tells a run from others."""
+    """The facts that distinguish a run from others."""
 
     created: Annotated[Maybe[Text], Field(description="When its first recording began.")] = None
     commit: Annotated[
@@ -251,14 +253,16 @@ class ReportGenerated(_Open):
         dict[str, Annotated[int, Field(ge=1)]],
         Field(description="How many steps of each kind were skipped: connector or harness has no counterpart."),
     ] = Field(default_factory=dict)
-    lost: Annotated[Items[str], Field(description="What none of them could hold, why, and what to do about it.")] = ()
+    lost: Annotated[
+        Items[str], Field(description="Outages that no session could have, why, and what to do about it.")
+    ] = ()
 
 
 class ReportPartTime(_Open):
-    """What the workers of a run were at."""
+    """Time that the workers of a run spent on one activity."""
 
     part: Text
-    of: Annotated[Text, Field(description="The group under which it is told, such as process starts or waiting.")]
+    of: Annotated[Text, Field(description="Its group, such as process starts or waiting.")]
     s: Annotated[float, Field(ge=0, description="Seconds, summed over the workers.")]
     times: Count
 
@@ -269,14 +273,14 @@ class ReportTimeSpent(_Open):
     wall_s: Annotated[float, Field(ge=0, description="From the start of the process on.")]
     phases: Annotated[dict[str, float], Field(description="Of the clock on the wall, by phase, one after the other.")]
     workers: Count
-    parts: Annotated[Items[ReportPartTime], Field(description="What the workers were at while driving.")]
+    parts: Annotated[Items[ReportPartTime], Field(description="Activities of the workers while driving.")]
     cpu_s: Annotated[dict[str, float], Field(description="CPU time by program, with that of its children.")]
 
 
 class Report(Document, _Open):
-    """What a run found: the verdict of every requirement over every trace.
+    """A run: the verdict of every requirement over every trace.
 
-    Members that are not named here mean nothing to a reader.
+    Readers ignore members that are not named here.
     """
 
     model_config = ConfigDict(title="Report (signet-report/1)")
@@ -287,7 +291,7 @@ class Report(Document, _Open):
         str, Field(pattern=r"^[0-9]+\.[0-9]+(\.[0-9]+)?$", description="Contract version, a file of versions.")
     ]
     kit: Annotated[Text, Field(description="Version of the program that judged.")]
-    run: Annotated[Maybe[ReportRun], Field(description="What tells the run from others.")] = None
+    run: Annotated[Maybe[ReportRun], Field(description="The facts that distinguish the run from others.")] = None
     played: Annotated[
         Items[ReportPlayed], Field(description="The harnesses that the kit played, by the marks of the traces.")
     ] = ()
@@ -297,10 +301,12 @@ class Report(Document, _Open):
     )
     causes: Annotated[
         Items[ReportCause],
-        Field(description="What is breached, by cause: the connector's, then the daemon's and the harness's."),
+        Field(description="Breaches by cause: those of the connector, then those of the daemon and of the harness."),
     ] = ()
     exit: Annotated[int, Field(ge=0, le=255, description="Exit status of the run.")]
-    warnings: Annotated[Notes, Field(description="What was passed over.")] = ()
+    warnings: Annotated[
+        Notes, Field(description="Warnings, such as a torn last line or a file that was left out.")
+    ] = ()
     remarks: Annotated[
         Notes,
         Field(
@@ -315,9 +321,9 @@ class Report(Document, _Open):
             "when it was asked for."
         ),
     ] = None
-    generated: Annotated[
-        Maybe[ReportGenerated], Field(description="What the generated sessions held; where there were any.")
-    ] = None
+    generated: Annotated[Maybe[ReportGenerated], Field(description="The generated sessions, where there were any.")] = (
+        None
+    )
     time_spent: Annotated[
         Maybe[ReportTimeSpent], Field(description="Where the time of the run went; when it was asked for.")
     ] = None

@@ -36,10 +36,7 @@ from signet_conformance.trace.marks import SkippedMark, marks_of
 def cause_blocks(
     causes: Causes, conclusion: Conclusion, folder: Path, width: int, *, colour: bool = False
 ) -> list[str]:
-    """What the author of the connector reads of what fails: a block for each cause, without what is known.
-
-    `folder` holds the traces of the run.
-    """
+    """A block of text for each cause that is not a known failure; `folder` holds the traces of the run."""
     drawing = CauseText.of_run(conclusion, str(folder), width, colour=colour)
     blocks = drawing.blocks([cause for cause in causes.connector() if not cause.is_known])
     return ["\n".join(block) for block in blocks]
@@ -67,9 +64,9 @@ def reports_line(folder: Path) -> str:
 
 
 class ClosingText(Struct, frozen=True):
-    """What the lines at the end show: the conclusion of the run, and how wide and coloured.
+    """The closing lines of a run: its conclusion, the width and the colours.
 
-    `status` is the exit status of the run, `baseline` says in words which baseline was written.
+    `status` is the exit status of the run, `baseline` names the baseline that was written.
     """
 
     conclusion: Conclusion
@@ -96,7 +93,7 @@ def verdicts(text: ClosingText) -> Iterable[str]:
 
 
 def daemon_side(text: ClosingText) -> Iterable[str]:
-    """What the daemon breached."""
+    """Breaches of the daemon."""
     return side_summary_lines(text.conclusion.judged, text.width)
 
 

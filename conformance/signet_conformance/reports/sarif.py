@@ -151,7 +151,6 @@ def _related(judged: Judged, finding: Finding) -> list[dict[str, Any]]:
 
 
 def _code(source: Source) -> dict[str, Any]:
-    """A place in the connector's code."""
     return _location("sent by", _place(source.file, source.line))
 
 
@@ -164,7 +163,7 @@ def _place(file: str | None, line: int | None) -> dict[str, Any]:
 
 
 def _address(file: str | None) -> str:
-    """A file as a URI: relative to where the run was started where it lies below it."""
+    """A file as a URI, relative to the current folder where it is below it."""
     path = Path(file or "trace")
     if path.is_absolute():
         try:

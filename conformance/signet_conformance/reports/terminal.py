@@ -1,4 +1,4 @@
-"""What a person sees in a terminal, drawn by rich: the consoles, and the few shapes that every report is made of.
+"""Text in a terminal, drawn by rich: the consoles, and the few shapes that every report is made of.
 
 Whatever a trace says is drawn as text: no console of ours looks for markup, emoji codes or links in it. Escaping what a
 terminal would obey is up to `errors.printable`, which every report calls where it takes a text from a trace.
@@ -127,7 +127,7 @@ def _draw(things: Iterable[RenderableType], width: int, colour: bool) -> list[st
 class Paragraph:
     """Text wrapped at words: its first line indented by `indent` columns, the others by `hanging` (default: `indent`).
 
-    `beside` stands in the indentation of the first line.
+    `beside` fills the indentation of the first line.
     """
 
     def __init__(
@@ -244,9 +244,9 @@ def steps(total: int, doing: str, stream: TextIO) -> Iterator[Callable[[str, boo
 
 
 def with_progress(items: Sequence[_Item], doing: str, stream: TextIO) -> Generator[_Item, None, None]:
-    """The items, counted on a terminal as they are taken; what is written to stderr meanwhile stands above the bar.
+    """Iterate over the items, counted on a terminal; text written to stderr meanwhile appears above the bar.
 
-    Whoever does not take all of them closes the iterator, or the bar stays.
+    Close the iterator if you stop early, or the bar stays on screen.
     """
     with _bar(stream) as progress:
         yield from progress.track(items, description=doing)

@@ -362,7 +362,7 @@ if TYPE_CHECKING:
 
 
 def known_lines(known: KnownInRun, width: int, colour: bool) -> Sequence[str]:
-    """What is known, and what must be done about entries that fail the run."""
+    """List known failures, and the entries that fail the run with the next step."""
     return draw([*_blocks(known)], width, colour)
 
 

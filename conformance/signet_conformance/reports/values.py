@@ -81,7 +81,7 @@ def cell(value: object, limit: int = 120) -> str:
 
 
 def received_text(finding: Finding, exchange: Exchange | None, limit: int = 300) -> str:
-    """What a finding received, as one printable line: a JSON value, or `nothing: the member is absent`.
+    """The received value of a finding as one printable line: a JSON value, or `nothing: the member is absent`.
 
     A finding holds None both for null and for an absent member; the exchange's line says which.
     """
@@ -94,12 +94,11 @@ def received_text(finding: Finding, exchange: Exchange | None, limit: int = 300)
 
 
 def is_absent(pointer: str, exchange: Exchange) -> bool:
-    """Whether nothing stands at a pointer into the line of an exchange; null does."""
+    """Whether the line of an exchange has no member at a pointer; null is one."""
     return _at(exchange, pointer) is _ABSENT
 
 
 def _at(exchange: Exchange, pointer: str) -> Any:
-    """What stands at a pointer into the line of an exchange."""
     value: Any = exchange
     for name in names_in(pointer):
         if isinstance(value, Struct) and name in value.__struct_fields__:

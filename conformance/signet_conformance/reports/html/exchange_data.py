@@ -35,7 +35,7 @@ AROUND = 2
 
 
 class Budget(Struct):
-    """What a page may still grow by, in characters: rows, bodies about breaches, other bodies."""
+    """Characters left for a page: rows, bodies about breaches, other bodies."""
 
     rows: int = 4_000_000
     breaching: int = 2_000_000
@@ -54,8 +54,6 @@ class Strings:
 
 
 class _Kept(Struct):
-    """What is kept of a trace."""
-
     rows: list[list[int | float]] = field(default_factory=list)
     bodies: dict[int, Any] = field(default_factory=dict)
 
@@ -100,7 +98,6 @@ def exchange_data(judged: Judged, budget: Budget) -> str:
 
 
 def _about(judged: Judged) -> dict[str, Any]:
-    """Where the trace is from, and what its target declares."""
     trace = judged.trace
     scenario = next(marks_of(trace, ScenarioMark), None)
     hosts = {release.words: None for release in played([trace])}
@@ -123,7 +120,6 @@ def _in_order(recording: Recording, breaching: set[int]) -> Iterator[Call]:
 
 
 def _near(recording: Recording, breaching: set[int]) -> set[int]:
-    """The breaching calls and their neighbours."""
     numbers = [call.seq for call in recording.calls]
     near: set[int] = set()
     for place, seq in enumerate(numbers):

@@ -65,7 +65,7 @@ class Tested(Part):
 
 
 class KillMatrix(Document):
-    """What a selftest showed: which mutants break each requirement, and which survived."""
+    """The result of a selftest: which mutants break each requirement, and which survived."""
 
     model_config = ConfigDict(title="Kill matrix (signet-selftest/1)", extra="ignore")
     schema_file: ClassVar[str] = "selftest/signet-selftest-1.schema.json"

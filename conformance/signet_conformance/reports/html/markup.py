@@ -32,7 +32,7 @@ def element(
 ) -> Markup:
     """An element. An attribute `class_` is written `class`, `data_verdict` is written `data-verdict`.
 
-    True stands for an attribute without a value; None and False leave it out.
+    True writes an attribute without a value; None and False leave it out.
     """
     written = "".join(
         f" {key.rstrip('_').replace('_', '-')}" + ("" if value is True else f'="{text(value)}"')

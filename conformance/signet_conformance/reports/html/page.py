@@ -1,7 +1,6 @@
-"""The shell of every HTML page: self-contained, strict about what may run, styled for light and dark.
+"""The shell of every HTML page: self-contained, with a strict policy, styled for light and dark.
 
-Nothing is fetched. The one script is named by its hash in the page's policy, and data lies in blocks that no
-browser executes.
+Nothing is fetched. The page's policy names its one script by hash, and data is in blocks that no browser executes.
 """
 
 from __future__ import annotations
@@ -88,7 +87,7 @@ def _hash(content: str) -> str:
 
 
 def embedded(document: Any) -> str:
-    """A document as JSON that may stand in a page: it cannot end the block that it stands in."""
+    """A document as JSON that cannot end its block in a page."""
     text = encoded(document)
     for character, escape in _UNSAFE.items():
         text = text.replace(character, escape)

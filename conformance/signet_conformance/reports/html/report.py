@@ -1,6 +1,6 @@
 """The report for a browser: one file with verdicts, breaches, sessions as diagrams, every exchange, and coverage.
 
-What belongs to the run as a whole is plain HTML. Sessions and exchanges are data that the page's script draws when
+The parts about the run as a whole are plain HTML. Sessions and exchanges are data that the page's script draws when
 somebody asks for them, so that a run of many thousand exchanges opens at once.
 """
 
@@ -46,7 +46,7 @@ _SCRIPTS = tuple(
 MAX_TRACES = 1000
 """Traces that the page lists; the others are counted."""
 MAX_TOLD = 4
-"""Targets and daemons that stand at the head of the page; of more, their number."""
+"""Targets and daemons at the head of the page; of more, their number."""
 
 
 class HtmlReport:
@@ -175,7 +175,7 @@ class _Row(Struct, frozen=True):
 
 
 def _trace_rows(rows: Sequence[_Row]) -> Iterator[Markup]:
-    """The traces by their paths; a folder that all of them lie in is left out."""
+    """The traces by their paths, without the folder that they share."""
     folders = {PurePath(row.path).parent for row in rows}
     common = next(iter(folders)) if len(folders) == 1 else None
     for number, row in enumerate(rows):
@@ -186,7 +186,6 @@ def _trace_rows(rows: Sequence[_Row]) -> Iterator[Markup]:
 
 
 def _names_once(names: Iterable[str]) -> str:
-    """Each of some names once, in their order; of very many the first."""
     once = list(dict.fromkeys(filter(None, names)))
     more = f" and {len(once) - MAX_TOLD} more" if len(once) > MAX_TOLD else ""
     return printable(", ".join(once[:MAX_TOLD]), 400) + more

@@ -52,7 +52,7 @@ class Column(Struct, frozen=True):
         return self.name if self.harness is None else f"{self.name} in the real {self.harness}"
 
     def operation(self, name: str) -> str:
-        """What a report shows of an operation."""
+        """The state of an operation in a report."""
         if name in self.observed:
             return USED if name in self.declared else DRIFT if self.declared else SEEN
         return UNUSED if name in self.declared else ABSENT
@@ -148,7 +148,7 @@ class Disagreement(Struct, frozen=True):
 
     @property
     def words(self) -> str:
-        """The same as a line."""
+        """The disagreement as a line."""
         verdicts = [verdict.value if verdict is not None else "not judged" for verdict in (self.played, self.real)]
         return (
             f"{cell(self.name, 60)}: {self.requirement} {verdicts[0]} where the kit plays the harness, "
@@ -157,7 +157,7 @@ class Disagreement(Struct, frozen=True):
 
 
 def differences(columns: Sequence[Column]) -> list[Disagreement]:
-    """What the real program shows of a connector and the played one does not, or the other way round.
+    """Requirements that a connector breaches in the real program or where the kit plays it, and not in both.
 
     Only a connector with a column of either kind has any.
     """
@@ -210,7 +210,7 @@ def to_json(columns: Sequence[Column]) -> dict[str, Any]:
 
 
 def operations(columns: Sequence[Column]) -> list[str]:
-    """The twelve rows, then whatever else somebody declares or uses."""
+    """The twelve rows, then other operations that are declared or used."""
     others = sorted({name for column in columns for name in column.declared | column.observed} - set(surface()))
     return [*surface(), *(cell(name, 60) for name in others)]
 

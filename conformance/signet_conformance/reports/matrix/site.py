@@ -43,7 +43,7 @@ class May(StrEnum):
 
 
 class Shipping(Struct, frozen=True):
-    """What a run answers, and why; `why` is empty where nothing stands against it."""
+    """Whether a run allows shipping, and why not; `why` is empty where nothing forbids it."""
 
     may: May
     why: str
@@ -57,12 +57,12 @@ class HistoryKey(Struct, frozen=True, order=True):
 
     @property
     def words(self) -> str:
-        """What it is called."""
+        """The connector's name with its lane."""
         return f"{self.name}, in the real program" if self.real else self.name
 
 
 def answer(column: Column) -> Shipping:
-    """What one run says. What is broken in a part of a run is broken; only a whole run says that nothing is."""
+    """The answer of one run: a part of a run can show a breach; only a whole run shows that nothing is broken."""
     failed = [name for name, verdict in column.verdicts.items() if verdict is Verdict.FAIL]
     if failed:
         more = f" and {len(failed) - MAX_NAMED} more" if len(failed) > MAX_NAMED else ""
@@ -158,7 +158,7 @@ def _page_of(name: str) -> str:
 
 
 def _badges(name: str, history: Sequence[Column]) -> Iterator[tuple[str, str]]:
-    """A picture and a document for a badge service, for each contract version of which there is a whole run."""
+    """A picture and a document for a badge service, for each contract version with a whole run."""
     for contract, column in newest(history).items():
         if column.full_set is None:
             release = column.release or column.commit[:9] or column.created[:10] or "unreleased"
@@ -213,7 +213,7 @@ _RUN_HEADS = ("Began", "Contract", "Version", "Ships", "Why")
 
 
 def _run_row(column: Column, said: Shipping, head: Markup | None = None, more: Sequence[str] = ()) -> Markup:
-    """A run as a row: the connector, where the table shows several, the facts of the run, and what else is told."""
+    """A run as a row: the connector, where the table shows several, the facts of the run, and further cells."""
     first = [] if head is None else [element("th", head, scope="row")]
     began = element("span", _when(column), class_="whole")
     shown = (began, column.contract, _version(column), _may(said), cell(said.why, 400), *more)
@@ -270,7 +270,6 @@ def _when(column: Column) -> str:
 
 
 def _version(column: Column) -> str:
-    """The connector's own release, or the commit that was run."""
     return cell(column.release, 40) or column.commit[:9] or "not known"
 
 
