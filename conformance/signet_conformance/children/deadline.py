@@ -13,16 +13,16 @@ PRESSURE = Path("/proc/pressure/cpu")
 MOST_TIMES = 4
 """How many times the seconds that were asked for a child is waited for at the most."""
 IDLE_S = 5.0
-"""Whoever did nothing for so long beyond its seconds would do nothing on an idle machine either."""
+"""A child that did nothing for this long beyond its seconds would do nothing on an idle machine either."""
 _LOOK_S = 1.0
 
 
 class Deadline:
     """The end of `timeout_s` seconds on `clock`, or later.
 
-    A machine that has work for many processors and few of them makes every program slow. The time since the beginning
-    in which some program waited for a processor is given once more, as long as `worked` grows, which tells the CPU
-    seconds of the child; where nobody counts that time, nothing is given.
+    A machine with more work than processors makes every program slow. The child gets once more the time since the
+    beginning in which some program waited for a processor, as long as `worked`, its CPU seconds, grows; where the
+    system does not count that time, it gets none.
     """
 
     def __init__(
@@ -37,7 +37,7 @@ class Deadline:
         self._last_work = self._last_look = self._begun
 
     def left_s(self) -> float:
-        """The seconds that are left; none where it is over."""
+        """Return the seconds that are left; 0 when it is over."""
         now = self._clock()
         left_s = self._begun + self._timeout_s - now
         return max(0.0, left_s if left_s > 0 else left_s + self._more_s(now))
@@ -62,7 +62,7 @@ class Deadline:
 
 
 def waited_for_a_processor() -> float | None:
-    """The seconds since the machine began in which some program waited for a processor; None where nobody counts."""
+    """Return the seconds since boot in which some program waited for a processor; None if they are not counted."""
     try:
         some = PRESSURE.read_text().splitlines()[0]
         return int(some.rpartition("total=")[2]) / 1e6

@@ -1,4 +1,4 @@
-"""What a child process sees of our environment, and processes found again by a mark in theirs."""
+"""The environment of a child process, and how processes are found again by a mark in theirs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _INHERITED = (
     "VIRTUAL_ENV",
     "COVERAGE_PROCESS_START",
 )
-"""What a child may see of our environment: never a credential, never the user's own Signet settings."""
+"""Our variables that a child may see: no credential, none of the user's own Signet settings."""
 
 
 def clean_environment(home: Path, **extra: str) -> dict[str, str]:

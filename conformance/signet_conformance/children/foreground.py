@@ -74,7 +74,7 @@ def run_in_foreground(command: Sequence[str], env: Mapping[str, str]) -> Command
 
 
 def _is_heard(number: signal.Signals) -> bool:
-    """Whether a signal is for us: one that whoever started us had us ignore (nohup) stays ignored."""
+    """Whether a signal is for us: one that our parent had us ignore (nohup) stays ignored."""
     return signal.getsignal(number) is not signal.SIG_IGN
 
 
@@ -133,13 +133,13 @@ def _signal_group(group: int, number: int) -> None:
 def interrupted_by(*numbers: signal.Signals) -> Iterator[None]:
     """Let the first of these signals raise KeyboardInterrupt, as SIGINT does by itself; later ones disturb nothing.
 
-    A SIGHUP that whoever started the program had it ignore (nohup) stays ignored. Outside the main thread, where
+    A SIGHUP that the parent had us ignore (nohup) stays ignored. Outside the main thread, where
     Python takes no signals, nothing changes.
     """
     before: dict[signal.Signals, signal.Handlers | Callable[[int, FrameType | None], Any] | int | None] = {}
 
     def interrupt(_number: int, _frame: object) -> None:
-        # Whoever cancels sends one signal after the other, and what was started is still being ended.
+        # A cancelled job gets one signal after the other, while we are still ending our children.
         for number in before:
             signal.signal(number, lambda _number, _frame: None)
         raise KeyboardInterrupt

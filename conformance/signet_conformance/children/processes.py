@@ -74,10 +74,10 @@ class ChildTimeoutError(KitError):
 class LineProcess:
     """One child process with JSON lines on stdin and stdout; its stderr is kept, the last lines of it.
 
-    `name` is what messages call it, and `redacted` takes out of its words what must not stand in them. The child leads
+    `name` is what messages call it, and `redacted` removes secrets from its words. The child leads
     a process group of its own, which is killed whole when the context ends, so that nothing it started outlives it.
 
-    Its answers are read by whoever asks: with a thread between them, each answer would wait for two more switches of
+    The caller reads its answers: with a thread between them, each answer would wait for two more switches of
     threads. What a child says `unasked`, such as a log, is read at once and dropped.
     """
 
@@ -108,7 +108,7 @@ class LineProcess:
         try:
             with _starting:
                 marked = watchdog.marked_environment(env)
-                self._process = forks.start(self._command, marked, cwd) or _started(self._command, marked, cwd)
+                self._process = forks.start(self._command, marked, cwd) or _start_plainly(self._command, marked, cwd)
                 # Both kinds were given three pipes, so none of the streams is None.
                 self._stdin = cast("IO[bytes]", self._process.stdin)
                 _running.add(self)
@@ -123,7 +123,7 @@ class LineProcess:
         self._wake_read, self._wake_write = os.pipe()
         self._stdout = cast("IO[bytes]", self._process.stdout)
         pipes = (cast("IO[bytes]", self._process.stderr), [self._stdout] if unasked else [])
-        self._reader = threading.Thread(target=self._read, args=pipes, name=f"reads {name}", daemon=True)
+        self._reader = threading.Thread(target=self._read_stderr, args=pipes, name=f"reads {name}", daemon=True)
         self._reader.start()
 
     def __enter__(self) -> Self:
@@ -145,10 +145,10 @@ class LineProcess:
         return self._process.returncode
 
     def send(self, message: Mapping[str, Any], timeout_s: float = SEND_TIMEOUT_S) -> None:
-        """Write one line; raise when nobody reads it any more, or not within `timeout_s`."""
+        """Write one line; raise when the child does not read it within `timeout_s`, or reads no more."""
         rest = memoryview(json.dumps(message).encode() + b"\n")
         if self._stdin.closed:
-            raise self._ended()
+            raise self._end_error()
         deadline = self.deadline(timeout_s)
         writable = select.poll()
         writable.register(self._stdin.fileno(), select.POLLOUT)
@@ -162,10 +162,10 @@ class LineProcess:
             except BlockingIOError:
                 continue
             except OSError:
-                raise self._ended() from None
+                raise self._end_error() from None
 
     def send_last(self, message: Mapping[str, Any]) -> None:
-        """Write one short line before `close`, if there is room for it at once: a child that is stuck gets none."""
+        """Write one short line before `close`, unless the pipe is full, as that of a stuck child."""
         if self._closing or self._stdin.closed:
             return
         # Another thread may close it just now.
@@ -173,14 +173,14 @@ class LineProcess:
             os.write(self._stdin.fileno(), json.dumps(message).encode() + b"\n")
 
     def deadline(self, timeout_s: float) -> Deadline:
-        """The end of so many seconds, for several answers of the child."""
+        """Return a deadline for several answers of the child."""
         return Deadline(timeout_s, partial(cpu_with_descendants, self._process.pid))
 
     def receive(self, within: float | Deadline) -> dict[str, Any]:
-        """The next JSON object on stdout; raise when nothing comes within so many seconds, or something else."""
+        """Return the next JSON object on stdout; raise when it does not come in time, or something else does."""
         line = self._next_line(within if isinstance(within, Deadline) else self.deadline(within))
         if line is None:
-            raise self._ended()
+            raise self._end_error()
         try:
             answer = json.loads(line)
         except (ValueError, RecursionError):
@@ -274,7 +274,7 @@ class LineProcess:
                 if not left_s:
                     raise ChildTimeoutError(f"{self.name} gave no answer {deadline.words()}", remedy=self._advice())
                 now = time.monotonic()
-                # Whoever left the group with the child's output may keep it open for ever: its own end counts.
+                # A process that left the group may keep the child's output open for ever: the child's own end counts.
                 if ended_at is None and self._has_ended():
                     ended_at = now
                 if ended_at is not None and now - ended_at > _GRACE_S:
@@ -301,14 +301,14 @@ class LineProcess:
         return tuple(printable(line, 300) for line in lines[-_TAIL_LINES:])
 
     def _advice(self) -> str:
-        """What the reader can look at: the end of the child's stderr, or else how to run the child by hand."""
+        """Name what helps the reader: the end of the child's stderr, else how to run the child by hand."""
         lines = self.tail()
         if not lines:
             command = printable(self._redacted(shlex.join(self._command)), 300)
             return f"it wrote nothing to standard error; run it by hand: {command}"
         return "its standard error ends with:" + "".join(f"\n    {line}" for line in lines)
 
-    def _ended(self) -> ChildEndedError:
+    def _end_error(self) -> ChildEndedError:
         self._has_ended(_GRACE_S)
         status = self.returncode
         how = "closed its output" if status is None else f"ended with status {status}"
@@ -325,7 +325,7 @@ class LineProcess:
         self._reader.join()
         os.close(self._wake_read)
 
-    def _read(self, stderr: IO[bytes], dropped: Sequence[IO[bytes]]) -> None:
+    def _read_stderr(self, stderr: IO[bytes], dropped: Sequence[IO[bytes]]) -> None:
         """The reading thread: takes lines of standard error until its end, or until it is woken up."""
         complaints = LineCutter(self._take_complaint, _MAX_STDERR_LINE_BYTES)
         with selectors.DefaultSelector() as ready, stderr:
@@ -352,7 +352,7 @@ class LineProcess:
             self._signal(signal.SIGKILL)
 
 
-def _started(command: Sequence[str], env: Mapping[str, str], cwd: str | Path | None) -> subprocess.Popen[bytes]:
+def _start_plainly(command: Sequence[str], env: Mapping[str, str], cwd: str | Path | None) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
         command,
         bufsize=0,
@@ -366,7 +366,7 @@ def _started(command: Sequence[str], env: Mapping[str, str], cwd: str | Path | N
 
 
 def left_after_end_of(pid: int, timeout_s: float) -> float:
-    """Wait for the end of a child that nobody has waited for yet; what is left of `timeout_s` for whoever reaps it.
+    """Wait for the end of a child that was not reaped yet; return the rest of `timeout_s` for reaping it.
 
     subprocess looks every 50 ms only, which a run of many children feels. Where there are no process
     descriptors, that is what remains: nothing was waited for.

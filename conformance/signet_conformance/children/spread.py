@@ -1,6 +1,6 @@
 """Work on many items by forks of this process, which have all that it has read and imported.
 
-Only on Linux: elsewhere forks are not safe, and this process does the work. Whoever calls it has no other thread.
+Only on Linux: elsewhere forks are not safe, and this process does the work. The caller must have no other thread.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def spread(work: Callable[[Item], Result], items: Sequence[Item], workers: int) 
 
 @contextmanager
 def begun(work: Callable[[Item], Result], items: Sequence[Item], workers: int) -> Iterator[Iterator[Result]]:
-    """The same by forks alone, which are at work as soon as the block is entered; they end with it."""
+    """Start the forks, which work from the beginning of the block to its end; yield the results in order."""
     sys.stdout.flush()
     sys.stderr.flush()
     # What is there now is never collected, so that a search for garbage leaves the memory shared.

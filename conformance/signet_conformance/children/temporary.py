@@ -1,7 +1,7 @@
 """Temporary folders: removed at the end, by the watchdog when we are killed, and by the next run when both are.
 
-A folder holds a file that is locked for as long as its owner lives. A folder of ours whose file nobody has locked
-was left behind.
+A folder holds a file that is locked for as long as its owner lives. A folder of ours whose file is not locked was
+left behind.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def kept_folder(prefix: str) -> Path:
 
 
 def let_go(folder: Path) -> None:
-    """Leave a kept folder to the user: it is nobody's from now on, and no later run removes it."""
+    """Leave a kept folder to the user: no later run removes it."""
     watchdog.forget_folder(folder)
     owner = _held.pop(folder, None)
     if owner is not None:

@@ -1,7 +1,7 @@
 """A watchdog over what this process starts: killed by SIGKILL, we leave neither processes nor folders behind.
 
-One small process a kit process, started with its first child. It stands in a session of its own, so that whoever
-kills our group leaves it alive, and it acts once we are gone, however that came. A process that a watched one starts
+One small process a kit process, started with its first child. It has a session of its own and so survives
+when our group is killed, and it acts once we are gone, however that came. A process that a watched one starts
 has no watchdog of its own: it carries the same mark.
 """
 

@@ -24,7 +24,7 @@ _CHUNK_BYTES = 64 * 1024
 
 
 def _listen(parent: int) -> set[tuple[str, str]]:
-    """What is there when the kit process has gone: (kind, name)."""
+    """Wait for the end of the kit process; return what it left as (kind, name)."""
     ready = select.poll()
     ready.register(0, select.POLLIN | select.POLLHUP)
     gone = None
@@ -93,7 +93,7 @@ def main() -> None:
     started = _listen(parent)
     _end([int(name) for kind, name in started if kind == "group"], mark)
     watched = [os.fsdecode(bytes.fromhex(name)) for kind, name in started if kind == "folder"]
-    # Most of them are gone: whoever made them has removed them.
+    # Most of them are gone: their makers have removed them.
     folders = [folder for folder in watched if os.path.lexists(folder)]
     if folders:
         import shutil  # Rarely needed, and slow to import.

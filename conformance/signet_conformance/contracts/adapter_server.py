@@ -41,13 +41,13 @@ class Served:
     bound_s: float
     paths: Mapping[str, str]
 
-    def call(self, method: str, **params: Any) -> driver.Answer:
+    def call(self, method: str, **params: Any) -> driver.AdapterAnswer:
         """Call a method of a session; the test fails where it is not answered in time."""
         answer = self.server.call(self.paths.get(method, f"/{method}"), {**SESSION, **params}, self.bound_s)
         demand(not answer.timed_out, f"{method} was not answered within {self.bound_s:g} s")
         return answer
 
-    def start_session(self, method: str, **params: Any) -> driver.Answer:
+    def start_session(self, method: str, **params: Any) -> driver.AdapterAnswer:
         """Start the session and call a method of it, which must succeed."""
         for name, given in (("onSessionStart", STARTED), (method, params)):
             answer = self.call(name, **given)
@@ -188,7 +188,7 @@ class AdapterServerContract:
             demand(told == SESSION["project"], f"{what} says the {project} {told!r}, not {SESSION['project']!r}")
 
 
-def _check_answer(method: str, answer: driver.Answer, when: str = "") -> None:
+def _check_answer(method: str, answer: driver.AdapterAnswer, when: str = "") -> None:
     good = answer.status is not None and 200 <= answer.status < 300 and not answer.thrown
     told = answer.thrown or f"status {answer.status}"
     demand(

@@ -1,4 +1,4 @@
-"""What the answer to a step tells of the connector: handlers in trouble, and where requests were sent from; for marks.
+"""Marks from the answer to a step: handlers of the connector in trouble, and the places that sent its requests.
 
 The answer may come from a driver program of another author, so nothing about its shape is taken for granted.
 """
@@ -17,7 +17,7 @@ MAX_MARKS = 20
 """Marks for one step: a handler in a loop must not fill the recording."""
 MAX_TEXT = 400
 GRACE_S = 1.0
-"""What a handler may take beyond the bound: a program has to start first."""
+"""Time beyond the bound for a handler: a program has to start first."""
 _READ = 2000
 _LARGEST = 1e9
 _ABSENT = (404, 405, 501)

@@ -9,7 +9,7 @@ from signet_conformance.children.processes import LineProcess
 
 START_S = 60.0
 MODEL_VARIABLE = "SIGNET_CONFORMANCE_MODEL"
-"""What a real program is told as its model."""
+"""The address that a real program gets as that of its model."""
 CONTROL_VARIABLE = "SIGNET_CONFORMANCE_MODEL_CONTROL"
 """The server itself, past its recorder: what it was asked, and what it is to say."""
 

@@ -1,4 +1,4 @@
-"""What a played host tells a plugin in the steps of a recording, heard by the plugin that observes the real one."""
+"""The events of a played host in the steps of a recording, written down by the plugin that observes the real one."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ class ConnectorNotLoadedError(TargetError):
 
 
 Starting = Callable[[], AbstractContextManager[None]]
-"""Makes a context around the start of a process, for whoever takes the time of it."""
+"""Makes a context around the start of a process, such as a stopwatch."""
 OnEvent = Callable[[Mapping[str, Any]], None]
 
 
@@ -222,7 +222,7 @@ class DriverProcess:
 
 
 def _describe_error(error: object, *, typed: bool = False) -> str:
-    """What an answer says of its error, `typed` with its type, as one line: programs put whole tracebacks there."""
+    """Describe the error of an answer, `typed` with its type, in one line: programs put whole tracebacks there."""
     message = error.get("message") if isinstance(error, dict) else error
     kind = error.get("type") if isinstance(error, dict) and typed else None
     if isinstance(kind, str) and kind not in _PLAIN_ERRORS and message is not None and kind not in str(message):
@@ -318,7 +318,7 @@ class WatchedDriver:
         return BrokenOff(scenario.name, self._place(scenario), broken.message, broken.tail, fault, replay)
 
     def _place(self, scenario: Scenario) -> str:
-        """The step of the scenario that it came to: number and kind."""
+        """Name the step that was reached: number and kind."""
         steps = [(n, step.step) for n, step in enumerate(scenario.steps) if isinstance(step, ConnectorStep)]
         if self._begun == 0:
             return "before its first step"

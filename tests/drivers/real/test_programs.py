@@ -22,7 +22,7 @@ from signet_conformance.drivers.hosts.protocol import StepError
 from signet_conformance.drivers.hosts.real import hermes_acp
 from signet_conformance.drivers.hosts.real.claude_stream import ClaudeStream
 from signet_conformance.drivers.hosts.real.codex_app_server import CodexAppServer
-from signet_conformance.drivers.hosts.real.conversation import Conversation, Launch, Open
+from signet_conformance.drivers.hosts.real.conversation import Launch, Open, ProgramConversation
 from signet_conformance.drivers.hosts.real.hermes_acp import HermesAcp
 from signet_conformance.drivers.hosts.real.json_rpc import AcpSession
 from signet_conformance.drivers.hosts.real.observed import Observed
@@ -329,14 +329,14 @@ def test_hooks_of_codex_are_trusted_and_a_timeout_that_it_cuts_is_no_refusal(tmp
     session.end()
 
 
-def _session(name: str, home: Path, mode: str = "") -> Conversation:
+def _session(name: str, home: Path, mode: str = "") -> ProgramConversation:
     """A session with the stand-in for a program, which is not open yet."""
     command = [sys.executable, "-S", "-E", str(STAND_IN), PROGRAMS[name][0]]
     env = {"PATH": os.environ["PATH"], "HOME": str(home), "STAND_IN": mode}
     return DRIVERS[name](Launch(command, env, home, "http://127.0.0.1:9", Observed(home)))
 
 
-def _await_end(session: Conversation) -> None:
+def _await_end(session: ProgramConversation) -> None:
     while not session.is_over():
         pass
 

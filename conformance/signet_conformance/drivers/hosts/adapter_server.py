@@ -23,8 +23,8 @@ _ABSENT = (404, 405, 501)
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """What became of one call. `status` None: no answer; `said` is the object of a 2xx answer, else empty."""
+class AdapterAnswer:
+    """The result of one call. `status` None: no answer; `said` is the object of a 2xx answer, else empty."""
 
     status: int | None
     said: Mapping[str, Any]
@@ -48,14 +48,14 @@ class Answer:
 
 
 class AdapterServer:
-    """The adapter of a server. `daemon` is told with every call, for a server that was started by somebody else."""
+    """The adapter of a server. `daemon` is told with every call, for a server that the kit did not start."""
 
     def __init__(self, command: Sequence[str], url: str, daemon: str) -> None:
         self._daemon = daemon
         self._server = ServerProcess("the adapter's server", command, url)
         self._url = urlsplit(self._server.url)
 
-    def call(self, path: str, params: Mapping[str, Any], timeout_s: float = CALL_TIMEOUT_S) -> Answer:
+    def call(self, path: str, params: Mapping[str, Any], timeout_s: float = CALL_TIMEOUT_S) -> AdapterAnswer:
         """POST `params` as JSON; never raises for what the adapter does. Raises StepError when its process is gone."""
         self._server.demand_alive()
         began = time.perf_counter()
@@ -74,7 +74,7 @@ class AdapterServer:
         except (OSError, http.client.HTTPException) as failure:
             thrown = None if connection.late else f"{type(failure).__name__}: {failure}"
         took = round((time.perf_counter() - began) * 1000, 3)
-        return Answer(status, said, took, connection.late, thrown)
+        return AdapterAnswer(status, said, took, connection.late, thrown)
 
     def close(self) -> None:
         """End the server that was started."""

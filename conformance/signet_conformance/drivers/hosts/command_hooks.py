@@ -24,10 +24,10 @@ from signet_conformance.drivers.hosts.installed import install, mcp_command, ref
 from signet_conformance.drivers.hosts.mcp_server import McpServer
 from signet_conformance.drivers.hosts.protocol import Peer, Projects, Skipped, StepError, with_programs
 from signet_conformance.drivers.hosts.tools import keep_back, use_tool
-from signet_conformance.drivers.hosts.transcript import Transcript
+from signet_conformance.drivers.hosts.transcript import HostTranscript
 
 _NOT_SENT = ("event", "next_turn", "quit")
-"""Members of an action that say when it is performed, and are none of the event's JSON."""
+"""Members of an action that say when it is performed; the event's JSON does not have them."""
 
 
 class Thread:
@@ -36,11 +36,11 @@ class Thread:
     def __init__(self, face: Mapping[str, Any], cwd: Path) -> None:
         self.id = str(uuid.uuid4())
         # Not every harness lets a hook read what was said.
-        self.transcript = Transcript(face["transcript"], self.id, cwd) if "transcript" in face else None
+        self.transcript = HostTranscript(face["transcript"], self.id, cwd) if "transcript" in face else None
         self.due: Mapping[str, Any] | None = None
 
 
-class Session:
+class HookSession:
     """One session of a scenario: its native session, those that a clear left, and what its turn still has to say."""
 
     def __init__(self, face: Mapping[str, Any], cwd: Path, agent: object) -> None:
@@ -69,7 +69,7 @@ class CommandHooks:
         self._face = face
         self._options = options
         self._peer = peer
-        self._sessions: dict[str, Session] = {}
+        self._sessions: dict[str, HookSession] = {}
         self._projects = Projects()
         home = Path.home()
         self._env = {**os.environ, "PATH": with_programs(options.get("programs", {}), home / ".signet-conformance-bin")}
@@ -145,15 +145,19 @@ class CommandHooks:
             "hooks": [r.to_json() for r in runs],
         }
 
-    def _session(self, step: Mapping[str, Any]) -> Session:
+    def _session(self, step: Mapping[str, Any]) -> HookSession:
         name = str(step.get("session"))
         if step["step"] == "start":
-            self._sessions[name] = Session(self._face, self._projects.folder(step.get("project")), step.get("agent"))
+            self._sessions[name] = HookSession(
+                self._face, self._projects.folder(step.get("project")), step.get("agent")
+            )
         if name not in self._sessions:
             raise StepError(f"session {name!r} is not known: start it first")
         return self._sessions[name]
 
-    def _perform_actions(self, session: Session, step: Mapping[str, Any], actions: Sequence[Mapping[str, Any]]) -> bool:
+    def _perform_actions(
+        self, session: HookSession, step: Mapping[str, Any], actions: Sequence[Mapping[str, Any]]
+    ) -> bool:
         """Perform a step's actions until a hook blocks one. Return True if none did."""
         thread = session.thread
         if step["step"] == "prompt":
@@ -180,7 +184,7 @@ class CommandHooks:
             session.reply = str(step.get("reply") or "Understood.")
         return True
 
-    def _end_turn(self, session: Session, step: Mapping[str, Any]) -> None:
+    def _end_turn(self, session: HookSession, step: Mapping[str, Any]) -> None:
         if session.reply is None:
             return
         if session.thread.transcript is not None:
@@ -191,7 +195,7 @@ class CommandHooks:
         session.turn_id = str(uuid.uuid4())
 
     def _fire(
-        self, session: Session, thread: Thread, step: Mapping[str, Any], action: Mapping[str, Any], **more: Any
+        self, session: HookSession, thread: Thread, step: Mapping[str, Any], action: Mapping[str, Any], **more: Any
     ) -> bool:
         """Run the hooks of an event. Return True if the harness goes on after them; `more` are members of its JSON."""
         event = str(action["event"])
@@ -223,19 +227,19 @@ class CommandHooks:
                 goes_on = goes_on and not blocked
         return goes_on
 
-    def _env_of(self, session: Session, list_name: str = "environment") -> Mapping[str, str]:
+    def _env_of(self, session: HookSession, list_name: str = "environment") -> Mapping[str, str]:
         """The part of the harness's environment that it passes on, where the face has a list; all of it otherwise."""
         own = self._env if session.agent is None else {**self._env, "SIGNET_AGENT_ID": session.agent}
         kept = self._face.get(list_name)
         return own if kept is None else {name: own[name] for name in kept if name in own}
 
-    def _server_env(self, session: Session, installed: Mapping[str, str]) -> Mapping[str, str]:
-        """The environment of a memory server. It is told the daemon's address even where the harness does not."""
+    def _server_env(self, session: HookSession, installed: Mapping[str, str]) -> Mapping[str, str]:
+        """The environment of a memory server: it gets the daemon's address even where the harness gives none."""
         env = {**self._env_of(session, "server_environment"), **installed}
         # Without it, what the server sends would reach the daemon's default port, and be neither recorded nor judged.
         return {"SIGNET_DAEMON_URL": self._env["SIGNET_DAEMON_URL"], **env} if "SIGNET_DAEMON_URL" in self._env else env
 
-    def _tool(self, session: Session, step: Mapping[str, Any]) -> Mapping[str, Any]:
+    def _tool(self, session: HookSession, step: Mapping[str, Any]) -> Mapping[str, Any]:
         if session.server is None:
             command, env = mcp_command(Path.home(), self._face)
             session.server = McpServer(command, self._server_env(session, env), str(session.cwd), self._face["harness"])

@@ -24,7 +24,7 @@ _KEPT = 2000
 
 @dataclass(frozen=True, slots=True)
 class HookRun:
-    """What became of one run. `status` None: killed at its timeout. `context` is what reaches the model.
+    """The result of one run. `status` None: killed at its timeout. `context` is what reaches the model.
 
     `blocked` says that the harness gave up, because of it, what the hook was told of.
     """
@@ -83,7 +83,7 @@ def run_hook(
 
 
 def _context(stdout: str, strict: bool) -> str:
-    """What a harness shows the model of a hook's output: the JSON's additional context, or the text itself."""
+    """The part of a hook's output that a harness shows its model: the JSON's additional context, or the text itself."""
     try:
         said = json.loads(stdout)
     except (ValueError, RecursionError):
@@ -125,10 +125,10 @@ class _Drain:
 
     def __init__(self, pipe: IO[bytes] | None) -> None:
         self._kept = bytearray()
-        self._thread = threading.Thread(target=self._read, args=(pipe,), daemon=True)
+        self._thread = threading.Thread(target=self._read_output, args=(pipe,), daemon=True)
         self._thread.start()
 
-    def _read(self, pipe: IO[bytes] | None) -> None:
+    def _read_output(self, pipe: IO[bytes] | None) -> None:
         if pipe is None:
             return
         with pipe:

@@ -37,7 +37,7 @@ class Hook:
 
     @property
     def pattern(self) -> re.Pattern[str] | None:
-        """The matcher as a regular expression; None where it is none."""
+        """The matcher as a regular expression; None if it is not one."""
         try:
             return re.compile(self.matcher or "")
         except re.error:
@@ -89,7 +89,7 @@ def _timeout_s(given: object, face: Mapping[str, Any]) -> float:
 
 
 def _refusal(data: Any, kind: str, face: Mapping[str, Any]) -> str | None:
-    """What the harness says of a file of another form than its own."""
+    """The complaint of the harness about a file of another form than its own."""
     if "hook_file" in face:
         # Imported here: few harnesses are known to mind, and every hook's host would wait for it.
         import jsonschema_rs

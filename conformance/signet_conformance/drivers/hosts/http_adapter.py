@@ -16,14 +16,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from signet_conformance.drivers.hosts.adapter_server import AdapterServer, Answer
+from signet_conformance.drivers.hosts.adapter_server import AdapterAnswer, AdapterServer
 from signet_conformance.drivers.hosts.protocol import Peer, Skipped, StepError
 
 PROTOCOL = "signet-adapter/1"
 
 
 @dataclass(slots=True)
-class Session:
+class AdapterSession:
     """One session of the harness: who runs it where, and what was said. `fresh` counts since the last compaction.
 
     `reply` is the model's last.
@@ -38,7 +38,7 @@ class Session:
     compacting: bool = False
 
     def params(self, *members: str, **more: Any) -> dict[str, Any]:
-        """The parameters of a call: the session's own, then what the method is told; what is unknown is left out."""
+        """The parameters of a call: the session's own, then those of the method, without unknown ones."""
         known = {"sessionKey": self.key, "agentId": self.agent, "project": self.project}
         told = {**{name: known[name] for name in ("sessionKey", "agentId", *members)}, **more}
         return {name: value for name, value in told.items() if value is not None}
@@ -52,8 +52,8 @@ class HttpAdapter:
         self._paths: Mapping[str, str] = options.get("paths", {})
         daemon = os.environ.get("SIGNET_DAEMON_URL", "")
         self._server = AdapterServer(options.get("command", ()), options["url"], daemon)
-        self._sessions: dict[str, Session] = {}
-        self._calls: list[tuple[str, Answer]] = []
+        self._sessions: dict[str, AdapterSession] = {}
+        self._calls: list[tuple[str, AdapterAnswer]] = []
 
     def about(self) -> Mapping[str, Any]:
         """Which protocol the adapter is spoken to in."""
@@ -72,12 +72,14 @@ class HttpAdapter:
         noted = [answer.to_json(method) for method, answer in calls]
         return {"session": step.get("session"), "key": session.key, **result, "calls": noted}
 
-    def _session(self, step: Mapping[str, Any]) -> Session:
+    def _session(self, step: Mapping[str, Any]) -> AdapterSession:
         name, kind = str(step.get("session")), step.get("step")
         if kind == "start":
-            self._sessions[name] = Session(step.get("agent"), step.get("project"))
+            self._sessions[name] = AdapterSession(step.get("agent"), step.get("project"))
         elif kind == "resume" and name not in self._sessions:
-            self._sessions[name] = Session(step.get("agent"), step.get("project"), str(step.get("key") or uuid.uuid4()))
+            self._sessions[name] = AdapterSession(
+                step.get("agent"), step.get("project"), str(step.get("key") or uuid.uuid4())
+            )
         if name not in self._sessions:
             raise StepError(f"session {name!r} is not known: start it first")
         return self._sessions[name]
@@ -87,11 +89,11 @@ class HttpAdapter:
         self._calls.append((method, answer))
         return answer.said
 
-    def _start(self, session: Session, step: Mapping[str, Any]) -> Mapping[str, Any]:
+    def _start(self, session: AdapterSession, step: Mapping[str, Any]) -> Mapping[str, Any]:
         source = "resume" if step["step"] == "resume" else "startup"
         return {"injected": _injected(self._call("onSessionStart", session.params("project", source=source)))}
 
-    def _prompt(self, session: Session, step: Mapping[str, Any]) -> Mapping[str, Any]:
+    def _prompt(self, session: AdapterSession, step: Mapping[str, Any]) -> Mapping[str, Any]:
         text = str(step.get("text"))
         told = session.params("project", prompt=text, lastAssistantMessage=session.reply)
         said = self._call("onUserPromptSubmit", told)
@@ -101,40 +103,40 @@ class HttpAdapter:
         session.fresh += 1
         return {"turn": True, "injected": _injected(said)}
 
-    def _pre_compaction(self, session: Session, _step: Mapping[str, Any]) -> Mapping[str, Any]:
+    def _pre_compaction(self, session: AdapterSession, _step: Mapping[str, Any]) -> Mapping[str, Any]:
         if not session.fresh:
             raise Skipped("nothing was said since the last compaction: the harness compacts nothing")
         session.compacting = True
         said = self._call("onPreCompaction", session.params(messageCount=len(session.said)))
         return {"text": said.get("summaryPrompt") or ""}
 
-    def _compaction_complete(self, session: Session, step: Mapping[str, Any]) -> Mapping[str, Any]:
+    def _compaction_complete(self, session: AdapterSession, step: Mapping[str, Any]) -> Mapping[str, Any]:
         if not session.compacting:
             raise Skipped("no compaction is under way")
         session.compacting, session.fresh = False, 0
         self._call("onCompactionComplete", session.params("project", summary=str(step.get("summary") or "")))
         return {}
 
-    def _compact(self, session: Session, step: Mapping[str, Any]) -> Mapping[str, Any]:
+    def _compact(self, session: AdapterSession, step: Mapping[str, Any]) -> Mapping[str, Any]:
         said = self._pre_compaction(session, step)
         self._peer.model_turn(step.get("session"))
         return {**said, **self._compaction_complete(session, step)}
 
-    def _ended(self, session: Session, reason: str) -> None:
+    def _tell_end(self, session: AdapterSession, reason: str) -> None:
         transcript = "\n".join(session.said)
         self._call("onSessionEnd", session.params("project", reason=reason, transcript=transcript))
 
-    def _clear(self, session: Session, _step: Mapping[str, Any]) -> Mapping[str, Any]:
-        self._ended(session, "clear")
+    def _clear(self, session: AdapterSession, _step: Mapping[str, Any]) -> Mapping[str, Any]:
+        self._tell_end(session, "clear")
         session.key, session.said, session.reply = str(uuid.uuid4()), [], None
         session.fresh, session.compacting = 0, False
         return {"injected": _injected(self._call("onSessionStart", session.params("project", source="clear")))}
 
-    def _end(self, session: Session, _step: Mapping[str, Any]) -> Mapping[str, Any]:
-        self._ended(session, "exit")
+    def _end(self, session: AdapterSession, _step: Mapping[str, Any]) -> Mapping[str, Any]:
+        self._tell_end(session, "exit")
         return {"ended": True}
 
-    _STEPS: ClassVar[Mapping[str, Callable[[HttpAdapter, Session, Mapping[str, Any]], Mapping[str, Any]]]] = {
+    _STEPS: ClassVar[Mapping[str, Callable[[HttpAdapter, AdapterSession, Mapping[str, Any]], Mapping[str, Any]]]] = {
         "start": _start,
         "resume": _start,
         "prompt": _prompt,
@@ -154,7 +156,7 @@ class HttpAdapter:
 
 
 def _line(role: str, text: str) -> str:
-    """What somebody said as one line: a second one could look like what somebody else said."""
+    """A text as one line: a second line could look like another speaker's."""
     words = text.replace("\n", " ")
     return f"{role}: {words}"
 

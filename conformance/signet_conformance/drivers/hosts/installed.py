@@ -1,4 +1,4 @@
-"""What a connector's own installer leaves in a user's home: the installation, and the memory server in it."""
+"""Runs a connector's own installer, and reads from the home how the memory server that it left is started."""
 
 from __future__ import annotations
 
@@ -54,9 +54,9 @@ def install(
 
 
 def mcp_command(home: Path, face: Mapping[str, Any]) -> tuple[Sequence[str], Mapping[str, str]]:
-    """How the harness starts the connector's memory server, and what it adds to the environment.
+    """Return the command and the variables with which the harness starts the connector's memory server.
 
-    Raises Skipped when none is installed, or when it is not a program.
+    Raises Skipped without an installed server, or when it is not a program.
     """
     where = face["mcp"]
     try:

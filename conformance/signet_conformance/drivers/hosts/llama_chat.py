@@ -27,7 +27,7 @@ QUIT_S = 40.0
 _LOOK_S = 0.25
 
 
-class Program:
+class ChatProgram:
     """The running chat program: what is typed, and when it waits for the user."""
 
     def __init__(self, command: Sequence[str], server: str) -> None:
@@ -88,7 +88,7 @@ class LlamaChat:
         self._command = command
         self._peer = peer
         self._model = ModelServer()
-        self._program: Program | None = None
+        self._program: ChatProgram | None = None
         self._asked: Asked | None = None
         self._reply = ""
 
@@ -101,7 +101,7 @@ class LlamaChat:
         kind = str(step.get("step"))
         if kind in ("start", "resume"):
             self.close_program()
-            self._program = Program(self._command, self._model.url)
+            self._program = ChatProgram(self._command, self._model.url)
             self._program.await_user()
             return {"opened": True}
         if self._program is None:
@@ -119,7 +119,7 @@ class LlamaChat:
             return {"ended": True}
         raise Skipped(f"the chat program has no counterpart for {kind}")
 
-    def _prompt(self, program: Program, step: Mapping[str, Any]) -> Mapping[str, Any]:
+    def _prompt(self, program: ChatProgram, step: Mapping[str, Any]) -> Mapping[str, Any]:
         program.type(str(step.get("text")))
         self._asked = self._next(program)
         self._peer.model_turn(step.get("session"))
@@ -129,7 +129,7 @@ class LlamaChat:
             self._end_turn(program)
         return {"turn": True, "injected": injected}
 
-    def _tool(self, program: Program, step: Mapping[str, Any]) -> Mapping[str, Any]:
+    def _tool(self, program: ChatProgram, step: Mapping[str, Any]) -> Mapping[str, Any]:
         if self._asked is None:
             raise Skipped("the model calls tools in a turn of the user only")
         answer: Mapping[str, Any] = {}
@@ -143,8 +143,8 @@ class LlamaChat:
                 self._end_turn(program)
         return answer
 
-    def _next(self, program: Program) -> Asked:
-        """What the program asks the model next. Raises StepError when it ends, or asks nothing in time."""
+    def _next(self, program: ChatProgram) -> Asked:
+        """Return the program's next request to the model. Raises StepError when it ends, or asks nothing in time."""
         deadline = time.monotonic() + WAIT_S
         while (asked := self._model.asked(_LOOK_S)) is None:
             program.demand_alive()
@@ -152,7 +152,7 @@ class LlamaChat:
                 raise StepError(f"the chat program asked its model nothing within {WAIT_S:g} s")
         return asked
 
-    def _end_turn(self, program: Program) -> None:
+    def _end_turn(self, program: ChatProgram) -> None:
         if self._asked is not None:
             self._model.say(self._asked, self._reply)
             self._asked = None

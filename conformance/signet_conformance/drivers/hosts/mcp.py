@@ -27,7 +27,7 @@ from signet_conformance.drivers.hosts.tools import use_tool
 
 
 class Server(Protocol):
-    """What a session speaks to."""
+    """The server that a session speaks to."""
 
     tools: Mapping[str, Any]
 
@@ -39,7 +39,7 @@ class Server(Protocol):
 
 
 class McpHarness:
-    """Performs tool steps; of everything else such a connector is told nothing."""
+    """Performs tool steps; such a connector hears of no other step."""
 
     def __init__(self, face: Mapping[str, Any], options: Mapping[str, Any], peer: Peer) -> None:
         self._face = face

@@ -36,7 +36,7 @@ class McpHttpServer:
             listed = self._ask("tools/list", START_TIMEOUT_S, self._session.client.list_tools)
         except BaseException as failure:
             self.close()
-            raise _told(server.url, "initialize", failure) from failure
+            raise _error_words(server.url, "initialize", failure) from failure
         self.tools: Mapping[str, Any] = {tool.name: tool.model_dump(by_alias=True) for tool in listed.tools}
 
     def call(self, name: str, arguments: Mapping[str, Any]) -> tuple[str, bool]:
@@ -60,7 +60,7 @@ class McpHttpServer:
                         raise
         except Exception as failure:
             future.cancel()
-            raise _told(self._server.url, what, failure) from failure
+            raise _error_words(self._server.url, what, failure) from failure
 
     def close(self) -> None:
         """Leave the session; the server goes on."""
@@ -105,12 +105,12 @@ class _Session:
 
 
 def _authorization() -> dict[str, str]:
-    """The token that the harness's user has set up, where there is one."""
+    """The token that the harness's user has set up; None without one."""
     token = os.environ.get("SIGNET_TOKEN")
     return {} if token is None else {"Authorization": f"Bearer {token}"}
 
 
-def _told(url: str, what: str, failure: BaseException) -> BaseException:
+def _error_words(url: str, what: str, failure: BaseException) -> BaseException:
     """What went wrong, as an error of the step; any other exception is raised again."""
     if isinstance(failure, StepError) or not isinstance(failure, Exception):
         return failure

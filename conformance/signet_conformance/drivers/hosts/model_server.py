@@ -30,7 +30,7 @@ class Asked:
         return "\n".join(told[1:])
 
     def tool_result(self) -> Mapping[str, Any]:
-        """What the last tool gave back, as the answer to a step tells it; the program may say more behind it."""
+        """Return the newest tool result as the answer to a step; the program may have added text after it."""
         newest = takewhile(lambda message: message["role"] != "assistant", reversed(self._messages))
         results = [message for message in newest if message["role"] == "tool"]
         if not results:

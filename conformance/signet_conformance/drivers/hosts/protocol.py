@@ -31,7 +31,7 @@ class Host(Protocol):
     """One harness with its connector inside."""
 
     def about(self) -> Mapping[str, Any]:
-        """What the answer to `hello` says of it."""
+        """Describe the host, for the answer to `hello`."""
 
     def perform(self, step: Mapping[str, Any]) -> Mapping[str, Any]:
         """Perform one step; the result is what the answer holds."""
@@ -146,7 +146,7 @@ class Projects:
         self._root = Path(os.environ.get(PROJECTS_VARIABLE) or Path.home())
 
     def folder(self, project: object) -> Path:
-        """The folder that stands for a project, made when it is not there."""
+        """Return the folder of a project; make it if it is missing."""
         folder = self._root / Path(str(project or "project")).name
         folder.mkdir(parents=True, exist_ok=True)
         return folder

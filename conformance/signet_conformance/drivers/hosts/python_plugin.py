@@ -41,7 +41,7 @@ class SentRequests:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._requests: list[dict[str, Any]] = []
-        sys.addaudithook(self._heard)
+        sys.addaudithook(self._note_request)
 
     def take(self) -> list[dict[str, Any]]:
         """The requests since it was last called, each with its method, its path and the places that led to it."""
@@ -49,7 +49,7 @@ class SentRequests:
             taken, self._requests = self._requests, []
         return taken
 
-    def _heard(self, event: str, args: tuple[Any, ...]) -> None:
+    def _note_request(self, event: str, args: tuple[Any, ...]) -> None:
         if event != "http.client.send" or not isinstance(data := args[1], bytes):
             return
         if (line := _LINE.match(data)) is None or len(self._requests) >= MAX_REQUESTS:
@@ -112,7 +112,7 @@ class _Context:
         self.provider = provider
 
 
-class Program:
+class ProviderProgram:
     """The memory manager of the harness around one provider."""
 
     def __init__(self, face: Mapping[str, Any], path: Path, options: Mapping[str, Any], peer: Peer) -> None:
@@ -236,7 +236,7 @@ class Program:
         worker.join()
 
     def _takes_messages(self) -> bool:
-        """Whether the provider stores a turn with the conversation that it stands in, as the harness finds out."""
+        """Whether the provider stores a turn together with its conversation, as the harness finds out."""
         try:
             taken = inspect.signature(self._provider.sync_turn).parameters
         except (AttributeError, TypeError, ValueError):
@@ -304,16 +304,16 @@ class Program:
         self._settle(FLUSH_S)
 
 
-_STEPS: Mapping[str, Callable[[Program, Mapping[str, Any]], Mapping[str, Any]]] = {
-    "start": Program._start,  # noqa: SLF001 - the table of a class's own steps
-    "resume": Program._start,  # noqa: SLF001
-    "prompt": Program._prompt,  # noqa: SLF001
-    "tool": Program._tool,  # noqa: SLF001
-    "compact": Program._compact,  # noqa: SLF001
-    "pre_compaction": Program._pre_compaction,  # noqa: SLF001
-    "compaction_complete": Program._compaction_complete,  # noqa: SLF001
-    "clear": Program._clear,  # noqa: SLF001
-    "end": Program._end,  # noqa: SLF001
+_STEPS: Mapping[str, Callable[[ProviderProgram, Mapping[str, Any]], Mapping[str, Any]]] = {
+    "start": ProviderProgram._start,  # noqa: SLF001 - the table of a class's own steps
+    "resume": ProviderProgram._start,  # noqa: SLF001
+    "prompt": ProviderProgram._prompt,  # noqa: SLF001
+    "tool": ProviderProgram._tool,  # noqa: SLF001
+    "compact": ProviderProgram._compact,  # noqa: SLF001
+    "pre_compaction": ProviderProgram._pre_compaction,  # noqa: SLF001
+    "compaction_complete": ProviderProgram._compaction_complete,  # noqa: SLF001
+    "clear": ProviderProgram._clear,  # noqa: SLF001
+    "end": ProviderProgram._end,  # noqa: SLF001
 }
 
 
@@ -321,7 +321,7 @@ def main(arguments: Sequence[str]) -> None:
     """Serve standard input."""
     face_path, module, text = arguments
     face, options = json.loads(Path(face_path).read_bytes()), json.loads(text)
-    Peer().serve(lambda peer: Program(face, Path(module), options, peer))
+    Peer().serve(lambda peer: ProviderProgram(face, Path(module), options, peer))
 
 
 if __name__ == "__main__":

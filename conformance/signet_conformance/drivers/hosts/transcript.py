@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 
-class Transcript:
+class HostTranscript:
     """A JSON lines file below the home folder; `kind` is `claude` or `codex`."""
 
     def __init__(self, kind: str, session: str, cwd: Path) -> None:

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from signet_conformance.facts import PROMPT, START, Call, Recording
 from signet_conformance.rules.model.requests import (
-    ModelRequest,
+    ModelCall,
     marker_lines,
     padded,
     plain_words,
@@ -179,7 +179,7 @@ class ExpectedText(Struct, frozen=True):
     telling: tuple[str, ...]
     memories: tuple[str, ...] = ()
 
-    def standing_in(self, request: ModelRequest) -> Standing:
+    def standing_in(self, request: ModelCall) -> Standing:
         """How much of the text a request holds; half of its lines are enough, and one where it says what it lacks."""
         if not self.telling and self._holds(request, self.lines):
             return Standing.UNKNOWABLE
@@ -192,25 +192,25 @@ class ExpectedText(Struct, frozen=True):
             return Standing.PARTLY
         return Standing.HELD if not self.memories or self._holds(request, self.memories) else Standing.UNTOLD
 
-    def in_words(self, request: ModelRequest, what: str) -> str:
+    def in_words(self, request: ModelCall, what: str) -> str:
         """Why it is left open whether a request holds the text, `what` by name."""
         here = presence(self.telling, request.everything)
         if here.mostly:
             return f"of {what} only lines are before the model that a program may know by itself, and no memory"
         return f"only {here.present} of {here.total} lines of {what} are before the model"
 
-    def _may_stand_there(self, request: ModelRequest) -> bool:
+    def _may_stand_there(self, request: ModelCall) -> bool:
         """Whether a request holds other lines of the text, and too few are left to call it missing."""
         if not self._holds(request, self.lines):
             return False
         decisive = any(line in self.telling for line in self.memories) or 2 * len(self.telling) >= len(self.lines)
         return not decisive or self._is_shortened_in(request)
 
-    def _is_shortened_in(self, request: ModelRequest) -> bool:
+    def _is_shortened_in(self, request: ModelCall) -> bool:
         return any(says_left_out(part.text, self.lines, self.text) for part in request.parts)
 
     @staticmethod
-    def _holds(request: ModelRequest, lines: Sequence[str]) -> bool:
+    def _holds(request: ModelCall, lines: Sequence[str]) -> bool:
         return any(says(line, request.everything) for line in lines)
 
 
@@ -231,7 +231,7 @@ def expect_text(
     return ExpectedText(text, lines, tuple(telling), memories)
 
 
-def _stood_before(recording: Recording, session: str, call: Call) -> Sequence[ModelRequest]:
+def _stood_before(recording: Recording, session: str, call: Call) -> Sequence[ModelCall]:
     """Return the newest request of a session's turns before a call, later ones, and those before the first step."""
     times = {mark.seq: mark.t for mark in recording.trace.marks}
     steps = (mark for mark in recording.marks(StepMark) if mark.session == session and mark.step in _DROPPING)
@@ -259,9 +259,9 @@ def _was_given(recording: Recording, line: str) -> bool:
     return True
 
 
-def _main_requests(recording: Recording) -> Mapping[str, Sequence[ModelRequest]]:
+def _main_requests(recording: Recording) -> Mapping[str, Sequence[ModelCall]]:
     """The requests of each session's turns."""
-    known: dict[str, list[ModelRequest]] | None = recording.memo.get(_main_requests)
+    known: dict[str, list[ModelCall]] | None = recording.memo.get(_main_requests)
     if known is None:
         known = {}
         for turn in turns(recording):

@@ -15,7 +15,7 @@ from signet_conformance.rules.model.given import (
     heard_by,
     injected_texts,
 )
-from signet_conformance.rules.model.requests import ModelRequest, marker_lines, plain_words, presence, says, times
+from signet_conformance.rules.model.requests import ModelCall, marker_lines, plain_words, presence, says, times
 from signet_conformance.rules.model.turns import TOLERANCE_S, ModelTurn, breach, turns, turns_of, unclear
 from signet_conformance.rules.outcome import PASS, Outcome
 from signet_conformance.trace.marks import StepMark, StepName
@@ -51,7 +51,7 @@ def _is_cleared(recording: Recording, text: InjectedText, turn: ModelTurn) -> bo
 
 
 def _in_first(
-    recording: Recording, text: InjectedText, turn: ModelTurn, main: Sequence[ModelRequest]
+    recording: Recording, text: InjectedText, turn: ModelTurn, main: Sequence[ModelCall]
 ) -> Iterator[Outcome]:
     """Judge a text that the first of the `main` requests should hold."""
     if not main:
@@ -78,7 +78,7 @@ def _in_first(
 
 
 def _breach_of(
-    text: InjectedText, turn: ModelTurn, first: ModelRequest, later: ModelRequest | None, wanted: ExpectedText
+    text: InjectedText, turn: ModelTurn, first: ModelCall, later: ModelCall | None, wanted: ExpectedText
 ) -> Outcome:
     what = "session-start" if text.call.operation == START else "the prompt hook"
     aside = [each for each in turn.asked if each not in turn.main and wanted.standing_in(each) is Standing.HELD]
@@ -107,7 +107,7 @@ def injected_text_stands_once(recording: Recording) -> Iterator[Outcome]:
                 yield from _judge_repeats(texts, request)
 
 
-def _judge_repeats(texts: Sequence[InjectedText], request: ModelRequest) -> Iterator[Outcome]:
+def _judge_repeats(texts: Sequence[InjectedText], request: ModelCall) -> Iterator[Outcome]:
     for place, text in enumerate(texts):
         if any(other.lines == text.lines for other in texts[:place]) or presence(text.lines, request.context).absent:
             continue
@@ -237,7 +237,7 @@ def _foreign_lines(recording: Recording, text: InjectedText, session: str, befor
 
 
 def _judge_leak(
-    recording: Recording, turn: ModelTurn, request: ModelRequest, text: InjectedText, lines: tuple[str, ...]
+    recording: Recording, turn: ModelTurn, request: ModelCall, text: InjectedText, lines: tuple[str, ...]
 ) -> Outcome:
     line = next((line for line in lines if says(line, request.context)), None)
     if line is None:

@@ -137,7 +137,7 @@ class ToolUse(Struct, frozen=True):
     arguments: str
 
 
-class ModelRequest(Struct, frozen=True, dict=True):
+class ModelCall(Struct, frozen=True, dict=True):
     """One request to the model.
 
     `t0`, when it was sent, is in the time of the daemon's recording. A request is `whole` unless its body was cut by
@@ -191,7 +191,7 @@ class ModelRequest(Struct, frozen=True, dict=True):
         told = [" ".join(part.text.split()) for part in self.parts if part.role in ("system", "user")]
         return " | ".join(text if len(text) <= 120 else f"{text[:119]}…" for text in told[-4:])
 
-    def continues(self, earlier: ModelRequest) -> bool:
+    def continues(self, earlier: ModelCall) -> bool:
         """Whether it goes on with the same conversation: it repeats what the user said there, in order."""
         said = [part.text for part in self.parts if part.role == "user"]
         before = [part.text for part in earlier.parts if part.role == "user"]
@@ -203,7 +203,7 @@ class ModelRequest(Struct, frozen=True, dict=True):
 RequestReader = Callable[[Mapping[str, Any]], Iterator[SaidPart | ToolUse]]
 
 
-def read_request(exchange: Exchange, shift: float) -> ModelRequest | None:
+def read_request(exchange: Exchange, shift: float) -> ModelCall | None:
     """Read an exchange as a request to the model; None if it is no such request. `shift` is added to its times."""
     request = exchange.request
     path = request.path.rstrip("/")
@@ -213,9 +213,9 @@ def read_request(exchange: Exchange, shift: float) -> ModelRequest | None:
     t0 = exchange.t0 + shift
     document = _document(request.body)
     if document is None:
-        return ModelRequest(exchange, api, t0, whole=False)
+        return ModelCall(exchange, api, t0, whole=False)
     read = list(_READERS[api](document))
-    return ModelRequest(
+    return ModelCall(
         exchange,
         api,
         t0,
@@ -327,7 +327,7 @@ _READERS: Mapping[str, RequestReader] = {
 """How each interface is read, by how its path ends."""
 
 
-def results(request: ModelRequest) -> Iterator[tuple[ToolUse, SaidPart]]:
+def results(request: ModelCall) -> Iterator[tuple[ToolUse, SaidPart]]:
     """The calls of tools in a request, each with what the model was told of it; in order where they have no ids."""
     waiting = list(request.uses)
     for part in request.parts:

@@ -8,7 +8,7 @@ from typing import Any
 
 from signet_conformance.facts import HOOK_RECALL, HOOK_REMEMBER, MEMORY_SEARCH, RECALL, REMEMBER, Call, Recording
 from signet_conformance.rules.model.requests import (
-    ModelRequest,
+    ModelCall,
     SaidPart,
     ToolUse,
     marker_lines,
@@ -59,7 +59,7 @@ def _asks_for(call: Call) -> str:
     return plain_words(value) if isinstance(value, str) else ""
 
 
-def _told_of(call: Call, turn: ModelTurn) -> tuple[ModelRequest, SaidPart] | None:
+def _told_of(call: Call, turn: ModelTurn) -> tuple[ModelCall, SaidPart] | None:
     """The first request after a call that holds the result of the tool which made it, as far as one tool is alike."""
     words = _asks_for(call)
     for request in turn.asked:
@@ -75,7 +75,7 @@ def _used_for(use: ToolUse, words: str) -> bool:
     return says(words, padded([use.arguments])) or words in plain_words(use.arguments)
 
 
-def _judged(call: Call, request: ModelRequest, part: SaidPart) -> Outcome:
+def _judged(call: Call, request: ModelCall, part: SaidPart) -> Outcome:
     """Judge a result; one that claims neither success nor failure is undecided."""
     text = plain_words(part.text)
     if call.operation in _SAVES:
@@ -135,7 +135,7 @@ def _contents(call: Call) -> Sequence[tuple[str, ...]]:
     return [lines for text in contents if isinstance(text, str) and (lines := marker_lines(text))]
 
 
-def _lie(call: Call, request: ModelRequest, part: SaidPart, message: str, wanted: str) -> Outcome:
+def _lie(call: Call, request: ModelCall, part: SaidPart, message: str, wanted: str) -> Outcome:
     return breach(
         call,
         asked=[request],

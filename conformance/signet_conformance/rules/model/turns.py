@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from signet_conformance.facts import PROMPT, Call, Recording, plain, text_or_none
 from signet_conformance.finding import Finding, Side, Verdict
-from signet_conformance.rules.model.requests import ModelRequest, plain_words, read_request, says
+from signet_conformance.rules.model.requests import ModelCall, plain_words, read_request, says
 from signet_conformance.rules.outcome import PASS, Outcome
 from signet_conformance.trace.marks import StepMark, StepName, marks_of
 
@@ -35,8 +35,8 @@ class ModelTurn(Struct, frozen=True, dict=True):
     over: int
     high: float
     began: float
-    asked: tuple[ModelRequest, ...]
-    main: tuple[ModelRequest, ...]
+    asked: tuple[ModelCall, ...]
+    main: tuple[ModelCall, ...]
 
     @property
     def session(self) -> str | None:
@@ -49,9 +49,9 @@ class ModelTurn(Struct, frozen=True, dict=True):
         return any(not request.whole for request in self.asked)
 
 
-def model_requests(recording: Recording) -> Sequence[ModelRequest]:
+def model_requests(recording: Recording) -> Sequence[ModelCall]:
     """The requests to the model in order, in the time of the daemon's recording."""
-    known: tuple[ModelRequest, ...] | None = recording.memo.get(model_requests)
+    known: tuple[ModelCall, ...] | None = recording.memo.get(model_requests)
     if known is None:
         model = recording.model
         shift = 0.0 if model is None else recording.trace.instant(model, 0.0)
@@ -70,7 +70,7 @@ def turns(recording: Recording) -> Sequence[ModelTurn]:
     return known
 
 
-def session_asking(recording: Recording, request: ModelRequest) -> str | None:
+def session_asking(recording: Recording, request: ModelCall) -> str | None:
     """The session in whose step a request to the model came; None before the first step."""
     steps = [] if recording.model is None else list(marks_of(recording.model, StepMark))
     return next((mark.session for mark in reversed(steps) if mark.seq < request.seq), None)
@@ -112,7 +112,7 @@ def _name(mark: StepMark) -> tuple[object, ...]:
     return mark.index, mark.step, mark.session
 
 
-def _main(requests: Sequence[ModelRequest], text: str) -> list[ModelRequest]:
+def _main(requests: Sequence[ModelCall], text: str) -> list[ModelCall]:
     """The requests that hold what the user said; where some of them offer tools, those alone.
 
     Titles and topics are asked for with the user's text, too, and without tools.
@@ -124,7 +124,7 @@ def _main(requests: Sequence[ModelRequest], text: str) -> list[ModelRequest]:
 
 def breach(
     *calls: Call,
-    asked: Iterable[ModelRequest] = (),
+    asked: Iterable[ModelCall] = (),
     message: str,
     expected: str = "",
     received: Any = None,
@@ -144,12 +144,12 @@ def breach(
     )
 
 
-def remarked(*calls: Call, asked: Iterable[ModelRequest] = (), message: str) -> Finding:
+def remarked(*calls: Call, asked: Iterable[ModelCall] = (), message: str) -> Finding:
     """A subject conforms, and there is something to tell of it."""
     return replace(breach(*calls, asked=asked, message=message), verdict=Verdict.PASS)
 
 
-def unclear(*calls: Call, asked: Iterable[ModelRequest] = (), message: str) -> Finding:
+def unclear(*calls: Call, asked: Iterable[ModelCall] = (), message: str) -> Finding:
     """The two recordings do not tell."""
     return replace(breach(*calls, asked=asked, message=message), verdict=Verdict.INCONCLUSIVE)
 

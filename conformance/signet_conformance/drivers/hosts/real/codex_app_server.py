@@ -40,12 +40,12 @@ class CodexAppServer:
 
     @property
     def words(self) -> Sequence[str]:
-        """What it says beside the talk."""
+        """Its output beside the conversation."""
         return [*self._words, *(self._rpc.process.words if self._rpc is not None else ())]
 
     @property
     def refused(self) -> Sequence[Refusal]:
-        """What it tells of hooks that it does not take, and of its configuration."""
+        """Its complaints about hooks and about its configuration."""
         return self._refused
 
     def open(self) -> None:
@@ -75,7 +75,7 @@ class CodexAppServer:
         return self._over
 
     def compact(self) -> None:
-        """Have the thread compacted: it is told as a turn."""
+        """Have the thread compacted, which Codex reports as a turn."""
         self._over = False
         self._running.ask("thread/compact/start", {"threadId": self._thread})
 

@@ -1,4 +1,4 @@
-"""What every program can be brought to: a session is opened, prompted, compacted, left and resumed."""
+"""The steps that every program performs: a session is opened, prompted, compacted, left and resumed."""
 
 from __future__ import annotations
 
@@ -65,10 +65,10 @@ class Launch:
     waited for."""
     services: Services = field(default_factory=Services)
     settings: Mapping[str, Any] = field(default_factory=dict)
-    """What the kit itself wrote for the program, by the path below its home."""
+    """The files that the kit wrote for the program, by their path below its home."""
 
 
-class Conversation(Protocol):
+class ProgramConversation(Protocol):
     """One session of a program. A method that waits raises StepError with the program's own words when it fails."""
 
     def open(self) -> None:
@@ -84,7 +84,7 @@ class Conversation(Protocol):
         """Give it what its user says, without waiting."""
 
     def is_over(self) -> bool:
-        """Whether the turn under way has ended, or none is."""
+        """Whether no turn is under way any more."""
 
     def compact(self) -> None:
         """Have it compact the session, without waiting: `is_over` tells when it is done."""
@@ -104,14 +104,14 @@ class Conversation(Protocol):
 
     @property
     def words(self) -> Sequence[str]:
-        """What the program says beside the talk, the newest last."""
+        """The program's output beside the conversation, the newest last."""
 
     @property
     def refused(self) -> Sequence[Refusal]:
-        """What it has refused of the connector's installation so far."""
+        """The refused parts of the connector's installation so far."""
 
 
-Open = Callable[[Launch], Conversation]
+Open = Callable[[Launch], ProgramConversation]
 
 
 class OneProcess:
@@ -131,10 +131,10 @@ class OneProcess:
 
     @property
     def words(self) -> Sequence[str]:
-        """What it says beside the talk."""
+        """Its output beside the conversation."""
         return [*self._words, *(self._process.words if self._process is not None else ())]
 
     @property
     def refused(self) -> Sequence[Refusal]:
-        """What it has refused so far."""
+        """Its refusals so far."""
         return self._refused

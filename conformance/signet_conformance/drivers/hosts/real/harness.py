@@ -1,4 +1,4 @@
-"""Drives a real program through scenarios, with a model that says what the steps say.
+"""Drives a real program through scenarios, with a model that answers with the replies of the steps.
 
     python -m signet_conformance.drivers.hosts.real.harness OPTIONS
 
@@ -24,7 +24,7 @@ from signet_conformance.drivers.hosts.observing import OBSERVERS, observe
 from signet_conformance.drivers.hosts.protocol import Peer, Projects, Skipped, StepError
 from signet_conformance.drivers.hosts.real.claude_stream import ClaudeStream
 from signet_conformance.drivers.hosts.real.codex_app_server import CodexAppServer
-from signet_conformance.drivers.hosts.real.conversation import Conversation, Launch, Open, Services
+from signet_conformance.drivers.hosts.real.conversation import Launch, Open, ProgramConversation, Services
 from signet_conformance.drivers.hosts.real.hermes_acp import HermesAcp
 from signet_conformance.drivers.hosts.real.observed import Observed
 from signet_conformance.drivers.hosts.real.openclaw import OpenclawAcp
@@ -32,7 +32,7 @@ from signet_conformance.drivers.hosts.real.opencode_server import OpencodeServer
 from signet_conformance.drivers.hosts.real.pi_rpc import PiRpc
 from signet_conformance.drivers.hosts.real.process import EndedError, end_with_us
 from signet_conformance.drivers.hosts.real.refused import Refusal, RefusedError, thrown_by
-from signet_conformance.drivers.hosts.real.settings import filled, install_connector, prepare
+from signet_conformance.drivers.hosts.real.settings import fill_in, install_connector, prepare
 from signet_conformance.drivers.hosts.real.watch import Watch
 from signet_conformance.drivers.hosts.tools import keep_back, tool_calls
 from signet_conformance.drivers.model_process import CONTROL_VARIABLE, MODEL_VARIABLE
@@ -45,8 +45,8 @@ _LOOK_S = 0.1
 _BY_SIGNAL = 128
 """From this status on a shell tells that a signal ended what it ran."""
 _OURS = "SIGNET_CONFORMANCE_"
-"""How the names of our own variables begin, of which a program is told one: the mark by which the watchdog of the run
-finds what left its group."""
+"""Prefix of our own variables. A program gets only one of them: the mark by which the watchdog of the run finds
+processes that left its group."""
 _UNSEEN = "strace is not installed: what the program asks elsewhere is seen at a proxy only"
 _SUMMARY = "The user asked for the billing pipeline."
 STRAY = "a promise or timer of its own"
@@ -70,7 +70,7 @@ class RealHarness:
         self._peer = peer
         self._ended: set[str] = set()
         self._projects = Projects()
-        self._sessions: dict[str, Conversation] = {}
+        self._sessions: dict[str, ProgramConversation] = {}
         self._asked: dict[str, Asked] = {}
         self._replies: dict[str, str] = {}
         self._told: list[Refusal] = []
@@ -93,12 +93,12 @@ class RealHarness:
             "nowhere": self._watch.proxy.address,
         }
         # What the kit writes before the connector's installer comes and after it, which stands over the connector's.
-        self._settings: Mapping[str, Any] = filled(merge(options["settings"], options["then"]), self._known)
+        self._settings: Mapping[str, Any] = fill_in(merge(options["settings"], options["then"]), self._known)
         self._env = {
             **{name: value for name, value in os.environ.items() if name == RUN or not name.startswith(_OURS)},
             **self._watch.proxy.variables,
             "TMPDIR": str(_temporary(home)),
-            **filled(options["env"], self._known),
+            **fill_in(options["env"], self._known),
             "PATH": self._observed.programs(
                 options["programs"], home / ".signet-conformance-bin", self._known["daemon"]
             ),
@@ -130,14 +130,14 @@ class RealHarness:
             raise Skipped(f"{self._options['program']} begins the session of a sub-agent by itself, and is not told to")
         if kind == "start":
             opened = self._conversation(step)
-            return self._opened(name, opened, opened.open)
+            return self._open(name, opened, opened.open)
         conversation = self._sessions.get(name)
         if conversation is None:
             raise Skipped(f"session {name} was never opened")
         if name in self._ended and kind != "resume":
             raise Skipped("the program has ended, and session " + name + " with it")
         if kind == "resume":
-            return self._opened(name, conversation, conversation.resume)
+            return self._open(name, conversation, conversation.resume)
         if kind == "prompt":
             return self._prompt(name, conversation, step)
         if kind == "tool":
@@ -145,7 +145,7 @@ class RealHarness:
         if kind == "compact":
             return self._compact(name, conversation, str(step.get("summary") or _SUMMARY))
         if kind == "clear":
-            return self._opened(name, conversation, conversation.clear)
+            return self._open(name, conversation, conversation.clear)
         if kind == "end":
             self._end_turn(name, conversation)
             conversation.end(for_good=not step.get("resumed"))
@@ -156,14 +156,14 @@ class RealHarness:
             )
         raise Skipped(f"{self._options['program']} has no counterpart for {kind}")
 
-    def _conversation(self, step: Mapping[str, Any]) -> Conversation:
+    def _conversation(self, step: Mapping[str, Any]) -> ProgramConversation:
         agent = step.get("agent")
         env = {**self._env, **({"SIGNET_AGENT_ID": agent} if isinstance(agent, str) else {})}
         if self._options["installer_names_agent"] and env.get("SIGNET_AGENT_ID") != self._installed_for:
             install_connector(Path.home(), self._options, self._known, env)
             self._installed_for = env.get("SIGNET_AGENT_ID")
         cwd = self._projects.folder(step.get("project"))
-        command = self._watch.watched(filled(self._options["command"], self._known))
+        command = self._watch.watched(fill_in(self._options["command"], self._known))
         make = _CONVERSATIONS[self._options["speaks"]]
         return make(
             Launch(
@@ -172,7 +172,7 @@ class RealHarness:
             )
         )  # fmt: skip
 
-    def _opened(self, name: str, conversation: Conversation, open_it: Callable[[], None]) -> Mapping[str, Any]:
+    def _open(self, name: str, conversation: ProgramConversation, open_it: Callable[[], None]) -> Mapping[str, Any]:
         self._sessions[name] = conversation
         self._ended.discard(name)
         try:
@@ -187,7 +187,7 @@ class RealHarness:
         return {"opened": True, **({} if key is None else {"key": key})}
 
     def _ended_by_its_connector(self, step: Mapping[str, Any], ended: EndedError) -> Mapping[str, Any]:
-        """What became of a step in which an error of the connector ended the program; else it broke off.
+        """Answer a step in which an error of the connector ended the program; raise `ended` for any other end.
 
         A person would have lost the turn, and starts the program again when the session is resumed.
         """
@@ -208,7 +208,7 @@ class RealHarness:
             conversation.end()
         return {"ended": True, "calls": [{"event": STRAY, "thrown": thrown, "lost": True}]}
 
-    def _tell_refusals(self, conversation: Conversation) -> None:
+    def _tell_refusals(self, conversation: ProgramConversation) -> None:
         """Tell the kit what the program refuses of the connector's installation, each file once."""
         told = [refusal for refusal in conversation.refused if refusal not in self._told]
         self._told += told
@@ -216,7 +216,7 @@ class RealHarness:
             rows = [{"file": Path(row.file).name, "accepted": False, "words": row.words} for row in told]
             self._peer.tell_about({"installed": rows})
 
-    def _prompt(self, name: str, conversation: Conversation, step: Mapping[str, Any]) -> Mapping[str, Any]:
+    def _prompt(self, name: str, conversation: ProgramConversation, step: Mapping[str, Any]) -> Mapping[str, Any]:
         keep_back(step.get("text"))
         self._end_turn(name, conversation)
         conversation.say(str(step.get("text")))
@@ -230,7 +230,7 @@ class RealHarness:
             self._end_turn(name, conversation)
         return {"turn": True, **self._key(conversation)}
 
-    def _tool(self, name: str, conversation: Conversation, step: Mapping[str, Any]) -> Mapping[str, Any]:
+    def _tool(self, name: str, conversation: ProgramConversation, step: Mapping[str, Any]) -> Mapping[str, Any]:
         asked = self._asked.get(name)
         if asked is None:
             raise Skipped("the model calls tools in a turn of the user only")
@@ -252,7 +252,7 @@ class RealHarness:
         return answer
 
     def _call(
-        self, name: str, conversation: Conversation, tool: str, arguments: Mapping[str, Any]
+        self, name: str, conversation: ProgramConversation, tool: str, arguments: Mapping[str, Any]
     ) -> Mapping[str, Any]:
         """Have the model call a tool, and return its result."""
         self._model.call(self._asked[name], tool, arguments)
@@ -263,15 +263,15 @@ class RealHarness:
         self._asked[name] = again
         return again.tool_result()
 
-    def _search(self, name: str, conversation: Conversation, tool: str) -> str | None:
+    def _search(self, name: str, conversation: ProgramConversation, tool: str) -> str | None:
         """Have the model ask the program for a tool that is not offered yet; its name once it is, else None."""
         search = self._options["search"]
         if search is None or search["tool"] not in self._asked[name].tools:
             return None
-        result = self._call(name, conversation, search["tool"], filled(search["arguments"], {"tool": tool}))
+        result = self._call(name, conversation, search["tool"], fill_in(search["arguments"], {"tool": tool}))
         return tool if tool in result["text"] or tool in self._asked[name].tools else None
 
-    def _compact(self, name: str, conversation: Conversation, summary: str) -> Mapping[str, Any]:
+    def _compact(self, name: str, conversation: ProgramConversation, summary: str) -> Mapping[str, Any]:
         self._end_turn(name, conversation)
         conversation.compact()
         # A program may answer before it asks, as OpenClaw 2026.6.1 did once in ten runs: taken for a compaction of
@@ -288,8 +288,8 @@ class RealHarness:
             raise Skipped(f"{self._options['program']} asked its model for no summary: it compacted nothing")
         return {"compacted": True}
 
-    def _next(self, conversation: Conversation) -> Asked | None:
-        """What the program asks the model next; None when its turn ends without. Raises StepError for neither."""
+    def _next(self, conversation: ProgramConversation) -> Asked | None:
+        """Return the program's next request to the model; None when its turn ends. Raises StepError after TURN_S."""
         deadline = time.monotonic() + TURN_S
         while (asked := self._model.asked(_LOOK_S)) is None:
             if conversation.is_over():
@@ -299,14 +299,14 @@ class RealHarness:
                 raise StepError(f"the program asked its model nothing within {TURN_S:g} s{_last(conversation)}")
         return asked
 
-    def _end_turn(self, name: str, conversation: Conversation) -> None:
+    def _end_turn(self, name: str, conversation: ProgramConversation) -> None:
         asked = self._asked.pop(name, None)
         while asked is not None:
             # What it asks once more in the turn, such as after an answer that it did not understand, gets the same.
             self._model.say(asked, self._replies[name])
             asked = self._next(conversation)
 
-    def _key(self, conversation: Conversation) -> Mapping[str, Any]:
+    def _key(self, conversation: ProgramConversation) -> Mapping[str, Any]:
         return {} if conversation.key is None else {"key": conversation.key}
 
     def _tell_refused(self) -> None:
@@ -352,7 +352,7 @@ def _temporary(home: Path) -> Path:
     return folder
 
 
-def _last(conversation: Conversation) -> str:
+def _last(conversation: ProgramConversation) -> str:
     words = [*conversation.words][-3:]
     return ": " + " | ".join(words) if words else ""
 

@@ -31,7 +31,7 @@ class HermesAcp(AcpSession):
     def is_over(self) -> bool:
         """Whether the prompt was answered, and the provider has stored the turn and asked for the next one's memory.
 
-        The program leaves that to threads. What the daemon is brought to next would else meet it or not, by chance.
+        The program leaves that to threads, which the next step's fault would else meet or miss by chance.
         """
         if not super().is_over():
             return False

@@ -15,7 +15,7 @@ ANSWER_S = 200.0
 
 
 class JsonRpc:
-    """One program that speaks it. `heard` is told what comes unasked; a question of the program's is granted."""
+    """One program that speaks it. `heard` gets unasked messages; a question of the program's is granted."""
 
     def __init__(self, name: str, process: ProgramProcess, heard: Callable[[Mapping[str, Any]], None]) -> None:
         self._name = name
@@ -86,12 +86,12 @@ class AcpSession:
 
     @property
     def words(self) -> Sequence[str]:
-        """What it says beside the talk."""
+        """Its output beside the conversation."""
         return [*(self._rpc.process.words if self._rpc is not None else ())]
 
     @property
     def refused(self) -> Sequence[Refusal]:
-        """What it has refused so far."""
+        """Its refusals so far."""
         return self._refused
 
     def say(self, text: str) -> None:

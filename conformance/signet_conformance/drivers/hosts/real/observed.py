@@ -1,4 +1,4 @@
-"""What a real program did with the connector's commands: each run of one leaves a folder.
+"""How a real program ran the connector's commands: each run leaves a folder.
 
 The facts are those of a host face: arguments, working folder, names of the environment, members of the JSON on standard
 input. Values of the environment are not kept, nor are the names that the kit adds to each. What it told its plugins is
@@ -37,14 +37,14 @@ SIGNET_DAEMON_URL="${SIGNET_DAEMON_URL:-{daemon}}" exec {command} "$@"
 """
 """A server's input is the program's own, so only a hook's is kept.
 
-A program may start a server without the variables of its user, Codex for one. It is told the daemon's address all the
-same, once it is written down that it was not: else what it says would reach the daemon's default port, or nobody.
+A program may start a server without the variables of its user, Codex for one. The script notes that, and then gives
+it the daemon's address: else its requests would go to the daemon's default port.
 """
 
 _OCCASIONS = ("source", "trigger", "reason")
 """Members of a hook's input whose value tells one kind of an event from another."""
 _OURS = {RUN, "TMPDIR"}
-"""What the kit itself adds to the environment of every program."""
+"""Variables that the kit itself adds to the environment of every program."""
 
 
 class Observed:
@@ -60,9 +60,9 @@ class Observed:
         self._told = {path.name for path in self._folder.iterdir()}
 
     def programs(self, programs: Mapping[str, Sequence[str]], folder: Path, daemon: str) -> str:
-        """A PATH on which the named programs are those of the connector, and each run of one is observed.
+        """Return a PATH with the connector's programs under their names; each run of one is observed.
 
-        A server among them that is started without the address of the `daemon` is told it.
+        A server that is started without the address of the `daemon` gets it.
         """
         self.names = frozenset(programs)
         folder.mkdir(parents=True, exist_ok=True)

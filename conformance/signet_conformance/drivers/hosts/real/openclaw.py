@@ -34,7 +34,7 @@ class LockFiles:
         self._was_there = self._folder.is_dir()
 
     def remove(self) -> None:
-        """Remove them once nobody holds them any more, and their folder where it came with them."""
+        """Remove the files that are not held any more, and their folder if it was made for them."""
         for database in self._state.rglob("*.sqlite"):
             # The program names them so: for the database that each is about, by its whole path.
             name = hashlib.sha256(os.fsencode(database.resolve())).hexdigest()[:_DIGITS]
@@ -124,7 +124,7 @@ class Gateway:
             self._bridge.ask("session/close", {"sessionId": name}, GATEWAY_START_S)
 
     def decide(self) -> None:
-        """Wait until the connector's first look for its daemon is over, but for a request that the gateway answers."""
+        """Wait for the end of the connector's first probe of its daemon; send only what the gateway answers itself."""
         if self._launch.settles is not None:
             time.sleep(max(0.0, self._since + DECIDED_S - time.monotonic()))
 
@@ -195,7 +195,7 @@ class Gateway:
             self.refused.append(refusal)
 
     def _complaint_in(self, word: str) -> Refusal | None:
-        """What a line refuses of the configuration, unless it is what the kit wrote there."""
+        """Read the refusal of a member of the configuration from a line, unless the kit wrote that member."""
         if (invalid := _INVALID.search(word)) is not None:
             self._invalid = Path(invalid["file"]).name
             return None
@@ -218,7 +218,7 @@ class Gateway:
 
 
 def refusal_in(word: str) -> Refusal | None:
-    """What a line of the gateway's log refuses of a plugin that is not its own."""
+    """Read the refusal of a foreign plugin from a line of the gateway's log."""
     told = _PLUGIN.search(word)
     if told is None or not any(each in told["words"] for each in _REFUSES) or told["plugin"] in _NOT_THE_CONNECTOR:
         return None
@@ -248,7 +248,7 @@ class OpenclawAcp(AcpSession):
 
     @property
     def key(self) -> str | None:
-        """The key of the session, which plugins are told."""
+        """The key of the session, as plugins get it."""
         return self._session
 
     @property
@@ -258,7 +258,7 @@ class OpenclawAcp(AcpSession):
 
     @property
     def refused(self) -> Sequence[Refusal]:
-        """What the gateway has refused so far."""
+        """The gateway's refusals so far."""
         if self._gateway is not None:
             self._told = [*self._gateway.refused]
         return self._told

@@ -46,12 +46,12 @@ class OpencodeServer(OneProcess):
     def open(self) -> None:
         """Start the server, and make a session."""
         self._start()
-        self._id = str(self._asked("POST", "/session", {})["id"])
+        self._id = str(self._ask("POST", "/session", {})["id"])
 
     def resume(self) -> None:
         """Start the server; the session is still there."""
         self._start()
-        self._asked("GET", f"/session/{self._id}")
+        self._ask("GET", f"/session/{self._id}")
 
     def say(self, text: str) -> None:
         """Prompt it.
@@ -62,7 +62,7 @@ class OpencodeServer(OneProcess):
         time.sleep(max(0.0, self._idle_at + _HEARD_S - time.monotonic()))
         self._over.clear()
         body = {"model": _MODEL, "parts": [{"type": "text", "text": text}]}
-        self._asked("POST", f"/session/{self._id}/prompt_async", body)
+        self._ask("POST", f"/session/{self._id}/prompt_async", body)
 
     def is_over(self) -> bool:
         """Whether it was told to be idle; a compaction is answered besides, before that or after it."""
@@ -73,7 +73,7 @@ class OpencodeServer(OneProcess):
     def compact(self) -> None:
         """Have the session summarized, in a thread: the answer comes when that is done.
 
-        That the session is idle is told beside it. Told later than the answer, it would end the turn that follows.
+        The event that the session is idle comes separately: after the answer, it would end the turn that follows.
         """
         http = self._running
         self._over.clear()
@@ -91,7 +91,7 @@ class OpencodeServer(OneProcess):
 
     def clear(self) -> None:
         """Begin a new session in the same server."""
-        self._id = str(self._asked("POST", "/session", {})["id"])
+        self._id = str(self._ask("POST", "/session", {})["id"])
 
     def end(self, *, for_good: bool = True) -> None:
         """Delete the session, unless it is resumed later, and end the server."""
@@ -101,7 +101,7 @@ class OpencodeServer(OneProcess):
         try:
             began = time.monotonic()
             if for_good:
-                self._asked("DELETE", f"/session/{self._id}")
+                self._ask("DELETE", f"/session/{self._id}")
                 self._deleted.wait(IDLE_S)
             # Its plugins hear of a deletion, and of the end of a turn, after the answer, and nothing tells when they
             # are done. Nobody leaves in the instant of the answer: whether the plugins had their say was chance. Where
@@ -120,8 +120,8 @@ class OpencodeServer(OneProcess):
             raise StepError("no session is open: start it first")
         return self._http
 
-    def _asked(self, method: str, path: str, body: Any = None) -> Any:
-        """What the server answers. Raises StepError when it refuses or does not answer, EndedError if it has ended."""
+    def _ask(self, method: str, path: str, body: Any = None) -> Any:
+        """Ask the server. Raises StepError when it refuses or does not answer, EndedError if it has ended."""
         try:
             answer = self._running.request(method, path, json=body).raise_for_status()
             return answer.json() if answer.content else None

@@ -37,7 +37,7 @@ class EndedError(StepError):
 class ProgramProcess:
     """One process of a program, in a group of its own.
 
-    What it writes that is not a JSON object are its words: the last ones are kept, and `heard` is told each.
+    Its output that is not a JSON object are its words: the last ones are kept, and `heard` gets each.
     """
 
     def __init__(
@@ -74,11 +74,11 @@ class ProgramProcess:
         return self._process.poll()
 
     def send(self, message: Mapping[str, Any]) -> None:
-        """Write a line of JSON. Raises EndedError or StepError when nobody reads it."""
+        """Write a line of JSON. Raises EndedError or StepError when the program reads no more."""
         self.write(json.dumps(message) + "\n")
 
     def write(self, text: str) -> None:
-        """Write a text. Raises EndedError or StepError when nobody reads it."""
+        """Write a text. Raises EndedError or StepError when the program reads no more."""
         assert self._process.stdin is not None  # noqa: S101 - it was given a pipe
         try:
             self._process.stdin.write(text.encode())
@@ -131,7 +131,7 @@ class ProgramProcess:
         return willingly
 
     def terminate(self, timeout_s: float) -> bool:
-        """Ask it and all that it started to end, as who supervises a service does; whether it does within that time."""
+        """Ask it and all that it started to end, as a supervisor does; whether it does within that time."""
         self._signal(signal.SIGTERM)
         return self.wait(timeout_s)
 
@@ -194,5 +194,5 @@ def run_to_end(command: Sequence[str], env: Mapping[str, str], cwd: Path, timeou
 
 
 def deadline_in(timeout_s: float) -> float:
-    """The instant so many seconds from now."""
+    """The instant `timeout_s` seconds from now."""
     return time.monotonic() + timeout_s

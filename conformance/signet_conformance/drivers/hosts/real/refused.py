@@ -1,4 +1,4 @@
-"""What a program says of the connector: what it refuses of the installation, and what the connector threw in it."""
+"""Complaints of a program about its connector: refused parts of the installation, and errors that it threw."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ def is_of_the_kit(settings: Mapping[str, Any], home: Path, file: str, member: st
 
 
 def stands_in(settings: Mapping[str, Any], home: Path, file: str, member: str) -> bool:
-    """Whether a file, as it stands or as the kit wrote it, has a member of the name that such a path begins with."""
+    """Whether a file, as it is now or as the kit wrote it, has the first member of such a path."""
     first = member.partition(".")[0]
     return first == "<root>" or any(_at(each, [first]) is not _ABSENT for each in _both(settings, home, file))
 
 
 def _both(settings: Mapping[str, Any], home: Path, file: str) -> tuple[Any, Any]:
-    """What the kit wrote into a file, and what stands there now."""
+    """Return the kit's own content of a file, and its content now."""
     name = next((each for each in settings if Path(each).name == Path(file).name), None)
     if name is None:
         return None, None
@@ -86,7 +86,7 @@ _AFTERWARDS = ("Node.js v", "Bun v")
 
 
 def thrown_by(words: Sequence[str], folders: Sequence[Path], but: Sequence[Path], daemon: str) -> str | None:
-    """The error that these lines end with, with its stack, where the connector threw it; None where that is not known.
+    """Return the error at the end of these lines, with its stack, if the connector threw it; None if that is not known.
 
     It did where the innermost file that is named lies in one of the folders, and not in `but`. Files of the runtime
     (`node:internal/...`) are nobody's; where no other is named, a connection to `daemon`, an address as the connector

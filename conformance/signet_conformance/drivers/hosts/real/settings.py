@@ -21,7 +21,7 @@ def prepare(home: Path, options: Mapping[str, Any], known: Mapping[str, str], en
     """
     if (home / _DONE).exists():
         return
-    for path, content in filled(options["settings"], known).items():
+    for path, content in fill_in(options["settings"], known).items():
         file = home / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(content if isinstance(content, str) else json.dumps(content, indent=2), "utf-8")
@@ -41,7 +41,7 @@ def install_connector(home: Path, options: Mapping[str, Any], known: Mapping[str
         place = home / options["place"]
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_bytes(Path(options["module"]).read_bytes())
-    for path, over in filled(options["then"], known).items():
+    for path, over in fill_in(options["then"], known).items():
         file = home / path
         try:
             left = json.loads(file.read_bytes())
@@ -50,12 +50,12 @@ def install_connector(home: Path, options: Mapping[str, Any], known: Mapping[str
         file.write_text(json.dumps(merge(left, over), indent=2), "utf-8")
 
 
-def filled(value: Any, known: Mapping[str, str]) -> Any:
-    """A value with what its words stand for."""
+def fill_in(value: Any, known: Mapping[str, str]) -> Any:
+    """Replace the placeholders in a value."""
     if isinstance(value, str):
         for name, meant in known.items():
             value = value.replace(f"{{{name}}}", meant)
         return value
     if isinstance(value, dict):
-        return {filled(name, known): filled(each, known) for name, each in value.items()}
-    return [filled(each, known) for each in value] if isinstance(value, list) else value
+        return {fill_in(name, known): fill_in(each, known) for name, each in value.items()}
+    return [fill_in(each, known) for each in value] if isinstance(value, list) else value

@@ -1,4 +1,4 @@
-"""Whether a program tries to leave this machine: every connection that it tries, and every name that it looks up.
+"""Watches a program for attempts to leave this machine: its connections, and the names that it looks up.
 
 strace sees both whatever the program is made of, a static binary too; it only stops at those calls. Beside that the
 program is told a proxy that writes down what it is asked and sends nothing on, so that most of what it would send does
@@ -85,7 +85,7 @@ def _host(words: Sequence[str]) -> str:
 class Watch:
     """Watches the processes of programs; `folder` takes what strace writes.
 
-    What a program asks of the `expected` hosts at the proxy is no attempt to leave: it is refused there.
+    A request for one of the `expected` hosts at the proxy is no attempt to leave: the proxy refuses it.
     """
 
     def __init__(self, folder: Path, expected: Collection[str] = ()) -> None:
@@ -110,7 +110,7 @@ class Watch:
         return [self._strace, *_OPTIONS, "-o", str(file), "--", *command]
 
     def tries(self) -> Sequence[str]:
-        """What the programs tried so far, each once, in words."""
+        """Describe the attempts of the programs so far, each once."""
         told = dict.fromkeys(self.proxy.asked)
         for file in self._files:
             if file.exists():
