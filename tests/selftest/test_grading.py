@@ -9,8 +9,7 @@ from signet_conformance.engine import Judged
 from signet_conformance.finding import Finding, Judgement, Reason, Side, Verdict
 from signet_conformance.selftest.grading import Grade, Selftest, grade, reasons_missing, unreached
 from signet_conformance.selftest.mutants import Mutant, mutant, mutants
-from signet_conformance.selftest.performing import Performed
-from signet_conformance.selftest.trials import Trial, scenario_of
+from signet_conformance.selftest.trials import Performed, Trial, scenario_of
 from signet_conformance.trace import Header, Trace
 
 NEVER_STARTS = mutant("never-starts")

@@ -15,10 +15,8 @@ from signet_conformance.engine import Judged
 from signet_conformance.errors import UsageError
 from signet_conformance.finding import Finding, Judgement, Reason, Side, Verdict
 from signet_conformance.selftest.grading import Grade, grade
-from signet_conformance.selftest.mutants import mutants
-from signet_conformance.selftest.performing import Performed
-from signet_conformance.selftest.trials import of_variants, scenario_of, trials
-from signet_conformance.selftest.variants import grouped, variant, variants
+from signet_conformance.selftest.mutants import grouped, mutants, variant, variants
+from signet_conformance.selftest.trials import Performed, of_variants, scenario_of, trials
 from signet_conformance.trace import Header, Trace
 
 ROWS = document("variants.json")

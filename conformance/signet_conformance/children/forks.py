@@ -67,13 +67,13 @@ PROGRAMS: Final[Programs] = MappingProxyType(
         ),
         "signet_conformance.selftest.daemon": (
             *_DAEMON,
-            "signet_conformance.selftest.variants",
+            "signet_conformance.selftest.mutants",
             "signet_conformance.selftest.transport",
         ),
         "signet_conformance.selftest.harness": (
             *_HARNESS,
             "argparse",
-            "signet_conformance.selftest.variants",
+            "signet_conformance.selftest.mutants",
             "signet_conformance.selftest.transport",
             "signet_reference_harness.providers.ollama",
         ),

@@ -28,10 +28,8 @@ from signet_conformance.selftest.grading import (
     unreached,
     whole_run_of,
 )
-from signet_conformance.selftest.mutants import Mutant, mutants
-from signet_conformance.selftest.performing import Performed, perform
-from signet_conformance.selftest.trials import Trial, of_variants, reference_scenarios, trials
-from signet_conformance.selftest.variants import Variant, variants
+from signet_conformance.selftest.mutants import Mutant, Variant, mutants, variants
+from signet_conformance.selftest.trials import Performed, Trial, of_variants, perform, reference_scenarios, trials
 
 RED = 1
 REFERENCE = "the reference"

@@ -1,8 +1,8 @@
-"""`python -m signet_conformance.selftest.daemon`: the embedded daemon, broken in one place after the other.
+"""`python -m signet_conformance.selftest.daemon`: the embedded daemon, with the change of a mutant or variants.
 
-It prints one JSON line with its url, like the daemon itself. A line `{"mutant": ID}` on standard input breaks it
-as that mutant says, `{"mutant": null}` mends it, `{"variants": [ID]}` makes it odd; each is answered with a line,
-which names the variants that changed something since the line before. It ends with its standard input.
+It prints one JSON line with its url, like the embedded daemon. On standard input a line `{"mutant": ID}` or
+`{"variants": [ID]}` sets the change, `{"mutant": null}` removes it. The answer to each is a line with the variants that
+changed a message since the line before. The daemon ends with its standard input.
 """
 
 from __future__ import annotations
@@ -27,13 +27,12 @@ from signet_conformance.daemon.behaviour import VERSIONS
 from signet_conformance.daemon.http.app import create_app
 from signet_conformance.daemon.state.daemon import DaemonSettings
 from signet_conformance.errors import SignetConformanceError
-from signet_conformance.selftest.mutants import mutant
+from signet_conformance.selftest.mutants import mutant, variant
 from signet_conformance.selftest.transport import Chain
-from signet_conformance.selftest.variants import variant
 
 
 class BrokenDaemon:
-    """An ASGI application that passes requests through a mutating transport to the one it stands in front of."""
+    """An ASGI application in front of another one, with a mutating transport in between."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -43,15 +42,15 @@ class BrokenDaemon:
 
     @property
     def applied(self) -> Sequence[str]:
-        """The variants that changed something since :meth:`vary_as`."""
+        """The variants that changed a message since :meth:`vary_as`."""
         return self._changed.applied
 
     def break_as(self, name: str | None) -> None:
-        """Break it as the mutant of that id says; None mends it. Raises UsageError for an unknown id."""
+        """Set the change of a mutant; None removes it. Raises UsageError for an unknown id."""
         self._changed = Chain([] if name is None else [(name, mutant(name).change)], self._inner, self._secret)
 
     def vary_as(self, names: Sequence[str]) -> None:
-        """Make it odd as the variants of these ids say. Raises UsageError for an unknown id."""
+        """Set the changes of variants. Raises UsageError for an unknown id."""
         self._changed = Chain(
             [(name, change) for name in names for change in variant(name).changes], self._inner, self._secret
         )
@@ -73,7 +72,7 @@ class BrokenDaemon:
 
 
 def _planted(content: bytes) -> str | None:
-    """The value of a secret that is stored: whatever the daemon is broken as later, it was planted before."""
+    # A secret that is stored before the daemon is changed.
     try:
         value = json.loads(content)["value"]
     except (ValueError, LookupError, TypeError):

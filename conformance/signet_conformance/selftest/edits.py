@@ -1,52 +1,176 @@
-"""Changing one message: a member, a header, the path, the whole body."""
+"""Changes of one message: of a member, a header, the path, the whole body, or a text by a named rewriter."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import html
+import json
+import re
+import unicodedata
+import urllib.parse
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
 from signet_conformance.files.json_values import ABSENT, put, take, value_at
-from signet_conformance.selftest.memory import Memory
-from signet_conformance.selftest.messages import Heard, Outgoing, encoded
+from signet_conformance.selftest.messages import Heard, Memory, Outgoing, encoded
 from signet_conformance.selftest.mutants import Change
-from signet_conformance.selftest.rewriters import REWRITERS
+
+_LONG = 300_000
+"""Characters: past what the recorder keeps of a body as JSON."""
+_KEPT_CONTROLS = "\t\n"
+
+
+def _swapped_turns(transcript: str) -> str:
+    """Put each reply before the prompt that it answers."""
+    lines = transcript.split("\n")
+    for index in range(len(lines) - 1):
+        if json.loads(lines[index]).get("role") == "user" and json.loads(lines[index + 1]).get("role") == "assistant":
+            lines[index], lines[index + 1] = lines[index + 1], lines[index]
+    return "\n".join(lines)
+
+
+def _turns(transcript: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in transcript.split("\n") if line.strip()]
+
+
+def _lines(turns: list[dict[str, Any]]) -> str:
+    return "\n".join(json.dumps(turn) for turn in turns)
+
+
+def _named_speakers(transcript: str) -> str:
+    speakers = {"user": "User", "assistant": "Assistant"}
+    return "\n".join(f"{speakers[turn['role']]}: {turn['content']}" for turn in _turns(transcript))
+
+
+def _human_speakers(transcript: str) -> str:
+    return _named_speakers(transcript).replace("User: ", "human: ").replace("Assistant: ", "ASSISTANT: ")
+
+
+def _bold_speakers(transcript: str) -> str:
+    # Markdown, in which the daemon finds no turns.
+    speakers = {"user": "User", "assistant": "Assistant"}
+    return "\n\n".join(f"**{speakers[turn['role']]}:** {turn['content']}" for turn in _turns(transcript))
+
+
+def _nested_turns(transcript: str) -> str:
+    return _lines([{"type": turn["role"], "message": turn} for turn in _turns(transcript)])
+
+
+def _turns_in_parts(transcript: str) -> str:
+    return _lines([{**turn, "content": [{"type": "text", "text": turn["content"]}]} for turn in _turns(transcript)])
+
+
+def _with_tool_turns(transcript: str) -> str:
+    turns = []
+    for turn in _turns(transcript):
+        if turn["role"] == "assistant":
+            turns.append({"role": "tool", "content": "2 rows", "name": "memory_search"})
+        turns.append(turn)
+    return _lines(turns)
+
+
+def _swapped_speakers(transcript: str) -> str:
+    other = {"user": "assistant", "assistant": "user"}
+    return _lines([{**turn, "role": other[turn["role"]]} for turn in _turns(transcript)])
+
+
+def _without_replies(transcript: str) -> str:
+    return _lines([turn for turn in _turns(transcript) if turn["role"] == "user"])
+
+
+def _without_last_reply(transcript: str) -> str:
+    turns = _turns(transcript)
+    return _lines(turns[:-1] if turns and turns[-1]["role"] == "assistant" else turns)
+
+
+def _in_one_line(transcript: str) -> str:
+    return _lines([{**turn, "content": " ".join(turn["content"].split())} for turn in _turns(transcript)])
+
+
+def _enveloped(transcript: str) -> str:
+    stamp = {"user": "[Sun 2026-11-22 20:06 UTC] ", "assistant": ""}
+    return _lines([{**turn, "content": stamp[turn["role"]] + turn["content"]} for turn in _turns(transcript)])
+
+
+def _without_controls(text: str) -> str:
+    return "".join(
+        character for character in text if character in _KEPT_CONTROLS or unicodedata.category(character) != "Cc"
+    )
+
+
+REWRITERS: Mapping[str, Callable[[str], str]] = {
+    "swapped_turns": _swapped_turns,
+    "named_speakers": _named_speakers,
+    "human_speakers": _human_speakers,
+    "bold_speakers": _bold_speakers,
+    "nested_turns": _nested_turns,
+    "turns_in_parts": _turns_in_parts,
+    "with_tool_turns": _with_tool_turns,
+    "swapped_speakers": _swapped_speakers,
+    "turns_twice": lambda transcript: _lines([turn for turn in _turns(transcript) for _ in range(2)]),
+    "turns_once": lambda transcript: "\n".join(dict.fromkeys(transcript.split("\n"))),
+    "last_turns": lambda transcript: _lines(_turns(transcript)[-8:]),
+    "without_replies": _without_replies,
+    "without_first_turn": lambda transcript: _lines(_turns(transcript)[1:]),
+    "without_last_reply": _without_last_reply,
+    "in_one_line": _in_one_line,
+    "enveloped": _enveloped,
+    "crlf": lambda text: re.sub(r"\r?\n", "\r\n", text),
+    "lf": lambda text: text.replace("\r\n", "\n"),
+    "padded": lambda text: f"\n  {text} \n",
+    "trimmed": str.strip,
+    "without_controls": _without_controls,
+    "long": lambda text: text + " and so on" * (_LONG // 10),
+    "decomposed": lambda text: unicodedata.normalize("NFD", text),
+    "compatible": lambda text: unicodedata.normalize("NFKC", text),
+    "mojibake": lambda text: text.encode("utf-8", "replace").decode("latin-1"),
+    "question_marks": lambda text: text.encode("ascii", "replace").decode("ascii"),
+    "without_astral": lambda text: "".join(character for character in text if ord(character) <= 0xFFFF),
+    "first_500": lambda text: text[:500],
+    "first_64_ki": lambda text: text[: 64 * 1024],
+    "first_128_ki": lambda text: text[: 128 * 1024],
+    "first_line": lambda text: text.split("\n", 1)[0],
+    "without_tag": lambda text: re.sub(r"^\[[^\]]*\]\s*", "", text),
+    "html": html.escape,
+    "in_a_url": urllib.parse.quote,
+    "lower_case": str.lower,
+}
 
 
 def edited_request(request: Outgoing, change: Change, memory: Memory) -> Outgoing:
-    """The request as an `edit` makes it."""
+    """Return the request with the members of an `edit` changed."""
     headers = dict(request.headers)
     for name, value in change.get("headers", {}).items():
         headers.pop(name, None)
         if value is not None:
-            headers[name] = memory.filled(value, request)
-    query = {**request.query, **memory.filled(change.get("query", {}), request)}
+            headers[name] = memory.fill(value, request)
+    query = {**request.query, **memory.fill(change.get("query", {}), request)}
     for name in change.get("remove_query", ()):
         query.pop(name, None)
     return replace(
         request,
         method=change.get("method", request.method),
-        path=memory.filled(change.get("path", request.path), request),
+        path=memory.fill(change.get("path", request.path), request),
         query=query,
         headers=headers,
-        content=_content(request.content, request.json, change, lambda t, p: memory.filled(t, request, p)),
+        content=_content(request.content, request.json, change, lambda t, p: memory.fill(t, request, p)),
     )
 
 
 def edited_answer(answer: Heard, change: Change, request: Outgoing, memory: Memory) -> Heard:
-    """The answer as an `answer` makes it."""
+    """Return the answer with the members of an `answer` changed."""
     if "text" in change:
         headers = {**answer.headers, "content-type": "text/plain"}
         return Heard(change.get("status", answer.status), headers, change["text"].encode())
-    content = _content(answer.content, answer.json, change, lambda t, p: memory.filled(t, request, p))
+    content = _content(answer.content, answer.json, change, lambda t, p: memory.fill(t, request, p))
     return replace(answer, status=change.get("status", answer.status), content=content)
 
 
-def _content(content: bytes, body: Any, change: Change, filled: Callable[[Any, str], Any]) -> bytes:
+def _content(content: bytes, body: Any, change: Change, fill: Callable[[Any, str], Any]) -> bytes:
     if "body" in change and change["body"] is None:
         return b""
     if "body" in change:
-        return encoded(filled(change["body"], ""))
+        return encoded(fill(change["body"], ""))
     before = encoded(body)
     for source, target in change.get("rename", {}).items():
         if (value := take(body, source)) is not ABSENT:
@@ -54,10 +178,10 @@ def _content(content: bytes, body: Any, change: Change, filled: Callable[[Any, s
     for pointer in change.get("remove", ()):
         take(body, pointer)
     for pointer, value in change.get("set", {}).items():
-        put(body, pointer, filled(value, pointer))
+        put(body, pointer, fill(value, pointer))
     for pointer, value in change.get("replace", {}).items():
         if value_at(body, pointer) is not ABSENT:
-            put(body, pointer, filled(value, pointer))
+            put(body, pointer, fill(value, pointer))
     for pointer, name in change.get("rewrite", {}).items():
         if isinstance(value := value_at(body, pointer), str):
             put(body, pointer, REWRITERS[name](value))

@@ -1,4 +1,4 @@
-"""Whether each mutant was killed by what it breaks and by nothing else, and nobody else was blamed."""
+"""Grades trials: a mutant must be killed by the requirement it breaks alone, and a conforming connector not blamed."""
 
 from __future__ import annotations
 
@@ -13,18 +13,17 @@ from signet_conformance.rules import rules, run_rules
 from signet_conformance.rules.daemon import DAEMON_RULES
 from signet_conformance.rules.model import MODEL_RULES
 from signet_conformance.selftest.mutants import FILE, Mutant, Mutants, mutants
-from signet_conformance.selftest.performing import Performed
-from signet_conformance.selftest.trials import CONTRACT, Trial
+from signet_conformance.selftest.trials import CONTRACT, Performed, Trial
 
 _BREACHES = (Verdict.ERROR, Verdict.FAIL, Verdict.WARN)
 
 
 @dataclass(frozen=True, slots=True)
 class Grade:
-    """One trial as it ended. `breached` is every requirement in breach, of both sides, with its verdict.
+    """The result of one trial. `breached` are the requirements in breach, of both sides, with their verdicts.
 
-    `complaints` say why it is not as it should be; empty for a mutant killed cleanly, or a reference
-    that passes. `decided` are the requirements that it passes or breaches.
+    `complaints` say what is wrong; empty for a mutant killed cleanly, or a reference that passes. `decided` are the
+    requirements that it passes or breaches.
     """
 
     trial: Trial
@@ -34,23 +33,22 @@ class Grade:
 
     @property
     def killed(self) -> bool:
-        """Whether the mutant's own requirement has exactly the verdict that it must have."""
+        """Whether the requirement that the mutant breaks has exactly the mutant's verdict."""
         mutant = self.trial.mutant
         return mutant is not None and self.breached.get(mutant.breaks) == mutant.verdict
 
     @property
     def beside(self) -> Sequence[str]:
-        """What else is in breach."""
+        """The other requirements in breach."""
         mutant = self.trial.mutant
         return [name for name in self.breached if mutant is None or name != mutant.breaks]
 
 
 @dataclass(frozen=True, slots=True)
 class Selftest:
-    """All trials graded, and what is wrong with the mutants as a whole.
+    """All grades, with complaints about the mutants as a whole.
 
-    `unreached` names the requirements that nothing that conforms is judged by, each with the reason; it is known of
-    the whole only.
+    `unreached` is requirement to the reason why nothing that conforms is judged by it; only a whole selftest knows it.
     """
 
     grades: Sequence[Grade]
@@ -59,7 +57,7 @@ class Selftest:
 
     @property
     def green(self) -> bool:
-        """Whether there is nothing to complain of."""
+        """Whether there is no complaint."""
         return not self.complaints and not any(grade.complaints for grade in self.grades)
 
     @property
@@ -84,13 +82,13 @@ class Selftest:
 
 
 def unreached(grades: Sequence[Grade]) -> Sequence[str]:
-    """The requirements that neither the reference nor a variant is judged by, at any contract version, in order."""
+    """Return the requirements that judge neither the reference nor a variant, at any contract version, in order."""
     reached = {name for grade in grades if grade.trial.mutant is None for name in grade.decided}
     return [name for name in catalogue() if name not in reached | run_rules().keys()]
 
 
 def reasons_missing(names: Sequence[str], known: Mapping[str, str]) -> Iterator[str]:
-    """What is wrong with the reasons why some requirements are not reached by anything that conforms."""
+    """Yield complaints about the reasons for unreached requirements."""
     for name in names:
         if name not in known:
             yield f"nothing that conforms reaches {name}: add a scenario, a variant, or a reason to unreached in {FILE}"
@@ -100,7 +98,7 @@ def reasons_missing(names: Sequence[str], known: Mapping[str, str]) -> Iterator[
 
 
 def completeness(known: Mutants) -> Iterator[str]:
-    """What is missing: rules that no mutant breaks, mutants and exemptions without a rule."""
+    """Yield complaints: rules that no mutant breaks, mutants and exemptions without a rule."""
     judged = {*rules(), *DAEMON_RULES, *MODEL_RULES}
     broken = {mutant.breaks for mutant in known.mutants.values()}
     for name in sorted(judged - broken - set(known.exempt)):
@@ -115,7 +113,7 @@ def completeness(known: Mutants) -> Iterator[str]:
 
 
 def grade(performed: Performed, controls: Mapping[str, Judged]) -> Grade:
-    """How a trial ended. `controls` are its base's own traces at the usual contract, by scenario."""
+    """Grade a trial. `controls` are its base's own traces at the usual contract, by scenario."""
     if performed.judged is None or performed.error is not None:
         return Grade(performed.trial, {}, [f"could not be performed: {performed.error}"])
     breached = dict(_breached(performed.judged))
@@ -135,7 +133,7 @@ def grade(performed: Performed, controls: Mapping[str, Judged]) -> Grade:
 
 
 def whole_run_of(controls: Mapping[str, Judged], who: str) -> Iterator[str]:
-    """What is wrong with the scripted scenarios of the reference or a base, taken together as one run."""
+    """Yield complaints about all scripted scenarios of the reference or a base as one run."""
     judgements = run_judgements(list(controls.values()))
     for name in run_rules():
         judgement = judgements.get(name)
@@ -144,7 +142,7 @@ def whole_run_of(controls: Mapping[str, Judged], who: str) -> Iterator[str]:
 
 
 def is_control(performed: Performed) -> bool:
-    """Whether it is a trial of the reference, or of a base, at the usual contract."""
+    """Return True for a trial of the reference, or of a base, at the usual contract."""
     return performed.trial.is_control and performed.trial.contract == CONTRACT and performed.judged is not None
 
 
@@ -160,7 +158,7 @@ def _breached(judged: Judged) -> Iterator[tuple[str, Verdict]]:
 
 
 def _blame(performed: Performed, judged: Judged, breached: Mapping[str, Verdict]) -> Iterator[str]:
-    """What speaks against calling variants conforming and tried: a breach, no change, a row that judged nothing."""
+    """Yield complaints about variants: a breach, no change, a requirement that did not judge."""
     verdicts = {**judged.judgements, **judged.daemon, **judged.harness}
     allowed = {name for variant in performed.trial.variants for name in variant.allowed}
     for name, verdict in breached.items():

@@ -1,7 +1,6 @@
-"""`python -m signet_conformance.selftest.harness --mutant ID`: the reference harness, broken in one place.
+"""`python -m signet_conformance.selftest.harness --mutant ID`: the reference harness with one change.
 
-It speaks the driver protocol like the harness itself. Without `--mutant` it is the harness itself, with what each
-`--variant ID` changes.
+It speaks the driver protocol like the harness. Without `--mutant` it has the changes of each `--variant ID`.
 """
 
 from __future__ import annotations
@@ -11,32 +10,32 @@ import contextlib
 import json
 import os
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from signet_conformance.drivers.model_process import MODEL_VARIABLE
 from signet_conformance.errors import SignetConformanceError
-from signet_conformance.selftest.host import seen_by_host
 from signet_conformance.selftest.models import ChangedModels
-from signet_conformance.selftest.mutants import NOTHING, Change, mutant
+from signet_conformance.selftest.mutants import NOTHING, Change, mutant, variant
 from signet_conformance.selftest.transport import Chain, MutatingTransport
-from signet_conformance.selftest.variants import variant
 from signet_reference_harness import driver
 from signet_reference_harness.providers.scripted import ScriptedProvider
 from signet_reference_harness.session.host import Models
 
 PLANTED_VARIABLE = "SIGNET_SELFTEST_PLANTED"
-"""Holds the value of a secret, for the mutant that tells one."""
+"""Holds the value of a secret, for the mutant that leaks one."""
 
 DEFAULT_PORT_VARIABLE = "SIGNET_SELFTEST_DEFAULT_PORT"
-"""Holds the port that stands for the daemon's default one, for the mutant that calls it."""
+"""Holds the port in place of the daemon's default one, for the mutant that calls it."""
 
 APPLIED_VARIABLE = "SIGNET_SELFTEST_APPLIED"
-"""Names the file that is to hold, in the end, the ids of the variants that changed a request."""
+"""Names the file for the ids of the variants that changed a request, written at the end."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Serve standard input until it ends; the exit status."""
+    """Serve standard input until it ends; returns the exit status."""
     parser = argparse.ArgumentParser(prog="python -m signet_conformance.selftest.harness")
     parser.add_argument("--mutant", metavar="ID", help="a mutant of schemas/mutants.json (default: none)")
     parser.add_argument("--variant", metavar="ID", action="append", default=[], help="a variant; repeatable")
@@ -78,8 +77,53 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _models(changes: Sequence[tuple[str, Change]]) -> Models:
-    """The models that are asked: those of a server, where the kit has put one, else scripts in this process."""
+    """Return the models: those of a server if the kit started one, else scripts in this process."""
     return ChangedModels(changes) if MODEL_VARIABLE in os.environ else ScriptedProvider
+
+
+@contextlib.contextmanager
+def seen_by_host(change: Change) -> Iterator[None]:
+    """Pass standard input and output on, with the members that a `host` change adds to the driver's answers.
+
+    The driver reads descriptor 0 and writes descriptor 1, which are pipes to threads of this process.
+    """
+    asked: dict[Any, str] = {}
+    kit_in, kit_out = os.dup(0), os.dup(1)
+    requests, to_driver = os.pipe()
+    answers, to_kit = os.pipe()
+    for given, descriptor in ((requests, 0), (to_kit, 1)):
+        os.dup2(given, descriptor)
+        os.close(given)
+    listening = threading.Thread(target=_hand_over, args=(kit_in, to_driver, asked), name="requests", daemon=True)
+    telling = threading.Thread(target=_tell, args=(answers, kit_out, asked, change), name="answers")
+    listening.start()
+    telling.start()
+    try:
+        yield
+    finally:
+        # The pipe ends with its last writer, and with it the thread.
+        os.dup2(kit_out, 1)
+        telling.join()
+
+
+def _hand_over(kit_in: int, to_driver: int, asked: dict[Any, str]) -> None:
+    with open(kit_in, "rb") as lines, open(to_driver, "wb", buffering=0) as driver:
+        for line in lines:
+            request = json.loads(line)
+            step = request.get("step")
+            asked[request.get("id")] = step["step"] if isinstance(step, dict) else str(request.get("op"))
+            driver.write(line)
+
+
+def _tell(answers: int, kit_out: int, asked: dict[Any, str], change: Change) -> None:
+    with open(answers, "rb") as lines, open(kit_out, "wb", buffering=0) as kit:
+        for line in lines:
+            message = json.loads(line)
+            result, about = message.get("result"), asked.get(message.get("id"))
+            if isinstance(result, dict) and about is not None:
+                added = {"hello": change.get("hello", {}), change.get("at", ""): change.get("result", {})}
+                result.update(added.get(about, {}))
+            kit.write(json.dumps(message, separators=(",", ":")).encode("ascii") + b"\n")
 
 
 if __name__ == "__main__":

@@ -57,7 +57,7 @@ def _cell(grade: Grade) -> Text:
 
 
 def complaint_lines(selftest: Selftest, width: int = 80, colour: bool = False) -> list[str]:
-    """What keeps the selftest from being green, most general first."""
+    """Describe each complaint, the most general first."""
     complaints = [printable(complaint, 600) for complaint in selftest.complaints]
     for grade in selftest.grades:
         mutant = grade.trial.mutant

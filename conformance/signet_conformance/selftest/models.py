@@ -1,4 +1,4 @@
-"""What the broken and the odd harness put before their model: changes of a request on its way to the provider."""
+"""Changes of the requests of a broken or odd harness to its model, applied before the provider."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ API = "ollama-chat"
 _BASES = {"anthropic-messages": "", "openai-completions": "/v1", "openai-responses": "/v1", "ollama-chat": ""}
 _BLOCK = re.compile(r"<system-reminder [^>]*>\n.*?\n</system-reminder>", re.DOTALL)
 _PARTS = ("identity", "session-start", "user-prompt-submit", "summary")
-"""What a system prompt of the reference is made of, a block each, named as in its `metadata`."""
+"""The blocks of the reference's system prompt, named as in its `metadata`."""
 
 
 class ChangedModels(ServedModels):
-    """Models that are asked what the reference asks, but for what changes make of it."""
+    """Models that are asked what the reference asks, with changes."""
 
     def __init__(self, changes: Sequence[tuple[str, Change]], environ: Mapping[str, str] = os.environ) -> None:
         api = next((str(change["api"]) for _, change in changes if change["how"] == "api"), API)
@@ -41,12 +41,12 @@ class ChangedModels(ServedModels):
         self._turns = 0
         self._seen: dict[str, list[str]] = {}
         self.applied: set[str] = {name for name, change in changes if change["how"] == "api"}
-        """The names of the changes that have changed something."""
+        """The names of the changes that changed a request."""
 
     async def ask(
         self, messages: Sequence[Message], options: CompletionOptions, answer: CompletionResult
     ) -> AsyncIterator[CompletionChunk]:
-        """Ask what the changes leave of the question, after what they ask beside it."""
+        """Ask the changed question, after questions that a change adds."""
         asked = _Asked(list(messages), options, self._seen)
         self._turns += messages[-1].role == "user"
         for name, change in self._changes:
@@ -84,7 +84,7 @@ class _Asked:
         self.blocks: dict[str, str] = dict(zip(parts, blocks, strict=False))
         self.known = [block for part, block in self.blocks.items() if part in ("session-start", "user-prompt-submit")]
 
-    def put(self, system: str) -> None:
+    def set_system(self, system: str) -> None:
         """Set the system prompt."""
         self.options = replace(self.options, system_prompt=system, stable_prompt=0)
 
@@ -100,7 +100,7 @@ def _drop(asked: _Asked, change: Change) -> bool:
     """Leave a part of the context out."""
     block = asked.blocks.get(change["of"])
     if block is not None:
-        asked.put(asked.options.system_prompt.replace(block, ""))
+        asked.set_system(asked.options.system_prompt.replace(block, ""))
     return block is not None
 
 
@@ -120,7 +120,7 @@ def _stale(asked: _Asked, change: Change) -> bool:
     block = asked.blocks.get(change["of"])
     earlier = [each for each in asked.earlier.get(change["of"], ()) if each != block]
     if block is not None and earlier:
-        asked.put(asked.options.system_prompt.replace(block, earlier[-1]))
+        asked.set_system(asked.options.system_prompt.replace(block, earlier[-1]))
     return block is not None and bool(earlier)
 
 
@@ -129,7 +129,7 @@ def _identity(asked: _Asked, _change: Change) -> bool:
     block = asked.blocks.get("session-start")
     if block is not None:
         own = block.partition("## Relevant Memories")[0]
-        asked.put(f"You code.\n{own}\n{asked.options.system_prompt.replace(block, '')}")
+        asked.set_system(f"You code.\n{own}\n{asked.options.system_prompt.replace(block, '')}")
     return block is not None
 
 
@@ -137,7 +137,7 @@ def _leak(asked: _Asked, _change: Change) -> bool:
     """Put what was injected into other sessions before the model as well."""
     others = [block for blocks in asked.earlier.values() for block in blocks if block not in asked.known]
     if others:
-        asked.put("\n\n".join([asked.options.system_prompt, *others]))
+        asked.set_system("\n\n".join([asked.options.system_prompt, *others]))
     return bool(others)
 
 
@@ -153,7 +153,7 @@ def _lie(asked: _Asked, change: Change) -> bool:
 def _into_message(asked: _Asked, _change: Change) -> bool:
     """Put all of the context beside the user's words, and nothing into the system prompt."""
     system = asked.options.system_prompt
-    asked.put("You are a careful agent.")
+    asked.set_system("You are a careful agent.")
     return bool(system) and asked.append(system)
 
 
@@ -162,7 +162,7 @@ def _rewritten(rewrite: Callable[[str], str]) -> Callable[[_Asked, Change], bool
 
     def change(asked: _Asked, _change: Change) -> bool:
         before = asked.options.system_prompt
-        asked.put(_BLOCK.sub(lambda match: rewrite(match[0]), before))
+        asked.set_system(_BLOCK.sub(lambda match: rewrite(match[0]), before))
         return asked.options.system_prompt != before
 
     return change
@@ -173,7 +173,7 @@ def _quoted(block: str) -> str:
     return "\n".join(f"> {piece}" for wrapped in lines for piece in wrapped)
 
 
-def _shortened(block: str) -> str:
+def _shorten(block: str) -> str:
     lines = [line for line in block.splitlines() if line.strip()]
     return "\n".join([*lines[: max(len(lines) * 2 // 3, 2)], "[… truncated, the rest was left out]"])
 
@@ -191,7 +191,7 @@ _CHANGES: Mapping[str, Callable[[_Asked, Change], bool]] = {
     "quoted": _rewritten(_quoted),
     "escaped": _rewritten(lambda block: json.dumps({"additionalContext": html.escape(block)})),
     "reversed": _rewritten(lambda block: "\n".join(reversed(block.splitlines()))),
-    "shortened": _rewritten(_shortened),
+    "shortened": _rewritten(_shorten),
 }
 _Question = tuple[Sequence[Message], CompletionOptions]
 _BESIDE: Mapping[str, Callable[[_Asked], _Question]] = {
@@ -202,4 +202,4 @@ _BESIDE: Mapping[str, Callable[[_Asked], _Question]] = {
     "warm_up": lambda asked: ([Message("user", "Warmup")], CompletionOptions(tools=asked.options.tools)),
     "retry": lambda asked: (asked.messages, asked.options),
 }
-"""What is asked before a turn's own first request."""
+"""Questions before a turn's own first request."""

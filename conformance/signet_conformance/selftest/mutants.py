@@ -1,4 +1,7 @@
-"""Mutants are data: schemas/mutants.json names what each breaks, in which scenario, and by which one change."""
+"""The changes of the self-test as data: mutants and bases of schemas/mutants.json, variants of schemas/variants.json.
+
+A mutant breaks one requirement. A variant is odd and conforms. A base is a second conforming connector.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +17,10 @@ from signet_conformance.contract import catalogue, document
 from signet_conformance.errors import UsageError, printable
 
 FILE = "schemas/mutants.json"
+VARIANTS_FILE = "schemas/variants.json"
 CONNECTOR, DAEMON, HARNESS = "connector", "daemon", "harness"
 Change = Mapping[str, Any]
-"""One change, as schemas/mutants.schema.json describes it; `do` says which kind."""
+"""One change, as in schemas/mutants.schema.json; `do` is its kind."""
 NOTHING: Change = MappingProxyType({})
 
 
@@ -24,9 +28,8 @@ NOTHING: Change = MappingProxyType({})
 class Mutant:
     """A reference adapter or an embedded daemon with one change.
 
-    `verdict` is what the requirement it breaks must say. `also` names the requirements that necessarily break with
-    it, each with the reason. `situation` is a change of the connector that brings a broken daemon into the
-    situation where its breach shows.
+    `verdict` is the verdict of the requirement that it `breaks`. `also` is requirement id to the reason why that one
+    breaks too. `situation` is a change of the connector that makes the breach of a daemon show.
     """
 
     id: str
@@ -42,7 +45,7 @@ class Mutant:
 
     @property
     def of_connector(self) -> Change:
-        """The change that the connector is launched with."""
+        """The change of the connector in its trial."""
         return self.situation if self.side == DAEMON else self.change
 
 
@@ -63,7 +66,7 @@ class Base:
     leaves: Mapping[str, str] = field(default_factory=dict)
 
     def is_tried_with(self, mutant: Mutant) -> bool:
-        """Whether a mutant makes sense in it."""
+        """Return True if a mutant is tried in it."""
         if mutant.side != CONNECTOR or mutant.id in self.leaves:
             return False
         given = {"requirements": [mutant.breaks], "scenarios": [mutant.scenario], "operations": _operations(mutant)}
@@ -82,11 +85,11 @@ def _operations(mutant: Mutant) -> Sequence[str]:
 
 @dataclass(frozen=True, slots=True)
 class Mutants:
-    """The whole of schemas/mutants.json, with the reasons why some requirements have no mutant.
+    """The content of schemas/mutants.json, with the reasons why some requirements have no mutant.
 
-    `exempt` is requirement id to the reason why no mutant can break it, its entry's `no_mutant`; `tolerated` is
-    scenario to the requirements that even the reference breaches there, with the reason; `unreached` is requirement
-    id to the reason why neither the reference nor a variant is judged by it.
+    `exempt` is requirement id to the reason why no mutant can break it, from its entry; `tolerated` is scenario to the
+    requirements that even the reference breaks in it, with the reason; `unreached` is requirement id to the reason why
+    neither the reference nor a variant is judged by it.
     """
 
     mutants: Mapping[str, Mutant]
@@ -99,7 +102,7 @@ class Mutants:
 
 @cache
 def mutants() -> Mutants:
-    """The mutants of the kit, by id, in their own order."""
+    """Return the mutants of the kit by id, in the order of the file."""
     data = document("mutants.json")
     return Mutants(
         {row["id"]: Mutant(**row) for row in data["mutants"]},
@@ -112,10 +115,65 @@ def mutants() -> Mutants:
 
 
 def mutant(name: str) -> Mutant:
-    """The mutant of an id. Raises UsageError for an unknown id."""
+    """Return the mutant of an id. Raises UsageError for an unknown id."""
     mutant = mutants().mutants.get(name)
     if mutant is None:
         raise UsageError(
             f"there is no mutant {printable(json.dumps(name), 80)}", where="--mutant", remedy="see schemas/mutants.json"
         )
     return mutant
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """A reference adapter or an embedded daemon that is odd and conforms.
+
+    `because` says in a sentence why it conforms; `rows` are the requirements that must judge it. `allowed` is
+    requirement id to the reason why it may warn. Variants of one `group` change one connector together.
+    """
+
+    id: str
+    title: str
+    because: str
+    rows: tuple[str, ...]
+    scenario: str
+    changes: tuple[Change, ...]
+    side: str = CONNECTOR
+    contract: str = "0.145"
+    allowed: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    group: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Variants:
+    """The content of schemas/variants.json; `scenarios` are those of variants alone."""
+
+    variants: Mapping[str, Variant]
+    scenarios: tuple[Mapping[str, Any], ...]
+
+
+@cache
+def variants() -> Variants:
+    """Return the variants of the kit by id, in the order of the file."""
+    data = document("variants.json")
+    rows = ({**row, "rows": tuple(row["rows"]), "changes": tuple(row["changes"])} for row in data["variants"])
+    return Variants({row["id"]: Variant(**row) for row in rows}, tuple(data["scenarios"]))
+
+
+def variant(name: str) -> Variant:
+    """Return the variant of an id. Raises UsageError for an unknown id."""
+    known = variants().variants.get(name)
+    if known is None:
+        unknown = printable(json.dumps(name), 80)
+        raise UsageError(f"there is no variant {unknown}", where="--variant", remedy=f"see {VARIANTS_FILE}")
+    return known
+
+
+def grouped(wanted: Sequence[Variant]) -> Sequence[tuple[Variant, ...]]:
+    """Group the variants that are performed together; one without a group is alone."""
+    groups: dict[tuple[str, ...], list[Variant]] = {}
+    for variant in wanted:
+        alone = variant.group is None
+        name = (variant.id,) if alone else (str(variant.group), variant.scenario, variant.contract, variant.side)
+        groups.setdefault(name, []).append(variant)
+    return [tuple(group) for group in groups.values()]

@@ -1,6 +1,6 @@
-"""The one seam of all connector mutants: an httpx transport that applies a change on the way to the daemon.
+"""An httpx transport that applies the change of a mutant or variant between the adapter and the daemon.
 
-The adapter in front of it stays as it is. The broken daemons use it too, in front of the embedded daemon.
+The adapter is not changed. Broken daemons use the transport too, in front of the embedded daemon.
 """
 
 from __future__ import annotations
@@ -15,11 +15,9 @@ import httpx
 
 from signet_conformance.files.json_values import value_at
 from signet_conformance.selftest.edits import edited_answer, edited_request
-from signet_conformance.selftest.memory import Memory
-from signet_conformance.selftest.messages import Heard, Outgoing
+from signet_conformance.selftest.messages import Heard, Memory, Outgoing
 from signet_conformance.selftest.mutants import NOTHING, Change
-from signet_conformance.selftest.raw import RawTransport
-from signet_conformance.selftest.spelling import spelled
+from signet_conformance.selftest.spelling import RawTransport, spelled
 
 _CALL = """
 import sys, urllib.error, urllib.request
@@ -33,9 +31,9 @@ Send = Callable[[Outgoing], Awaitable[Heard]]
 
 
 class MutatingTransport(httpx.AsyncBaseTransport):
-    """Passes requests on to `inner` (httpx's own by default) and answers back, but for what `change` changes.
+    """Passes requests on to `inner` (default: httpx's own) and answers back, changed by `change`.
 
-    `secret` is what `{{secret}}` stands for before any request has told, `default_port` where strays go.
+    `secret` is the value of `{{secret}}` until a request has one, `default_port` the port of stray requests.
     """
 
     def __init__(
@@ -45,7 +43,7 @@ class MutatingTransport(httpx.AsyncBaseTransport):
         secret: str | None = None,
         default_port: int = 0,
     ) -> None:
-        # No certificate is ever looked at: the daemon speaks plain HTTP on loopback, and loading the store takes long.
+        # The daemon speaks plain HTTP on loopback, and loading the store of certificates takes long.
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         self._inner = httpx.AsyncHTTPTransport(verify=context, trust_env=False) if inner is None else inner
         self._memory = Memory(secret)
@@ -66,7 +64,7 @@ class MutatingTransport(httpx.AsyncBaseTransport):
 
     @property
     def change(self) -> Change:
-        """The change that is made; setting one forgets what was counted for the one before."""
+        """The change; setting one begins its counts anew."""
         return self._change
 
     @change.setter
@@ -75,11 +73,11 @@ class MutatingTransport(httpx.AsyncBaseTransport):
         self._seen = 0
         self._silent = False
         self.applied = False
-        """Whether a request that it is for has come by."""
+        """Whether a request that it concerns was sent."""
         self._held: list[tuple[Outgoing, httpx.Request]] = []
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Send one request, changed if the change is for it."""
+        """Send one request, changed if the change concerns it."""
         outgoing = await Outgoing.of(request)
 
         async def send(outgoing: Outgoing) -> Heard:
@@ -94,8 +92,8 @@ class MutatingTransport(httpx.AsyncBaseTransport):
             else:
                 answer = await send(outgoing)
         finally:
-            self._memory.sent(outgoing)
-        self._memory.heard(answer)
+            self._memory.note_request(outgoing)
+        self._memory.note_answer(answer)
         if self._held and outgoing.operation in _names(self._change["until"]):
             await self._send_held()
         return answer.to_httpx(request)
@@ -120,7 +118,7 @@ class MutatingTransport(httpx.AsyncBaseTransport):
 
     async def _answer(self, request: Outgoing, send: Send, _like: httpx.Request) -> Heard:
         answer = await send(request)
-        if not _met(self._change.get("answered"), answer):
+        if not _is_awaited(self._change.get("answered"), answer):
             return answer
         return edited_answer(answer, self._change, request, self._memory)
 
@@ -131,14 +129,14 @@ class MutatingTransport(httpx.AsyncBaseTransport):
     async def _drop(self, _request: Outgoing, _send: Send, _like: httpx.Request) -> Heard:
         if "told" not in self._change:
             raise httpx.ConnectError("the mutant sends nothing")
-        return Heard.made(200, self._change["told"])
+        return Heard.of_json(200, self._change["told"])
 
     async def _repeat(self, request: Outgoing, send: Send, _like: httpx.Request) -> Heard:
         times = self._change.get("times", 1)
         if self._change.get("at_once"):
             return (await asyncio.gather(*(send(request) for _ in range(times + 1))))[0]
         answer = await send(request)
-        if _met(self._change.get("answered"), answer):
+        if _is_awaited(self._change.get("answered"), answer):
             for _ in range(times):
                 await asyncio.sleep(self._change.get("pause_s", 0))
                 await send(request)
@@ -155,7 +153,7 @@ class MutatingTransport(httpx.AsyncBaseTransport):
 
     async def _defer(self, request: Outgoing, _send: Send, like: httpx.Request) -> Heard:
         self._held.append((request, like))
-        return Heard.made(200, self._change["told"])
+        return Heard.of_json(200, self._change["told"])
 
     async def _send_held(self) -> None:
         held, self._held = self._held, []
@@ -168,18 +166,18 @@ class MutatingTransport(httpx.AsyncBaseTransport):
             try:
                 await asyncio.shield(waiting)
             except asyncio.CancelledError:
-                # The adapter's deadline has passed; this mutant knows of none.
+                # The adapter's deadline has passed; this mutant ignores it.
                 continue
         return waiting.result()
 
     async def _stray(self, request: Outgoing, _send: Send, _like: httpx.Request) -> Heard:
-        """Send it as a program that the connector runs would: whose it is is told by the environment of a process."""
+        # By a process of its own: the environment of a process says to which run a request belongs.
         words = [sys.executable, "-c", _CALL, f"http://127.0.0.1:{self._default_port}{request.path}", request.method]
         child = await asyncio.create_subprocess_exec(*words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
         said, _ = await child.communicate()
         if child.returncode:
             raise httpx.ConnectError("nothing listens at the default port")
-        return Heard.made(int(said), {})
+        return Heard.of_json(int(said), {})
 
     async def _fall_silent(self, request: Outgoing, send: Send, _like: httpx.Request) -> Heard:
         wanted = self._change["answered"]
@@ -188,15 +186,12 @@ class MutatingTransport(httpx.AsyncBaseTransport):
         except httpx.TransportError:
             self._silent = wanted == "lost"
             raise
-        self._silent = wanted != "lost" and _met(wanted, answer)
+        self._silent = wanted != "lost" and _is_awaited(wanted, answer)
         return answer
 
 
 class Chain:
-    """A `transport` that makes several named changes.
-
-    A request meets them in their order, but how it is spelled is changed last: other changes begin from what it says.
-    """
+    """A `transport` that makes several named changes, in their order. Spelling is changed last."""
 
     def __init__(
         self,
@@ -207,7 +202,7 @@ class Chain:
         others = [named for named in changes if named[1]["do"] != "spell"]
         spelling = [named for named in changes if named[1]["do"] == "spell"]
         self._parts: list[tuple[str, MutatingTransport]] = []
-        # The last that is made stands outermost, and meets a request first.
+        # The last one made is the outermost, and gets a request first.
         for name, change in reversed([*others, *spelling]):
             inner = MutatingTransport(change, inner, secret)
             self._parts.append((name, inner))
@@ -215,12 +210,12 @@ class Chain:
 
     @property
     def applied(self) -> Sequence[str]:
-        """The names of which every change has changed something."""
+        """The names whose changes have all changed a message."""
         return sorted({name for name, _ in self._parts} - self.idle)
 
     @property
     def idle(self) -> frozenset[str]:
-        """The names of which some change has met no request."""
+        """The names with a change that concerned no request yet."""
         return frozenset(name for name, part in self._parts if not part.applied)
 
 
@@ -228,8 +223,8 @@ def _names(value: str | list[str]) -> list[str]:
     return [value] if isinstance(value, str) else value
 
 
-def _met(wanted: object, answer: Heard) -> bool:
-    """Whether an answer is the one that a change waits for; None waits for any."""
+def _is_awaited(wanted: object, answer: Heard) -> bool:
+    """Return True for the answer that a change waits for; None waits for any."""
     body = answer.json
     if wanted is None:
         return True

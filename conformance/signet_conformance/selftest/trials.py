@@ -1,28 +1,63 @@
-"""What a selftest performs: mutants and variants in their scenarios, and the reference itself in every one there is."""
+"""Trials of the self-test: mutants, variants and the reference in their scenarios, performed side by side.
+
+Each worker has a recorder and a daemon for all its trials of one kind.
+"""
 
 from __future__ import annotations
 
+import json
+import secrets
+import socket
+import sys
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import cache
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, TypeVar
 
-from signet_conformance import targets
-from signet_conformance.errors import ContractError
+from signet_conformance import targets, trace
+from signet_conformance.children import forks
+from signet_conformance.children.environment import clean_environment
+from signet_conformance.children.processes import LineProcess
+from signet_conformance.children.temporary import temporary_folder
+from signet_conformance.drivers.process import ConnectorDriver
+from signet_conformance.engine import Judged, judge
+from signet_conformance.errors import ContractError, KitError, SignetConformanceError
 from signet_conformance.rules import run_rules
+from signet_conformance.running.default_port import DefaultPort
+from signet_conformance.running.station import Station
+from signet_conformance.running.workers import in_threads
 from signet_conformance.scenarios.scenario import Scenario, scripted, with_each_bypass
 from signet_conformance.scenarios.steps import CompactStep
-from signet_conformance.selftest.mutants import CONNECTOR, DAEMON, HARNESS, Base, Mutant, mutants
-from signet_conformance.selftest.variants import FILE, Variant, grouped, variants
+from signet_conformance.selftest.harness import APPLIED_VARIABLE, DEFAULT_PORT_VARIABLE, PLANTED_VARIABLE
+from signet_conformance.selftest.mutants import (
+    CONNECTOR,
+    DAEMON,
+    FILE,
+    HARNESS,
+    VARIANTS_FILE,
+    Base,
+    Mutant,
+    Variant,
+    grouped,
+    mutants,
+    variants,
+)
 
+_READY_S = 60.0
+T = TypeVar("T")
 CONTRACT = "0.145"
-"""The contract version at which the reference performs everything; at others only what mutants need."""
+"""The contract version at which the reference performs every scenario; at others only those of mutants."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One scenario to perform: by a mutant, by what a few variants make of the reference, or by the reference.
+    """One scenario to perform: by a mutant, by the reference with some variants, or by the reference.
 
-    `base` is the conforming connector that stands in the reference's place, None for the reference itself.
+    `base` is the conforming connector in place of the reference, None for the reference.
     """
 
     name: str
@@ -35,37 +70,37 @@ class Trial:
 
     @property
     def needs_broken_daemon(self) -> bool:
-        """Whether it meets a daemon that is broken, or odd."""
+        """Whether its daemon is broken, or odd."""
         broken = self.mutant is not None and self.mutant.side == DAEMON
         return broken or any(variant.side == DAEMON for variant in self.variants)
 
     @property
     def needs_model(self) -> bool:
-        """Whether what reaches the model is recorded, too."""
+        """Whether the model's side is recorded too."""
         return self.side == HARNESS
 
     @property
     def is_control(self) -> bool:
-        """Whether the reference, or a base, performs it as it is."""
+        """Whether the reference, or a base, performs it without a change."""
         return self.mutant is None and not self.variants
 
 
 @cache
 def reference_scenarios() -> Sequence[Scenario]:
-    """The scripted scenarios as a run of the reference performs them."""
+    """Return the scripted scenarios of a run of the reference."""
     return with_each_bypass(scripted(), targets.load("reference").profile.bypass_env)
 
 
 @cache
 def scenarios() -> Mapping[str, Scenario]:
-    """The scripted scenarios and those that only mutants or variants need, by name."""
-    own = [Scenario.from_json(row, "schemas/mutants.json") for row in mutants().scenarios]
-    odd = [Scenario.from_json(row, FILE) for row in variants().scenarios]
+    """Return by name the scripted scenarios, and those of mutants or variants alone."""
+    own = [Scenario.from_json(row, FILE) for row in mutants().scenarios]
+    odd = [Scenario.from_json(row, VARIANTS_FILE) for row in variants().scenarios]
     return {scenario.name: scenario for scenario in (*reference_scenarios(), *own, *odd)}
 
 
-def told_apart(scenario: Scenario, name: str) -> Scenario:
-    """The scenario with summaries of its own: a daemon keeps each, and tells later sessions of it."""
+def with_own_summaries(scenario: Scenario, name: str) -> Scenario:
+    """Return the scenario with other summaries: the daemon stores them, and injects them into later sessions."""
     steps = (
         step.model_copy(update={"summary": f"{step.summary} So it was in {name}."})
         if isinstance(step, CompactStep)
@@ -76,10 +111,10 @@ def told_apart(scenario: Scenario, name: str) -> Scenario:
 
 
 def scenario_of(change: Mutant | Variant) -> Scenario:
-    """The scenario that a mutant or variant performs. Raises ContractError for an unknown scenario."""
+    """Return the scenario of a mutant or variant. Raises ContractError for an unknown scenario."""
     scenario = scenarios().get(change.scenario)
     if scenario is None:
-        kind, file = ("mutant", "schemas/mutants.json") if isinstance(change, Mutant) else ("variant", FILE)
+        kind, file = ("mutant", FILE) if isinstance(change, Mutant) else ("variant", FILE)
         raise ContractError(
             f"{kind} {change.id} performs {change.scenario!r}, which is not a scenario",
             where=file,
@@ -89,7 +124,7 @@ def scenario_of(change: Mutant | Variant) -> Scenario:
 
 
 def trials(wanted: Sequence[Mutant], odd: Sequence[Variant] = ()) -> Sequence[Trial]:
-    """The trials of these mutants and variants, those of the reference first."""
+    """Return the trials of these mutants and variants, those of the reference first."""
     return [
         *_controls(wanted),
         *(Trial(mutant.id, scenario_of(mutant), mutant.contract, mutant, side=mutant.side) for mutant in wanted),
@@ -99,7 +134,6 @@ def trials(wanted: Sequence[Mutant], odd: Sequence[Variant] = ()) -> Sequence[Tr
 
 
 def _of_base(base: Base, wanted: Sequence[Mutant]) -> Iterator[Trial]:
-    """The trials of mutants that make sense in a base, after those of the base itself."""
     tried = [mutant for mutant in wanted if base.is_tried_with(mutant)]
     needed = {(mutant.contract, mutant.scenario) for mutant in tried}
     if len(wanted) == len(mutants().mutants) or any(mutant.breaks in run_rules() for mutant in tried):
@@ -111,7 +145,7 @@ def _of_base(base: Base, wanted: Sequence[Mutant]) -> Iterator[Trial]:
 
 
 def of_variants(group: tuple[Variant, ...]) -> Trial:
-    """The trial of variants that change one connector, or one daemon, together."""
+    """Return the trial of variants that change one connector, or one daemon, together."""
     first = group[0]
     together = f"{first.group}-{first.scenario}-{first.contract}-{first.side}".replace(".", "-")
     name = first.id if len(group) == 1 else together
@@ -126,3 +160,159 @@ def _controls(wanted: Sequence[Mutant]) -> Iterator[Trial]:
     for contract, name, with_model in sorted(needed):
         trial = f"reference-{contract.replace('.', '-')}-{name}{'-model' if with_model else ''}"
         yield Trial(trial, scenarios()[name], contract, side=HARNESS if with_model else CONNECTOR)
+
+
+@dataclass(frozen=True, slots=True)
+class Performed:
+    """A trial that was performed. `error` cut it short; `judged` is None without a recording.
+
+    `applied` are the ids of its variants that changed a message.
+    """
+
+    trial: Trial
+    judged: Judged | None
+    error: str | None = None
+    applied: tuple[str, ...] = ()
+
+
+def perform(wanted: Sequence[Trial], folder: Path, workers: int) -> Iterator[Performed]:
+    """Perform and judge all trials; yields them as they are done.
+
+    Raises what a worker raises: a kit that cannot launch its own parts says nothing about a mutant.
+    """
+    kinds: dict[tuple[str, bool, bool], deque[Trial]] = {}
+    for trial in wanted:
+        kind = (trial.contract, trial.needs_broken_daemon, trial.needs_model)
+        kinds.setdefault(kind, deque()).append(trial)
+    # The most numerous kind comes last, and every worker takes part in it.
+    batches = deque(sorted(kinds.items(), key=lambda kind: (len(kind[1]), kind[0])))
+    batches.extend([batches[-1]] * (workers - 1) if batches else [])
+
+    def work(_worker: int) -> Iterator[Performed]:
+        while (batch := _next(batches)) is not None:
+            (contract, broken, model), trials_left = batch
+            if (first := _next(trials_left)) is not None:
+                bench = _Bench(contract, plain=contract == CONTRACT and not broken, model=model)
+                yield from _perform_batch(bench, first, trials_left, folder)
+
+    with forks.held():
+        yield from in_threads(work, range(workers))
+
+
+def _perform_batch(bench: _Bench, first: Trial, rest: deque[Trial], folder: Path) -> Iterator[Performed]:
+    with bench:
+        trial: Trial | None = first
+        driver = bench.launch(first)
+        while trial is not None:
+            following = _next(rest)
+            # The next connector starts while this trial runs: starting up is most of its cost.
+            waiting = None if following is None else bench.launch(following)
+            yield bench.perform(trial, driver, folder)
+            if waiting is not None:
+                driver = waiting
+            trial = following
+
+
+def _next(waiting: deque[T]) -> T | None:
+    try:
+        return waiting.popleft()
+    except IndexError:
+        return None
+
+
+class _Bench:
+    """A station with the reference adapter, changed for each trial, and a daemon that may be broken.
+
+    A context manager: all processes end with it.
+    """
+
+    def __init__(self, contract: str, *, plain: bool, model: bool) -> None:
+        self._contract = contract
+        self._plain = plain
+        self._model = model
+        self._canary = f"canary-{secrets.token_hex(12)}"
+        self._daemon: LineProcess | None = None
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Self:
+        try:
+            home = self._home = self._stack.enter_context(temporary_folder("signet-selftest-"))
+            target = targets.load("reference")
+            token = f"sig_sk_{secrets.token_hex(20)}"
+            self._station = Station(
+                target, self._daemon_at(home), home, canary=self._canary, token=token, model=self._model
+            )
+            self._stack.callback(self._station.close)
+            self._station.start()
+            self._port = _free_port()
+            self._stack.enter_context(DefaultPort(self._port))
+        except BaseException:
+            self._stack.close()
+            raise
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, tb: TracebackType | None) -> None:
+        self._stack.close()
+
+    def _daemon_at(self, home: Path) -> str:
+        """Return the choice of daemon: the station's own embedded one, or one launched here that can be broken."""
+        if self._plain:
+            return "embedded"
+        # -P keeps a folder that happens to hold a module of the same name from being run in its place.
+        command = [sys.executable, "-P", "-m", "signet_conformance.selftest.daemon", "--daemon-version", self._contract]
+        self._daemon = LineProcess("the broken daemon", command, env=clean_environment(home))
+        self._stack.callback(self._daemon.close)
+        return str(self._daemon.receive(_READY_S)["url"])
+
+    def launch(self, trial: Trial) -> ConnectorDriver:
+        """Launch the connector of a trial."""
+        command = [sys.executable, "-P", "-m", "signet_conformance.selftest.harness"]
+        command += [] if trial.base is None else trial.base.arguments
+        command += [] if trial.mutant is None else ["--mutant", trial.mutant.id]
+        command += [word for variant in trial.variants if variant.side != DAEMON for word in ("--variant", variant.id)]
+        self._station.target = replace(self._station.target, command=tuple(command))
+        noted = {APPLIED_VARIABLE: str(self._home / f"{trial.name}.json")} if trial.variants else {}
+        told = {PLANTED_VARIABLE: self._canary, DEFAULT_PORT_VARIABLE: str(self._port)}
+        driver = self._station.launch({**trial.scenario.env, **noted, **told})
+        self._stack.callback(driver.close)
+        return driver
+
+    def perform(self, trial: Trial, driver: ConnectorDriver, folder: Path) -> Performed:
+        """Perform and judge one trial."""
+        out = folder / f"{trial.name}.jsonl"
+        if self._daemon is not None and trial.needs_broken_daemon and trial.variants:
+            self._change_daemon({"variants": [variant.id for variant in trial.variants]})
+        elif self._daemon is not None:
+            name = trial.mutant.id if trial.mutant is not None and trial.needs_broken_daemon else None
+            self._change_daemon({"mutant": name})
+        try:
+            scenario = with_own_summaries(trial.scenario, trial.name) if trial.needs_model else trial.scenario
+            error = self._station.perform(replace(scenario, name=trial.name), driver, out)
+            return Performed(trial, judge(trace.read(out)), error, self._applied(trial))
+        except SignetConformanceError as failure:
+            return Performed(trial, None, str(failure))
+
+    def _change_daemon(self, how: Mapping[str, object]) -> Mapping[str, Any]:
+        if self._daemon is None:
+            return {}
+        answer = self._daemon.ask(how, _READY_S)
+        if answer.get("ok") is not True:
+            raise KitError(f"the daemon could not be changed: {answer.get('error')}", where=str(how))
+        return answer
+
+    def _applied(self, trial: Trial) -> tuple[str, ...]:
+        if not trial.variants:
+            return ()
+        if trial.needs_broken_daemon:
+            return tuple(self._change_daemon({"mutant": None}).get("applied", ()))
+        try:
+            return tuple(json.loads((self._home / f"{trial.name}.json").read_bytes()))
+        except (OSError, ValueError):
+            return ()
+
+
+def _free_port() -> int:
+    # In place of the daemon's default one, which another run of the kit may hold.
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

@@ -12,8 +12,7 @@ import pytest
 from signet_conformance.children.processes import LineProcess
 from signet_conformance.selftest.grading import grade
 from signet_conformance.selftest.mutants import mutant
-from signet_conformance.selftest.performing import perform
-from signet_conformance.selftest.trials import trials
+from signet_conformance.selftest.trials import perform, trials
 
 PATIENCE_S = 180.0
 
