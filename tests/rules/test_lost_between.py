@@ -159,6 +159,26 @@ def test_recall_of_a_session_that_has_not_begun_on_the_wire(tmp_path: Path, begu
     assert judge(build(tmp_path / "trace.jsonl", items)).judgements["SIG-REC-004"].verdict == "NOT-APPLICABLE"
 
 
+@pytest.mark.parametrize(
+    ("begun", "key", "expected"),
+    [
+        ("unheard", "k-2", "INCONCLUSIVE"),
+        ("refused", "k-2", "INCONCLUSIVE"),
+        ("not at all", "k-2", "WARN"),
+        ("refused", "k-0", "WARN"),
+    ],
+)
+def test_recall_of_a_session_that_is_resumed_under_a_new_key(
+    tmp_path: Path, begun: str, key: str, expected: str
+) -> None:
+    """No key fits better than the new one, which the daemon may not have heard; that of an ended session does not."""
+    ended = [step("start", 0, "s0"), hook("session-start", "k-0"), hook("session-end", "k-0")]
+    opened = step("resume", 2)
+    beginning = {"unheard": [AWAY, opened, BACK], "refused": [FAILING, opened, MEND], "not at all": [opened]}[begun]
+    items = [*ended, step("start", 1), START, *beginning, step("tool", 3), recalled(key)]
+    assert judge(build(tmp_path / "trace.jsonl", items)).judgements["SIG-REC-004"].verdict == expected
+
+
 SPEAKS = {"declared": {"agents": ["atlas-agent"], "capabilities": ["session-start", "user-prompt-submit"]}}
 TURN = {"mark": "step", "data": {"step": "prompt", "session": "s1", "index": 2, "text": "again", "reply": "yes"}}
 

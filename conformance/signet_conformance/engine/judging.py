@@ -24,9 +24,9 @@ from signet_conformance.facts import Recording
 from signet_conformance.finding import Judgement, Reason, Verdict
 from signet_conformance.rules import builtin_rules, rules
 from signet_conformance.rules.daemon import DAEMON_RULES
+from signet_conformance.rules.excuses import excused
 from signet_conformance.rules.model import MODEL_RULES, why_not_judged
 from signet_conformance.rules.outcome import Rule
-from signet_conformance.rules.reliance import excused
 from signet_conformance.trace import Trace
 from signet_conformance.trace.marks import StepMark, marks_of
 
@@ -186,9 +186,8 @@ def _judge_by(
     if rule is None:
         return Judgement(name, Verdict.NOT_APPLICABLE, Reason.NO_RULE, "no rule decides it from a trace")
     since = requirement.since if requirement is not None else None
-    excuse = partial(excused, name, recording=recording, broken=broken) if broken else None
     if tally is None:
-        tally = Tally(excuse)
+        tally = Tally(partial(excused, name, recording=recording, broken=broken))
         tally.run(rule, recording)
     judgement = tally.judgement(name)
     if since is None or version_key(since) <= version_key(recording.daemon_version):

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from signet_conformance.facts import CHECKPOINT, COMPLETE, END, PRE, PROMPT, START, Call, Recording, text_or_none
 from signet_conformance.rules.conversation import LONGEST_TEXT, words_of
-from signet_conformance.rules.excuses import lost_between, lost_start
 from signet_conformance.rules.fields import check_fields
 from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undecided, warn
 from signet_conformance.rules.turns import SHORTEST_TEXT
@@ -21,8 +20,6 @@ def complete_follows_pre(recording: Recording) -> Iterator[Outcome]:
             continue
         if call.key in prepared:
             yield PASS
-        elif why := lost_between(recording, _last_seq(recording, call), call.seq, call.key):
-            yield undecided(call, message=f"{why}: a pre-compaction may be lost")
         else:
             yield warn(
                 call,
@@ -41,11 +38,6 @@ def _compactions(recording: Recording) -> list[Call]:
     return recording.whole.of(PRE, COMPLETE) if any(call.key is None for call in calls) else calls
 
 
-def _last_seq(recording: Recording, call: Call) -> int:
-    earlier = recording.earlier(call)
-    return earlier[-1].seq if earlier else 0
-
-
 def one_complete_a_pre(recording: Recording) -> Iterator[Outcome]:
     """At most one compaction-complete is accepted for each pre-compaction. Hooks without a key count as one key."""
     stored: dict[str | None, Call] = {}
@@ -56,8 +48,6 @@ def one_complete_a_pre(recording: Recording) -> Iterator[Outcome]:
         earlier = stored.get(call.key)
         if earlier is None:
             yield PASS
-        elif why := lost_between(recording, earlier.seq, call.seq, call.key):
-            yield undecided(call, earlier, message=f"{why}: a pre-compaction may be lost")
         else:
             yield fail(
                 call,
@@ -78,8 +68,6 @@ def compaction_lies_inside_the_session(recording: Recording) -> Iterator[Outcome
             continue
         if recording.is_open(call.key, call.seq):
             yield PASS
-        elif why := lost_start(recording, call):
-            yield undecided(call, message=why)
         elif earlier := recording.earlier(call):
             yield warn(
                 call,
@@ -109,9 +97,6 @@ def pre_is_completed(recording: Recording) -> Iterator[Outcome]:
                 waiting = []
             elif call.operation in (PROMPT, END) or (call.operation == START and call.body.get("source") == "compact"):
                 for pre in waiting:
-                    if why := lost_between(recording, pre.seq, call.seq, pre.key):
-                        yield undecided(pre, call, message=f"{why}: it may be lost")
-                        continue
                     yield warn(
                         pre,
                         call,
@@ -147,8 +132,6 @@ def checkpoint_is_whole(recording: Recording) -> Iterator[Outcome]:
                 expected="a non-blank transcript or transcriptPath",
                 received=body.get("transcript"),
             )
-        elif not recording.is_open(call.key, call.seq) and (why := lost_start(recording, call)):
-            yield undecided(call, message=why)
         elif not recording.is_open(call.key, call.seq):
             yield warn(
                 call,
@@ -156,6 +139,7 @@ def checkpoint_is_whole(recording: Recording) -> Iterator[Outcome]:
                 pointer="/request/path",
                 expected="between start and end of its key",
                 received=call.key,
+                fold="outside its session",
             )
         else:
             yield PASS

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from math import inf
 
 from signet_conformance.facts import END, OPENING, PROMPT, START, Call, Recording, text_or_none
 from signet_conformance.finding import Verdict
-from signet_conformance.rules.excuses import end_is_owed, end_may_be_lost, lost_between, lost_start
+from signet_conformance.rules.excuses import end_is_owed
 from signet_conformance.rules.fields import check_fields
 from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undecided, warn
 from signet_conformance.trace.marks import StepMark, StepName
@@ -53,8 +52,6 @@ def end_names_the_started_session(recording: Recording) -> Iterator[Outcome]:
                 )
         elif recording.earlier(call):
             yield PASS
-        elif why := lost_start(recording, call):
-            yield undecided(call, message=why)
         elif recording.abandoned_since < call.seq:
             yield fail(
                 call,
@@ -177,10 +174,7 @@ def started_key_is_ended(recording: Recording) -> Iterator[Outcome]:
         if start is None:
             continue
         last_end = max((i for i, c in enumerate(hooks) if c.operation == END), default=None)
-        excuse = None if last_end == len(hooks) - 1 else _excuse(recording, start, ended=last_end is not None)
-        if excuse is not None:
-            yield undecided(start, message=f"not ended, and {excuse}")
-        elif last_end is None:
+        if last_end is None:
             if all(call.status == 409 for call in hooks if call.operation == START):
                 yield undecided(
                     start, message="another path holds the key: SIG-HTTP-012 asks for silence after its 409"
@@ -204,22 +198,6 @@ def started_key_is_ended(recording: Recording) -> Iterator[Outcome]:
             yield PASS
 
 
-def _excuse(recording: Recording, start: Call, *, ended: bool) -> str | None:
-    """Why nobody can tell whether a session was ended; None where its end would have been seen.
-
-    An outage to the recording's end excuses a session that has no end, not one that is used after its end.
-    """
-    if recording.trace.growing:
-        return "the recording still grows"
-    if recording.timeline.switches.outage_lasts and not ended:
-        return "the daemon was away until the recording's end"
-    if end_may_be_lost(recording, str(start.key)):
-        return "nothing listened when the user ended it, nor did its program send anything later"
-    if recording.timeline.was_stopped(recording.hooks_of[str(start.key)][-1].seq, inf, start.key):
-        return "the host stopped a hook of it at its timeout, after the last that was sent"
-    return "the scenario was broken off" if recording.timeline.is_broken_off else None
-
-
 def end_is_not_repeated(recording: Recording) -> Iterator[Outcome]:
     """A session is not ended twice without another hook in between."""
     for hooks in recording.hooks_of.values():
@@ -228,9 +206,7 @@ def end_is_not_repeated(recording: Recording) -> Iterator[Outcome]:
             if call.operation != END:
                 ended = None
                 continue
-            if ended is not None and (why := lost_between(recording, ended.seq, call.seq, call.key)):
-                yield undecided(call, ended, message=f"{why}: it may be lost")
-            elif ended is not None:
+            if ended is not None:
                 yield warn(
                     call,
                     ended,
@@ -258,9 +234,7 @@ def nothing_but_a_turn_follows_the_last_end(recording: Recording) -> Iterator[Ou
                 break
             stray.append(call)
         last = hooks[last_end]
-        if stray and (why := lost_between(recording, last.seq, stray[0].seq, last.key)):
-            yield undecided(stray[0], last, message=f"{why}: a start may be lost")
-        elif stray and recording.trace.growing and stray[-1] is hooks[-1]:
+        if stray and recording.trace.growing and stray[-1] is hooks[-1]:
             yield undecided(stray[0], last, message="another end may follow: the recording still grows")
         elif stray:
             yield warn(
@@ -370,12 +344,6 @@ def clear_means_a_discarded_context(recording: Recording) -> Iterator[Outcome]:
                 received="clear",
                 fold="ended otherwise",
             )
-        elif (
-            following is not None
-            and following.operation != START
-            and (why := lost_between(recording, call.seq, following.seq, call.key))
-        ):
-            yield undecided(call, following, message=f"{why}: a start may be lost")
         elif following is not None and following.operation != START:
             yield fail(
                 call,

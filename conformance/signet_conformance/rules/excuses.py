@@ -1,11 +1,90 @@
-"""What excuses a breach: requests that were sent, or about to be, and are not in the recording."""
+"""What excuses a breach: one table, applied to what the rules of the connector's side yield.
+
+A breach may rest on what is not in the recording, since nothing listened or the host stopped a hook, or on an answer of
+the daemon that breaks the contract itself. It is undecided then, and the excuse says why.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Mapping
 from math import inf
 
-from signet_conformance.facts import END, Call, Recording
+from msgspec import Struct
+
+from signet_conformance.contract import requirements
+from signet_conformance.facts import COMPLETE, END, Call, Recording
+from signet_conformance.finding import Finding, Verdict
+from signet_conformance.rules.outcome import undecided
 from signet_conformance.trace.marks import LoadedMark, StepMark, StepName
+
+
+class Excuse(Struct, frozen=True):
+    """Why a breach of a requirement may be none. `why` looks at the calls that the finding names, in its order.
+
+    `says` is the message, with `{why}` for the reason and `{breach}` for the message of the finding. Where `of` names
+    breaches by what they are folded by, other breaches of the requirement have no such excuse. The undecided finding
+    names the calls at `names`.
+    """
+
+    why: Callable[[Recording, list[Call]], str | None]
+    says: str = "{why}"
+    of: tuple[str, ...] = ()
+    names: slice = slice(None)
+
+
+def excused(requirement: str, finding: Finding, recording: Recording, broken: Mapping[int, str]) -> Finding:
+    """`finding`, or in place of a breach an undecided one where something excuses it.
+
+    `broken` is exchange number to the requirement on the daemon that its answer breaks.
+    """
+    if finding.verdict not in (Verdict.FAIL, Verdict.WARN) or not finding.exchanges:
+        return finding
+    excuse = EXCUSES.get(requirement)
+    calls = [recording.by_seq[number] for number in finding.exchanges if number in recording.by_seq]
+    if excuse is not None and calls and (not excuse.of or finding.fold in excuse.of):
+        why = excuse.why(recording, calls)
+        if why is not None:
+            message = excuse.says.format(why=why, breach=finding.message)
+            return undecided(*calls[excuse.names], message=message)
+    return _resting_on_the_daemon(requirement, finding, recording, broken) if broken else finding
+
+
+def _resting_on_the_daemon(
+    requirement: str, finding: Finding, recording: Recording, broken: Mapping[int, str]
+) -> Finding:
+    """`finding`, or an undecided one where it rests on an answer that breaks the contract.
+
+    An answer counts when the finding names it, or when it came before, to an operation that the requirement rests on,
+    in the same session. A recording without step marks is judged by the letter: an answer there may have been shortened
+    by hand.
+    """
+    operations = _operations(requirement)
+    if not recording.marks(StepMark) or operations is None:
+        return finding
+    seq = next((s for s in broken if s in finding.exchanges or _concerns(operations, s, finding, recording)), None)
+    if seq is None:
+        return finding
+    return undecided(
+        *(recording.by_seq[number] for number in finding.exchanges if number in recording.by_seq),
+        message=f"rests on the answer of #{seq}, which breaks {broken[seq]}: the daemon's breach, not the connector's",
+    )
+
+
+def _operations(requirement: str) -> frozenset[str] | None:
+    """The operations whose answers a verdict rests on; None when it rests on no answer, as an id of a user's own."""
+    entry = requirements().get(requirement)
+    return None if entry is None else entry.rests_on
+
+
+def _concerns(operations: Collection[str], seq: int, finding: Finding, recording: Recording) -> bool:
+    call = recording.by_seq[seq]
+    if call.operation not in operations or seq > max(finding.exchanges):
+        return False
+    return call.key is None or call.key in _keys(finding.exchanges, recording)
+
+
+def _keys(numbers: Collection[int], recording: Recording) -> set[str | None]:
+    return {recording.by_seq[number].key for number in numbers if number in recording.by_seq}
 
 
 def lost_between(recording: Recording, low: int, high: int, key: str | None) -> str | None:
@@ -81,3 +160,72 @@ def end_is_owed(recording: Recording, call: Call, kind: StepName) -> bool:
     ]
     ends = [c.seq for c in recording.hooks_of.get(str(call.key), ()) if c.operation == END]
     return bool(lost) and not any(lost[-1].seq < seq < now.seq for seq in ends)
+
+
+def _lost_between_its_calls(recording: Recording, calls: list[Call]) -> str | None:
+    """Why a hook may be lost between the first of two calls or more and the one that followed it."""
+    first, *others = sorted(call.seq for call in calls)
+    return lost_between(recording, first, others[0], calls[0].key) if others else None
+
+
+def _reset_is_unheard(recording: Recording, calls: list[Call]) -> str | None:
+    """Why the daemon may not have heard that a session began anew between two of its starts."""
+    again, before = calls
+    if (why := _lost_between_its_calls(recording, calls)) is not None:
+        return f"{why}, and its end may be lost"
+    between = (hook for hook in recording.earlier(again) if hook.seq > before.seq and hook.operation == COMPLETE)
+    spoilt = any(hook.fault is not None and not hook.accepted for hook in between)
+    return "a fault kept the compaction between from the daemon" if spoilt else None
+
+
+def _lost_since_the_hook_before(recording: Recording, calls: list[Call]) -> str | None:
+    """Why a hook may be lost between a call and the hook of its key before it."""
+    call = calls[0]
+    earlier = recording.earlier(call)
+    return lost_between(recording, earlier[-1].seq if earlier else 0, call.seq, call.key)
+
+
+def _lost_start(recording: Recording, calls: list[Call]) -> str | None:
+    return lost_start(recording, calls[0])
+
+
+def _end_is_unseen(recording: Recording, calls: list[Call]) -> str | None:
+    """Why nobody can tell whether the session of a start was ended; None where its end would have been seen.
+
+    An outage to the recording's end excuses a session that has no end, not one that is used after its end.
+    """
+    start = calls[-1]
+    hooks = recording.hooks_of[str(start.key)]
+    ended = any(hook.operation == END for hook in hooks)
+    if recording.trace.growing:
+        return "the recording still grows"
+    if recording.timeline.switches.outage_lasts and not ended:
+        return "the daemon was away until the recording's end"
+    if end_may_be_lost(recording, str(start.key)):
+        return "nothing listened when the user ended it, nor did its program send anything later"
+    if recording.timeline.was_stopped(hooks[-1].seq, inf, start.key):
+        return "the host stopped a hook of it at its timeout, after the last that was sent"
+    return "the scenario was broken off" if recording.timeline.is_broken_off else None
+
+
+EXCUSES: Mapping[str, Excuse] = {
+    "SIG-START-004": Excuse(_lost_start, names=slice(1)),
+    "SIG-START-005": Excuse(_reset_is_unheard, "{breach}; {why}"),
+    "SIG-PROMPT-005": Excuse(_lost_start, of=("unstarted key", "no key")),
+    "SIG-PROMPT-006": Excuse(_lost_between_its_calls, "{why}: a start may be lost"),
+    "SIG-END-002": Excuse(_lost_start, of=("unused key",)),
+    "SIG-END-005": Excuse(_end_is_unseen, "not ended, and {why}", names=slice(-1, None)),
+    "SIG-END-006": Excuse(_lost_between_its_calls, "{why}: it may be lost"),
+    "SIG-END-007": Excuse(_lost_between_its_calls, "{why}: a start may be lost"),
+    "SIG-END-009": Excuse(_lost_between_its_calls, "{why}: a start may be lost"),
+    "SIG-END-010": Excuse(
+        _lost_between_its_calls, "{why}, before the new start: an end may have been lost", of=("never ended",)
+    ),
+    "SIG-CKPT-001": Excuse(_lost_start, of=("outside its session",)),
+    "SIG-CMP-003": Excuse(_lost_since_the_hook_before, "{why}: a pre-compaction may be lost"),
+    "SIG-CMP-004": Excuse(_lost_between_its_calls, "{why}: a pre-compaction may be lost"),
+    "SIG-CMP-007": Excuse(_lost_start, names=slice(1)),
+    "SIG-CMP-008": Excuse(_lost_between_its_calls, "{why}: it may be lost"),
+    "SIG-REC-004": Excuse(_lost_start, of=("no open session",)),
+}
+"""The excuses by requirement id."""

@@ -26,7 +26,6 @@ from signet_conformance.facts import (
     Recording,
     text_or_none,
 )
-from signet_conformance.rules.excuses import lost_start
 from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undecided, warn
 
 MAX_UNCONFIRMED = 25
@@ -82,8 +81,6 @@ def recall_carries_the_open_key(recording: Recording) -> Iterator[Outcome]:
                 received=call.key,
                 fold="foreign",
             )
-        elif call.key is not None and (why := lost_start(recording, call)):
-            yield undecided(call, message=why)
         elif call.key is not None and _could_not_be_opened(recording, call):
             yield undecided(call, message="its session could not be opened undisturbed: there is no better key to send")
         else:

@@ -7,7 +7,6 @@ from itertools import pairwise
 
 from signet_conformance.facts import PROMPT, START, Call, Recording, Turn, plain, text_or_none
 from signet_conformance.finding import Finding
-from signet_conformance.rules.excuses import lost_between, lost_start
 from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undecided, warn
 from signet_conformance.rules.transcripts import pairs_of
 from signet_conformance.trace.marks import StepMark, StepName
@@ -179,8 +178,6 @@ def prompt_uses_a_started_key(recording: Recording) -> Iterator[Outcome]:
                 yield PASS
             elif call.accepted and call.answer is not None and call.answer.get("sessionKnown") is True:
                 yield undecided(call, message="the daemon knew the session: it began before the recording")
-            elif why := lost_start(recording, call):
-                yield undecided(call, message=why)
             elif recording.trace.growing:
                 yield undecided(call, message="its start may follow: the recording still grows")
             else:
@@ -210,8 +207,6 @@ def _keyless(recording: Recording, call: Call, any_started: bool, first_keyless:
     elif first_keyless is not None and first_keyless < call.seq:
         if any_started:
             yield undecided(call, message="without a key, after a start without one: whose it is cannot be seen")
-    elif recording.any_open(call.seq) and (why := lost_start(recording, call)):
-        yield undecided(call, message=f"without a key; {why}")
     elif recording.any_open(call.seq):
         yield fail(
             call,
@@ -247,8 +242,6 @@ def unknown_session_is_started(recording: Recording) -> Iterator[Outcome]:
             if pending is not None and call.operation in (START, PROMPT):
                 if call.operation == START:
                     yield PASS
-                elif why := lost_between(recording, pending.seq, call.seq, call.key):
-                    yield undecided(pending, call, message=f"{why}: a start may be lost")
                 else:
                     yield warn(
                         pending,

@@ -59,8 +59,7 @@ def _switches(recording: Recording) -> Iterator[Outcome]:
                     yield undecided(turn, call, message="the old session is not ended yet: the recording still grows")
                 elif first_end is None:
                     # An end that met nobody listening was never recorded: that it is not made up for is SIG-END-005's.
-                    why = lost_between(recording, turn.seq, call.seq, old)
-                    yield _never_ended(turn, call) if why is None else _lost(turn, call, why)
+                    yield _never_ended(turn, call)
                     # Never seen again: each later start would say the same of it.
                     del open_turns[old]
                 elif (
@@ -96,10 +95,6 @@ def _any_between(seqs: Sequence[int], low: int, high: int) -> bool:
     """Whether one of some ascending numbers is at least `low` and below `high`."""
     at = bisect_left(seqs, low)
     return at < len(seqs) and seqs[at] < high
-
-
-def _lost(turn: Call, start: Call, why: str) -> Outcome:
-    return undecided(turn, start, message=f"{why}, before the new start: an end may have been lost")
 
 
 def _never_ended(turn: Call, start: Call) -> Outcome:

@@ -19,7 +19,7 @@ from signet_conformance.facts import (
     text_or_none,
 )
 from signet_conformance.finding import Verdict
-from signet_conformance.rules.excuses import end_is_owed, lost_between, lost_start
+from signet_conformance.rules.excuses import end_is_owed, lost_between
 from signet_conformance.rules.fields import check_fields
 from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undecided, warn
 from signet_conformance.trace.marks import StepMark, StepName
@@ -33,8 +33,6 @@ def start_comes_first(recording: Recording) -> Iterator[Outcome]:
             yield PASS
         elif first.operation == END:
             yield undecided(first, message="a lone end: its session may have begun before the recording")
-        elif why := lost_start(recording, first):
-            yield undecided(first, message=why)
         elif first.operation != PROMPT:
             yield fail(
                 first,
@@ -92,7 +90,6 @@ def start_is_not_repeated(recording: Recording) -> Iterator[Outcome]:
     for hooks in recording.hooks_of.values():
         last: Call | None = None
         reset = False
-        unheard: Call | None = None
         for call in hooks:
             if call.operation == START:
                 clear = call.body.get("source") == "clear"
@@ -104,19 +101,10 @@ def start_is_not_repeated(recording: Recording) -> Iterator[Outcome]:
                     and call.is_stub
                     and dedupe_key(last) == dedupe_key(call)
                 ):
-                    said = "started again inside an open session: answered with the stub instead of context"
-                    if why := lost_between(recording, last.seq, call.seq, call.key):
-                        yield undecided(call, last, message=f"{said}; {why}, and its end may be lost")
-                        last, reset, unheard = call, False, None
-                        continue
-                    if unheard is not None:
-                        yield undecided(call, unheard, message=f"{said}; the daemon never heard of the compaction")
-                        last, reset, unheard = call, False, None
-                        continue
                     yield warn(
                         call,
                         last,
-                        message=said,
+                        message="started again inside an open session: answered with the stub instead of context",
                         pointer=in_body("sessionKey"),
                         expected="one start, or a boundary before the next one (end, compaction-complete, clear)",
                         received=f"source {call.body.get('source')!r}",
@@ -124,11 +112,9 @@ def start_is_not_repeated(recording: Recording) -> Iterator[Outcome]:
                 else:
                     yield PASS
                 if call.accepted:
-                    last, reset, unheard = call, False, None
+                    last, reset = call, False
                 elif clear:
                     reset = True
-            elif call.operation == COMPLETE and call.fault is not None and not call.accepted:
-                unheard = call
             elif (
                 call.operation == END
                 or (call.operation == COMPLETE and call.accepted)

@@ -1,4 +1,4 @@
-"""Facts about breaches that rest on a broken answer of the daemon: which answer excuses which breach."""
+"""Facts about what excuses a breach: a broken answer of the daemon, and what was sent and is not in the recording."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from signet_conformance.contract import requirements
 from signet_conformance.facts import Recording
 from signet_conformance.finding import Finding, Verdict
-from signet_conformance.rules.reliance import excused
+from signet_conformance.rules.excuses import EXCUSES, excused
 from tests.support.case_traces import build
 from tests.support.daemon_items import STEP, Item, prompt, start
 
@@ -83,3 +84,30 @@ def test_a_recording_without_steps_is_judged_by_the_letter(tmp_path: Path) -> No
     """An answer there may have been shortened by hand."""
     finding = breach(2)
     assert judged(tmp_path, {2: "SIG-DAEMON-011"}, finding, items=ITEMS[1:]) is finding
+
+
+def test_hook_that_may_be_lost_excuses_a_breach(tmp_path: Path) -> None:
+    """Nothing listened between the calls of the finding: it is undecided, says why, and names what the breach named."""
+    away = [{"mark": "fault", "data": {"kind": "refuse", "on": on}} for on in (True, False)]
+    items = [STEP, start(), prompt(), *away, prompt()]
+    left = judged(tmp_path, {}, breach(3, 6), PROMPTS, items)
+    assert (left.verdict, left.exchanges) == (Verdict.INCONCLUSIVE, (3, 6))
+    assert left.message == "nothing listened for a while between: a start may be lost"
+    before = judged(tmp_path, {}, breach(2, 3), PROMPTS, items)
+    assert before.verdict is Verdict.FAIL
+
+
+def test_excuse_is_for_the_breaches_that_it_names(tmp_path: Path) -> None:
+    """Another breach of the same requirement stands."""
+    items = [{"mark": "fault", "data": {"kind": "refuse", "on": True}}, STEP, prompt()]
+    lost = Finding(Verdict.FAIL, (3,), "no start", fold="unstarted key")
+    session = [{"mark": "step", "data": {"step": "start", "session": "s1"}}, *items[2:]]
+    opened = [items[0], *session]
+    assert judged(tmp_path, {}, lost, "SIG-PROMPT-005", opened).verdict is Verdict.INCONCLUSIVE
+    other = Finding(Verdict.FAIL, (3,), "no key", fold="keyless turn")
+    assert judged(tmp_path, {}, other, "SIG-PROMPT-005", opened) is other
+
+
+def test_every_excuse_is_of_a_requirement_on_the_connector() -> None:
+    """An id that was mistyped would excuse nothing, without a word."""
+    assert set(EXCUSES) <= set(requirements())
