@@ -51,6 +51,8 @@ def test_a_body_that_was_not_decoded_is_named_and_not_green(invoke: Invoke, tmp_
     assert "note: not judged: the body of a request is compressed with br" in told
     assert told.endswith("exchange 5 POST /api/memory/recall")
     assert done.stdout.splitlines()[-1].startswith("incomplete: 1 body that could not be decoded")
+    short = invoke("check", "-q", tmp_path / "a.jsonl")
+    assert (short.exit_code, "note: not judged: the body of a request" in short.stdout) == (4, True)
 
 
 @pytest.mark.parametrize(

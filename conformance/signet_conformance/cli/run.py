@@ -272,8 +272,9 @@ def run_lines(
     conclusion, folder = performance.conclusion, performance.request.folder
     ending = run_text.ClosingText(conclusion, conclusion.status, terminal_width(), wants_colour(sys.stdout), baseline)
     causes = Causes.of(conclusion)
+    lacking = warning_lines(performance.recordings.read_so_far)
+    yield from lacking
     if summary:
-        yield from warning_lines(performance.recordings.read_so_far)
         told, width = conclusion.known_reasons, table_width(sys.stdout)
         yield from summary_lines(causes.connector(), conclusion.judgements, told, width, ending.colour)
         yield from summary_lines(causes.harness(), conclusion.at_model, (), width, ending.colour)
@@ -284,7 +285,7 @@ def run_lines(
         yield block
         yield ""
     yield from run_text.undecided_lines(conclusion, ending.width, colour=ending.colour)
-    yield from run_text.note_lines(performance.recordings.read_so_far)
+    yield from (line for line in run_text.note_lines(performance.recordings.read_so_far) if line not in lacking)
     yield from run_text.closing_lines(ending)
     if coverage and conclusion.coverage is not None:
         yield from coverage_lines(conclusion.coverage, ending.width, ending.colour, missed=True)

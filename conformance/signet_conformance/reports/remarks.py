@@ -91,8 +91,10 @@ def _reason_of(gap: Gap) -> str:
 
 
 def warning_lines(traces: Iterable[Trace]) -> list[str]:
-    """The warnings of some recordings, such as a torn last line; the shortest summary has them too."""
-    return [f"note: {printable(text, 600)}" for text in dict.fromkeys(w for trace in traces for w in trace.warnings)]
+    """Lines on parts that some recordings lack, such as a torn last line or a gap: in the shortest summary too."""
+    given = list(traces)
+    texts = dict.fromkeys([*_gaps(given), *(warning for trace in given for warning in trace.warnings)])
+    return [f"note: {printable(text, 600)}" for text in texts]
 
 
 def no_requests(traces: Iterable[Trace]) -> list[str]:

@@ -20,11 +20,11 @@ from signet_recording_proxy.redaction.named_values import (
     MEMBERS,
     NAME_ENDINGS,
     NAMES_BEFORE_SIGN,
+    NESTED,
     SQUEEZED_OUT,
     backwards,
     suspected,
 )
-from signet_recording_proxy.redaction.nested_values import NESTED
 from signet_recording_proxy.redaction.secret_patterns import ISSUED, TEXT_PATTERNS, TextPattern
 
 

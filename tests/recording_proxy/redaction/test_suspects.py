@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from signet_recording_proxy.redaction import named_values
 from signet_recording_proxy.redaction.assigned_values import ASSIGNMENTS, COMMANDS, MARKUP
-from signet_recording_proxy.redaction.nested_values import NESTED
+from signet_recording_proxy.redaction.named_values import NESTED
 from signet_recording_proxy.redaction.redactor import Redactor
 from signet_recording_proxy.redaction.secret_patterns import ISSUED, TEXT_PATTERNS
 from signet_recording_proxy.redaction.secret_walk import Cleaner
