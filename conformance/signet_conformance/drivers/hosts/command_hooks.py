@@ -207,6 +207,7 @@ class CommandHooks:
             "prompt": step.get("text"),
             "turn_id": session.turn_id,
             "last_assistant_message": step.get("reply"),
+            "compact_summary": step.get("summary"),
             **self._face["constants"],
             **{name: value for name, value in action.items() if name not in _NOT_SENT},
             **more,
