@@ -14,8 +14,7 @@ from hypothesis import given, settings
 from signet_conformance.engine import Judged, judge, judging
 from signet_conformance.engine.pieces import ASKED_AGAIN, rules_by
 from signet_conformance.errors import TraceError
-from signet_conformance.rules import builtin_rules
-from signet_conformance.rules.daemon import DAEMON_RULES
+from signet_conformance.rules import DAEMON_RULES, builtin_rules
 from signet_conformance.trace import Trace, read, reading, shelf
 from signet_conformance.trace.shelf import Shelf
 from tests.rules.test_cases import CASES_OF

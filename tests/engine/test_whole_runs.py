@@ -9,9 +9,9 @@ import pytest
 from msgspec.structs import replace
 
 from signet_conformance.engine import JudgedRun, fold_verdicts, folding, judge, judge_run, run_judgements
+from signet_conformance.facts import WholeRun, refusals
 from signet_conformance.finding import Reason, Verdict
 from signet_conformance.rules.outcome import Outcome
-from signet_conformance.rules.whole_run import WholeRun, refusals
 from signet_conformance.trace import Exchange, Mark, Trace
 from signet_conformance.trace.marks import NO_ORIGIN
 from tests.support.trace_parts import START, exchange, trace

@@ -11,7 +11,7 @@ import pytest
 from signet_conformance.contract import version_key
 from signet_conformance.engine import exit_status
 from signet_conformance.finding import Side, Verdict
-from signet_conformance.rules.daemon import DAEMON_RULES
+from signet_conformance.rules import DAEMON_RULES
 from tests.support.daemon_items import (
     BOTH,
     CLAIMED,

@@ -5,12 +5,11 @@ from __future__ import annotations
 import pytest
 
 from signet_conformance.contract import catalogue, requirements
-from signet_conformance.rules import builtin_rules, run_rules
-from signet_conformance.rules.daemon import DAEMON_RULES
+from signet_conformance.rules import DAEMON_RULES, builtin_rules, run_rules
 from signet_conformance.rules.model import MODEL_RULES
 
 RULES = {**builtin_rules(), **DAEMON_RULES, **MODEL_RULES}
-TABLES = {"connector": "rules/__init__.py", "daemon": "rules/daemon.py", "harness": "rules/model/__init__.py"}
+TABLES = {"connector": "rules/__init__.py", "daemon": "rules/__init__.py", "harness": "rules/model/__init__.py"}
 
 
 def entry_file(requirement: str) -> str:

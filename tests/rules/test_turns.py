@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from signet_conformance.facts import plain
-from signet_conformance.rules.turns import quoted_turns, turns
+from signet_conformance.rules.transcripts import quoted_turns, turns
 
 
 def _lines(*entries: Any) -> str:

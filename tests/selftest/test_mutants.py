@@ -11,7 +11,7 @@ import pytest
 
 from signet_conformance.contract import catalogue, daemon_requirements, document
 from signet_conformance.errors import ContractError, UsageError
-from signet_conformance.rules.daemon import DAEMON_RULES
+from signet_conformance.rules import DAEMON_RULES
 from signet_conformance.scenarios.scenario import scripted
 from signet_conformance.selftest.grading import completeness
 from signet_conformance.selftest.mutants import mutant, mutants

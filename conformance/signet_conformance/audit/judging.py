@@ -26,8 +26,8 @@ from signet_conformance.files.reading import is_special
 from signet_conformance.finding import Finding, Reason, Verdict
 from signet_conformance.outcome.broken_off import broke_off
 from signet_conformance.outcome.known_failures import UNNAMED
+from signet_conformance.rules.coverage import was_tested
 from signet_conformance.rules.memory import idempotency_key
-from signet_conformance.rules.spoken_at_all import was_tested
 from signet_conformance.trace import Header, Trace, read
 from signet_conformance.trace.recordings import SUFFIX, model_side
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from signet_conformance.engine.folding import exit_status, fold_run, fold_verdicts, judge_run, run_judgements
-from signet_conformance.engine.judged import Judged, JudgedRun
-from signet_conformance.engine.judging import judge, judge_each
+from signet_conformance.engine.folding import Judged, JudgedRun, exit_status, fold_run, fold_verdicts, run_judgements
+from signet_conformance.engine.judging import judge, judge_each, judge_run
 from signet_conformance.engine.tally import MAX_FINDINGS
 
 __all__ = [

@@ -1,23 +1,64 @@
-"""The verdict of each requirement over several traces, and the exit status that verdicts come to."""
+"""What came of judging: one trace, or the traces of a run; the verdict of each requirement, and the exit status."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 
-from signet_conformance.engine.judged import Judged, JudgedRun
-from signet_conformance.engine.judging import judge
+from msgspec import Struct, field
+
 from signet_conformance.engine.tally import Tally
 from signet_conformance.errors import counted
+from signet_conformance.facts import Recording, WholeRun
 from signet_conformance.finding import FOLDING_ORDER, Judgement, Reason, Verdict
 from signet_conformance.rules import run_rules
-from signet_conformance.rules.whole_run import WholeRun
 from signet_conformance.trace import Trace
 
 
-def judge_run(traces: Sequence[Trace], only: frozenset[str] | None = None, contract: str | None = None) -> JudgedRun:
-    """The verdict of every requirement over each trace, and over all together."""
-    judged = [judge(trace, only, contract) for trace in traces]
-    return JudgedRun(judged, fold_run(judged))
+class Judged(Struct, frozen=True, dict=True):
+    """One trace with a judgement for every requirement of the catalogue, in its order.
+
+    `daemon` and `harness` hold the judgements of these sides, apart: they make no verdict of the connector's worse.
+    The harness's are drawn from what reached its model.
+    """
+
+    trace: Trace
+    daemon_version: str
+    judgements: Mapping[str, Judgement]
+    daemon: Mapping[str, Judgement] = field(default_factory=dict)
+    harness: Mapping[str, Judgement] = field(default_factory=dict)
+
+    # No field, so that `replace` does not hand it on: a trace that was replaced has its own.
+    @cached_property
+    def recording(self) -> Recording:
+        """The trace as rules read it, built once: the one that was judged."""
+        return Recording(self.trace, self.daemon_version)
+
+    @classmethod
+    def of(
+        cls,
+        recording: Recording,
+        judgements: Mapping[str, Judgement],
+        daemon: Mapping[str, Judgement],
+        harness: Mapping[str, Judgement],
+    ) -> Judged:
+        """What came of judging a recording."""
+        recording.memo.clear()  # what rules remembered: only they read it
+        judged = cls(recording.trace, recording.daemon_version, judgements, daemon, harness)
+        judged.__dict__["recording"] = recording
+        return judged
+
+    @property
+    def verdicts(self) -> Mapping[str, Verdict]:
+        """The verdict of each requirement on the connector."""
+        return {name: judgement.verdict for name, judgement in self.judgements.items()}
+
+
+class JudgedRun(Struct, frozen=True):
+    """Several traces judged, and the judgement of each requirement over all of them."""
+
+    traces: Sequence[Judged]
+    together: Mapping[str, Judgement]
 
 
 def fold_run(judged: Sequence[Judged], *, whole: bool = True) -> Mapping[str, Judgement]:

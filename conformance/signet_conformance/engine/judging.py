@@ -17,13 +17,12 @@ from signet_conformance.contract import (
     requirements,
     version_key,
 )
-from signet_conformance.engine.judged import Judged
+from signet_conformance.engine.folding import Judged, JudgedRun, fold_run
 from signet_conformance.engine.pieces import by_pieces
 from signet_conformance.engine.tally import Tally
 from signet_conformance.facts import Recording
 from signet_conformance.finding import Judgement, Reason, Verdict
-from signet_conformance.rules import builtin_rules, rules
-from signet_conformance.rules.daemon import DAEMON_RULES
+from signet_conformance.rules import DAEMON_RULES, builtin_rules, rules
 from signet_conformance.rules.excuses import excused
 from signet_conformance.rules.model import MODEL_RULES, why_not_judged
 from signet_conformance.rules.outcome import Rule
@@ -89,6 +88,12 @@ def judge_each(
         )
         for case in cases
     ]
+
+
+def judge_run(traces: Sequence[Trace], only: frozenset[str] | None = None, contract: str | None = None) -> JudgedRun:
+    """The verdict of every requirement over each trace, and over all together."""
+    judged = [judge(trace, only, contract) for trace in traces]
+    return JudgedRun(judged, fold_run(judged))
 
 
 _NO_SIDE: Mapping[str, Requirement] = MappingProxyType({})

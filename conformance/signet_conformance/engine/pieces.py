@@ -15,8 +15,7 @@ from signet_conformance.children.spread import spread
 from signet_conformance.contract import Scope, daemon_requirements, requirements
 from signet_conformance.engine.tally import Tally
 from signet_conformance.facts import Call, Lightened, NeedsWholeError, Packed, Recording, packed
-from signet_conformance.rules import builtin_rules, injected, rules
-from signet_conformance.rules.daemon import DAEMON_RULES
+from signet_conformance.rules import DAEMON_RULES, builtin_rules, injected, rules
 from signet_conformance.rules.fields import MOST_EXPLAINED
 from signet_conformance.rules.outcome import Rule
 from signet_conformance.rules.prompt import answered_before

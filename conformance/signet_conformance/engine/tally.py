@@ -7,10 +7,9 @@ from functools import lru_cache
 from typing import TypeVar
 
 from signet_conformance.errors import TraceError, counted
-from signet_conformance.facts import NeedsWholeError, Recording
+from signet_conformance.facts import NeedsWholeError, Recording, WholeRun
 from signet_conformance.finding import FOLDING_ORDER, Finding, Judgement, Reason, Verdict
 from signet_conformance.rules.outcome import Outcome
-from signet_conformance.rules.whole_run import WholeRun
 
 Judgeable = TypeVar("Judgeable", Recording, WholeRun)
 MAX_FINDINGS = 200

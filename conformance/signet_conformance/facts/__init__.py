@@ -44,7 +44,7 @@ from signet_conformance.facts.calls import (
     text_or_none,
 )
 from signet_conformance.facts.light import Lightened, Packed, packed
-from signet_conformance.facts.recording import NeedsWholeError, Recording
+from signet_conformance.facts.recording import NeedsWholeError, Recording, WholeRun, refusals
 from signet_conformance.facts.timeline import OPENING, SUB_AGENT_MEMBERS, Situation, Timeline, Trouble, Turn
 from signet_conformance.trace.glance import normalised_key
 
@@ -92,9 +92,11 @@ __all__ = [
     "Timeline",
     "Trouble",
     "Turn",
+    "WholeRun",
     "normalised_key",
     "packed",
     "pattern_agent",
     "plain",
+    "refusals",
     "text_or_none",
 ]

@@ -29,7 +29,7 @@ from signet_conformance.outcome.known_failures import (
 )
 from signet_conformance.outcome.options import Declarations
 from signet_conformance.outcome.together import essence, run_level_breaches
-from signet_conformance.rules.spoken_at_all import was_tested
+from signet_conformance.rules.coverage import was_tested
 from signet_conformance.trace import Trace
 from signet_conformance.trace.shelf import Shelf
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from signet_conformance.errors import counted, printable
-from signet_conformance.rules.whole_run import refusals
+from signet_conformance.facts import refusals
 from signet_conformance.trace import Gap, Trace
 from signet_conformance.trace.marks import (
     BLOCKED,

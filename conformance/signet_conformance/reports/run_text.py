@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from signet_conformance.errors import printable
+from signet_conformance.facts import refusals
 from signet_conformance.outcome.broken_off import warnings_of
 from signet_conformance.outcome.conclusion import Conclusion
 from signet_conformance.outcome.time_spent import GROUPS, Part, TimeSpent
@@ -28,7 +29,6 @@ from signet_conformance.reports.text import (
     side_summary_lines,
     summary_lines,
 )
-from signet_conformance.rules.whole_run import refusals
 from signet_conformance.trace import Trace
 from signet_conformance.trace.marks import SkippedMark, marks_of
 

@@ -14,7 +14,10 @@ from signet_conformance.contract import requirements
 from signet_conformance.errors import UsageError
 from signet_conformance.rules import (
     compaction,
+    conversation,
     coverage,
+    daemon_answers,
+    daemon_sessions,
     end,
     handlers,
     identity,
@@ -22,12 +25,10 @@ from signet_conformance.rules import (
     memory,
     prompt,
     robustness,
-    session_switch,
     spoken,
     start,
     tokens,
     transport,
-    turn_order,
     waiting,
 )
 from signet_conformance.rules.fields import check_fields
@@ -71,8 +72,8 @@ _WRITTEN: Mapping[str, Rule] = {
     "SIG-END-007": end.nothing_but_a_turn_follows_the_last_end,
     "SIG-END-008": end.boundary_reason_is_given,
     "SIG-END-009": end.clear_means_a_discarded_context,
-    "SIG-END-010": session_switch.old_key_ends_before_the_new_starts,
-    "SIG-END-012": turn_order.turns_stand_in_order,
+    "SIG-END-010": start.old_key_ends_before_the_new_starts,
+    "SIG-END-012": conversation.turns_stand_in_order,
     "SIG-CKPT-001": compaction.checkpoint_is_whole,
     "SIG-CMP-002": compaction.summary_is_what_is_left,
     "SIG-CMP-003": compaction.complete_follows_pre,
@@ -107,6 +108,22 @@ _WRITTEN: Mapping[str, Rule] = {
     "SIG-LOAD-002": handlers.installed_files_are_accepted,
     "SIG-LOAD-003": handlers.address_is_the_given_one,
 }
+
+DAEMON_RULES: Mapping[str, Rule] = {
+    "SIG-DAEMON-001": daemon_answers.success_has_its_shape,
+    "SIG-DAEMON-002": daemon_answers.refusal_says_why,
+    "SIG-DAEMON-003": daemon_sessions.conflict_is_told,
+    "SIG-DAEMON-004": daemon_sessions.repeated_start_gets_the_stub,
+    "SIG-DAEMON-005": daemon_sessions.second_end_is_dropped,
+    "SIG-DAEMON-006": daemon_answers.private_row_stays_private,
+    "SIG-DAEMON-007": daemon_answers.memory_is_the_one_asked_for,
+    "SIG-DAEMON-008": daemon_answers.health_names_the_version,
+    "SIG-DAEMON-009": daemon_answers.secret_is_not_shown,
+    "SIG-DAEMON-010": daemon_sessions.job_can_be_looked_at,
+    "SIG-DAEMON-011": daemon_sessions.started_session_is_known,
+    "SIG-DAEMON-012": daemon_answers.every_patch_is_answered,
+}
+"""Every rule of the daemon's side by requirement id."""
 
 _OVER_A_RUN: Mapping[str, RunRule] = {
     "SIG-COV-001": coverage.observed_operations_are_the_declared_ones,

@@ -8,7 +8,7 @@ from signet_conformance.facts import CHECKPOINT, COMPLETE, END, PRE, PROMPT, STA
 from signet_conformance.rules.conversation import LONGEST_TEXT, words_of
 from signet_conformance.rules.fields import check_fields
 from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undecided, warn
-from signet_conformance.rules.turns import SHORTEST_TEXT
+from signet_conformance.rules.transcripts import SHORTEST_TEXT
 
 
 def complete_follows_pre(recording: Recording) -> Iterator[Outcome]:

@@ -1,13 +1,13 @@
-"""The requirement on the endpoints a connector uses: what it declares is what it does."""
+"""The requirement on the endpoints a connector uses, and whether a recording tests a connector at all."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from signet_conformance.contract import contract_set
-from signet_conformance.facts import Recording
+from signet_conformance.facts import Recording, WholeRun
 from signet_conformance.rules.outcome import PASS, Outcome, fail, route_of, undecided, warn
-from signet_conformance.rules.whole_run import WholeRun
+from signet_conformance.rules.transport import FIRST_CALLS
 from signet_conformance.trace.marks import StepMark
 
 IMPLIED = frozenset({"secrets-exec-job"})
@@ -79,3 +79,15 @@ def observed_operations_are_the_declared_ones(run: WholeRun) -> Iterator[Outcome
     if extra:
         message = f"DRIFT: seen but not declared: {', '.join(extra)}"
         yield warn(message=message, expected=expected, received=received, fold="not declared", elements=extra)
+
+
+def was_tested(recording: Recording) -> bool:
+    """Whether a recording holds a lifecycle hook or a memory operation.
+
+    Where the kit drove the connector, one of them was accepted with nothing in its way: of a connector that the
+    daemon always refuses, nothing is known but that.
+    """
+    asked = [call for call in recording.calls if call.operation in FIRST_CALLS]
+    if not recording.marks(StepMark):
+        return bool(asked)
+    return any(call.accepted and not recording.timeline.is_disturbed(call) for call in asked)

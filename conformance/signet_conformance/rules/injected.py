@@ -13,7 +13,7 @@ from signet_conformance.contract import MUST, requirements
 from signet_conformance.facts import LIFECYCLE, SAVES, Call, Recording
 from signet_conformance.rules.needles import Distant, Distants, Needles, hashes_of_pieces
 from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, warn
-from signet_conformance.rules.turns import said_in_lines
+from signet_conformance.rules.transcripts import said_in_lines
 from signet_conformance.trace.marks import StepMark
 
 SHORTEST_INJECT = 40

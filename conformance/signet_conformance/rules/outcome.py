@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Literal
 
-from signet_conformance.facts import Call, Recording
+from signet_conformance.facts import Call, Recording, WholeRun
 from signet_conformance.files.json_values import pointer
 from signet_conformance.finding import Finding, Verdict
-from signet_conformance.rules.whole_run import WholeRun
 
 Outcome = Finding | Literal[Verdict.PASS]
 Rule = Callable[[Recording], Iterator[Outcome]]

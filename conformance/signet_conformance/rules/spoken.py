@@ -10,7 +10,7 @@ from itertools import pairwise
 from signet_conformance.facts import PROMPT, START, Call, Recording, Turn, plain, text_or_none
 from signet_conformance.rules.outcome import PASS, Outcome, in_body, undecided, warn
 from signet_conformance.rules.prompt import answered_before, is_in_its_turn
-from signet_conformance.rules.turns import SHORTEST_TEXT
+from signet_conformance.rules.transcripts import SHORTEST_TEXT
 from signet_conformance.trace.marks import StepMark, StepName
 
 _REDACTION = "<redacted:"

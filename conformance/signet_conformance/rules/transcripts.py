@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -10,8 +12,95 @@ from typing import TypeVar
 
 from msgspec import Struct
 
-from signet_conformance.facts import CHECKPOINT, END, Call, Recording
-from signet_conformance.rules.turns import Turn, turns
+from signet_conformance.facts import CHECKPOINT, END, Call, Recording, plain
+
+_SPEAKER = re.compile(r"(User|Human|Assistant):", re.IGNORECASE)
+
+SHORTEST_TEXT = 12
+"""A shorter text, found within another one, says nothing of which turn it is of."""
+Turn = tuple[str, str]
+"""Role (`user` or `assistant`) and trimmed text."""
+
+
+def turns(transcript: object) -> list[Turn]:
+    """The turns of a transcript: JSON lines with role and content, or lines opening with a speaker.
+
+    A transcript of any other shape has none.
+    """
+    if not isinstance(transcript, str) or not transcript.strip():
+        return []
+    lines = transcript.split("\n")
+    spoken = _json_turns(lines)
+    return _speaker_turns(lines) if spoken is None else spoken
+
+
+def _json_turns(lines: Iterable[str]) -> list[Turn] | None:
+    """The turns of JSON lines; None when any of them is not of that shape."""
+    spoken: list[Turn] = []
+    for line in lines:
+        beginning = line.lstrip()[:1]
+        if not beginning:
+            continue
+        if beginning != "{":
+            return None
+        try:
+            entry = json.loads(line)
+        except (ValueError, RecursionError):
+            return None
+        if isinstance(entry, dict) and not ("role" in entry and "content" in entry):
+            entry = entry.get("message")
+        if not isinstance(entry, dict) or "role" not in entry or "content" not in entry:
+            return None
+        text = _content_text(entry["content"])
+        if entry["role"] in ("user", "assistant") and text is not None:
+            spoken.append((entry["role"], text.strip()))
+    return spoken
+
+
+def said_in_lines(text: str) -> Iterator[str]:
+    """The texts of a transcript of JSON lines, whoever said them; nothing of lines of another shape."""
+    if not text.lstrip().startswith("{"):
+        return
+    for line in text.split("\n"):
+        try:
+            entry = json.loads(line)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(entry, dict) and "role" not in entry:
+            entry = entry.get("message")
+        if isinstance(entry, dict) and "role" in entry and (said := _content_text(entry.get("content"))) is not None:
+            yield said
+
+
+def _content_text(content: object) -> str | None:
+    if isinstance(content, str):
+        return content
+    if isinstance(content, list):
+        return "\n".join(
+            part["text"] for part in content if isinstance(part, dict) and isinstance(part.get("text"), str)
+        )
+    return None
+
+
+def _speaker_turns(lines: Iterable[str]) -> list[Turn]:
+    spoken: list[tuple[str, list[str]]] = []
+    for line in lines:
+        if match := _SPEAKER.match(line):
+            role = "assistant" if match[1].lower() == "assistant" else "user"
+            spoken.append((role, [line[match.end() :]]))
+        elif spoken:
+            spoken[-1][1].append(line)
+    return [(role, "\n".join(text).strip()) for role, text in spoken]
+
+
+def names_a_speaker(text: str) -> bool:
+    """Whether a text holds what opens a turn in a transcript of lines."""
+    return _SPEAKER.search(text) is not None
+
+
+def quoted_turns(text: str | None) -> list[Turn]:
+    """What the lines of a text hold that a transcript of lines takes for turns, after the first of them."""
+    return _speaker_turns(plain(text or "").split("\n")[1:])
 
 
 class Place(Struct, frozen=True):

@@ -9,8 +9,7 @@ from dataclasses import field as member
 from signet_conformance.contract import MUST, catalogue
 from signet_conformance.engine import Judged, run_judgements
 from signet_conformance.finding import Verdict
-from signet_conformance.rules import rules, run_rules
-from signet_conformance.rules.daemon import DAEMON_RULES
+from signet_conformance.rules import DAEMON_RULES, rules, run_rules
 from signet_conformance.rules.model import MODEL_RULES
 from signet_conformance.selftest.mutants import FILE, Mutant, Mutants, mutants
 from signet_conformance.selftest.trials import CONTRACT, Performed, Trial
