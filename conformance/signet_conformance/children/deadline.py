@@ -20,9 +20,9 @@ _LOOK_S = 1.0
 class Deadline:
     """The end of `timeout_s` seconds on `clock`, or later.
 
-    A machine with more work than processors makes every program slow. The child gets once more the time since the
-    beginning in which some program waited for a processor, as long as `worked`, its CPU seconds, grows; where the
-    system does not count that time, it gets none.
+    A machine with more work than processors makes every program slow. The child gets extra time: that since the
+    beginning in which some program waited for a processor, as long as `worked`, its CPU seconds, grows. A system that
+    does not count that time gives no extra.
     """
 
     def __init__(

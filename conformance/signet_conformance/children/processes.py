@@ -78,7 +78,7 @@ class LineProcess:
     a process group of its own, which is killed whole when the context ends, so that nothing it started outlives it.
 
     The caller reads its answers: with a thread between them, each answer would wait for two more switches of
-    threads. What a child says `unasked`, such as a log, is read at once and dropped.
+    threads. With `unasked`, output such as a log is read at once and dropped.
     """
 
     def __init__(

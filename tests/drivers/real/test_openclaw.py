@@ -18,7 +18,7 @@ from signet_conformance.drivers.hosts.real.conversation import Launch, Services
 from signet_conformance.drivers.hosts.real.observed import Observed
 from signet_conformance.drivers.hosts.real.openclaw import OpenclawAcp, refusal_in
 from signet_conformance.drivers.hosts.real.process import EndedError
-from signet_conformance.drivers.hosts.real.refused import Refusal, RefusedError
+from signet_conformance.drivers.hosts.real.refusals import Refusal, RefusedError
 from tests.support.processes import wait_until
 
 STAND_IN = Path(__file__).with_name("openclaw_stand_in.py")
@@ -166,7 +166,7 @@ def test_what_the_gateway_refuses_is_told_with_its_words(home: Path, services: S
         _launch(home, services, STAND_IN_SAYS=f"{LOG}plugin must declare contracts.tools (plugin=signet, source=/x)")
     )
     session.open()
-    assert session.refused == [Refusal("openclaw.plugin.json", "plugin must declare contracts.tools")]
+    assert session.refusals == [Refusal("openclaw.plugin.json", "plugin must declare contracts.tools")]
     session.end()
 
 
@@ -176,7 +176,7 @@ def test_a_gateway_that_does_not_begin_is_told_with_its_words(home: Path, servic
     session = OpenclawAcp(_launch(home, services, STAND_IN_SAYS=said, STAND_IN_ENDS="1"))
     with pytest.raises(StepError, match="memorySearch"):
         session.open()
-    assert session.refused == [Refusal("openclaw.json", 'agents.defaults: Unrecognized key: "memorySearch"')]
+    assert session.refusals == [Refusal("openclaw.json", 'agents.defaults: Unrecognized key: "memorySearch"')]
     session.end()
 
 
@@ -229,7 +229,7 @@ def test_a_gateway_that_ends_over_the_installation_refuses_it(
     session = OpenclawAcp(_launch(home, services, STAND_IN_SAYS=said, STAND_IN_ENDS="1"))
     with pytest.raises(RefusedError, match="ended before it took a session"):
         session.open()
-    assert session.refused == [Refusal(file, words)]
+    assert session.refusals == [Refusal(file, words)]
 
 
 @pytest.mark.parametrize(
@@ -266,7 +266,7 @@ def test_a_gateway_that_ends_over_anything_else_breaks_off(home: Path, services:
     session = OpenclawAcp(_launch(home, services, STAND_IN_SAYS=said, STAND_IN_ENDS="1"))
     with pytest.raises(EndedError, match="ended before it took a session"):
         session.open()
-    assert session.refused == []
+    assert session.refusals == []
 
 
 def test_a_new_session_that_does_not_begin_is_not_awaited_for_ever(

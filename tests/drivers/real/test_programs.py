@@ -325,7 +325,7 @@ def test_hooks_of_codex_are_trusted_and_a_timeout_that_it_cuts_is_no_refusal(tmp
     """The stand-in begins no thread before its hook is trusted, and warns that it cuts a timeout."""
     session = _session("codex", tmp_path)
     session.open()
-    assert session.refused == []
+    assert session.refusals == []
     session.end()
 
 

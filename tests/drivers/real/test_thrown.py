@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from signet_conformance.drivers.hosts.real.refused import thrown_by
+from signet_conformance.drivers.hosts.real.refusals import thrown_by
 
 EXTENSIONS, OBSERVER = Path("/home/u/.pi/agent/extensions"), Path("/home/u/.pi/agent/extensions/observer.js")
 OURS, THEIRS = "at f (file:///home/u/.pi/agent/extensions/signet-pi.js:10:3)", "at g (/opt/pi/dist/cli.js:99:1)"

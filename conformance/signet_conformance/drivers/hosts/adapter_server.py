@@ -48,7 +48,7 @@ class AdapterAnswer:
 
 
 class AdapterServer:
-    """The adapter of a server. `daemon` is told with every call, for a server that the kit did not start."""
+    """The adapter of a server. Every call names the `daemon`, for a server that the kit did not start."""
 
     def __init__(self, command: Sequence[str], url: str, daemon: str) -> None:
         self._daemon = daemon

@@ -60,7 +60,7 @@ def mcp_command(home: Path, face: Mapping[str, Any]) -> tuple[Sequence[str], Map
     """
     where = face["mcp"]
     try:
-        data = _read(home / where["file"])
+        data = _parse_file(home / where["file"])
     except (OSError, ValueError, RecursionError) as failure:
         raise Skipped(f"no memory server is installed: {failure}") from None
     for name in where["members"]:
@@ -78,7 +78,7 @@ def refused_servers(home: Path, face: Mapping[str, Any]) -> Sequence[Mapping[str
     """The file of memory servers, as a row for `installed`, where the harness cannot parse it."""
     path = home / face["mcp"]["file"]
     try:
-        _read(path)
+        _parse_file(path)
     except FileNotFoundError:
         return ()
     except (OSError, ValueError, RecursionError) as failure:
@@ -86,5 +86,5 @@ def refused_servers(home: Path, face: Mapping[str, Any]) -> Sequence[Mapping[str
     return ()
 
 
-def _read(path: Path) -> Any:
+def _parse_file(path: Path) -> Any:
     return tomllib.loads(path.read_text("utf-8")) if path.suffix == ".toml" else json.loads(path.read_bytes())

@@ -37,9 +37,9 @@ class ChatProgram:
         )
         self._waits = threading.Semaphore(0)
         self._ended = threading.Event()
-        threading.Thread(target=self._read, args=(self._process.stdout,), daemon=True).start()
+        threading.Thread(target=self._read_output, args=(self._process.stdout,), daemon=True).start()
 
-    def _read(self, output: IO[bytes] | None) -> None:
+    def _read_output(self, output: IO[bytes] | None) -> None:
         rest = b""
         while output is not None and (chunk := os.read(output.fileno(), 65536)):
             *before, rest = (rest + chunk).split(READY)

@@ -28,14 +28,16 @@ class ServerProcess:
         port = str(_free_port())
         self._name = name
         self.url = url.replace("{port}", port)
-        self._process = self._started([word.replace("{port}", port) for word in command], port) if command else None
+        self._process = (
+            self._start_server([word.replace("{port}", port) for word in command], port) if command else None
+        )
         try:
             self._wait()
         except BaseException:
             self.close()
             raise
 
-    def _started(self, command: Sequence[str], port: str) -> subprocess.Popen[bytes]:
+    def _start_server(self, command: Sequence[str], port: str) -> subprocess.Popen[bytes]:
         """The child, in this process's own group, which is killed whole; what it prints goes to standard error."""
         env = {**os.environ, "PORT": port}
         try:

@@ -24,7 +24,7 @@ from typing import Any
 FOLDER = Path.home() / ".signet-conformance-observed"
 _ASKED = json.loads((FOLDER / "asked.json").read_bytes())
 _IN_BACKGROUND = ("sync_all", "queue_prefetch_all", "commit_session_boundary_async")
-"""What the manager leaves to its worker."""
+"""Tasks that the manager leaves to its worker."""
 _ANSWERED = "is_available"
 """The call whose answer is written down with it."""
 _LONGEST_S = 45.0
@@ -62,7 +62,7 @@ class _Mute:
             self.sync_turn = _store_turn
 
     def is_available(self) -> bool:
-        """What the provider said that was recorded."""
+        """The recorded results of the provider."""
         return next(self._is_there, True)
 
     def get_tool_schemas(self) -> list[Mapping[str, Any]]:
@@ -76,18 +76,18 @@ class _Mute:
 
 
 def _store_turn(_user: str, _reply: str, *, session_id: str = "") -> None:
-    """Take a turn without the conversation that it stands in."""
+    """Take a turn without its conversation."""
     del session_id
 
 
 def _observed(provider: Any) -> Any:
-    """The same provider, whose calls are written down; None as it is."""
+    """Wrap a provider's methods to write down their calls; leave None as it is."""
     for name in _ASKED["events"] if provider is not None else ():
         method = getattr(provider, name, None)
         if callable(method) and not hasattr(method, "observed"):
             # One that takes no attributes goes unobserved.
             with suppress(AttributeError, TypeError):
-                setattr(provider, name, _told(name, method, _package(type(provider).__module__)))
+                setattr(provider, name, _observe(name, method, _package(type(provider).__module__)))
     return provider
 
 
@@ -96,9 +96,9 @@ def _package(module: str) -> str:
     return ".".join(parts[: _PARTS.get(parts[0], len(parts))])
 
 
-def _told(name: str, method: Callable[..., Any], package: str) -> Callable[..., Any]:
+def _observe(name: str, method: Callable[..., Any], package: str) -> Callable[..., Any]:
     @functools.wraps(method)
-    def told(*args: Any, **kwargs: Any) -> Any:
+    def observed(*args: Any, **kwargs: Any) -> Any:
         if getattr(_within, "provider", False):
             # The provider called one of its own methods: the manager did not.
             return method(*args, **kwargs)
@@ -119,8 +119,8 @@ def _told(name: str, method: Callable[..., Any], package: str) -> Callable[..., 
             if name == _ANSWERED:
                 _write(name, members, [str(bool(said))])
 
-    told.observed = True  # type: ignore[attr-defined]  # so that it is not watched twice
-    return told
+    observed.observed = True  # type: ignore[attr-defined]  # so that it is not watched twice
+    return observed
 
 
 def _awaited(begins: Callable[..., None]) -> Callable[..., None]:

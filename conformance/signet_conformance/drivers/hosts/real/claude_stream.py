@@ -52,7 +52,7 @@ class ClaudeStream(OneProcess):
         """Whether the `result` of the turn has come."""
         while (said := self._running.receive(0)) is not None:
             self._take(said)
-        if self._running.ended and not self._over:
+        if self._running.has_ended and not self._over:
             raise self._running.failure("Claude Code has ended")
         return self._over
 
@@ -75,7 +75,9 @@ class ClaudeStream(OneProcess):
         if process is not None:
             self._over = True
             if not process.end(QUIT_S):
-                raise StepError(f"Claude Code did not end within {QUIT_S:g} s after its input had ended{process.told}")
+                raise StepError(
+                    f"Claude Code did not end within {QUIT_S:g} s after its input had ended{process.last_words}"
+                )
 
     @property
     def _running(self) -> ProgramProcess:
@@ -90,14 +92,14 @@ class ClaudeStream(OneProcess):
         hooks_before = launch.observed.hooks_ended()
         self._process.send(_INITIALIZE)
         deadline = deadline_in(START_S)
-        while time.monotonic() < deadline and not self._process.ended:
+        while time.monotonic() < deadline and not self._process.has_ended:
             said = self._process.receive(0.1)
             if said is not None and said.get("type") == "control_response":
                 # It tells of a hook for the start with the first turn only. A user types after it.
                 self._await_start(hooks_before)
                 self._await_servers(deadline)
                 return
-        raise StepError(f"Claude Code did not begin its session{self._process.told}")
+        raise StepError(f"Claude Code did not begin its session{self._process.last_words}")
 
     def _await_start(self, hooks_before: int) -> None:
         """Wait for the hook of the start, if there is one; a command that is not observed gets a while."""
@@ -115,7 +117,7 @@ class ClaudeStream(OneProcess):
     def _await_servers(self, deadline: float) -> None:
         """Wait until no memory server is still starting: in a turn before that the model has no tools of theirs."""
         self._running.send(_SERVERS)
-        while time.monotonic() < deadline and not self._running.ended:
+        while time.monotonic() < deadline and not self._running.has_ended:
             said = self._running.receive(_LOOK_S)
             if said is None:
                 continue

@@ -11,7 +11,7 @@ from signet_conformance.drivers.hosts.protocol import StepError
 from signet_conformance.drivers.hosts.real.conversation import Launch
 from signet_conformance.drivers.hosts.real.json_rpc import JsonRpc
 from signet_conformance.drivers.hosts.real.process import ProgramProcess, deadline_in
-from signet_conformance.drivers.hosts.real.refused import Refusal
+from signet_conformance.drivers.hosts.real.refusals import Refusal
 
 QUIT_S = 40.0
 _FIRST_S, _SERVERS_S = 2.0, 30.0
@@ -44,7 +44,7 @@ class CodexAppServer:
         return [*self._words, *(self._rpc.process.words if self._rpc is not None else ())]
 
     @property
-    def refused(self) -> Sequence[Refusal]:
+    def refusals(self) -> Sequence[Refusal]:
         """Its complaints about hooks and about its configuration."""
         return self._refused
 
@@ -70,7 +70,7 @@ class CodexAppServer:
     def is_over(self) -> bool:
         """Whether the turn was told to be completed."""
         self._running.listen()
-        if self._running.process.ended and not self._over:
+        if self._running.process.has_ended and not self._over:
             raise self._running.process.failure("Codex has ended")
         return self._over
 
@@ -92,7 +92,9 @@ class CodexAppServer:
         if rpc is not None:
             self._over = True
             if not rpc.process.end(QUIT_S):
-                raise StepError(f"Codex did not end within {QUIT_S:g} s after its input had ended{rpc.process.told}")
+                raise StepError(
+                    f"Codex did not end within {QUIT_S:g} s after its input had ended{rpc.process.last_words}"
+                )
 
     @property
     def _running(self) -> JsonRpc:

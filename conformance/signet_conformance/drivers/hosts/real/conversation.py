@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from signet_conformance.drivers.hosts.real.observed import Observed
 from signet_conformance.drivers.hosts.real.process import ProgramProcess
-from signet_conformance.drivers.hosts.real.refused import Refusal
+from signet_conformance.drivers.hosts.real.refusals import Refusal
 
 
 class Service(Protocol):
@@ -20,7 +20,7 @@ class Service(Protocol):
         """Whether it serves none now."""
 
     @property
-    def ended(self) -> bool:
+    def has_ended(self) -> bool:
         """Whether it has ended."""
 
     def end(self) -> None:
@@ -36,7 +36,7 @@ class Services:
     def lease(self, start: Callable[[], Service]) -> Service:
         """The service that runs, else a new one."""
         for service in self._running:
-            if not service.ended:
+            if not service.has_ended:
                 return service
         service = start()
         self._running.append(service)
@@ -107,7 +107,7 @@ class ProgramConversation(Protocol):
         """The program's output beside the conversation, the newest last."""
 
     @property
-    def refused(self) -> Sequence[Refusal]:
+    def refusals(self) -> Sequence[Refusal]:
         """The refused parts of the connector's installation so far."""
 
 
@@ -135,6 +135,6 @@ class OneProcess:
         return [*self._words, *(self._process.words if self._process is not None else ())]
 
     @property
-    def refused(self) -> Sequence[Refusal]:
+    def refusals(self) -> Sequence[Refusal]:
         """Its refusals so far."""
         return self._refused

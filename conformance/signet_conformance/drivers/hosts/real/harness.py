@@ -3,7 +3,7 @@
     python -m signet_conformance.drivers.hosts.real.harness OPTIONS
 
 OPTIONS is a JSON object, made by `targets.real`. The variable SIGNET_CONFORMANCE_MODEL is the address of
-the model, which the program is told, and SIGNET_CONFORMANCE_MODEL_CONTROL that of the server behind it.
+the model for the program, and SIGNET_CONFORMANCE_MODEL_CONTROL that of the server behind it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from signet_conformance.drivers.hosts.real.openclaw import OpenclawAcp
 from signet_conformance.drivers.hosts.real.opencode_server import OpencodeServer
 from signet_conformance.drivers.hosts.real.pi_rpc import PiRpc
 from signet_conformance.drivers.hosts.real.process import EndedError, end_with_us
-from signet_conformance.drivers.hosts.real.refused import Refusal, RefusedError, thrown_by
+from signet_conformance.drivers.hosts.real.refusals import Refusal, RefusedError, thrown_by
 from signet_conformance.drivers.hosts.real.settings import fill_in, install_connector, prepare
 from signet_conformance.drivers.hosts.real.watch import Watch
 from signet_conformance.drivers.hosts.tools import keep_back, tool_calls
@@ -210,7 +210,7 @@ class RealHarness:
 
     def _tell_refusals(self, conversation: ProgramConversation) -> None:
         """Tell the kit what the program refuses of the connector's installation, each file once."""
-        told = [refusal for refusal in conversation.refused if refusal not in self._told]
+        told = [refusal for refusal in conversation.refusals if refusal not in self._told]
         self._told += told
         if told:
             rows = [{"file": Path(row.file).name, "accepted": False, "words": row.words} for row in told]

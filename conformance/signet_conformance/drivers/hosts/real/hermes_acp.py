@@ -53,4 +53,4 @@ class HermesAcp(AcpSession):
         del for_good
         rpc = self._leave()
         if rpc is not None and not rpc.process.end(QUIT_S):
-            raise StepError(f"Hermes did not end within {QUIT_S:g} s after its input had ended{rpc.process.told}")
+            raise StepError(f"Hermes did not end within {QUIT_S:g} s after its input had ended{rpc.process.last_words}")

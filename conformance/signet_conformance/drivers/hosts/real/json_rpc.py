@@ -9,7 +9,7 @@ from typing import Any
 from signet_conformance.drivers.hosts.protocol import StepError
 from signet_conformance.drivers.hosts.real.conversation import Launch
 from signet_conformance.drivers.hosts.real.process import ProgramProcess, deadline_in
-from signet_conformance.drivers.hosts.real.refused import Refusal
+from signet_conformance.drivers.hosts.real.refusals import Refusal
 
 ANSWER_S = 200.0
 
@@ -30,7 +30,7 @@ class JsonRpc:
         deadline = deadline_in(timeout_s)
         while time.monotonic() < deadline:
             said = self.process.receive(0.1)
-            if said is None and self.process.ended:
+            if said is None and self.process.has_ended:
                 break
             if said is not None and said.get("id") == self._next and "method" not in said:
                 if "error" in said:
@@ -90,7 +90,7 @@ class AcpSession:
         return [*(self._rpc.process.words if self._rpc is not None else ())]
 
     @property
-    def refused(self) -> Sequence[Refusal]:
+    def refusals(self) -> Sequence[Refusal]:
         """Its refusals so far."""
         return self._refused
 
@@ -102,7 +102,7 @@ class AcpSession:
     def is_over(self) -> bool:
         """Whether the prompt was answered."""
         self._running.listen()
-        if self._turn is not None and self._running.process.ended:
+        if self._turn is not None and self._running.process.has_ended:
             raise self._running.process.failure(f"{self.title} has ended")
         return self._turn is None
 

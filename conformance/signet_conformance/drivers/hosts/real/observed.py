@@ -1,8 +1,8 @@
 """How a real program ran the connector's commands: each run leaves a folder.
 
 The facts are those of a host face: arguments, working folder, names of the environment, members of the JSON on standard
-input. Values of the environment are not kept, nor are the names that the kit adds to each. What it told its plugins is
-in a file that a plugin of the kit writes.
+input. Values of the environment are not kept, nor are the names that the kit adds to each. A plugin of the kit
+writes the events of other plugins into a file.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from signet_conformance.drivers.hosts.protocol import StepError
 from signet_conformance.drivers.hosts.real.conversation import Launch
 from signet_conformance.drivers.hosts.real.json_rpc import START_S, AcpSession, JsonRpc
 from signet_conformance.drivers.hosts.real.process import ProgramProcess, deadline_in, remove_at_the_end
-from signet_conformance.drivers.hosts.real.refused import OBSERVER, Refusal, RefusedError, is_of_the_kit, stands_in
+from signet_conformance.drivers.hosts.real.refusals import OBSERVER, Refusal, RefusedError, is_of_the_kit, stands_in
 
 _SYSTEM_FOLDER = Path("/tmp")  # noqa: S108 - where the program itself puts them
 _DIGITS = 8
@@ -79,7 +79,7 @@ class Gateway:
         self._bridge: JsonRpc | None = None
         self._closes = False
         self._since = time.monotonic()
-        self.refused: list[Refusal] = []
+        self.refusals: list[Refusal] = []
         self._invalid: str | None = None
         self._ready = threading.Event()
         self._lacks = False
@@ -96,9 +96,9 @@ class Gateway:
         return not self._sessions
 
     @property
-    def ended(self) -> bool:
+    def has_ended(self) -> bool:
         """Whether one of its processes has ended."""
-        return self.process.ended or (self._bridge is not None and self._bridge.process.ended)
+        return self.process.has_ended or (self._bridge is not None and self._bridge.process.has_ended)
 
     def join(self, heard: Heard) -> JsonRpc:
         """Serve one session more, which hears what the bridge says; the bridge, once gateway and bridge are ready.
@@ -120,7 +120,7 @@ class Gateway:
     def leave(self, heard: Heard, name: str | None) -> None:
         """Close a session, as an editor does. Raises StepError when the bridge refuses that."""
         self._sessions.remove(heard)
-        if self._closes and name is not None and self._bridge is not None and not self.ended:
+        if self._closes and name is not None and self._bridge is not None and not self.has_ended:
             self._bridge.ask("session/close", {"sessionId": name}, GATEWAY_START_S)
 
     def decide(self) -> None:
@@ -138,7 +138,7 @@ class Gateway:
         self._settled = True
         settles = self._launch.settles
         deadline = deadline_in(0.0 if settles is None else settles["at_most_s"])
-        while self._lacks and not self.ended and time.monotonic() < deadline and self._daemon_listens():
+        while self._lacks and not self.has_ended and time.monotonic() < deadline and self._daemon_listens():
             time.sleep(_LOOK_AGAIN_S)
 
     def end(self) -> None:
@@ -148,7 +148,7 @@ class Gateway:
         try:
             for name in reversed(processes):
                 if not processes[name].terminate(GATEWAY_QUIT_S):
-                    told = processes[name].told
+                    told = processes[name].last_words
                     raise StepError(
                         f"the {name} of OpenClaw did not end within {GATEWAY_QUIT_S:g} s after it was asked to{told}"
                     )
@@ -160,13 +160,13 @@ class Gateway:
     def _await_ready(self) -> None:
         deadline = deadline_in(GATEWAY_START_S)
         while not self._ready.wait(_LOOK_S):
-            if self.process.ended:
+            if self.process.has_ended:
                 # Its last words are heard by then.
                 failure = self.process.failure("the gateway of OpenClaw ended before it took a session")
-                raise RefusedError(str(failure)) if self.refused else failure
+                raise RefusedError(str(failure)) if self.refusals else failure
             if time.monotonic() > deadline:
                 raise StepError(
-                    f"the gateway of OpenClaw took no session within {GATEWAY_START_S:g} s{self.process.told}"
+                    f"the gateway of OpenClaw took no session within {GATEWAY_START_S:g} s{self.process.last_words}"
                 )
 
     def _daemon_listens(self) -> bool:
@@ -191,8 +191,8 @@ class Gateway:
         if settles is not None and (settles["lacks"] in word or settles["has"] in word):
             self._lacks = settles["lacks"] in word
         refusal = self._complaint_in(word) or refusal_in(word)
-        if refusal is not None and refusal not in self.refused:
-            self.refused.append(refusal)
+        if refusal is not None and refusal not in self.refusals:
+            self.refusals.append(refusal)
 
     def _complaint_in(self, word: str) -> Refusal | None:
         """Read the refusal of a member of the configuration from a line, unless the kit wrote that member."""
@@ -257,10 +257,10 @@ class OpenclawAcp(AcpSession):
         return [*(self._gateway.process.words if self._gateway is not None else ()), *super().words]
 
     @property
-    def refused(self) -> Sequence[Refusal]:
+    def refusals(self) -> Sequence[Refusal]:
         """The gateway's refusals so far."""
         if self._gateway is not None:
-            self._told = [*self._gateway.refused]
+            self._told = [*self._gateway.refusals]
         return self._told
 
     def open(self) -> None:
@@ -286,7 +286,7 @@ class OpenclawAcp(AcpSession):
         return over
 
     def _demand_gateway(self) -> None:
-        if self._gateway is not None and self._gateway.process.ended:
+        if self._gateway is not None and self._gateway.process.has_ended:
             raise self._gateway.process.failure("the gateway of OpenClaw has ended")
 
     def clear(self) -> None:
@@ -295,7 +295,7 @@ class OpenclawAcp(AcpSession):
         deadline = deadline_in(CLEAR_S)
         while not self.is_over():
             if time.monotonic() > deadline:
-                raise StepError(f"OpenClaw began no new session within {CLEAR_S:g} s{self._running.process.told}")
+                raise StepError(f"OpenClaw began no new session within {CLEAR_S:g} s{self._running.process.last_words}")
             time.sleep(_LOOK_S)
 
     def end(self, *, for_good: bool = True) -> None:

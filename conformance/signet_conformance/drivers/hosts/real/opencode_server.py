@@ -16,7 +16,7 @@ import httpx
 from signet_conformance.drivers.hosts.protocol import StepError
 from signet_conformance.drivers.hosts.real.conversation import Launch, OneProcess
 from signet_conformance.drivers.hosts.real.process import LAST_S, ProgramProcess, deadline_in
-from signet_conformance.drivers.hosts.real.refused import Refusal, RefusedError, is_of_the_kit
+from signet_conformance.drivers.hosts.real.refusals import Refusal, RefusedError, is_of_the_kit
 
 START_S = 200.0
 IDLE_S = 60.0
@@ -66,7 +66,7 @@ class OpencodeServer(OneProcess):
 
     def is_over(self) -> bool:
         """Whether it was told to be idle; a compaction is answered besides, before that or after it."""
-        if self._process is not None and self._process.ended and not self._over.is_set():
+        if self._process is not None and self._process.has_ended and not self._over.is_set():
             raise self._process.failure("OpenCode has ended")
         return self._over.is_set() and self._summarized.is_set()
 
@@ -136,15 +136,15 @@ class OpencodeServer(OneProcess):
         self._heard.clear()
         self._process = process = ProgramProcess(command, launch.env, launch.cwd)
         deadline = deadline_in(START_S)
-        while not process.ended and time.monotonic() < deadline:
+        while not process.has_ended and time.monotonic() < deadline:
             if address := next((listening[1] for word in process.words if (listening := _LISTENS.search(word))), None):
                 self._http = httpx.Client(base_url=address, trust_env=False, timeout=60.0)
                 threading.Thread(target=self._listen, args=(address,), daemon=True).start()
                 self._heard.wait(START_S)
                 return
             time.sleep(0.05)
-        if not process.ended:
-            raise StepError(f"OpenCode did not listen within {START_S:g} s{process.told}")
+        if not process.has_ended:
+            raise StepError(f"OpenCode did not listen within {START_S:g} s{process.last_words}")
         failure = process.failure("OpenCode ended before it listened")
         raise RefusedError(str(failure)) if self._refuses(process.words) else failure
 

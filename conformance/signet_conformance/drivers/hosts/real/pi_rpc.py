@@ -9,7 +9,7 @@ from typing import Any
 from signet_conformance.drivers.hosts.protocol import StepError
 from signet_conformance.drivers.hosts.real.conversation import Launch, OneProcess
 from signet_conformance.drivers.hosts.real.process import ProgramProcess, deadline_in
-from signet_conformance.drivers.hosts.real.refused import Refusal
+from signet_conformance.drivers.hosts.real.refusals import Refusal
 
 START_S = 200.0
 QUIT_S = 40.0
@@ -40,7 +40,7 @@ class PiRpc(OneProcess):
         """Whether `agent_end` has come, or the answer to `compact`, or a refusal."""
         while (said := self._running.receive(0)) is not None:
             self._take(said)
-        if self._running.ended and not self._over:
+        if self._running.has_ended and not self._over:
             raise self._running.failure("pi has ended")
         return self._over
 
@@ -61,7 +61,7 @@ class PiRpc(OneProcess):
         if process is not None:
             self._over = True
             if not process.end(QUIT_S):
-                raise StepError(f"pi did not end within {QUIT_S:g} s after its input had ended{process.told}")
+                raise StepError(f"pi did not end within {QUIT_S:g} s after its input had ended{process.last_words}")
 
     @property
     def _running(self) -> ProgramProcess:
@@ -82,7 +82,7 @@ class PiRpc(OneProcess):
     def _ask(self, command: str) -> Mapping[str, Any]:
         self._running.send({"id": command, "type": command})
         deadline = deadline_in(START_S)
-        while time.monotonic() < deadline and not self._running.ended:
+        while time.monotonic() < deadline and not self._running.has_ended:
             said = self._running.receive(0.25)
             if said is not None and said.get("type") == "response" and said.get("id") == command:
                 if said.get("success") is not True:

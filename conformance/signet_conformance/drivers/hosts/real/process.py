@@ -57,14 +57,14 @@ class ProgramProcess:
         self._said: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
         self.words: deque[str] = deque(maxlen=_TAIL_LINES)
         self._readers = [
-            threading.Thread(target=self._read, args=(stream,), daemon=True)
+            threading.Thread(target=self._read_stream, args=(stream,), daemon=True)
             for stream in (self._process.stdout, self._process.stderr)
         ]
         for reader in self._readers:
             reader.start()
 
     @property
-    def ended(self) -> bool:
+    def has_ended(self) -> bool:
         """Whether it has ended."""
         return self._process.poll() is not None
 
@@ -95,24 +95,24 @@ class ProgramProcess:
 
     def failure(self, what: str) -> StepError:
         """The error that says what failed, with its last words: EndedError where it has ended."""
-        status, told = self.status, self.told
+        status, told = self.status, self.last_words
         message = f"{what}{told}"
         return StepError(message) if status is None else EndedError(message, status, [*self.words])
 
     @property
-    def told(self) -> str:
+    def last_words(self) -> str:
         """Its last words, to stand behind what is said of it."""
-        if self.ended:
+        if self.has_ended:
             for reader in self._readers:
                 reader.join(1.0)
-        how = f" (status {self.status})" if self.ended else ""
+        how = f" (status {self.status})" if self.has_ended else ""
         return how + (": " + " | ".join([*self.words][-6:]) if self.words else "")
 
     def wait(self, timeout_s: float) -> bool:
         """Whether it ends within that time."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(timeout_s)
-        return self.ended
+        return self.has_ended
 
     def close_input(self) -> None:
         """Tell it that no more comes."""
@@ -147,7 +147,7 @@ class ProgramProcess:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, number)
 
-    def _read(self, stream: IO[bytes]) -> None:
+    def _read_stream(self, stream: IO[bytes]) -> None:
         with stream:
             for line in stream:
                 self._take(line.decode("utf-8", "replace").strip())
@@ -190,7 +190,7 @@ def run_to_end(command: Sequence[str], env: Mapping[str, str], cwd: Path, timeou
     process.wait(timeout_s)
     status = process.status
     process.kill()
-    return status, process.told
+    return status, process.last_words
 
 
 def deadline_in(timeout_s: float) -> float:

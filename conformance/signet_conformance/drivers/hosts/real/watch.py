@@ -1,8 +1,8 @@
 """Watches a program for attempts to leave this machine: its connections, and the names that it looks up.
 
-strace sees both whatever the program is made of, a static binary too; it only stops at those calls. Beside that the
-program is told a proxy that writes down what it is asked and sends nothing on, so that most of what it would send does
-not go out. Where strace is not installed, only that is seen.
+strace sees both whatever the program is made of, a static binary too; it only stops at those calls. The program also
+gets a proxy that writes requests down and sends nothing on, so that most of its requests do not go out. Without
+strace, only those are seen.
 """
 
 from __future__ import annotations

@@ -35,8 +35,8 @@ def is_of_the_kit(settings: Mapping[str, Any], home: Path, file: str, member: st
     """Whether a complaint about a member of a file is about what the kit itself wrote into it.
 
     `settings` are the kit's own, by their path below the home; `member` is a path such as `agents.defaults`, empty or
-    `<root>` for the whole file. The kit's is what stands there as the kit wrote it, whoever wrote the file last; of
-    several keys that the words name, all.
+    `<root>` for the whole file. A member is the kit's if it still has the
+    kit's own value, even if the connector wrote the file later; of several keys in the words, all must be.
     """
     if OBSERVER in words:
         return True
@@ -88,9 +88,9 @@ _AFTERWARDS = ("Node.js v", "Bun v")
 def thrown_by(words: Sequence[str], folders: Sequence[Path], but: Sequence[Path], daemon: str) -> str | None:
     """Return the error at the end of these lines, with its stack, if the connector threw it; None if that is not known.
 
-    It did where the innermost file that is named lies in one of the folders, and not in `but`. Files of the runtime
-    (`node:internal/...`) are nobody's; where no other is named, a connection to `daemon`, an address as the connector
-    was given it, is the connector's. An error after which anything else was said was logged, and ended nothing.
+    It did if the innermost file of the stack is below one of the folders, and not in `but`. Files of the runtime
+    (`node:internal/...`) do not count; if there is no other, a connection to `daemon`, the address that the connector
+    got, is the connector's. An error with later output was logged, and ended nothing.
     """
     begins = (place for place, line in enumerate(words) if _ERROR.match(line))
     # The first that leads to the end: those that it was caused by stand within it.
