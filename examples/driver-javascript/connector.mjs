@@ -26,7 +26,7 @@ export async function prompt(session, userMessage) {
   if (!session.open) await start(session);
   if (!session.known) return "";
   const said = await call("user-prompt-submit", session, PROMPT_MS, { project: session.project, userMessage });
-  if (said.sessionKnown === false) await start(session);
+  if (said.sessionKnown === false) await start(session, true);
   return typeof said.inject === "string" ? said.inject : "";
 }
 
@@ -48,9 +48,10 @@ export async function flush() {
   }
 }
 
-async function start(session) {
+/** `answers`: the daemon has just answered, so that no probe is needed. */
+async function start(session, answers = false) {
   if (session.refused) return;
-  const healthy = !silent && (await ask("GET", "/health", undefined, START_MS)) !== null;
+  const healthy = answers || (!silent && (await ask("GET", "/health", undefined, START_MS)) !== null);
   if (healthy) await flush();
   // Once a start was sent the daemon may know the session, whatever came back.
   session.known ||= healthy;

@@ -35,7 +35,7 @@ class Connector:
             return ""
         said = self._call("user-prompt-submit", session, PROMPT_S, project=session["project"], userMessage=text)
         if said.get("sessionKnown") is False:
-            self._open(session)
+            self._open(session, healthy=True)
         inject = said.get("inject")
         return inject if isinstance(inject, str) else ""
 
@@ -56,10 +56,11 @@ class Connector:
             session.update(known=False, turns=[])
             self.owed.pop(0)
 
-    def _open(self, session):
+    def _open(self, session, healthy=None):
         if session.get("refused"):
             return
-        healthy = not self.silent and self._ask("GET", "/health", None, START_S) is not None
+        if healthy is None:  # after an answer no probe is needed
+            healthy = not self.silent and self._ask("GET", "/health", None, START_S) is not None
         if healthy:
             self.flush()
         # Once a start was sent the daemon may know the session, whatever came back.

@@ -11,8 +11,9 @@ Rows are read several times, a share of the keys at a time, so that memory is bo
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from math import inf
+
+from msgspec import Struct, field
 
 from signet_conformance.audit.rows import BreachRow, RecordingRow, Row, SaveRow, SessionRow
 from signet_conformance.facts import END
@@ -30,8 +31,7 @@ _DISTINCT, _ONE_CONTENT = "SIG-SESS-001", "SIG-REM-002"
 Rows = Callable[[], Iterable[Row]]
 
 
-@dataclass(slots=True)
-class Between:
+class Between(Struct):
     """What recordings show together.
 
     `settled` are (recording, requirement, session) whose findings fall, `added` are the breaches of each recording that
@@ -47,8 +47,7 @@ class Between:
         self.added.setdefault(row.recording, []).append(row)
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
+class _Part(Struct, frozen=True):
     """A key as one recording shows it: its session row, the recorder, and its place among all."""
 
     row: SessionRow

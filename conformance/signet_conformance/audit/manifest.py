@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from signet_conformance import __version__
 from signet_conformance.audit.stores import Listed, is_remote, recordings_of
@@ -55,8 +55,7 @@ class _Head(msgspec.Struct, frozen=True, kw_only=True):
     count: int
 
 
-@dataclass(frozen=True, slots=True)
-class Manifest:
+class Manifest(Struct, frozen=True):
     """The recordings of an audit in their order, and the key of its hashes."""
 
     terms: AuditTerms

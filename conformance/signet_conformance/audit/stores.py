@@ -9,12 +9,13 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import cache
 from glob import glob, has_magic
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
+
+from msgspec import Struct
 
 from signet_conformance.audit import package
 from signet_conformance.audit.rows import Unreadable
@@ -39,8 +40,7 @@ class ObjectLostError(Exception):
         super().__init__(why)
 
 
-@dataclass(frozen=True, slots=True)
-class Listed:
+class Listed(Struct, frozen=True):
     """A recording of a data set: its name below the data set, where it lies, its bytes, and those of its model's side.
 
     `model_size` is None where no model was recorded.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, ClassVar, Literal
 
@@ -250,8 +249,7 @@ FailOn = Literal["breach", "new", "never"]
 FAIL_ON: tuple[FailOn, ...] = ("breach", "new", "never")
 
 
-@dataclass(frozen=True)
-class AuditEnding:
+class AuditEnding(Struct, frozen=True, dict=True):
     """A summary compared with files of known failures. `fail_on` says which breaches make the exit status 1.
 
     `breach`: as `check`, each FAIL that no entry lets pass, and an entry that is stale or has expired. `new`: a FAIL

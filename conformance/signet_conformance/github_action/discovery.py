@@ -6,18 +6,18 @@ import json
 import re
 import tomllib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from signet_conformance import targets
 from signet_conformance.targets.files import first_of, package_name
 from signet_conformance.targets.settings import read_settings
 
 
-@dataclass(frozen=True, slots=True)
-class FoundConnector:
+class FoundConnector(Struct, frozen=True):
     """The connector of a folder. `settings` says that the repository describes it already.
 
     `known` says that a shipped profile does; without either, it is a connector that has no driver yet, which is then
@@ -95,8 +95,7 @@ MOST_BYTES = 1_000_000
 """A manifest larger than that is not one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Language:
+class Language(Struct, frozen=True):
     """A language that a driver can be written in from the start.
 
     `manifest` is the file that tells it, with `name` in it. `driver` is where the driver is written, from `template`;

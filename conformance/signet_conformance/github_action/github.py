@@ -6,9 +6,10 @@ import contextlib
 import secrets
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
+
+from msgspec import Struct
 
 from signet_conformance.errors import UsageError, printable
 from signet_conformance.finding import FOLDING_ORDER, Verdict
@@ -24,8 +25,7 @@ _LEVELS = ("error", "warning", "notice")
 _SPEAKS_TO_A_RUNNER = ("GITHUB_ENV", "GITHUB_OUTPUT", "GITHUB_PATH", "GITHUB_STATE", "GITHUB_STEP_SUMMARY")
 
 
-@dataclass(frozen=True, slots=True)
-class Annotation:
+class Annotation(Struct, frozen=True):
     """One remark that GitHub shows at a file's line. `level` is error, warning or notice."""
 
     level: str
@@ -52,8 +52,7 @@ def _property(text: str) -> str:
     return _data(text).replace(":", "%3A").replace(",", "%2C")
 
 
-@dataclass(frozen=True, slots=True)
-class Runner:
+class Runner(Struct, frozen=True):
     """The CI system around a lane. `commands` says whether it reads workflow commands."""
 
     stream: TextIO

@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from signet_conformance.errors import UsageError, printable
 from signet_conformance.targets.real import REAL, HarnessChoice
@@ -17,8 +19,7 @@ _INTERPRETER = "SIGNET_LANE_PYTHON"
 """Read by lane.sh, which starts the lane."""
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
+class Field(Struct, frozen=True):
     """One input: its name in the action, what it may look like, what it is when it is left out or blank."""
 
     name: str
@@ -129,8 +130,7 @@ FIELDS = (
 """Every input of the lane. The action and the reusable workflow offer these and no others."""
 
 
-@dataclass(frozen=True, slots=True)
-class Inputs:
+class Inputs(Struct, frozen=True):
     """The inputs of a lane, each of a harmless shape. Paths are absolute and inside the workspace."""
 
     target: str

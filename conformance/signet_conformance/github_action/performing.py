@@ -6,7 +6,8 @@ import contextlib
 import os
 import signal
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from signet_conformance import targets
 from signet_conformance.children.foreground import interrupted_by
@@ -27,8 +28,7 @@ _CANCELLING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """A CI system that cancels sends SIGINT, then SIGTERM; a terminal that goes away, SIGHUP."""
 
 
-@dataclass(frozen=True, slots=True)
-class LaneRun:
+class LaneRun(Struct, frozen=True):
     """How the run of a lane ended: its status, and the performance, or why no verdict was reached.
 
     There is a performance for each face that was asked for. Of a lane that was cancelled there is neither.

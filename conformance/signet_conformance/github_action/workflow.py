@@ -6,11 +6,12 @@ import json
 import re
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
+
+from msgspec import Struct
 
 from signet_conformance import __version__
 from signet_conformance.errors import UsageError, printable
@@ -68,8 +69,7 @@ _NOTHING_TO_BUILD = """\
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Driven:
+class Driven(Struct, frozen=True):
     """One connector that a lane drives.
 
     `inputs` are input to value, each of a shape that the lane accepts; `build` are the commands that build the
@@ -81,8 +81,7 @@ class Driven:
     within: str = "."
 
 
-@dataclass(frozen=True, slots=True)
-class Workflow:
+class Workflow(Struct, frozen=True):
     """The workflow of a lane: a job for each connector.
 
     `pin` is the kit's action, None for the kit of a package index.

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Any
 
 import pytest
+from msgspec import Struct
 
 from signet_conformance.errors import printable
 from signet_conformance.pytest_plugin.run import ConformanceRun
@@ -16,8 +16,7 @@ from signet_conformance.reports.command_lines import explain_note
 from signet_conformance.reports.run_text import time_spent_lines
 
 
-@dataclass(frozen=True, slots=True)
-class SummaryContext:
+class SummaryContext(Struct, frozen=True):
     """The data of the summary's parts: the run, the reports of undecided requirements, its status, columns."""
 
     run: ConformanceRun

@@ -45,10 +45,11 @@ export class Connector {
     return this.begin(this.made(project));
   }
 
-  async begin(session: Session): Promise<Session> {
+  /** `answers`: the daemon has just answered, so that no probe is needed. */
+  async begin(session: Session, answers = false): Promise<Session> {
     if (session.refused || this.#silent) return session;
-    const health = await this.#ask("GET", "/health", undefined, BOUNDS_MS.start);
-    if (health.said === undefined) return session;
+    const health = answers ? undefined : await this.#ask("GET", "/health", undefined, BOUNDS_MS.start);
+    if (!answers && health?.said === undefined) return session;
     await this.flush();
     // Once a start was sent the daemon may know the session, whatever came back.
     session.known = true;
@@ -63,7 +64,7 @@ export class Connector {
     if (!session.open) await this.begin(session);
     if (!session.known) return "";
     const { said } = await this.#call("user-prompt-submit", session, BOUNDS_MS.prompt, { project: session.project, userMessage });
-    if (said?.sessionKnown === false) await this.begin(session);
+    if (said?.sessionKnown === false) await this.begin(session, true);
     return typeof said?.inject === "string" ? said.inject : "";
   }
 
