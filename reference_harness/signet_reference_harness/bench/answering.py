@@ -21,7 +21,7 @@ from signet_reference_harness.bench.figures import percentiles, rounded
 from signet_reference_harness.bench.log import BenchFailureError, Logged, RunLog, first_failure
 from signet_reference_harness.bench.progress import ProgressLine
 from signet_reference_harness.bench.result import Figure, Question, Result
-from signet_reference_harness.bench.suite import FactStep, QueryStep, Suite, TurnStep
+from signet_reference_harness.bench.suite import Suite, SuiteFact, SuiteQuery, SuiteTurn
 from signet_reference_harness.documents import HarnessDocument, StrictModel
 from signet_reference_harness.errors import ConfigError, ProviderError, load_attribute
 from signet_reference_harness.messages import Message
@@ -122,7 +122,7 @@ async def answer_all(
     """Ask the model every question that the log holds no answer to. Raises BenchFailureError when it cannot answer."""
     slots = asyncio.Semaphore(answerer.at_once)
 
-    async def ask(question: Question, query: QueryStep, memories: list[str]) -> None:
+    async def ask(question: Question, query: SuiteQuery, memories: list[str]) -> None:
         async with slots:
             record = await _answer(answerer, question, query, memories)
         log.write(record)
@@ -141,17 +141,17 @@ async def answer_all(
         await answerer.provider.aclose()
 
 
-def questions_for_model(suite: Suite, result: Result) -> Iterator[tuple[Question, QueryStep, list[str]]]:
+def questions_for_model(suite: Suite, result: Result) -> Iterator[tuple[Question, SuiteQuery, list[str]]]:
     """The questions that a model can answer, each with the texts of the memories that were brought."""
     questions = {question.line: question for question in result.questions}
     for performance in suite.performances:
         texts: dict[str, str] = {}
         for line, step in performance.steps:
-            if isinstance(step, FactStep):
+            if isinstance(step, SuiteFact):
                 texts[step.id] = step.text if step.at is None else f"{step.at[:10]} {step.text}"
-            elif isinstance(step, TurnStep) and step.id is not None:
+            elif isinstance(step, SuiteTurn) and step.id is not None:
                 texts[step.id] = step.text
-            elif isinstance(step, QueryStep) and line in questions:
+            elif isinstance(step, SuiteQuery) and line in questions:
                 question = questions[line]
                 if step.answer is not None or step.category in UNANSWERABLE:
                     yield question, step, [texts[row.item] for row in question.rows if row.item in texts]
@@ -191,7 +191,7 @@ def answers_of(suite: Suite, result: Result, answerer: Answerer, logged: Logged)
     )
 
 
-async def _answer(answerer: Answerer, question: Question, query: QueryStep, memories: list[str]) -> dict[str, Any]:
+async def _answer(answerer: Answerer, question: Question, query: SuiteQuery, memories: list[str]) -> dict[str, Any]:
     told = "\n".join(f"- {memory}" for memory in memories) or "There are no memories."
     options = CompletionOptions(
         model=answerer.model, max_tokens=MOST_TOKENS, temperature=0.0, system_prompt=f"{SYSTEM}\n\n{told}"

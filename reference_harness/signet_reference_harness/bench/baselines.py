@@ -16,12 +16,12 @@ from typing import Any, Final
 from signet_reference_harness.bench.performing import Brought, Latencies, MemoryRow, OpenDatabase, Player, Subject
 from signet_reference_harness.bench.suite import (
     OWN_SESSION,
-    FactStep,
-    ForgetStep,
-    QueryStep,
     ScenarioRun,
-    StartStep,
-    TurnStep,
+    SuiteFact,
+    SuiteForget,
+    SuiteQuery,
+    SuiteStart,
+    SuiteTurn,
 )
 from signet_reference_harness.errors import ConfigError
 
@@ -199,22 +199,22 @@ class _BaselinePlayer(Player):
         self._agents = {OWN_SESSION: performance.agent}
         self._owners: dict[str, str] = {}
 
-    async def fact(self, step: FactStep) -> None:
+    async def fact(self, step: SuiteFact) -> None:
         self._store(step.id, step.text, self._agents.get(step.session, self._agent))
 
-    async def forget(self, step: ForgetStep) -> None:
+    async def forget(self, step: SuiteForget) -> None:
         self._opened.of(self._owners[step.fact]).remove(self._key(step.fact))
 
-    async def query(self, step: QueryStep) -> Brought:
+    async def query(self, step: SuiteQuery) -> Brought:
         return self._search(step.session, step.text)
 
-    async def prompt(self, step: TurnStep) -> Brought:
+    async def prompt(self, step: SuiteTurn) -> Brought:
         brought = self._search(step.session, step.text)
         if step.id is not None:
             self._store(step.id, step.text, self._agents.get(step.session, self._agent))
         return brought
 
-    async def start(self, step: StartStep) -> Brought | None:
+    async def start(self, step: SuiteStart) -> Brought | None:
         self._agents.setdefault(step.session, step.agent or self._agent)
         return Brought(SEARCH, (), 0.0)
 

@@ -13,7 +13,7 @@ from typing import Annotated, ClassVar, Final, Literal
 from pydantic import BeforeValidator, ConfigDict, Field
 
 from signet_reference_harness.bench.result import Figure, Question, Result
-from signet_reference_harness.bench.suite import FactStep, QueryStep, ScenarioRun, StartStep, Suite, TurnStep
+from signet_reference_harness.bench.suite import ScenarioRun, Suite, SuiteFact, SuiteQuery, SuiteStart, SuiteTurn
 from signet_reference_harness.documents import DocumentError, HarnessDocument, StrictModel, parse_document
 
 TURNS: Final = 6
@@ -91,17 +91,17 @@ def pairs_of(suite: Suite, result: Result) -> Iterator[Pair]:
     for performance in suite.performances:
         texts: dict[str, str] = {}
         turns: dict[str, list[PairTurn]] = {}
-        agents: dict[str, StartStep] = {}
+        agents: dict[str, SuiteStart] = {}
         for line, step in performance.steps:
-            if isinstance(step, StartStep):
+            if isinstance(step, SuiteStart):
                 agents.setdefault(step.session, step)
-            if line in questions and isinstance(step, QueryStep | TurnStep | StartStep):
+            if line in questions and isinstance(step, SuiteQuery | SuiteTurn | SuiteStart):
                 said = turns.get(step.session, [])[-TURNS:]
                 context = _context(performance, agents.get(step.session), step, questions[line].operation, said)
                 yield _pair(result, questions[line], context, texts)
-            if isinstance(step, FactStep):
+            if isinstance(step, SuiteFact):
                 texts[step.id] = step.text
-            elif isinstance(step, TurnStep):
+            elif isinstance(step, SuiteTurn):
                 turns.setdefault(step.session, []).extend(
                     (PairTurn(role="user", content=step.text), PairTurn(role="assistant", content=step.reply))
                 )
@@ -127,8 +127,8 @@ def read_pairs(path: Path) -> Iterator[Pair]:
 
 def _context(
     performance: ScenarioRun,
-    start: StartStep | None,
-    step: QueryStep | TurnStep | StartStep,
+    start: SuiteStart | None,
+    step: SuiteQuery | SuiteTurn | SuiteStart,
     operation: str,
     said: Sequence[PairTurn],
 ) -> SessionContext:
@@ -137,7 +137,7 @@ def _context(
         project=(start.project if start else None) or performance.project,
         session=step.session,
         operation=operation,
-        query=None if isinstance(step, StartStep) else step.text,
+        query=None if isinstance(step, SuiteStart) else step.text,
         turns=tuple(said),
     )
 

@@ -11,16 +11,16 @@ from typing import Any
 from signet_reference_harness.bench.log import BenchFailureError, Record
 from signet_reference_harness.bench.suite import (
     Asking,
-    ClearStep,
-    CompactionStep,
-    EndStep,
-    FactStep,
-    ForgetStep,
-    QueryStep,
     ScenarioRun,
-    StartStep,
     Step,
-    TurnStep,
+    SuiteClear,
+    SuiteCompaction,
+    SuiteEnd,
+    SuiteFact,
+    SuiteForget,
+    SuiteQuery,
+    SuiteStart,
+    SuiteTurn,
 )
 
 
@@ -66,35 +66,35 @@ class Player(ABC):
     """Whether the assertions of a suite are asked of it."""
 
     @abstractmethod
-    async def fact(self, step: FactStep) -> None:
+    async def fact(self, step: SuiteFact) -> None:
         """Store it."""
 
     @abstractmethod
-    async def forget(self, step: ForgetStep) -> None:
+    async def forget(self, step: SuiteForget) -> None:
         """Take a fact from memory."""
 
     @abstractmethod
-    async def query(self, step: QueryStep) -> Brought:
+    async def query(self, step: SuiteQuery) -> Brought:
         """Recall."""
 
     @abstractmethod
-    async def prompt(self, step: TurnStep) -> Brought:
+    async def prompt(self, step: SuiteTurn) -> Brought:
         """Take a turn; what was injected for it."""
 
-    async def start(self, step: StartStep) -> Brought | None:
+    async def start(self, step: SuiteStart) -> Brought | None:
         """Open a session; what was injected."""
         del step
         return None
 
-    async def compaction(self, step: CompactionStep) -> None:
+    async def compaction(self, step: SuiteCompaction) -> None:
         """Replace the conversation."""
         del step
 
-    async def clear(self, step: ClearStep) -> None:
+    async def clear(self, step: SuiteClear) -> None:
         """Take the conversation from the model."""
         del step
 
-    async def end(self, step: EndStep) -> None:
+    async def end(self, step: SuiteEnd) -> None:
         """Close a session."""
         del step
 
@@ -160,7 +160,7 @@ async def _performed(player: Player, step: Step) -> Brought | None:
 def _records(performance: ScenarioRun, line: int, step: Asking, brought: Brought, player: Player) -> Iterable[Record]:
     items = {row.item for row in brought.rows}
     where = {"scenario": performance.scenario.id, "line": line}
-    if step.evidence or isinstance(step, QueryStep):
+    if step.evidence or isinstance(step, SuiteQuery):
         yield {
             "kind": "question",
             **where,

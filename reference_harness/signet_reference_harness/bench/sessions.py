@@ -12,15 +12,15 @@ from uuid import NAMESPACE_URL, uuid5
 from signet_reference_harness.bench.log import BenchFailureError
 from signet_reference_harness.bench.performing import Brought, Latencies, MemoryRow, Player
 from signet_reference_harness.bench.suite import (
-    ClearStep,
-    CompactionStep,
-    EndStep,
-    FactStep,
-    ForgetStep,
-    QueryStep,
     ScenarioRun,
-    StartStep,
-    TurnStep,
+    SuiteClear,
+    SuiteCompaction,
+    SuiteEnd,
+    SuiteFact,
+    SuiteForget,
+    SuiteQuery,
+    SuiteStart,
+    SuiteTurn,
 )
 from signet_reference_harness.config import HarnessConfig
 from signet_reference_harness.daemon_client import AdapterClient
@@ -161,7 +161,7 @@ class DaemonPlayer(Player):
         """Equal texts of one agent are one memory."""
         return self._items.same_as(name)
 
-    async def fact(self, step: FactStep) -> None:
+    async def fact(self, step: SuiteFact) -> None:
         """POST hooks/remember."""
         session = await self._open(step.session)
         extra = dict(step.fields) | ({"createdAt": step.at} if step.at is not None else {})
@@ -172,7 +172,7 @@ class DaemonPlayer(Player):
             raise BenchFailureError("hooks-remember: the answer names no memory")
         self._items.add_fact(step.id, step.text, ids)
 
-    async def forget(self, step: ForgetStep) -> None:
+    async def forget(self, step: SuiteForget) -> None:
         """POST memory/forget, by the ids of the fact's memories."""
         session = await self._open(step.session)
         ids = self._items.memories_of(step.fact)
@@ -182,7 +182,7 @@ class DaemonPlayer(Player):
         if reply.body.get("deleted") not in (None, len(ids)):
             raise BenchFailureError(f"memory-forget: {reply.body.get('deleted')} of {len(ids)} memories were deleted")
 
-    async def query(self, step: QueryStep) -> Brought:
+    async def query(self, step: SuiteQuery) -> Brought:
         """POST memory/recall; what the session was shown before counts too, unless the step says otherwise."""
         session = await self._open(step.session)
         extra = {**step.fields, **({} if step.only_new else {"includeRecalled": True})}
@@ -191,7 +191,7 @@ class DaemonPlayer(Player):
         rows = reply.body.get("results")
         return self._brought("memory-recall", rows if isinstance(rows, list) else [])
 
-    async def start(self, step: StartStep) -> Brought | None:
+    async def start(self, step: SuiteStart) -> Brought | None:
         """POST session-start."""
         session = self._session(step.session, step.agent, step.project)
         await session.start("resume" if session.openings else "startup")
@@ -201,7 +201,7 @@ class DaemonPlayer(Player):
             return self._brought("session-start", rows)
         return self._injected("session-start")
 
-    async def prompt(self, step: TurnStep) -> Brought:
+    async def prompt(self, step: SuiteTurn) -> Brought:
         """POST user-prompt-submit, then a turn in which the model says what the step tells."""
         session = await self._open(step.session)
         self._client.last.pop("user-prompt-submit", None)
@@ -214,19 +214,19 @@ class DaemonPlayer(Player):
             self._items.add_prompt(step.id, step.text)
         return brought
 
-    async def compaction(self, step: CompactionStep) -> None:
+    async def compaction(self, step: SuiteCompaction) -> None:
         """POST pre-compaction, then compaction-complete."""
         session = await self._open(step.session)
         await session.pre_compaction()
         await session.compaction_complete(step.summary)
         self._client.demand_answered()
 
-    async def clear(self, step: ClearStep) -> None:
+    async def clear(self, step: SuiteClear) -> None:
         """POST session-end for a clear, and the start that follows it."""
         await (await self._open(step.session)).clear()
         self._client.demand_answered()
 
-    async def end(self, step: EndStep) -> None:
+    async def end(self, step: SuiteEnd) -> None:
         """POST session-end."""
         await self._close(self._sessions.get(step.session))
 

@@ -48,7 +48,7 @@ class SuiteScenario(StrictModel):
     about: str = ""
 
 
-class FactStep(StrictModel):
+class SuiteFact(StrictModel):
     """Is stored in the memory of the session's agent."""
 
     kind: Literal["fact"]
@@ -70,7 +70,7 @@ class _Asking(StrictModel):
     category: str | None = None
 
 
-class QueryStep(_Asking):
+class SuiteQuery(_Asking):
     """Is recalled: POST memory/recall."""
 
     kind: Literal["query"]
@@ -84,7 +84,7 @@ class QueryStep(_Asking):
     answer: Annotated[str | None, Field(description="what a model should answer, where one is asked")] = None
 
 
-class StartStep(_Asking):
+class SuiteStart(_Asking):
     """Opens a session, or opens it again."""
 
     kind: Literal["start"]
@@ -94,7 +94,7 @@ class StartStep(_Asking):
     project: Annotated[str | None, Field(pattern=r"^/")] = None
 
 
-class TurnStep(_Asking):
+class SuiteTurn(_Asking):
     """One turn: the user's words go to the daemon, the model's reply is the one given here."""
 
     kind: Literal["prompt"]
@@ -104,7 +104,7 @@ class TurnStep(_Asking):
     id: Name | None = None
 
 
-class ForgetStep(StrictModel):
+class SuiteForget(StrictModel):
     """Takes a fact from memory."""
 
     kind: Literal["forget"]
@@ -112,7 +112,7 @@ class ForgetStep(StrictModel):
     session: Name = OWN_SESSION
 
 
-class CompactionStep(StrictModel):
+class SuiteCompaction(StrictModel):
     """The conversation of the session is replaced by a summary."""
 
     kind: Literal["compaction"]
@@ -120,22 +120,22 @@ class CompactionStep(StrictModel):
     session: Name = OWN_SESSION
 
 
-class ClearStep(StrictModel):
+class SuiteClear(StrictModel):
     """The conversation of the session is taken from the model."""
 
     kind: Literal["clear"]
     session: Name = OWN_SESSION
 
 
-class EndStep(StrictModel):
+class SuiteEnd(StrictModel):
     """Closes a session. Those that are open at the end of their scenario are closed then."""
 
     kind: Literal["end"]
     session: Name = OWN_SESSION
 
 
-Asking = QueryStep | StartStep | TurnStep
-Step = FactStep | QueryStep | StartStep | TurnStep | ForgetStep | CompactionStep | ClearStep | EndStep
+Asking = SuiteQuery | SuiteStart | SuiteTurn
+Step = SuiteFact | SuiteQuery | SuiteStart | SuiteTurn | SuiteForget | SuiteCompaction | SuiteClear | SuiteEnd
 
 
 class SuiteLine(RootModel[Annotated[Head | SuiteScenario | Step, Field(discriminator="kind")]]):
@@ -197,9 +197,9 @@ class Suite:
         return {
             "scenarios": len(self.performances),
             "databases": len(self.databases),
-            "facts": sum(isinstance(step, FactStep) for step in steps),
+            "facts": sum(isinstance(step, SuiteFact) for step in steps),
             "questions": sum(bool(step.evidence) for step in asked),
-            "questions_without_evidence": sum(isinstance(step, QueryStep) and not step.evidence for step in asked),
+            "questions_without_evidence": sum(isinstance(step, SuiteQuery) and not step.evidence for step in asked),
             "assertions": sum(len(step.expect) + len(step.absent) for step in asked),
             "steps": len(steps),
         }
@@ -314,15 +314,15 @@ class _Reader:
 
     def _problems_of(self, number: int, step: Step) -> Iterator[DocumentError]:
         session = step.session
-        if isinstance(step, StartStep):
+        if isinstance(step, SuiteStart):
             self._sessions.add(session)
         elif session not in self._sessions:
             yield self._problem(
                 number, f"session {session!r} has not been started", f"add a line of kind start for {session!r}"
             )
-        if isinstance(step, ForgetStep) and step.fact not in self._items:
+        if isinstance(step, SuiteForget) and step.fact not in self._items:
             yield self._unknown(number, "fact", step.fact)
-        if isinstance(step, QueryStep | StartStep | TurnStep):
+        if isinstance(step, SuiteQuery | SuiteStart | SuiteTurn):
             for member in ("evidence", "expect", "absent"):
                 for name in getattr(step, member):
                     if name not in self._items:
@@ -333,7 +333,7 @@ class _Reader:
         before = self._ids.setdefault(name, number)
         if before != number:
             yield self._problem(number, f"id {name!r} stands in line {before} already", "give each step its own id")
-        if isinstance(step, FactStep | TurnStep):
+        if isinstance(step, SuiteFact | SuiteTurn):
             self._items.add(name)
 
     def _unknown(self, number: int, member: str, name: str) -> DocumentError:

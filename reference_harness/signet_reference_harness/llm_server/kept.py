@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from signet_reference_harness.llm_server.playback import ModelRequest
+from signet_reference_harness.llm_server.playback import ScriptedRequest
 
 MOST_REQUESTS: Final = 2_000
 MOST_BYTES: Final = 64 * 1024 * 1024
@@ -32,7 +32,7 @@ class Kept:
     body: bytes
     began: float
     api: str | None = None
-    asked: ModelRequest | None = None
+    asked: ScriptedRequest | None = None
     turn: str | None = None
     status: int | None = None
     first_chunk: float | None = None

@@ -32,7 +32,7 @@ class RequestMessage:
 
 
 @dataclass(frozen=True, slots=True)
-class ModelRequest:
+class ScriptedRequest:
     """A request to the model; `tools` are the names of those that it may call."""
 
     api: ApiName
@@ -140,7 +140,7 @@ class Playback:
             self._added += len(turns)
             self._changed.notify_all()
 
-    def ruled(self, asked: ModelRequest) -> PlayedTurn | None:
+    def ruled(self, asked: ScriptedRequest) -> PlayedTurn | None:
         """The turn of the first rule that a request meets, which counts as its use; None where it meets none."""
         for number, rule in enumerate(self.script.rules):
             if (rule.times is None or self._rule_uses[number] < rule.times) and asked.meets(rule.when):

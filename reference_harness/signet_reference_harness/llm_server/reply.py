@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from signet_reference_harness.errors import HarnessError
-from signet_reference_harness.llm_server.playback import ModelRequest
+from signet_reference_harness.llm_server.playback import ScriptedRequest
 from signet_reference_harness.llm_server.script import (
     AnyPart,
     Chunks,
@@ -56,7 +56,7 @@ class TurnReply:
     """
 
     turn: ScriptedTurn
-    asked: ModelRequest
+    asked: ScriptedRequest
     body: Mapping[str, Any]
     size: int
     number: int

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from signet_reference_harness.bench.data_sets import convert
-from signet_reference_harness.bench.suite import FactStep, QueryStep, Suite, parse_suite
+from signet_reference_harness.bench.suite import Suite, SuiteFact, SuiteQuery, parse_suite
 from signet_reference_harness.documents import DocumentError
 
 LOCOMO = [
@@ -95,20 +95,20 @@ def suite(name: str, value: Any, folder: Path) -> Suite:
 
 def test_locomo_turns_are_facts_in_the_order_of_their_sessions(tmp_path: Path) -> None:
     """A turn keeps its id, who said it, and when; what its picture shows only where that is asked for."""
-    plain = [step for step in suite("locomo", LOCOMO, tmp_path).steps() if isinstance(step, FactStep)]
+    plain = [step for step in suite("locomo", LOCOMO, tmp_path).steps() if isinstance(step, SuiteFact)]
     assert [(fact.id, fact.text, fact.at) for fact in plain] == [
         ("D1:1", "Ann: Hello!", "2023-05-08T13:56:00Z"),
         ("D2:1", "Bo: I moved.", "2023-05-09T14:05:00Z"),
     ]
     captions = suite("locomo-captions", LOCOMO, tmp_path).steps()[1]
-    assert isinstance(captions, FactStep)
+    assert isinstance(captions, SuiteFact)
     assert captions.text == "Bo: I moved. [shows a picture: a red house]"
 
 
 def test_locomo_evidence_is_mended_where_that_is_plain(tmp_path: Path) -> None:
     """Entries that hold several turns, or a zero too many, are read; turns that do not exist are left out and told."""
     made = suite("locomo", LOCOMO, tmp_path)
-    queries = [step for step in made.steps() if isinstance(step, QueryStep)]
+    queries = [step for step in made.steps() if isinstance(step, SuiteQuery)]
     assert [query.evidence for query in queries] == [("D1:1", "D2:1"), ("D2:1",), ()]
     assert [query.answer for query in queries] == ["Bo", "2023", None]
     assert made.head.known_defects[1].startswith("1 of the turns named then do not exist")
@@ -118,7 +118,7 @@ def test_longmemeval_questions_have_a_history_of_their_own(tmp_path: Path) -> No
     """Marked turns are evidence; a question of abstention has none."""
     made = suite("longmemeval", LONGMEMEVAL, tmp_path)
     assert len(made.databases) == 2
-    first, second = (step for step in made.steps() if isinstance(step, QueryStep))
+    first, second = (step for step in made.steps() if isinstance(step, SuiteQuery))
     assert (first.evidence, first.category) == (("s2:1",), "multi-session")
     assert (second.evidence, second.category) == ((), "abstention")
 
@@ -126,9 +126,9 @@ def test_longmemeval_questions_have_a_history_of_their_own(tmp_path: Path) -> No
 def test_memoryagentbench_facts_that_hold_an_answer_are_evidence(tmp_path: Path) -> None:
     """A numbered list is split into its facts, without their numbers."""
     made = suite("memoryagentbench", [MEMORYAGENTBENCH], tmp_path)
-    facts = [step.text for step in made.steps() if isinstance(step, FactStep)]
+    facts = [step.text for step in made.steps() if isinstance(step, SuiteFact)]
     assert facts == ["The flag of Nol is green.", "Nol lies in the north."]
-    assert [step.evidence for step in made.steps() if isinstance(step, QueryStep)] == [("p1",), ()]
+    assert [step.evidence for step in made.steps() if isinstance(step, SuiteQuery)] == [("p1",), ()]
 
 
 def test_beam_is_read_as_a_folder_and_as_records(tmp_path: Path) -> None:
@@ -141,10 +141,10 @@ def test_beam_is_read_as_a_folder_and_as_records(tmp_path: Path) -> None:
     (folder / "probing_questions" / "probing_questions.json").write_text(probing, "utf-8")
     assert parse_suite(convert("beam", tmp_path / "chats"), "made").steps() == records.steps()
     fact, _, abstention, update = records.steps()
-    assert isinstance(fact, FactStep)
+    assert isinstance(fact, SuiteFact)
     assert fact.text == "user: My sprint ends today."
-    assert isinstance(abstention, QueryStep)
-    assert isinstance(update, QueryStep)
+    assert isinstance(abstention, SuiteQuery)
+    assert isinstance(update, SuiteQuery)
     assert (abstention.evidence, update.evidence) == ((), ("m0",))
 
 

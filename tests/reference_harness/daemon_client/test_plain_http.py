@@ -30,6 +30,8 @@ class Server:
     connections: int = 0
     heard: asyncio.Event = field(default_factory=asyncio.Event)
     left: asyncio.Event = field(default_factory=asyncio.Event)
+    played: asyncio.Event = field(default_factory=asyncio.Event)
+    """An answer was sent to its end, with the end of the connection where it has one."""
     silent: bool = False
     together: int = 0
     most_together: int = 0
@@ -56,10 +58,14 @@ class Server:
                 answer = self.answers.pop(0)
                 for piece in (answer,) if isinstance(answer, bytes) else answer:
                     if piece == CLOSE:
+                        writer.close()
+                        await writer.wait_closed()
+                        self.played.set()
                         return
                     writer.write(piece)
                     await writer.drain()
                     await asyncio.sleep(0.01)
+                self.played.set()
                 self.together -= 1
         except (asyncio.IncompleteReadError, ConnectionError):
             pass
@@ -141,7 +147,7 @@ def test_answer_is_read_to_its_end(case: str) -> None:
     async def work() -> None:
         async with served(answer, OK) as (server, transport):
             assert await told(transport) == (status, body)
-            await asyncio.sleep(0.05)
+            await server.played.wait()
             assert await told(transport) == (200, b"{}")
             assert server.connections == (1 if stays else 2)
             assert server.asked[0] == server.asked[1]

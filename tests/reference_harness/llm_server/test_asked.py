@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from signet_reference_harness.llm_server.playback import ModelRequest
+from signet_reference_harness.llm_server.playback import ScriptedRequest
 from signet_reference_harness.llm_server.protocols import APIS
 
 from .served import Serve
@@ -78,7 +78,7 @@ VALUES: st.SearchStrategy[Any] = st.recursive(
 @pytest.mark.parametrize("api", APIS, ids=lambda api: api.name)
 def test_a_talk_reads_alike_in_every_interface(api: Any) -> None:
     """System prompt, talk, the call of a tool and its result stand in the same order under the same names."""
-    asked: ModelRequest = api.parse({"model": "m", "stream": True, **TALKS[api.name]})
+    asked: ScriptedRequest = api.parse({"model": "m", "stream": True, **TALKS[api.name]})
     assert [(message.role, message.text) for message in asked.messages] == [
         ("system", "Be brief."),
         ("user", "hi"),

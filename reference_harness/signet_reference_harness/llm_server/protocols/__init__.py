@@ -8,7 +8,7 @@ from datetime import datetime
 from types import ModuleType
 from typing import Any, Final
 
-from signet_reference_harness.llm_server.playback import ModelRequest
+from signet_reference_harness.llm_server.playback import ScriptedRequest
 from signet_reference_harness.llm_server.protocols import (
     anthropic_messages,
     ollama_chat,
@@ -27,7 +27,7 @@ class Api:
     path: str
     media_type: str
     garbage: str
-    parse: Callable[[Mapping[str, Any]], ModelRequest]
+    parse: Callable[[Mapping[str, Any]], ScriptedRequest]
     answer: Callable[[TurnReply], dict[str, Any]]
     stream: Callable[[TurnReply], Iterator[Piece]]
     failure: Callable[[ErrorAnswer], tuple[int, dict[str, Any]]]

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from signet_reference_harness.llm_server.playback import ModelRequest, RequestMessage, names, objects, text_of
+from signet_reference_harness.llm_server.playback import RequestMessage, ScriptedRequest, names, objects, text_of
 from signet_reference_harness.llm_server.reply import (
     Piece,
     TurnReply,
@@ -56,13 +56,13 @@ _ERRORS: Final = {
 _TOO_LONG: Final = "prompt is too long: 212345 tokens > 200000 maximum"
 
 
-def parse(body: Mapping[str, Any]) -> ModelRequest:
+def parse(body: Mapping[str, Any]) -> ScriptedRequest:
     """Read the request."""
     messages = [RequestMessage("system", text) for text in _systems(body.get("system"))]
     for message in objects(body.get("messages")):
         messages += _messages(str(message.get("role")), message.get("content"))
     tools = names(tool.get("name") for tool in objects(body.get("tools")))
-    return ModelRequest(NAME, str(body.get("model") or ""), body.get("stream") is True, tuple(messages), tools)
+    return ScriptedRequest(NAME, str(body.get("model") or ""), body.get("stream") is True, tuple(messages), tools)
 
 
 def _systems(system: Any) -> list[str]:

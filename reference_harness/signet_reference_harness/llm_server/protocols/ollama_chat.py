@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final, Literal
 
-from signet_reference_harness.llm_server.playback import ModelRequest, RequestMessage, names, objects, text_of
+from signet_reference_harness.llm_server.playback import RequestMessage, ScriptedRequest, names, objects, text_of
 from signet_reference_harness.llm_server.reply import (
     Piece,
     TurnReply,
@@ -44,10 +44,10 @@ _NANOSECONDS: Final = {"total_duration": 3_000_000, "load_duration": 1_000_000}
 _EVALUATION: Final = 1_000_000
 
 
-def parse(body: Mapping[str, Any]) -> ModelRequest:
+def parse(body: Mapping[str, Any]) -> ScriptedRequest:
     """Read the request."""
     tools = [tool.get("function") for tool in objects(body.get("tools"))]
-    return ModelRequest(
+    return ScriptedRequest(
         NAME,
         str(body.get("model") or ""),
         body.get("stream") is not False,

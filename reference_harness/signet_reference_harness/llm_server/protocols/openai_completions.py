@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any, Final
 
-from signet_reference_harness.llm_server.playback import ModelRequest, RequestMessage, names, objects, text_of
+from signet_reference_harness.llm_server.playback import RequestMessage, ScriptedRequest, names, objects, text_of
 from signet_reference_harness.llm_server.reply import Piece, TurnReply, arguments_of, chunks_of, server_sent, whole
 from signet_reference_harness.llm_server.script import (
     ApiName,
@@ -45,10 +45,10 @@ _TOO_LONG: Final = (
 )
 
 
-def parse(body: Mapping[str, Any]) -> ModelRequest:
+def parse(body: Mapping[str, Any]) -> ScriptedRequest:
     """Read the request."""
     tools = [tool.get("function") for tool in objects(body.get("tools"))]
-    return ModelRequest(
+    return ScriptedRequest(
         NAME,
         str(body.get("model") or ""),
         body.get("stream") is True,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from signet_reference_harness.llm_server.playback import ModelRequest, RequestMessage, names, objects, text_of
+from signet_reference_harness.llm_server.playback import RequestMessage, ScriptedRequest, names, objects, text_of
 from signet_reference_harness.llm_server.protocols import openai_completions
 from signet_reference_harness.llm_server.reply import Piece, TurnReply, arguments_of, chunks_of, server_sent, whole
 from signet_reference_harness.llm_server.script import (
@@ -55,14 +55,14 @@ headers = openai_completions.headers
 failure = openai_completions.failure
 
 
-def parse(body: Mapping[str, Any]) -> ModelRequest:
+def parse(body: Mapping[str, Any]) -> ScriptedRequest:
     """Read the request."""
     told = body.get("instructions")
     messages = [RequestMessage("system", told)] if isinstance(told, str) and told else []
     given = body.get("input")
     messages += [RequestMessage("user", given)] if isinstance(given, str) else map(_message, objects(given))
     tools = names(name for tool in objects(body.get("tools")) for name in _names_of(tool))
-    return ModelRequest(NAME, str(body.get("model") or ""), body.get("stream") is True, tuple(messages), tools)
+    return ScriptedRequest(NAME, str(body.get("model") or ""), body.get("stream") is True, tuple(messages), tools)
 
 
 def _names_of(tool: Mapping[str, Any]) -> Iterator[Any]:
