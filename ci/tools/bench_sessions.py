@@ -20,7 +20,6 @@ from pathlib import Path
 from signet_conformance import engine, targets, trace
 from signet_conformance.running.generated import GeneratedSessions
 from signet_conformance.running.workers import StationWorkers
-from signet_conformance.scenarios.scenario import scripted
 
 BROKEN = Path(__file__).resolve().parents[2] / "tests" / "running" / "generated" / "broken_reference.py"
 DEFECT = "last_started_agent"
@@ -33,16 +32,16 @@ def generated(folder: Path, target: targets.Target, count: int) -> tuple[float, 
         began = time.perf_counter()
         chunks = list(run.work(sessions.jobs()))
         performed = time.perf_counter()
-        sessions.conclude(chunks, {})
+        sessions.conclude(chunks, dict)
         return performed - began, time.perf_counter() - performed
 
 
 def judging(folder: Path) -> tuple[float, float, int]:
     """Seconds of reading and judging the traces of a scripted run, of `json.loads` on them, and their exchanges."""
-    with StationWorkers(targets.load("reference"), folder) as run:
-        for _ in run.perform(run.usable(scripted())):
-            pass
-    files = sorted(folder.glob("*.jsonl"))
+    report = folder / "scripted"
+    scripted = ("run", "reference", "--scenarios", "0", "--quiet", "--report", str(report))
+    subprocess.run([sys.executable, "-m", "signet_conformance.cli", *scripted], check=True, stdout=subprocess.DEVNULL)
+    files = sorted(report.glob("*.jsonl"))
     began = time.perf_counter()
     judged = [engine.judge(trace.read(file)) for file in files]
     ended = time.perf_counter()

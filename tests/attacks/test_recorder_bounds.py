@@ -75,7 +75,7 @@ def test_nul_bodies_both_ways_leave_a_recording_that_can_be_read(recorder: Recor
     assert exchange.request.body is not None
     assert exchange.response is not None
     assert exchange.response.body is not None
-    assert (exchange.request.body.is_cut, exchange.response.body.is_cut) == (True, True)
+    assert (exchange.request.body.cut, exchange.response.body.cut) == (True, True)
 
 
 def test_a_line_that_redaction_would_make_too_long_is_shortened(
@@ -97,9 +97,9 @@ def test_a_line_that_redaction_would_make_too_long_is_shortened(
     asyncio.run(record())
     shortened, after = trace.read(tmp_path / "trace.jsonl").exchanges
     assert shortened.request.body is not None
-    assert (shortened.request.body.is_cut, shortened.request.body.size) == (True, len(pairs))
+    assert (shortened.request.body.cut, shortened.request.body.size) == (True, len(pairs))
     assert after.request.body is not None
-    assert not after.request.body.is_cut
+    assert not after.request.body.cut
 
 
 def peak_mib(process: int) -> int:
@@ -133,7 +133,7 @@ def test_a_large_request_is_not_held(upstream: Upstream, tmp_path: Path, framing
         assert answer.startswith(b"HTTP/1.1 500" if "fault" in framing else b"HTTP/1.1 200")
         _, exchange = recorder.trace().exchanges
         assert exchange.request.body is not None
-        assert exchange.request.body.is_cut
+        assert exchange.request.body.cut
         assert exchange.request.body.size == size
         assert peak_mib(recorder.process.pid) - before < 40
     if "fault" not in framing:

@@ -204,8 +204,8 @@ def test_a_family_needs_no_prefix(invoke: Invoke, tmp_path: Path) -> None:
 
 def test_workers_report_as_one_process_does(invoke: Invoke, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Several files judged by several processes are reported in their order, with what cannot be read."""
-    monkeypatch.setattr("signet_conformance.cli.judging._LEAST_BYTES", 0)
-    monkeypatch.setattr("signet_conformance.cli.judging._BATCH_FILES", 2)
+    monkeypatch.setattr("signet_conformance.cli.checking._LEAST_BYTES", 0)
+    monkeypatch.setattr("signet_conformance.cli.checking._BATCH_FILES", 2)
     for number, lines in enumerate([CONFORMING, BREACHING, b"no trace\n", CONFORMING, BREACHING]):
         file = tmp_path / f"{number}.jsonl"
         file.write_bytes(lines) if isinstance(lines, bytes) else write(file, lines)

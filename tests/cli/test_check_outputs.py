@@ -53,7 +53,7 @@ def test_a_report_is_not_left_half_written(invoke: Invoke, tmp_path: Path, monke
     def interrupt(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("signet_conformance.cli.judging.read_recording", interrupt)
+    monkeypatch.setattr("signet_conformance.cli.checking.read_recording", interrupt)
     done = invoke("check", trace, "--output", "report.txt")
     assert done.exit_code == 130
     assert not (tmp_path / "report.txt").exists()

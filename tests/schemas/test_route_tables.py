@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from signet_conformance.contract.routes import route_table
-from signet_conformance.daemon.http.routes import ROUTES, Route
+from signet_conformance.daemon.http.routes import ROUTES, Endpoint
 from tests.support.evidence import json_lines, truth_table
 
 VERSIONS = ("0.58", "0.109", "0.145", "0.205")
@@ -51,7 +51,7 @@ def test_index_and_table_agree_on_method_and_path(load: Any) -> None:
 
 
 @pytest.mark.parametrize("route", ROUTES, ids=lambda route: f"{route.method} {route.path}")
-def test_a_route_of_the_embedded_daemon_stands_in_a_table(route: Route) -> None:
+def test_a_route_of_the_embedded_daemon_stands_in_a_table(route: Endpoint) -> None:
     """It serves what a release of the daemon serves, and nothing else."""
     path = "/".join("x" if part.startswith(":") else part for part in route.path.split("/"))
     tables = [route_table(version) for version in VERSIONS]

@@ -13,7 +13,7 @@ export interface Settings {
   [k: string]: unknown;
 }
 /**
- * What a repository says of one target; what is declared may stand at the top or below declared.
+ * A repository's settings for one target, with declarations at the top level or below `declared`.
  */
 export interface OwnTarget {
   /**
@@ -116,7 +116,7 @@ export interface OwnTarget {
   /**
    * Places of the connector's file, the best first.
    */
-  files?: Place[];
+  files?: FilePlace[];
   /**
    * How the file is made, or what is still to be provided, as an instruction.
    */
@@ -125,7 +125,7 @@ export interface OwnTarget {
    * Programs that the connector installs by name, with the places of each.
    */
   programs?: {
-    [k: string]: Place[];
+    [k: string]: FilePlace[];
   };
   /**
    * such as {memory_store = "signet_remember"}: tool of the scenarios to the connector's own name
@@ -143,12 +143,12 @@ export interface OwnTarget {
   plugin_config?: {
     [k: string]: unknown;
   };
-  declared?: Declarations;
+  declared?: TargetDeclarations;
 }
 /**
  * A place where a file may be.
  */
-export interface Place {
+export interface FilePlace {
   /**
    * a path below the package, or below any folder upwards
    */
@@ -159,9 +159,9 @@ export interface Place {
   package?: string;
 }
 /**
- * What the connector says of itself and no recording can show.
+ * The connector's own statements that recordings cannot show.
  */
-export interface Declarations {
+export interface TargetDeclarations {
   /**
    * a list of agent ids such as ["atlas-agent", "beacon-agent"]
    */

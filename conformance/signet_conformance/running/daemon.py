@@ -22,7 +22,6 @@ from typing import Any
 
 from signet_conformance.children.environment import MARK, clean_environment, end_marked, marked
 from signet_conformance.children.processes import LineProcess
-from signet_conformance.drivers.process import redact
 from signet_conformance.errors import NothingTestedError, UsageError, printable
 from signet_conformance.outcome.time_spent import Part
 from signet_conformance.running.stopwatch import Stopwatch
@@ -144,6 +143,9 @@ class DaemonUnderTest:
             SIGNET_WORKSPACE=own,
             **{MARK: self._mark},
         )
+        # Imported here: who names a daemon's address starts none, and waits for no driver.
+        from signet_conformance.drivers.process import redact
+
         self._process = LineProcess(
             "the daemon", command, env=env, error=NothingTestedError, redacted=redact, unasked=True
         )

@@ -70,7 +70,7 @@ def test_loss_is_told_with_what_to_do(
     performs: Performs, possible: frozenset[str], own: bool, told: str | None
 ) -> None:
     """What generated sessions lack is named, with its reason, and with the way out where the driver is one's own."""
-    lost = performs.lost(possible, own_program=own)
+    lost = performs.describe_lost(possible, own_program=own)
     assert (lost is None) if told is None else (told in str(lost))
 
 

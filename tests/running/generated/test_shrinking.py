@@ -45,7 +45,7 @@ def follow_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shows: Shows) -> 
                 judgements={name: SimpleNamespace(verdict=verdict) for name, verdict in verdicts.items()}, daemon={}
             )
 
-    monkeypatch.setattr(shrinking, "Connector", Connector)
+    monkeypatch.setattr(shrinking, "LiveConnector", Connector)
     chunk = Chunk(1, 0, performed=1, features=Features())
     original = next(place for place, scenario in enumerate(chunk.draw()) if prompts(scenario) > 2)
     chunk.performed = original + 1
