@@ -159,7 +159,6 @@ class RecordingAddon:
 
 
 def _reversed_origin(modes: Sequence[str]) -> str:
-    """The daemon's origin: the target of reverse mode, or the default one."""
     reverse = next((mode for each in modes if isinstance(mode := ProxyMode.parse(each), ReverseMode)), None)
     if reverse is None:
         return DEFAULT_ORIGIN

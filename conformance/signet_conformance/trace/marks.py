@@ -68,7 +68,6 @@ class KitMark(Struct, frozen=True, kw_only=True):
 
 @cache
 def _members(kind: type[KitMark]) -> tuple[FieldInfo, ...]:
-    """The members that a class names."""
     return tuple(field for field in fields(kind) if field.name not in KitMark.__struct_fields__)
 
 

@@ -226,7 +226,10 @@ def _damage(broken: BrokenLineError, where: str, *, is_header: bool) -> TraceErr
 def _gaps(exchange: Exchange) -> Sequence[Gap]:
     """The gaps of an exchange; nearly always there is no gap."""
     request, response = exchange.request, exchange.response
-    answer = None if response is None else response.body
+    body, answer = request.body, None if response is None else response.body
+    unreadable = (body is not None and body.undecoded) or (answer is not None and answer.undecoded)
+    if not unreadable and exchange.error != NOT_CARRIED:
+        return ()  # every recording is read through here
     if exchange.error == NOT_CARRIED and response is None:
         line = json.loads(exchange.raw)
         note = line["error"].get("note") if isinstance(line.get("error"), dict) else None

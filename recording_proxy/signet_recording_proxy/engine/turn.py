@@ -229,7 +229,6 @@ class RequestTurn:
             self.client.reset()
 
     def _answer(self, answer: MadeUpAnswer) -> None:
-        """Answer in the daemon's place."""
         fields, body = wire.fields_and_body(answer)
         if self.request.method == "HEAD":
             body = b""
