@@ -1,4 +1,4 @@
-"""Mutation testing of the rules and the engine: changes their code, one place at a time, and asks which test notices.
+"""Mutation testing of the rules, the engine and the timeline: code is changed at one place, and a test must notice.
 
 `python ci/tools/mutation.py [MODULE ...] [--since REV | --listed] [--resume] [--keep FILE] [--jobs N] [--minutes N]
 [--write]` prints the changes that no test noticed and that mutation_survivors.json does not explain; with such a change
@@ -11,7 +11,7 @@ the exit status is 1.
   of the module's top level that it is about stays as it is. `--minutes 0` tries nothing and tells of the file alone.
 - `--write`: put the figures of all modules into docs/rule-mutation.md.
 
-Only tests/rules and tests/engine count as witnesses. Needs cosmic-ray, which makes the changes.
+Only tests/rules, tests/engine and tests/facts count as witnesses. Needs cosmic-ray, which makes the changes.
 """
 
 from __future__ import annotations
@@ -38,7 +38,12 @@ from mutation_trial import NO_PYTHON, SURVIVED, Trial
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "conformance" / "signet_conformance"
-MODULES = (*sorted((PACKAGE / "rules").rglob("*.py")), *sorted((PACKAGE / "engine").glob("*.py")))
+MODULES = (
+    *sorted((PACKAGE / "rules").rglob("*.py")),
+    *sorted((PACKAGE / "engine").glob("*.py")),
+    *(PACKAGE / "facts" / name for name in ("switches.py", "timeline.py")),
+)
+WITNESSES = [str(ROOT / "tests" / room) for room in ("rules", "engine", "facts")]
 PAGE = ROOT / "docs" / "rule-mutation.md"
 EXPLAINED = Path(__file__).with_name("mutation_survivors.json")
 KEPT = ROOT / ".mutation-outcomes.jsonl"
@@ -112,7 +117,7 @@ def main() -> int:
         until = time.monotonic() + 60 * given.minutes
         trial = Trial(MODULES, again, tell, jobs=given.jobs, until=until, noticed_by=noticed_by)
         options = ("-q", "-s", "-p", "no:cacheprovider", "-p", "no:xdist", f"--rootdir={ROOT}")
-        status = pytest.main([*options, str(ROOT / "tests/rules"), str(ROOT / "tests/engine")], plugins=[trial])
+        status = pytest.main([*options, *WITNESSES], plugins=[trial])
         if status != 0:
             return int(status)
     untried = sum(change not in outcomes for change in changes)

@@ -85,7 +85,7 @@ class _Pieces:
         """The recording with its calls, and what its pieces came to."""
         lightened = Lightened(self._shelf)
         tallies: dict[str, list[Tally] | None] = {name: [] for name in (*self._rules, *self._again)}
-        noted: list[Noted] = []
+        noted: list[PieceNotes] = []
         first = spread(self._first_look, self._places, self._workers)
         for places, (told, facts, more) in zip(self._places, first, strict=True):
             lightened.take(places, facts)
@@ -103,12 +103,12 @@ class _Pieces:
         trace = replace(self._trace, exchanges=self._shelf.at(places))
         return Recording(trace, self._version, piece=True, of_sessions=self._of_sessions, troubled=self._troubled)
 
-    def _first_look(self, places: Sequence[int]) -> tuple[_Told, Packed, list[Noted]]:
+    def _first_look(self, places: Sequence[int]) -> tuple[_Told, Packed, list[PieceNotes]]:
         piece = self._piece(places)
         told = {name: _over_piece(rule, piece) for name, rule in self._rules.items()}
         return told, packed(piece.calls), [_noted_of(piece)] if self._again else []
 
-    def _second_looks(self, whole: Recording, noted: Sequence[Noted]) -> Iterator[_Told]:
+    def _second_looks(self, whole: Recording, noted: Sequence[PieceNotes]) -> Iterator[_Told]:
         """What comes of the rules that are asked again, piece by piece; most pieces need not be looked at again."""
         passed = [_settled(whole, each) for each in noted]
         again = [places for places, count in zip(self._places, passed, strict=True) if count is None]
@@ -146,7 +146,7 @@ class _Pieces:
         return Tally.in_order(told)
 
 
-class Noted(NamedTuple):
+class PieceNotes(NamedTuple):
     """What rules over the whole recording need of the bodies in a piece of it.
 
     `answered` are prompts that a transcript shows answered, by numbers; `injected` is what its answers inject and its
@@ -157,13 +157,13 @@ class Noted(NamedTuple):
     injected: injected.Noted
 
 
-def _noted_of(piece: Recording) -> Noted:
+def _noted_of(piece: Recording) -> PieceNotes:
     """What a piece of whole sessions notes for the rules over the whole."""
     answered = [(prompt.seq, transcript.seq, newer) for prompt, transcript, newer in answered_before(piece)]
-    return Noted(answered, injected.noted(piece))
+    return PieceNotes(answered, injected.noted(piece))
 
 
-def _remember(recording: Recording, pieces: Iterable[Noted]) -> None:
+def _remember(recording: Recording, pieces: Iterable[PieceNotes]) -> None:
     """Let the rules over a recording have what its pieces noted."""
     notes = list(pieces)
     by_seq = recording.by_seq
@@ -176,7 +176,7 @@ def _remember(recording: Recording, pieces: Iterable[Noted]) -> None:
     recording.memo[injected.injects_of] = injected.injects_noted(recording, min(firsts, default=None), texts)
 
 
-def _settled(whole: Recording, piece: Noted) -> int | None:
+def _settled(whole: Recording, piece: PieceNotes) -> int | None:
     """How many subjects of a rule that is asked again conform in a piece; None where it has to be asked."""
     injects: injected.Injects | None = whole.memo[injected.injects_of]
     if injects is None:

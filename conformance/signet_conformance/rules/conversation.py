@@ -38,7 +38,7 @@ _FORGETS = OPENING | {StepName.COMPACT, StepName.PRE_COMPACTION, StepName.COMPAC
 _REDACTION = "<redacted:"
 
 
-class Difference(Struct, frozen=True):
+class Deviation(Struct, frozen=True):
     """What a transcript tells otherwise than it took place; `fold` says in a word how."""
 
     message: str
@@ -67,7 +67,7 @@ class Conversations:
                     said[role, words] += 1
                     quoted.update((speaker, words_of(told)) for speaker, told in quoted_turns(text))
 
-    def differences(self, transcript: Transcript) -> Sequence[Difference]:
+    def differences(self, transcript: Transcript) -> Sequence[Deviation]:
         """What a transcript tells otherwise, the first of each kind; nothing where nobody can tell."""
         session = self._timeline.session_of(transcript.call.key)
         if session is None or session not in self._said or self._timeline.is_unmarked_sub_agent(transcript.call.key):
@@ -94,7 +94,7 @@ class Conversations:
         quoted = [quote for quote in self._quoted[session] if quote[1]]
         return all(any(role == whose and words.startswith(said) for whose, said in quoted) for role, words in told)
 
-    def _foreign(self, told: Sequence[Turn], own: Counter[Turn], session: str) -> Difference | None:
+    def _foreign(self, told: Sequence[Turn], own: Counter[Turn], session: str) -> Deviation | None:
         known = {words for _, words in own}
         others = {
             words: name
@@ -106,9 +106,9 @@ class Conversations:
         words = next((words for _, words in told if words in others), None)
         if words is None:
             return None
-        return Difference("the transcript holds a turn of another session", "the session's own turns", words, "foreign")
+        return Deviation("the transcript holds a turn of another session", "the session's own turns", words, "foreign")
 
-    def _left_out(self, transcript: Transcript, told: Sequence[Turn], session: str) -> Difference | None:
+    def _left_out(self, transcript: Transcript, told: Sequence[Turn], session: str) -> Deviation | None:
         if transcript.call.operation != END or any(_REDACTION in words for _, words in told):
             return None
         so_far = self._told_so_far(transcript)
@@ -119,12 +119,10 @@ class Conversations:
             # Words in which speakers are named are taken for turns where each line names its speaker.
             if missing and not (names_a_speaker(words) and words in self._whole(transcript)):
                 whose = "user" if role == "user" else "model"
-                return Difference(
-                    f"the transcript leaves out or changes what the {whose} said", words, None, "left out"
-                )
+                return Deviation(f"the transcript leaves out or changes what the {whose} said", words, None, "left out")
         return None
 
-    def _tells_nothing(self, transcript: Transcript, session: str) -> Difference | None:
+    def _tells_nothing(self, transcript: Transcript, session: str) -> Deviation | None:
         """That a transcript holds none of the words that were said, such as `[object Object]`.
 
         A transcript of another shape that holds words of the conversation is not blamed, nor one beside a path.
@@ -141,12 +139,12 @@ class Conversations:
         words = {word for _, text in owed for word in _WORD.findall(text.casefold())}
         if len(words) < _FEWEST_WORDS or any(word in whole.casefold() for word in words):
             return None
-        return Difference(
+        return Deviation(
             "the transcript tells nothing of what was said", owed[0][1], text_or_none(body.get("transcript")),
             "nothing told",
         )  # fmt: skip
 
-    def _cleared(self, transcript: Transcript, told: Sequence[Turn], session: str) -> Difference | None:
+    def _cleared(self, transcript: Transcript, told: Sequence[Turn], session: str) -> Deviation | None:
         """What was said before the user cleared the session, was told at its end, and is told under another key too.
 
         What no step says, such as a greeting, may stand in every transcript. Only where something was said since: an
@@ -176,7 +174,7 @@ class Conversations:
         turn = next((each for each in told if each[1] in said and each in ended), None)
         if turn is None or not any(since):
             return None
-        return Difference(
+        return Deviation(
             "the transcript tells again what was cleared, and was told when it was",
             "what was said since the session was cleared", turn[1], "cleared",
         )  # fmt: skip
@@ -234,21 +232,21 @@ def _is_kept(words: str) -> bool:
     return len(words) <= LONGEST_TEXT and _REDACTION not in words
 
 
-def _of_the_other_role(told: Sequence[Turn], own: Counter[Turn]) -> Difference | None:
+def _of_the_other_role(told: Sequence[Turn], own: Counter[Turn]) -> Deviation | None:
     other = {"user": "assistant", "assistant": "user"}
     for role, words in told:
         if len(words) >= _SHORTEST_TEXT and own[other[role], words] and not own[role, words]:
-            return Difference(
+            return Deviation(
                 "the transcript takes one speaker for the other", f"{other[role]}: {words}", role, "speaker"
             )
     return None
 
 
-def _twice(told: Sequence[Turn], own: Counter[Turn]) -> Difference | None:
+def _twice(told: Sequence[Turn], own: Counter[Turn]) -> Deviation | None:
     counted = Counter(told)
     for turn, count in counted.items():
         if len(turn[1]) >= _SHORTEST_TEXT and 0 < own[turn] < count:
-            return Difference(
+            return Deviation(
                 "the transcript tells a turn more often than it took place", turn[1], f"{count} times", "twice"
             )
     return None
