@@ -192,8 +192,8 @@ def _judge_by(
         return Judgement(name, Verdict.NOT_APPLICABLE, Reason.NO_RULE, "no rule decides it from a trace")
     since = requirement.since if requirement is not None else None
     if tally is None:
-        tally = Tally(partial(excused, name, recording=recording, broken=broken))
-        tally.run(rule, recording)
+        tally = Tally()
+        tally.run(rule, recording, partial(excused, name, recording=recording, broken=broken))
     judgement = tally.judgement(name)
     if since is None or version_key(since) <= version_key(recording.daemon_version):
         return judgement

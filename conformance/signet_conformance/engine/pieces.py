@@ -16,6 +16,7 @@ from signet_conformance.contract import Scope, daemon_requirements, requirements
 from signet_conformance.engine.tally import Tally
 from signet_conformance.facts import Call, Lightened, NeedsWholeError, Packed, Recording, packed
 from signet_conformance.rules import DAEMON_RULES, builtin_rules, injected, rules
+from signet_conformance.rules.excuses import excused
 from signet_conformance.rules.fields import MOST_EXPLAINED
 from signet_conformance.rules.outcome import Rule
 from signet_conformance.rules.prompt import answered_before
@@ -105,7 +106,7 @@ class _Pieces:
 
     def _first_look(self, places: Sequence[int]) -> tuple[_Told, Packed, list[PieceNotes]]:
         piece = self._piece(places)
-        told = {name: _over_piece(rule, piece) for name, rule in self._rules.items()}
+        told = {name: _over_piece(name, rule, piece) for name, rule in self._rules.items()}
         return told, packed(piece.calls), [_noted_of(piece)] if self._again else []
 
     def _second_looks(self, whole: Recording, noted: Sequence[PieceNotes]) -> Iterator[_Told]:
@@ -118,7 +119,7 @@ class _Pieces:
 
     def _second_look(self, whole: Recording, places: Sequence[int]) -> _Told:
         piece = _recalling(self._piece(places), whole)
-        return {name: _over_piece(ASKED_AGAIN[name], piece) for name in self._again}
+        return {name: _over_piece(name, ASKED_AGAIN[name], piece) for name in self._again}
 
     def _add(self, tallies: dict[str, list[Tally] | None], told: _Told) -> None:
         for name, more in told.items():
@@ -193,11 +194,13 @@ def _recalling(piece: Recording, whole: Recording) -> Recording:
     return piece
 
 
-def _over_piece(rule: Rule, piece: Recording) -> Tally | None:
+def _over_piece(name: str, rule: Rule, piece: Recording) -> Tally | None:
     """What a rule yields over a piece; None where it needs the whole."""
     tally = Tally()
+    # No answer of the daemon excuses anything here: that takes step marks, and a recording with them is held.
+    excuse = partial(excused, name, recording=piece, broken={})
     try:
-        tally.run(rule, piece)
+        tally.run(rule, piece, excuse)
     except NeedsWholeError:
         return None
     return tally

@@ -21,18 +21,22 @@ MOST_FINDINGS = 100_000
 class Tally:
     """What a rule yields, counted: the first findings whole, of the others which exchanges they name."""
 
-    __slots__ = ("_crash", "_dropped", "_excuse", "_kinds", "_passed", "findings")
+    __slots__ = ("_crash", "_dropped", "_kinds", "_passed", "findings")
 
-    def __init__(self, excuse: Callable[[Finding], Finding] | None = None, *, passed: int = 0) -> None:
+    def __init__(self, *, passed: int = 0) -> None:
         self.findings: list[Finding] = []
-        self._excuse = excuse
         self._passed = passed
         self._dropped = 0
         self._kinds: set[Verdict] = set()
         self._crash: str | None = None
 
-    def run(self, rule: Callable[[Judgeable], Iterator[Outcome]], what: Judgeable) -> None:
-        """Take what a rule yields; raise NeedsWholeError where it was given too little to look at."""
+    def run(
+        self,
+        rule: Callable[[Judgeable], Iterator[Outcome]],
+        what: Judgeable,
+        excuse: Callable[[Finding], Finding] | None = None,
+    ) -> None:
+        """Take what a rule yields, excused; raise NeedsWholeError where it was given too little to look at."""
         if self._crash is not None:
             return
         # Nearly all subjects of a large recording conform: counting them is all that happens here.
@@ -42,7 +46,7 @@ class Tally:
                 if subject is Verdict.PASS:
                     passed += 1
                 else:
-                    self._take(subject if self._excuse is None else self._excuse(subject))
+                    self._take(subject if excuse is None else excuse(subject))
         except (NeedsWholeError, TraceError):
             raise
         except Exception as crash:  # noqa: BLE001 - whatever a rule raises is the kit's own failure
