@@ -31,9 +31,9 @@ def processors() -> int:
 
 
 def spread(work: Callable[[Item], Result], items: Sequence[Item], workers: int) -> Generator[Result, None, None]:
-    """What `work` makes of each item, in the order of the items; what it makes is pickled, and the items are not.
+    """Yield the result of `work` for each item, in the order of the items. Results are pickled, items are not.
 
-    Raises what `work` raises of the kit's errors; KitError for any other, and for a worker that was lost.
+    Raises KitError for a worker that was lost, and for an error in a worker that is not the kit's own.
     """
     if min(workers, len(items)) < 2 or sys.platform != "linux":
         yield from map(work, items)
@@ -47,7 +47,7 @@ def begun(work: Callable[[Item], Result], items: Sequence[Item], workers: int) -
     """Start the forks, which work from the beginning of the block to its end; yield the results in order."""
     sys.stdout.flush()
     sys.stderr.flush()
-    # What is there now is never collected, so that a search for garbage leaves the memory shared.
+    # What is there now is not collected until the pool is closed: a search for garbage would copy the shared memory.
     gc.freeze()
     forks: dict[socket.socket, int] = {}
     try:
@@ -80,7 +80,7 @@ def _in_order(forks: dict[socket.socket, int], count: int) -> Iterator[Any]:
                 message = _received(pipe)
                 if message is None:
                     raise KitError(
-                        "a process that judged was lost",
+                        "a worker process was lost",
                         remedy="if its memory was not enough, run it again with --workers 1",
                     )
                 item, good, result = pickle.loads(message)  # noqa: S301 - from a fork of this very process

@@ -317,11 +317,10 @@ def _keeps_traces(performance: RunPerformance) -> bool:
     conclusion = performance.conclusion
     generated = conclusion.generated
     unconfirmed = generated is not None and not all(breach.confirmed for breach in generated.breaches)
-    named = unconfirmed or conclusion.lacks_scenarios or bool(_failing(conclusion))
+    named = unconfirmed or conclusion.lacks_scenarios or _has_breach(conclusion)
     return named and _has_traces(performance.request)
 
 
-def _failing(conclusion: Conclusion) -> list[str]:
-    """The requirements to show in full: errors of the kit first, then FAIL, then WARN."""
-    order = (Verdict.ERROR, Verdict.FAIL, Verdict.WARN)
-    return [name for verdict in order for name, reached in conclusion.verdicts.items() if reached is verdict]
+def _has_breach(conclusion: Conclusion) -> bool:
+    breaches = (Verdict.ERROR, Verdict.FAIL, Verdict.WARN)
+    return any(reached in breaches for reached in conclusion.verdicts.values())

@@ -122,7 +122,7 @@ def _catalogue() -> Sequence[tuple[str, Requirement | None, Rule | None]]:
 
 
 def _workers_for(trace: Trace, workers: int) -> int:
-    """How many processes judge a trace: an answer may excuse what the marks of a driven run show, in its turn only."""
+    """How many processes judge a trace: one for a driven run, where the daemon's rules are judged before the others."""
     return 1 if len(trace.exchanges) < _LONG or any(marks_of(trace, StepMark)) else workers
 
 

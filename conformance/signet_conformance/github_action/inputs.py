@@ -44,7 +44,7 @@ FIELDS = (
         "face",
         rf"(?:{_PATH})?",
         "",
-        "the release of the harness that is played: a face of the kit, a .json file, or all; the target's own without",
+        "the played release of the harness: a face of the kit, a .json file, or all; if left out, the target's own",
         "all",
     ),
     Field(

@@ -2,7 +2,7 @@
 
 One connector process performs a chunk of scenarios, which saves launches. The seed alone determines the scenarios of a
 chunk, and so the verdicts, for any number of workers. Chunks hold only steps that the driver performs: its answer to
-hello lists them, or a compaction is tried in halves once.
+hello lists them; without that list one trial session tests the two halves of a compaction.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class GeneratedSessions:
         self._tell = tell
         self._folder = workers.folder / "generated"
         self._asking = threading.Lock()
-        self._asked: Performs | None = None
+        self._known_steps: Performs | None = None
         self._follow_up = FollowUp(
             workers.stations[0],
             self._patience,
@@ -143,9 +143,9 @@ class GeneratedSessions:
     def _performs(self, station: Station, hello: Mapping[str, Any]) -> Performs:
         # Asked once: all chunks must be drawn with the same features.
         with self._asking:
-            if self._asked is None:
-                self._asked = performed_steps(station, hello)
-            return self._asked
+            if self._known_steps is None:
+                self._known_steps = performed_steps(station, hello)
+            return self._known_steps
 
     @staticmethod
     def _note(chunk: Chunk, place: int, judged: engine.Judged, out: Path) -> None:
@@ -197,12 +197,12 @@ class GeneratedSessions:
 
     def _cover(self, chunks: Sequence[Chunk], summary: GeneratedSummary) -> None:
         greeted = [chunk for chunk in chunks if chunk.performed]
-        if not greeted or self._asked is None:
+        if not greeted or self._known_steps is None:
             return
         target, features = self._workers.target, greeted[0].features
         held = sum((chunk.outages for chunk in greeted), Counter[str]())
         summary.skipped = dict(sum((chunk.skipped for chunk in greeted), Counter[str]()))
-        lost = self._asked.describe_lost(possible_steps(target.declared), own_program=target.kind.own_program)
+        lost = self._known_steps.describe_lost(possible_steps(target.declared), own_program=target.kind.own_program)
         if lost is not None:
             summary.lost.append(lost)
         enough = len(usable(features)) + 1
@@ -232,7 +232,7 @@ class GeneratedSessions:
 
 
 _SESSION = "asked-for-steps"
-_ASKED: tuple[ConnectorStep, ...] = (
+_TRIAL_STEPS: tuple[ConnectorStep, ...] = (
     PromptStep.model_validate({"session": _SESSION, "text": "What is next?", "reply": "Nothing."}),
     PreCompactionStep(session=_SESSION),
     CompactionCompleteStep(session=_SESSION, summary="Nothing was changed."),
@@ -295,7 +295,7 @@ def _try_steps(driver: ConnectorDriver, station: Station) -> Performs:
     for about in greeted:
         if (said := said_steps(about)) is not None:
             return Performs(said, listed=True)
-    for step in _ASKED:
+    for step in _TRIAL_STEPS:
         result = driver.perform(step.to_json(), on_event)
         if "skipped" in result and step.step in HALVES:
             return Performs(

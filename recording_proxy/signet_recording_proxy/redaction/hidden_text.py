@@ -128,7 +128,8 @@ def is_text(raw: bytes) -> bool:
 def recode(raw: bytes, clean: Callable[[bytes], bytes], layers: int = _LAYERS) -> bytes:
     """Apply `clean` to `raw` and to the text that it hides, and keep its coding.
 
-    Return equal bytes when there was nothing to clean. Content beyond 2 MiB is left out, since it was not searched.
+    Return equal bytes if there was nothing to clean and nothing was cut. Content beyond 2 MiB is cut, since it was not
+    searched.
     """
     for view in _views(raw) if layers else ():
         cleaned = recode(view.content, clean, layers - 1)

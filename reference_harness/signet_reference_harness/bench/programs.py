@@ -1,4 +1,4 @@
-"""Starts the programs that a run needs: the daemon, and the recorder before it. All end with us."""
+"""Prepare the database and start the programs of a run: the daemon, and the recorder before it. All end with us."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class Database:
 
     @classmethod
     def load(cls, path: Path) -> Database:
-        """The database in a file. Raises ConfigError for one that cannot be read, or is being written."""
+        """The database in a file. Raises ConfigError if it cannot be read or is not SQLite."""
         try:
             with path.open("rb") as file:
                 if file.read(16) != b"SQLite format 3\0":

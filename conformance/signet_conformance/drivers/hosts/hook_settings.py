@@ -18,7 +18,7 @@ _CALLED_BY: Mapping[str, Sequence[str]] = {
     "session-end": ("SessionEnd", "Stop"),
     "pre-compaction": ("PreCompact",),
 }
-"""Operation to the events of which one has to have a hook, or a connector of hooks never calls it."""
+"""Operation to its events: a connector calls the operation only if it has a hook on one of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +59,11 @@ class HookFile:
 def read_hook_file(path: Path, face: Mapping[str, Any]) -> HookFile:
     """Read the hooks of a settings file by event."""
     kind = path.suffix[1:].upper() or "JSON"
-    # A parser that minds the form of the file minds a member that stands in it twice.
-    minded = _once_each if "hook_file" in face else None
+    # A harness with a strict parser refuses a file that names a member twice.
+    reject_duplicates = _once_each if "hook_file" in face else None
     try:
         text = path.read_bytes().decode()
-        data = tomllib.loads(text) if kind == "TOML" else json.loads(text, object_pairs_hook=minded)
+        data = tomllib.loads(text) if kind == "TOML" else json.loads(text, object_pairs_hook=reject_duplicates)
     except OSError as failure:
         return HookFile({}, f"cannot be read: {failure.strerror}")
     except (ValueError, RecursionError) as failure:

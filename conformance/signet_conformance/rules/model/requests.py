@@ -35,7 +35,10 @@ _MOST_OF_IT = 0.5
 
 
 def plain_words(text: str) -> str:
-    """The words of a text, in lower case, a blank between two; without markup, escapes and redaction tokens."""
+    """Return the words of a text in lower case, separated by single blanks.
+
+    HTML entities and escapes are decoded; punctuation and redaction tokens are dropped.
+    """
     text = _REDACTED.sub(" ", text)
     if "&" in text:
         text = html.unescape(text)
