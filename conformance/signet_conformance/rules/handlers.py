@@ -160,6 +160,9 @@ def _dead_hooks(recording: Recording) -> Finding | None:
     }
     if not {StepName.PROMPT, StepName.END} <= {*given.values()} or recording.of(*LIFECYCLE - {START}, cut=True):
         return None
+    if not all(start.accepted for start in recording.of(START, cut=True)):
+        # The hooks of a session whose start was refused have to keep silent (SIG-HTTP-012).
+        return None
     dead: dict[int | None, HandlerMark] = {}
     for step, handler, faults in _handlers(recording):
         if step is not None and not faults and _is_caught(handler, faults):

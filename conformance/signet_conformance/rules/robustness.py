@@ -167,8 +167,13 @@ def bad_answer_does_not_stop_hooks(recording: Recording) -> Iterator[Outcome]:
 
 def _unusable(call: Call) -> bool:
     """Whether an answer is a failure, or a success that holds no object or list: nothing, a page, null, a number."""
-    failed = call.status is not None and call.status >= 500
-    return failed or call.fault in fault_kinds.UNREADABLE or (call.status == 200 and not call.readable)
+    if call.fault in fault_kinds.UNREADABLE or (call.status is not None and call.status >= 500):
+        return True
+    if call.status != 200 or call.readable:
+        return False
+    # What the recorder could not decode, the connector may have read.
+    answer = call.exchange.response
+    return answer is None or answer.body is None or answer.body.undecoded is None
 
 
 def bypass_is_silent(recording: Recording) -> Iterator[Outcome]:
