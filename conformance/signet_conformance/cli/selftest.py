@@ -33,8 +33,6 @@ from signet_conformance.selftest.trials import Performed, Trial, of_variants, pe
 
 RED = 1
 REFERENCE = "the reference"
-_PROVIDERS = ("ollama", "openai")
-"""The packages of the providers that trials with a model use: the extra `harness` has them."""
 _CODINGS = ("brotli", "zstandard")
 """Where they are missing the recorder keeps no body that is not text: it could be packed, and hold a secret."""
 
@@ -155,14 +153,11 @@ def _base_of(performed: Performed) -> str:
 
 def _demand_packages(asked: Sequence[Trial]) -> None:
     changes = [change for trial in asked for variant in trial.variants for change in variant.changes]
-    needed = {
-        *(_PROVIDERS if any(trial.needs_model for trial in asked) else ()),
-        *(_CODINGS if any("not_utf8" in change for change in changes) else ()),
-    }
+    needed = _CODINGS if any("not_utf8" in change for change in changes) else ()
     if missing := sorted(package for package in needed if find_spec(package) is None):
         raise UsageError(
             f"what some trials need is not installed: {', '.join(missing)}",
-            remedy="pip install 'signet-conformance[codings,harness]', or name other trials by --only, as never-starts",
+            remedy="pip install 'signet-conformance[codings]', or name other trials by --only, as never-starts",
         )
 
 
