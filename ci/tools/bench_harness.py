@@ -32,8 +32,7 @@ from urllib.parse import urlsplit
 
 from signet_reference_harness.config import HarnessConfig
 from signet_reference_harness.messages import ToolCall
-from signet_reference_harness.providers import Provider, settings
-from signet_reference_harness.providers.completion import CompletionChunk, CompletionResult, StopReason
+from signet_reference_harness.providers import CompletionChunk, CompletionResult, Provider, StopReason, settings
 from signet_reference_harness.providers.scripted import ScriptedProvider
 from signet_reference_harness.session.host import SessionHost
 from signet_reference_harness.session.turn import TurnListener

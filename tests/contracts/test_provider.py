@@ -11,7 +11,7 @@ import pytest
 from signet_conformance.contracts import ProviderContract, ScriptedProvider, StreamingProvider
 from signet_reference_harness.errors import ProviderError
 from signet_reference_harness.messages import Message, ToolCall
-from signet_reference_harness.providers.completion import (
+from signet_reference_harness.providers import (
     CompletionChunk,
     CompletionOptions,
     CompletionResult,

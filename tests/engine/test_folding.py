@@ -9,7 +9,7 @@ import pytest
 
 from signet_conformance import rules as rules_module
 from signet_conformance.contract import requirements
-from signet_conformance.engine import MAX_FINDINGS, exit_status, judge, tally
+from signet_conformance.engine import MAX_FINDINGS, exit_status, folding, judge
 from signet_conformance.errors import UsageError
 from signet_conformance.facts import Recording
 from signet_conformance.finding import Finding, Judgement, Reason, Verdict
@@ -128,7 +128,7 @@ def test_three_messages_stand_alone() -> None:
 
 def test_findings_beyond_the_utmost_bound_are_only_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     """What comes after the utmost bound is a subject, and no finding is kept of it."""
-    monkeypatch.setattr(tally, "MOST_FINDINGS", MAX_FINDINGS + 10)
+    monkeypatch.setattr(folding, "MOST_FINDINGS", MAX_FINDINGS + 10)
     _register(PASS, *[_found("FAIL", n) for n in range(1, MAX_FINDINGS + 51)])
     judgement = _own()
     assert len(judgement.findings) == MAX_FINDINGS + 10

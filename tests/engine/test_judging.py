@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
+from signet_conformance import engine
 from signet_conformance import rules as rules_module
 from signet_conformance.contract import daemon_requirements, harness_requirements, requirements
-from signet_conformance.engine import judge, judge_each, judging
+from signet_conformance.engine import judge, judge_each
 from signet_conformance.facts import Recording
 from signet_conformance.finding import Reason, Verdict
 from signet_conformance.rules import rule_for
@@ -108,8 +109,8 @@ class Shared:
 def shared(monkeypatch: pytest.MonkeyPatch) -> Shared:
     """What is shared out; a recording of three exchanges is a long one."""
     seen = Shared()
-    monkeypatch.setattr(judging, "spread", seen.spread)
-    monkeypatch.setattr(judging, "_LONG", 3)
+    monkeypatch.setattr(engine, "spread", seen.spread)
+    monkeypatch.setattr(engine, "_LONG", 3)
     monkeypatch.setattr(rules_module, "_added", {})
     return seen
 

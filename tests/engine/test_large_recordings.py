@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from signet_conformance.engine import Judged, judge, judging
+from signet_conformance import engine
+from signet_conformance.engine import Judged, judge
 from signet_conformance.engine.pieces import ASKED_AGAIN, rules_by
 from signet_conformance.errors import TraceError
 from signet_conformance.rules import DAEMON_RULES, builtin_rules
@@ -161,7 +162,7 @@ def test_lines_out_of_order_are_taken_by_their_numbers(tmp_path: Path) -> None:
 
 def test_workers_come_to_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Several processes judge a recording, held or not, to the same judgements in the same order."""
-    monkeypatch.setattr(judging, "_LONG", 0)
+    monkeypatch.setattr(engine, "_LONG", 0)
     bare = tmp_path / "bare.jsonl"
     lines = b"".join(path.read_bytes().partition(b"\n")[2] for path in recordings()[:1]).splitlines(keepends=True)
     bare.write_bytes(HEADER + b"".join(line for line in lines if json.loads(line).get("kind") != "mark"))
@@ -173,7 +174,7 @@ def test_workers_come_to_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 def test_broken_line_is_told_by_whichever_worker_meets_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first broken line is the one that is named, though workers read the pieces beside each other."""
-    monkeypatch.setattr(judging, "_LONG", 0)
+    monkeypatch.setattr(engine, "_LONG", 0)
     name = tmp_path / "a.jsonl"
     good = b'{"kind":"exchange","seq":%d,"t0":0,"t1":1,"request":{"method":"GET","path":"/health"}}\n'
     broken = b'{"kind":"exchange","seq":%d,"t0":0,"request":{"method":"GET","path":"/health"}}\n'

@@ -1,6 +1,6 @@
 """The recording daemon, as it comes with the suites for plug-ins."""
 
-from signet_conformance.contracts.recording_daemon import (
+from signet_conformance.contracts.fakes import (
     CHECKPOINT,
     COMPLETE,
     END,

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from signet_conformance.contracts import StreamingProvider as Stream
-from signet_reference_harness.providers.completion import CompletionResult
+from signet_reference_harness.providers import CompletionResult
 from signet_reference_harness.providers.scripted import ScriptedProvider
 from signet_reference_harness.session import Session
 from signet_reference_harness.session.host import SessionHost

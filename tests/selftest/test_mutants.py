@@ -13,7 +13,7 @@ from signet_conformance.contract import catalogue, daemon_requirements, document
 from signet_conformance.errors import ContractError, UsageError
 from signet_conformance.rules import DAEMON_RULES
 from signet_conformance.scenarios.scenario import scripted
-from signet_conformance.selftest.grading import completeness
+from signet_conformance.selftest.matrix import completeness
 from signet_conformance.selftest.mutants import mutant, mutants
 from signet_conformance.selftest.trials import scenario_of, trials
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from signet_conformance.children.processes import LineProcess
-from signet_conformance.selftest.grading import grade
+from signet_conformance.selftest.matrix import grade
 from signet_conformance.selftest.mutants import mutant
 from signet_conformance.selftest.trials import perform, trials
 

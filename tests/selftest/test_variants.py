@@ -14,7 +14,7 @@ from signet_conformance.contract import catalogue, document
 from signet_conformance.engine import Judged
 from signet_conformance.errors import UsageError
 from signet_conformance.finding import Finding, Judgement, Reason, Side, Verdict
-from signet_conformance.selftest.grading import Grade, grade
+from signet_conformance.selftest.matrix import Grade, grade
 from signet_conformance.selftest.mutants import grouped, mutants, variant, variants
 from signet_conformance.selftest.trials import Performed, of_variants, scenario_of, trials
 from signet_conformance.trace import Header, Trace

@@ -18,7 +18,7 @@ from signet_conformance.errors import UsageError, printable
 from signet_conformance.reports.terminal import steps, terminal_width, wants_colour
 from signet_conformance.rules import run_rules
 from signet_conformance.selftest import matrix
-from signet_conformance.selftest.grading import (
+from signet_conformance.selftest.matrix import (
     Grade,
     Selftest,
     completeness,

@@ -7,7 +7,6 @@ trace follow from its daemon's own version: a requirement whose `since` is later
 from __future__ import annotations
 
 from signet_conformance.contract.folder import document, schemas_folder
-from signet_conformance.contract.operations import operation_groups
 from signet_conformance.contract.requirement import (
     MAY,
     MUST,
@@ -27,6 +26,7 @@ from signet_conformance.contract.routes import (
     Route,
     RouteTable,
     contract_set,
+    operation_groups,
     operation_table,
     route_table,
     routes_of,

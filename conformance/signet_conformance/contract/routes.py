@@ -1,8 +1,9 @@
-"""Routes: which operation a method and path are, and whether a daemon serves them."""
+"""Routes: which operation a method and path are, and whether a daemon serves them; groups of operations."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from functools import cache
 
 from msgspec import Struct
@@ -122,3 +123,10 @@ def _merged(*versions: str, complete: bool | None = None) -> RouteTable:
 def contract_set(version: str = "0.145") -> tuple[str, ...]:
     """The path patterns that make up the contract; `/**` at the end means 'and below'."""
     return tuple(document(f"routes/{version}.json")["contract_set"])
+
+
+@cache
+def operation_groups() -> Mapping[str, Sequence[str]]:
+    """Operations that requirements speak of together, by the name of the group."""
+    groups: Mapping[str, Sequence[str]] = document("operations.json")["groups"]
+    return groups

@@ -14,9 +14,16 @@ The fakes are those that the kit's own tests use: a provider, a channel, a daemo
 
 from signet_conformance.contracts.adapter_server import AdapterServerContract
 from signet_conformance.contracts.channel import ChannelContract
-from signet_conformance.contracts.fakes import DaemonTransport, EventRecorder, RecordingChannel, StreamingProvider
+from signet_conformance.contracts.fakes import (
+    Answer,
+    DaemonTransport,
+    EventRecorder,
+    RecordingChannel,
+    RecordingDaemon,
+    Request,
+    StreamingProvider,
+)
 from signet_conformance.contracts.provider import ProviderContract
-from signet_conformance.contracts.recording_daemon import Answer, RecordingDaemon, Request
 from signet_conformance.contracts.tool import ToolContract
 from signet_reference_harness.providers.scripted import ScriptedProvider
 

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import pytest
 
 from signet_conformance.contracts.demands import demand
-from signet_conformance.contracts.recording_daemon import (
+from signet_conformance.contracts.fakes import (
     COMPLETE,
     END,
     PRE,

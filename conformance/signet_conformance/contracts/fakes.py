@@ -1,19 +1,249 @@
-"""A daemon without a socket: an httpx transport that keeps every request and answers as a test tells it to."""
+"""Daemons for tests, on a real socket or as an httpx transport: they keep every request, and answer as told."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
+import socket
+import socketserver
+import struct
+import threading
+from collections import defaultdict
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, ClassVar
+from urllib.parse import parse_qsl, urlsplit
 
 import httpx
 
-from signet_conformance.contracts.recording_daemon import DaemonScript, Request
 from signet_reference_harness.channels import AgentOutput, Closing, UserTurn
 from signet_reference_harness.messages import Message
-from signet_reference_harness.providers.completion import CompletionChunk, CompletionOptions, CompletionResult
+from signet_reference_harness.providers import CompletionChunk, CompletionOptions, CompletionResult
 from signet_reference_harness.session.events import Event
 from signet_reference_harness.session.watching import Publisher
+
+START = "/api/hooks/session-start"
+PROMPT = "/api/hooks/user-prompt-submit"
+END = "/api/hooks/session-end"
+PRE = "/api/hooks/pre-compaction"
+COMPLETE = "/api/hooks/compaction-complete"
+CHECKPOINT = "/api/hooks/session-checkpoint-extract"
+REMEMBER = "/api/hooks/remember"
+RECALL = "/api/memory/recall"
+MODIFY = "/api/memory/modify"
+FORGET = "/api/memory/forget"
+EXEC = "/api/secrets/exec"
+REGISTRY = "/api/marketplace/mcp"
+
+USUAL: dict[str, dict[str, Any]] = {
+    "/health": {"status": "healthy"},
+    START: {"inject": "", "memories": [], "identity": {"name": "Atlas"}},
+    PROMPT: {"inject": "", "memoryCount": 0, "sessionKnown": True},
+    END: {"memoriesSaved": 0, "queued": False},
+    PRE: {"summaryPrompt": "Summarise.", "guidelines": ""},
+    COMPLETE: {"success": True, "memoryId": None},
+    CHECKPOINT: {"skipped": True},
+    REMEMBER: {"id": "m-1"},
+    RECALL: {"results": []},
+    MODIFY: {"total": 1, "updated": 1, "results": []},
+    FORGET: {"mode": "execute", "requested": 1, "deleted": 1, "results": []},
+    EXEC: {"id": "job-1", "status": "running"},
+    REGISTRY: {"servers": [], "count": 0},
+}
+
+
+@dataclass(frozen=True)
+class Request:
+    """One request as it arrived."""
+
+    method: str
+    path: str
+    query: dict[str, str]
+    headers: dict[str, str]
+    body: Any
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The reaction to a request: an answer, or with `fault` one of reset, hang, drip, cut."""
+
+    body: Any = None
+    status: int = 200
+    text: str | None = None
+    headers: dict[str, str] = field(default_factory=dict)
+    fault: str = ""
+
+
+class DaemonScript:
+    """A fake daemon: its requests so far, and its answers, which are the USUAL bodies unless a test replaces them."""
+
+    def __init__(self) -> None:
+        self.requests: list[Request] = []
+        self.answers: defaultdict[str, list[Answer]] = defaultdict(list)
+        """By path, what the next requests get, one each."""
+        self.always: dict[str, Answer] = {}
+        """By path, what every request gets after that."""
+
+    def paths(self) -> list[str]:
+        """The last path segment of every request but /health and the registry's listing, in order of arrival."""
+        asked = [request.path for request in self.requests if request.path not in ("/health", REGISTRY)]
+        return [path.rsplit("/", 1)[-1] for path in asked]
+
+    def bodies(self, path: str) -> list[Any]:
+        """The bodies sent to a path, in order of arrival."""
+        return [request.body for request in self.requests if request.path == path]
+
+    def answer_to(self, path: str) -> Answer:
+        """Return the answer to the next request to a path."""
+        if self.answers[path]:
+            return self.answers[path].pop(0)
+        if path in self.always:
+            return self.always[path]
+        if path in USUAL:
+            return Answer(USUAL[path], 202 if path == EXEC else 200)
+        return Answer({"error": "not found"}, 404)
+
+
+class RecordingDaemon(DaemonScript):
+    """A daemon on a port of its own; to be ended with :meth:`stop`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.left = threading.Event()
+        """Set when a client has gone while its answer was dripping or kept from it."""
+        self.over = threading.Event()
+        self._server = self._listen(0)
+        self.port = int(self._server.server_address[1])
+        self.origin = f"http://127.0.0.1:{self.port}"
+
+    def refuse(self) -> None:
+        """Stop listening: connections are refused from now on."""
+        self._server.shutdown()
+        self._server.server_close()
+
+    def listen_again(self) -> None:
+        """Listen on the same port again."""
+        self._server = self._listen(self.port)
+
+    def stop(self) -> None:
+        """Let every kept client go, and stop."""
+        self.over.set()
+        self.refuse()
+
+    def _listen(self, port: int) -> ThreadingHTTPServer:
+        daemon = self
+
+        class BoundHandler(_Handler):
+            recorder = daemon
+
+        server = _Server(("127.0.0.1", port), BoundHandler)
+        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+        return server
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    allow_reuse_address = True
+
+    def server_bind(self) -> None:
+        # The usual way looks up the machine's name, which can take long without a resolver.
+        socketserver.TCPServer.server_bind(self)
+        self.server_name, self.server_port = "localhost", self.server_address[1]
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Clients that leave are what these tests are about."""
+
+    def server_close(self) -> None:
+        super().server_close()
+        for handler in list(_Handler.connected):
+            if handler.server is self:
+                with contextlib.suppress(OSError):
+                    handler.connection.shutdown(socket.SHUT_RDWR)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+    recorder: RecordingDaemon
+    connected: ClassVar[set[_Handler]] = set()
+
+    def setup(self) -> None:
+        super().setup()
+        self.connected.add(self)
+
+    def finish(self) -> None:
+        self.connected.discard(self)
+        super().finish()
+
+    def log_message(self, *args: object) -> None:
+        """Nothing is printed."""
+
+    def do_GET(self) -> None:
+        self._take()
+
+    def do_POST(self) -> None:
+        self._take()
+
+    def _take(self) -> None:
+        parts = urlsplit(self.path)
+        content = self.rfile.read(int(self.headers.get("content-length") or 0))
+        self.recorder.requests.append(
+            Request(
+                self.command,
+                parts.path,
+                dict(parse_qsl(parts.query)),
+                {name.lower(): value for name, value in self.headers.items()},
+                json.loads(content) if content else None,
+            )
+        )
+        answer = self.recorder.answer_to(parts.path)
+        if answer.fault:
+            self._fail(answer)
+            return
+        text = answer.text if answer.text is not None else json.dumps(answer.body)
+        self._begin(answer, len(text.encode()))
+        self.wfile.write(text.encode())
+
+    def _begin(self, answer: Answer, length: int) -> None:
+        self.send_response(answer.status)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(length))
+        for name, value in answer.headers.items():
+            self.send_header(name, value)
+        self.end_headers()
+
+    def _fail(self, answer: Answer) -> None:
+        self.close_connection = True
+        if answer.fault == "reset":
+            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            self.connection.close()
+        elif answer.fault == "cut":
+            self._begin(answer, 100)
+            self.wfile.write(b'{"inject":"')
+        elif answer.fault == "hang":
+            self._wait_for_client()
+        elif answer.fault == "drip":
+            self._begin(answer, 1_000_000)
+            try:
+                while not self.recorder.over.wait(0.02):
+                    self.wfile.write(b" ")
+            except OSError:
+                self.recorder.left.set()
+
+    def _wait_for_client(self) -> None:
+        self.connection.settimeout(0.02)
+        while not self.recorder.over.is_set():
+            try:
+                if not self.connection.recv(1):
+                    break
+            except TimeoutError:
+                continue
+            except OSError:
+                break
+        self.recorder.left.set()
+
 
 ORIGIN = "http://daemon.invalid"
 

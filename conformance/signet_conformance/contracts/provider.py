@@ -8,11 +8,11 @@ from typing import Any
 from signet_conformance.contracts.demands import demand, finished, undeclared
 from signet_reference_harness.errors import ProviderError
 from signet_reference_harness.messages import Message
-from signet_reference_harness.providers import Provider
-from signet_reference_harness.providers.completion import (
+from signet_reference_harness.providers import (
     CompletionChunk,
     CompletionOptions,
     CompletionResult,
+    Provider,
     StopReason,
     Usage,
 )

@@ -1,18 +1,135 @@
-"""What came of judging: one trace, or the traces of a run; the verdict of each requirement, and the exit status."""
+"""From the outcomes of a rule to its judgement of one trace, to that of a run, and to the exit status."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property, lru_cache
+from typing import TypeVar
 
 from msgspec import Struct, field
 
-from signet_conformance.engine.tally import Tally
-from signet_conformance.errors import counted
-from signet_conformance.facts import Recording, WholeRun
-from signet_conformance.finding import FOLDING_ORDER, Judgement, Reason, Verdict
+from signet_conformance.errors import TraceError, counted
+from signet_conformance.facts import NeedsWholeError, Recording, WholeRun
+from signet_conformance.finding import FOLDING_ORDER, Finding, Judgement, Reason, Verdict
 from signet_conformance.rules import run_rules
+from signet_conformance.rules.outcome import Outcome
 from signet_conformance.trace import Trace
+
+Judgeable = TypeVar("Judgeable", Recording, WholeRun)
+MAX_FINDINGS = 200
+"""Findings of one requirement of one trace that are kept whole; of the others only which exchanges they name."""
+MOST_FINDINGS = 100_000
+"""Findings of one requirement of one trace that are kept at all; the rest is counted as subjects."""
+
+
+class Tally:
+    """What a rule yields, counted: the first findings whole, of the others which exchanges they name."""
+
+    __slots__ = ("_crash", "_dropped", "_kinds", "_passed", "findings")
+
+    def __init__(self, *, passed: int = 0) -> None:
+        self.findings: list[Finding] = []
+        self._passed = passed
+        self._dropped = 0
+        self._kinds: set[Verdict] = set()
+        self._crash: str | None = None
+
+    def run(
+        self,
+        rule: Callable[[Judgeable], Iterator[Outcome]],
+        what: Judgeable,
+        excuse: Callable[[Finding], Finding] | None = None,
+    ) -> None:
+        """Take what a rule yields, excused; raise NeedsWholeError where it was given too little to look at."""
+        if self._crash is not None:
+            return
+        # Nearly all subjects of a large recording conform: counting them is all that happens here.
+        passed = 0
+        try:
+            for subject in rule(what):
+                if subject is Verdict.PASS:
+                    passed += 1
+                else:
+                    self._take(subject if excuse is None else excuse(subject))
+        except (NeedsWholeError, TraceError):
+            raise
+        except Exception as crash:  # noqa: BLE001 - whatever a rule raises is the kit's own failure
+            self._crash = f"the kit's rule raised {type(crash).__name__}: {crash}"[:300]
+        self._passed += passed
+
+    def add(self, later: Tally) -> None:
+        """Take what the same rule came to over the next piece."""
+        if self._crash is None:
+            self.take_all(later.findings)
+            self._passed += later._passed
+            self._dropped += later._dropped
+            self._crash = later._crash
+
+    @classmethod
+    def in_order(cls, tallies: Iterable[Tally]) -> Tally:
+        """What a rule came to over pieces that stand in each other, where it looks at one exchange after the other."""
+        pieces = list(tallies)
+        findings = sorted((f for piece in pieces for f in piece.findings), key=lambda f: f.exchanges[:1])
+        merged = cls()
+        for piece in pieces:
+            piece.findings = []
+            merged.add(piece)
+        merged.take_all(findings)
+        return merged
+
+    def take_all(self, findings: Iterable[Finding]) -> None:
+        """Take findings, in the order of the rule."""
+        for finding in findings:
+            self._take(finding)
+
+    def _take(self, outcome: Finding) -> None:
+        if len(self.findings) < MAX_FINDINGS or outcome.verdict not in self._kinds:
+            self.findings.append(outcome)
+            self._kinds.add(outcome.verdict)
+        elif len(self.findings) < MOST_FINDINGS:
+            # What was sent and expected is in the first ones; each broken exchange is to be marked.
+            self.findings.append(_brief(outcome))
+        else:
+            self._dropped += 1
+
+    def judgement(self, name: str) -> Judgement:
+        """What it comes to for a requirement."""
+        if self._crash is not None:
+            # A crashing rule is the kit's own failure: it is reported as such and the others still run.
+            return Judgement(name, Verdict.ERROR, Reason.CRASHED, self._crash)
+        if not self.findings:
+            return _without_findings(name, self._passed)
+        return _fold(name, self._passed, self.findings, self._dropped)
+
+
+def _brief(finding: Finding) -> Finding:
+    """A finding without what was sent and expected."""
+    return Finding(finding.verdict, finding.exchanges, finding.group, fold=finding.fold, elements=finding.elements)
+
+
+def _fold(name: str, passed: int, findings: list[Finding], dropped: int) -> Judgement:
+    verdicts = {finding.verdict for finding in findings} | ({Verdict.PASS} if passed else set())
+    verdict = next((v for v in FOLDING_ORDER if v in verdicts), Verdict.NOT_APPLICABLE)
+    subjects = passed + len(findings) + dropped
+    kept = tuple(f for f in findings if f.verdict is verdict)
+    if verdict is Verdict.NOT_APPLICABLE:
+        return Judgement(name, verdict, Reason.NO_SUBJECT, kept[0].message)
+    if verdict is Verdict.PASS:
+        # What a rule has to tell of a subject that conforms does not count as evidence: it stands in the message alone.
+        told = "; ".join([counted(subjects, "subject"), *list(dict.fromkeys(f.message for f in kept))[:3]])
+        return Judgement(name, verdict, Reason.CONFORMING, told, subjects=subjects)
+    reason = Reason.UNDECIDED if verdict is Verdict.INCONCLUSIVE else Reason.BREACH
+    messages = list(dict.fromkeys(f.message for f in kept[:MAX_FINDINGS]))
+    message = "; ".join(messages[:3]) + (" …" if len(messages) > 3 else "")
+    return Judgement(name, verdict, reason, message, kept, subjects)
+
+
+@lru_cache(maxsize=10_000)
+def _without_findings(name: str, passed: int) -> Judgement:
+    """What most rules come to over most recordings."""
+    if passed:
+        return Judgement(name, Verdict.PASS, Reason.CONFORMING, counted(passed, "subject"), subjects=passed)
+    return Judgement(name, Verdict.NOT_APPLICABLE, Reason.NO_SUBJECT, "nothing in the trace is subject to it")
 
 
 class Judged(Struct, frozen=True, dict=True):

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from signet_conformance.children.spread import spread
 from signet_conformance.contract import Scope, daemon_requirements, requirements
-from signet_conformance.engine.tally import Tally
+from signet_conformance.engine.folding import Tally
 from signet_conformance.facts import Call, Lightened, NeedsWholeError, Packed, Recording, packed
 from signet_conformance.rules import DAEMON_RULES, builtin_rules, injected, rules
 from signet_conformance.rules.excuses import excused

@@ -1,8 +1,9 @@
-"""The run of a lane: the same run that `signet-conformance run` performs, in this process."""
+"""The run of a lane, as `signet-conformance run` performs it, in this process; and its step summary."""
 
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import signal
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,11 +12,13 @@ from msgspec import Struct
 
 from signet_conformance import targets
 from signet_conformance.children.foreground import interrupted_by
-from signet_conformance.errors import SignetConformanceError
-from signet_conformance.github_action.github import without_runner
+from signet_conformance.errors import SignetConformanceError, printable
+from signet_conformance.github_action.github import WORDS, without_runner
 from signet_conformance.github_action.inputs import Inputs, variable
 from signet_conformance.outcome.known_failures import KnownFailures
 from signet_conformance.outcome.options import KnownOptions
+from signet_conformance.reports.markdown import HEADING, code, inline
+from signet_conformance.reports.registry import FORMATS
 from signet_conformance.running import request
 from signet_conformance.running.performance import RunPerformance
 from signet_conformance.running.progress import Tell
@@ -110,3 +113,43 @@ def _unheard() -> Iterator[None]:
         yield
     finally:
         os.environ.update(ours)
+
+
+def summary(inputs: Inputs, ended: LaneRun) -> str:
+    """The step summary: the Markdown report of the run, the verdict first, or why there is no verdict.
+
+    Paths are relative to the connector's folder, where the commands are run.
+    """
+    text = "\n".join(_lines(inputs, ended))
+    return text.replace(f"{inputs.folder}{os.sep}", "").replace(f"{inputs.workspace}{os.sep}", "")
+
+
+def _lines(inputs: Inputs, ended: LaneRun) -> Iterator[str]:
+    because = because_of(ended)
+    word = WORDS.get(ended.status, "ended early")
+    status = f"exit {ended.status}, failed by {because}" if because else f"exit {ended.status}"
+    yield f"## Signet conformance: {word}\n"
+    yield f"Target {code(inputs.target)} against {code(inputs.daemon)} ({status}).\n"
+    if ended.failure is not None:
+        yield f"No verdict was reached: {inline(printable(failure_text(ended), 600))}\n"
+    for performance in ended.performances:
+        report = io.StringIO()
+        performance.write_report(FORMATS["markdown"], report)
+        yield report.getvalue().removeprefix(f"{HEADING}\n\n")
+    command = invocation(inputs).command(*options(inputs).items())
+    folder = str(inputs.folder.relative_to(inputs.workspace))
+    yield f"The same on your machine, from {code(folder)}:\n\n```sh\n{command}\n```\n"
+
+
+def because_of(ended: LaneRun) -> str:
+    """What fails the lane beside its verdicts, in words."""
+    return "; ".join(dict.fromkeys(filter(None, (each.conclusion.because for each in ended.performances))))
+
+
+def failure_text(ended: LaneRun) -> str:
+    """Why no verdict was reached, in one line."""
+    failure = ended.failure
+    if failure is None:
+        return "the lane was cancelled"
+    place = f"{failure.where}: " if failure.where else ""
+    return "; ".join(filter(None, [f"{place}{failure.message}", failure.remedy]))

@@ -15,7 +15,7 @@ from msgspec.structs import asdict
 from signet_conformance import __version__
 from signet_conformance.contract import operation_table
 from signet_conformance.engine import Judged
-from signet_conformance.engine.tally import MAX_FINDINGS
+from signet_conformance.engine.folding import MAX_FINDINGS
 from signet_conformance.errors import printable_json
 from signet_conformance.facts import Call, Recording
 from signet_conformance.finding import BREACHES, Finding, Judgement

@@ -25,8 +25,7 @@ from signet_reference_harness.bench.suite import Suite, SuiteFact, SuiteQuery, S
 from signet_reference_harness.documents import HarnessDocument, StrictModel
 from signet_reference_harness.errors import ConfigError, ProviderError, load_attribute
 from signet_reference_harness.messages import Message
-from signet_reference_harness.providers import Provider
-from signet_reference_harness.providers.completion import CompletionOptions
+from signet_reference_harness.providers import CompletionOptions, Provider
 
 ANSWERS: Final = "answers.json"
 SYSTEM: Final = (

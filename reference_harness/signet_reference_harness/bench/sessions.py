@@ -26,7 +26,7 @@ from signet_reference_harness.config import HarnessConfig
 from signet_reference_harness.daemon_client import AdapterClient
 from signet_reference_harness.daemon_client.reply import FailureClass, Reply
 from signet_reference_harness.identity import SessionIdentity
-from signet_reference_harness.providers.completion import CompletionResult
+from signet_reference_harness.providers import CompletionResult
 from signet_reference_harness.providers.scripted import ScriptedProvider
 from signet_reference_harness.session import Session
 from signet_reference_harness.tools.registry import ToolRegistry

@@ -17,8 +17,7 @@ from signet_reference_harness.daemon_client.adapter import SkillInvocation
 from signet_reference_harness.errors import ConfigError, HarnessError
 from signet_reference_harness.identity import SessionIdentity
 from signet_reference_harness.messages import Message, ToolCall
-from signet_reference_harness.providers import Provider
-from signet_reference_harness.providers.completion import CompletionChunk, StopReason, Usage
+from signet_reference_harness.providers import CompletionChunk, Provider, StopReason, Usage
 from signet_reference_harness.run.inputs import Folders
 from signet_reference_harness.run.kept_lines import SUFFIX, now
 from signet_reference_harness.run.open_sessions import OpenMark, OpenSession

@@ -10,7 +10,7 @@ from signet_reference_harness.daemon_client.adapter import StartSource
 from signet_reference_harness.daemon_client.reply import Reply
 from signet_reference_harness.errors import StepError
 from signet_reference_harness.messages import ToolCall
-from signet_reference_harness.providers.completion import CompletionResult, StopReason
+from signet_reference_harness.providers import CompletionResult, StopReason
 from signet_reference_harness.session import Session
 from signet_reference_harness.session.host import SessionHost
 from signet_reference_harness.session.lifecycle import SHUTDOWN

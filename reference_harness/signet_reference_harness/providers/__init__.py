@@ -1,12 +1,180 @@
-"""Language models: what the session loop asks of one, and the providers that ask the vendors."""
+"""Language models: the interface `Provider`, with requests and answers in one form for all vendors."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
-from typing import Protocol
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Final, Literal, Protocol
 
-from signet_reference_harness.messages import Message
-from signet_reference_harness.providers.completion import CompletionChunk, CompletionOptions, CompletionResult
+from signet_reference_harness.messages import Message, Thinking, ToolCall, ToolDefinition
+
+
+class StopReason(StrEnum):
+    """The reason for which a completion, and at last a turn, ended."""
+
+    END_TURN = "end_turn"
+    STOP_SEQUENCE = "stop_sequence"
+    TOOL_USE = "tool_use"
+    LENGTH = "length"
+    CONTEXT_LIMIT = "context_limit"
+    CONTENT_FILTER = "content_filter"
+    REFUSAL = "refusal"
+    PAUSE = "pause"
+    MALFORMED = "malformed"
+    """The answer broke off, or cannot be read; what arrived of it is kept."""
+    CANCELLED = "cancelled"
+    ROUND_LIMIT = "round_limit"
+    """The model still wanted tools when the largest number of rounds was reached."""
+    ERROR = "error"
+    """The provider failed, or gave a reason that the published table does not hold."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompletionOptions:
+    """Options of a completion; None leaves a choice to the provider. `system_prompt` holds all assembled context.
+
+    `tool_choice` "none" forbids tool calls: `tools` then still holds those that earlier messages called, as some
+    vendors demand; a provider whose vendor has no such choice leaves the tools out. The first `stable_prompt`
+    characters of the system prompt are the same in each turn of the session, as are the tools except those that
+    come and go. A vendor may cache them.
+    `metadata` names the parts of the assembled context, in their order; it is for logs, no provider sends it.
+    """
+
+    model: str | None = None
+    max_tokens: int | None = None
+    temperature: float | None = None
+    tools: tuple[ToolDefinition, ...] = ()
+    tool_choice: Literal["auto", "none"] = "auto"
+    system_prompt: str = ""
+    stable_prompt: int = 0
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens that a completion took."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RateLimit:
+    """One of the provider's limits. `scope` is its own word, such as `requests` or `tokens`."""
+
+    scope: str
+    limit: int | None = None
+    remaining: int | None = None
+    reset_s: float | None = None
+    """Seconds from the answer until the limit is full again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompletionResult:
+    """The model's message and its tool calls.
+
+    `raw_reason` is the provider's own word for its end, or None; `detail` explains a
+    `stop_reason` that is a failure.
+    """
+
+    content: str
+    tool_calls: tuple[ToolCall, ...] = ()
+    stop_reason: StopReason = StopReason.END_TURN
+    usage: Usage = field(default_factory=Usage)
+    raw_reason: str | None = None
+    detail: str = ""
+    rate_limits: tuple[RateLimit, ...] = ()
+    thinking: tuple[Thinking, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CompletionChunk:
+    """A piece of a streamed completion: `text` of that `kind`. The last one carries the whole `result`."""
+
+    text: str
+    kind: Literal["text", "thinking"] = "text"
+    result: CompletionResult | None = None
+
+
+Api = Literal["anthropic-messages", "openai-completions", "openai-responses", "ollama-chat"]
+APIS: Final[tuple[Api, ...]] = ("anthropic-messages", "openai-completions", "openai-responses", "ollama-chat")
+Place = Literal["reason", "error", "message"]
+Beside = Literal["", "tool calls", "refusal"]
+
+
+@dataclass(frozen=True, slots=True)
+class ReasonRow:
+    """One row: the word `raw` of `api` means `reason`.
+
+    `place` is where the word stands: as the reason of an answer, as the code or type of an error, or within an
+    error's message, in lower case. A row with `beside` applies when the answer also holds that, and goes before
+    one without. `raw` is None where the provider says that it is done and gives no word.
+    """
+
+    api: Api
+    raw: str | None
+    reason: StopReason
+    beside: Beside = ""
+    place: Place = "reason"
+
+
+TABLE: Final[tuple[ReasonRow, ...]] = (
+    ReasonRow("anthropic-messages", "end_turn", StopReason.END_TURN),
+    ReasonRow("anthropic-messages", "stop_sequence", StopReason.STOP_SEQUENCE),
+    ReasonRow("anthropic-messages", "max_tokens", StopReason.LENGTH),
+    ReasonRow("anthropic-messages", "tool_use", StopReason.TOOL_USE),
+    ReasonRow("anthropic-messages", "pause_turn", StopReason.PAUSE),
+    ReasonRow("anthropic-messages", "refusal", StopReason.REFUSAL),
+    ReasonRow("anthropic-messages", "model_context_window_exceeded", StopReason.CONTEXT_LIMIT),
+    ReasonRow("anthropic-messages", "request_too_large", StopReason.CONTEXT_LIMIT, place="error"),
+    ReasonRow("anthropic-messages", "prompt is too long", StopReason.CONTEXT_LIMIT, place="message"),
+    ReasonRow("openai-completions", "stop", StopReason.END_TURN),
+    ReasonRow("openai-completions", "stop", StopReason.TOOL_USE, beside="tool calls"),
+    ReasonRow("openai-completions", "stop", StopReason.REFUSAL, beside="refusal"),
+    ReasonRow("openai-completions", "length", StopReason.LENGTH),
+    ReasonRow("openai-completions", "tool_calls", StopReason.TOOL_USE),
+    ReasonRow("openai-completions", "function_call", StopReason.TOOL_USE),
+    ReasonRow("openai-completions", "content_filter", StopReason.CONTENT_FILTER),
+    ReasonRow("openai-completions", "context_length_exceeded", StopReason.CONTEXT_LIMIT, place="error"),
+    ReasonRow("openai-completions", "exceed_context_size_error", StopReason.CONTEXT_LIMIT, place="error"),
+    ReasonRow("openai-completions", "maximum context length", StopReason.CONTEXT_LIMIT, place="message"),
+    ReasonRow("openai-completions", "content_filter", StopReason.CONTENT_FILTER, place="error"),
+    ReasonRow("openai-responses", "completed", StopReason.END_TURN),
+    ReasonRow("openai-responses", "completed", StopReason.TOOL_USE, beside="tool calls"),
+    ReasonRow("openai-responses", "completed", StopReason.REFUSAL, beside="refusal"),
+    ReasonRow("openai-responses", "failed", StopReason.ERROR),
+    ReasonRow("openai-responses", "cancelled", StopReason.CANCELLED),
+    ReasonRow("openai-responses", "incomplete: max_output_tokens", StopReason.LENGTH),
+    ReasonRow("openai-responses", "incomplete: content_filter", StopReason.CONTENT_FILTER),
+    ReasonRow("openai-responses", "context_length_exceeded", StopReason.CONTEXT_LIMIT, place="error"),
+    ReasonRow("openai-responses", "content_filter", StopReason.CONTENT_FILTER, place="error"),
+    ReasonRow("ollama-chat", "stop", StopReason.END_TURN),
+    ReasonRow("ollama-chat", "stop", StopReason.TOOL_USE, beside="tool calls"),
+    ReasonRow("ollama-chat", "length", StopReason.LENGTH),
+    ReasonRow("ollama-chat", "load", StopReason.ERROR),
+    ReasonRow("ollama-chat", "unload", StopReason.ERROR),
+    ReasonRow("ollama-chat", None, StopReason.MALFORMED),
+    ReasonRow("ollama-chat", "exceeds the context length", StopReason.CONTEXT_LIMIT, place="message"),
+)
+
+
+def reason_of(api: Api, raw: str | None, *, tool_calls: bool = False, refusal: bool = False) -> StopReason | None:
+    """The meaning of the word `raw` at the end of an answer of `api`; None for a word that the table lacks."""
+    beside: tuple[Beside, ...] = (*(("refusal",) if refusal else ()), *(("tool calls",) if tool_calls else ()), "")
+    rows = {row.beside: row.reason for row in TABLE if (row.api, row.place, row.raw) == (api, "reason", raw)}
+    return next((rows[which] for which in beside if which in rows), None)
+
+
+def reason_of_error(api: Api, words: tuple[str, ...], message: str) -> StopReason | None:
+    """The meaning of an error with code and type `words`; None for an error without a meaning of its own."""
+    lower = message.lower()
+    for row in TABLE:
+        if row.api != api or row.raw is None or row.place == "reason":
+            continue
+        if row.raw in words if row.place == "error" else row.raw in lower:
+            return row.reason
+    return None
 
 
 class Provider(Protocol):

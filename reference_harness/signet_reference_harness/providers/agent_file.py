@@ -13,7 +13,7 @@ from pydantic import ConfigDict, Field
 
 from signet_reference_harness.documents import DocumentError, StrictModel, demand
 from signet_reference_harness.errors import ConfigError
-from signet_reference_harness.providers.completion import Api
+from signet_reference_harness.providers import Api
 
 NAMES: Final = ("agent.yaml", "AGENT.yaml", "config.yaml")
 """In the order in which the daemon looks for them."""

@@ -9,7 +9,7 @@ from typing import Any
 from uuid import uuid4
 
 from signet_reference_harness.messages import Thinking, ToolCall
-from signet_reference_harness.providers.completion import (
+from signet_reference_harness.providers import (
     Api,
     CompletionChunk,
     CompletionResult,

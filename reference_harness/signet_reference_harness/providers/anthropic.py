@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from signet_reference_harness.messages import Message, Thinking, valid_text
+from signet_reference_harness.providers import CompletionChunk, CompletionOptions, Usage
 from signet_reference_harness.providers.answer import AnswerInProgress
-from signet_reference_harness.providers.completion import CompletionChunk, CompletionOptions, Usage
 from signet_reference_harness.providers.http import HttpProvider
 
 VERSION: Final = "2023-06-01"

@@ -17,7 +17,7 @@ from typing import Any, Final, Literal
 import httpx
 
 from signet_reference_harness.errors import ProviderDeferredError, ProviderError
-from signet_reference_harness.providers.completion import RateLimit
+from signet_reference_harness.providers import RateLimit
 
 ANTHROPIC: Final = re.compile(r"anthropic-ratelimit-(?P<scope>.+)-(?P<fact>limit|remaining|reset)")
 OPENAI: Final = re.compile(r"x-ratelimit-(?P<fact>limit|remaining|reset)-(?P<scope>.+)")

@@ -16,8 +16,7 @@ import httpx
 
 from signet_reference_harness.errors import ProviderError
 from signet_reference_harness.messages import Message, ToolDefinition
-from signet_reference_harness.providers.answer import AnswerInProgress
-from signet_reference_harness.providers.completion import (
+from signet_reference_harness.providers import (
     Api,
     CompletionChunk,
     CompletionOptions,
@@ -25,6 +24,7 @@ from signet_reference_harness.providers.completion import (
     StopReason,
     reason_of_error,
 )
+from signet_reference_harness.providers.answer import AnswerInProgress
 from signet_reference_harness.providers.failures import (
     CallDeferredError,
     CallError,

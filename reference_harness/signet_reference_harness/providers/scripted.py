@@ -12,8 +12,7 @@ import httpx
 
 from signet_reference_harness.errors import ProviderError
 from signet_reference_harness.messages import Message
-from signet_reference_harness.providers import Provider
-from signet_reference_harness.providers.completion import CompletionChunk, CompletionOptions, CompletionResult
+from signet_reference_harness.providers import CompletionChunk, CompletionOptions, CompletionResult, Provider
 
 Before = Callable[[], Awaitable[None]]
 

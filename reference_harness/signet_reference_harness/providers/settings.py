@@ -12,9 +12,8 @@ from urllib.parse import urlsplit
 
 from signet_reference_harness.config import Secret
 from signet_reference_harness.errors import ConfigError, HarnessError, load_attribute
-from signet_reference_harness.providers import Provider
+from signet_reference_harness.providers import APIS, Api, Provider
 from signet_reference_harness.providers.agent_file import AgentFile, read_agent_file
-from signet_reference_harness.providers.completion import APIS, Api
 from signet_reference_harness.providers.failures import RetryPolicy
 
 DEFAULT: Final = "anthropic"

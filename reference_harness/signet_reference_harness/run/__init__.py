@@ -18,8 +18,7 @@ from signet_reference_harness.config import Secret
 from signet_reference_harness.daemon_client.reply import FailureClass
 from signet_reference_harness.errors import ConfigError, HarnessError, printable
 from signet_reference_harness.mcp_servers import McpServers, start_for
-from signet_reference_harness.providers import Provider
-from signet_reference_harness.providers.completion import StopReason
+from signet_reference_harness.providers import Provider, StopReason
 from signet_reference_harness.run.inputs import (
     Folders,
     Options,

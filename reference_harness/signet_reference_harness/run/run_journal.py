@@ -28,7 +28,7 @@ from typing import Any, Final, Self
 
 from signet_reference_harness.errors import ConfigError, HarnessError
 from signet_reference_harness.messages import Message, ToolCall
-from signet_reference_harness.providers.completion import CompletionResult, StopReason, Usage
+from signet_reference_harness.providers import CompletionResult, StopReason, Usage
 from signet_reference_harness.run.kept_lines import (
     Scrub,
     append,

@@ -16,8 +16,7 @@ from signet_reference_harness.messages import (
     ReminderVisibility,
     ToolCall,
 )
-from signet_reference_harness.providers import Provider
-from signet_reference_harness.providers.completion import CompletionOptions, StopReason
+from signet_reference_harness.providers import CompletionOptions, Provider, StopReason
 from signet_reference_harness.session.context import (
     SessionCompaction,
     TurnContext,

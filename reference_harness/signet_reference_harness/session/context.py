@@ -23,8 +23,7 @@ from signet_reference_harness.messages import (
     ToolCall,
     render_reminders,
 )
-from signet_reference_harness.providers import Provider
-from signet_reference_harness.providers.completion import CompletionOptions, StopReason, Usage
+from signet_reference_harness.providers import CompletionOptions, Provider, StopReason, Usage
 from signet_reference_harness.session.conversation import Conversation
 from signet_reference_harness.session.turn import ModelLoop, result_text
 from signet_reference_harness.tools import ToolResult

@@ -12,7 +12,7 @@ from msgspec import UNSET, Struct, UnsetType, to_builtins
 from pydantic import ConfigDict, Field
 
 from signet_reference_harness.documents import HarnessDocument, StrictModel
-from signet_reference_harness.providers.completion import StopReason
+from signet_reference_harness.providers import StopReason
 from signet_reference_harness.session.turn import TurnResult
 
 Status = Literal["done", "failed", "invalid", "timeout", "cancelled"]

@@ -18,8 +18,7 @@ from signet_reference_harness.daemon_client.reply import Reply
 from signet_reference_harness.daemon_client.routing import RoutingTable
 from signet_reference_harness.errors import StepError
 from signet_reference_harness.identity import SessionIdentity
-from signet_reference_harness.providers import Provider
-from signet_reference_harness.providers.completion import CompletionResult
+from signet_reference_harness.providers import CompletionResult, Provider
 from signet_reference_harness.providers.scripted import ScriptedProvider
 from signet_reference_harness.session import Session
 from signet_reference_harness.session.lifecycle import SHUTDOWN

@@ -21,11 +21,11 @@ from signet_reference_harness.messages import (
     ToolDefinition,
     lower_reminders,
 )
-from signet_reference_harness.providers import Provider
-from signet_reference_harness.providers.completion import (
+from signet_reference_harness.providers import (
     CompletionChunk,
     CompletionOptions,
     CompletionResult,
+    Provider,
     RateLimit,
     StopReason,
     Usage,

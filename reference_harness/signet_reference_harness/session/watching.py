@@ -13,7 +13,7 @@ from typing import Final
 from uuid import uuid4
 
 from signet_reference_harness.messages import Message, ToolCall, texts_for_person
-from signet_reference_harness.providers.completion import CompletionChunk, StopReason
+from signet_reference_harness.providers import CompletionChunk, StopReason
 from signet_reference_harness.session import Session
 from signet_reference_harness.session.events import (
     Compacted,

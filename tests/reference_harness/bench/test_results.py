@@ -19,7 +19,7 @@ from signet_reference_harness.bench.pairs import read_pairs
 from signet_reference_harness.bench.progress import ProgressLine
 from signet_reference_harness.documents import DocumentError
 from signet_reference_harness.errors import ConfigError
-from signet_reference_harness.providers.completion import CompletionResult
+from signet_reference_harness.providers import CompletionResult
 from signet_reference_harness.providers.scripted import ScriptedProvider
 from tests.reference_harness.bench.suites import hut_lines, result, run, suite
 

@@ -9,8 +9,7 @@ from typing import Any
 from signet_reference_harness.channels import Attachment, UserTurn
 from signet_reference_harness.channels.conversing import MOST_WAITING, Conversing
 from signet_reference_harness.messages import ToolCall
-from signet_reference_harness.providers import Provider
-from signet_reference_harness.providers.completion import CompletionChunk, CompletionResult, StopReason
+from signet_reference_harness.providers import CompletionChunk, CompletionResult, Provider, StopReason
 from signet_reference_harness.providers.scripted import ScriptedProvider
 from signet_reference_harness.session import Session
 from signet_reference_harness.session.host import SessionHost

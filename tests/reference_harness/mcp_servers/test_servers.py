@@ -19,7 +19,7 @@ from signet_reference_harness.config import Secret
 from signet_reference_harness.mcp_servers import McpServers, transports
 from signet_reference_harness.mcp_servers.settings import Named, ServerSettings
 from signet_reference_harness.messages import Message, ToolCall, texts_for_person
-from signet_reference_harness.providers.completion import CompletionResult, StopReason
+from signet_reference_harness.providers import CompletionResult, StopReason
 from signet_reference_harness.providers.scripted import ScriptedProvider
 from signet_reference_harness.session import Session
 from signet_reference_harness.session.host import SessionHost

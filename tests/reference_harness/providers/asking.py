@@ -9,9 +9,8 @@ from typing import Any
 
 from signet_reference_harness.config import Secret
 from signet_reference_harness.messages import Message, ToolDefinition
-from signet_reference_harness.providers import Provider
+from signet_reference_harness.providers import CompletionOptions, CompletionResult, Provider
 from signet_reference_harness.providers.anthropic import AnthropicProvider
-from signet_reference_harness.providers.completion import CompletionOptions, CompletionResult
 from signet_reference_harness.providers.failures import Timing
 from signet_reference_harness.providers.ollama import OllamaProvider
 from signet_reference_harness.providers.openai import OpenAIChatProvider, OpenAIResponsesProvider

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from signet_reference_harness.messages import Message, Thinking, ToolCall
-from signet_reference_harness.providers.completion import CompletionOptions, CompletionResult, StopReason, Usage
+from signet_reference_harness.providers import CompletionOptions, CompletionResult, StopReason, Usage
 from tests.reference_harness.llm_server.served import Serve
 from tests.reference_harness.providers.asking import APIS, HELLO, RECALL, ask, make
 

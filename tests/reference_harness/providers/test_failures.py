@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from signet_reference_harness.providers.completion import StopReason
+from signet_reference_harness.providers import StopReason
 from signet_reference_harness.providers.failures import CallDeferredError, CallError, FailureKind, RetryPolicy
 from tests.reference_harness.llm_server.served import Serve
 from tests.reference_harness.providers.asking import APIS, KEY, ask

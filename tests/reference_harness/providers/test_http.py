@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from signet_reference_harness.providers.completion import CompletionOptions, StopReason
+from signet_reference_harness.providers import CompletionOptions, StopReason
 from signet_reference_harness.providers.http import EventReader
 from tests.reference_harness.llm_server.served import Serve
 from tests.reference_harness.providers.asking import APIS, HELLO, make

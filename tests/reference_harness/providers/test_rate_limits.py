@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from signet_reference_harness.providers.completion import RateLimit
+from signet_reference_harness.providers import RateLimit
 from signet_reference_harness.providers.failures import rate_limits, wait_asked
 
 NOW = 1_700_000_000.0  # 2023-11-14T22:13:20Z

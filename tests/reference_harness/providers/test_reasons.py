@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from signet_reference_harness.providers import APIS, TABLE, ReasonRow, StopReason, reason_of, reason_of_error
 from signet_reference_harness.providers.answer import AnswerInProgress
-from signet_reference_harness.providers.completion import APIS, TABLE, ReasonRow, StopReason, reason_of, reason_of_error
 
 PAGE = Path(__file__).parents[3] / "docs/harness/reasons.md"
 RAW = {

@@ -8,7 +8,7 @@ import pytest
 
 from signet_reference_harness.errors import ProviderError
 from signet_reference_harness.messages import Message, ToolCall
-from signet_reference_harness.providers.completion import CompletionOptions, CompletionResult, StopReason
+from signet_reference_harness.providers import CompletionOptions, CompletionResult, StopReason
 from signet_reference_harness.providers.scripted import ServedModels
 from tests.reference_harness.llm_server.conftest import scripted_model, serve
 from tests.reference_harness.llm_server.served import Serve

@@ -20,7 +20,7 @@ import anyio._backends._asyncio  # noqa: F401
 import httpcore  # noqa: F401
 
 from signet_reference_harness.messages import Message, ToolCall
-from signet_reference_harness.providers.completion import (
+from signet_reference_harness.providers import (
     CompletionChunk,
     CompletionOptions,
     CompletionResult,

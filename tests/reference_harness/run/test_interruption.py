@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from signet_reference_harness.providers.completion import CompletionResult
+from signet_reference_harness.providers import CompletionResult
 from signet_reference_harness.providers.scripted import ScriptedProvider
 from signet_reference_harness.providers.settings import ProviderSettings
 from signet_reference_harness.run.interruption import Interruption

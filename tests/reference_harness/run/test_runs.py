@@ -13,7 +13,7 @@ import pytest
 
 from signet_reference_harness.errors import ConfigError
 from signet_reference_harness.messages import Thinking, ToolCall
-from signet_reference_harness.providers.completion import CompletionResult, StopReason, Usage
+from signet_reference_harness.providers import CompletionResult, StopReason, Usage
 from signet_reference_harness.run.run_journal import (
     LEASE_S,
     UNKNOWN,

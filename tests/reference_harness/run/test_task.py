@@ -14,7 +14,7 @@ from typing import IO, Any, ClassVar
 
 import pytest
 
-from signet_reference_harness.providers.completion import CompletionResult
+from signet_reference_harness.providers import CompletionResult
 from signet_reference_harness.providers.scripted import ScriptedProvider
 from signet_reference_harness.providers.settings import ProviderSettings
 from signet_reference_harness.run.session_file import read_session

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from signet_reference_harness.providers.completion import CompletionResult
+from signet_reference_harness.providers import CompletionResult
 from signet_reference_harness.providers.scripted import ScriptedProvider
 from signet_reference_harness.session.context import LONGEST, identity_files
 from signet_reference_harness.session.host import SessionHost

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 from signet_reference_harness.messages import ToolCall
-from signet_reference_harness.providers.completion import CompletionResult, StopReason
+from signet_reference_harness.providers import CompletionResult, StopReason
 from signet_reference_harness.providers.scripted import ScriptedProvider
 from signet_reference_harness.session.host import SessionHost
 from tests.reference_harness.recording_daemon import COMPLETE, END, PROMPT, START, Answer, RecordingDaemon

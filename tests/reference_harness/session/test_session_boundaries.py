@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from signet_reference_harness.daemon_client.reply import FailureClass
-from signet_reference_harness.providers.completion import CompletionResult
+from signet_reference_harness.providers import CompletionResult
 from signet_reference_harness.providers.scripted import ScriptedProvider
 from signet_reference_harness.session.host import SessionHost
 from tests.reference_harness.recording_daemon import CHECKPOINT, END, PROMPT, START, Answer, RecordingDaemon

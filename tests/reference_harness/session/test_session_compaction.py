@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from signet_conformance.contracts import EventRecorder
-from signet_reference_harness.providers.completion import CompletionResult, StopReason, Usage
+from signet_reference_harness.providers import CompletionResult, StopReason, Usage
 from signet_reference_harness.providers.scripted import ScriptedProvider
 from signet_reference_harness.session.context import SessionCompaction
 from signet_reference_harness.session.events import Compacted

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from signet_reference_harness.providers.completion import StopReason
+from signet_reference_harness.providers import StopReason
 from signet_reference_harness.providers.failures import RetryPolicy, Timing
 from signet_reference_harness.session.host import SessionHost
 from signet_reference_harness.session.turn import TurnResult

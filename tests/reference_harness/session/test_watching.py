@@ -20,7 +20,7 @@ from signet_reference_harness.messages import (
     ReminderVisibility,
     ToolCall,
 )
-from signet_reference_harness.providers.completion import CompletionChunk, CompletionResult, StopReason
+from signet_reference_harness.providers import CompletionChunk, CompletionResult, StopReason
 from signet_reference_harness.providers.scripted import ScriptedProvider
 from signet_reference_harness.session.events import (
     Event,

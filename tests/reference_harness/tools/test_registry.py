@@ -13,7 +13,7 @@ import pytest
 
 from signet_reference_harness.errors import ConfigError
 from signet_reference_harness.messages import ToolCall
-from signet_reference_harness.providers.completion import CompletionResult, StopReason
+from signet_reference_harness.providers import CompletionResult, StopReason
 from signet_reference_harness.providers.scripted import ScriptedProvider
 from signet_reference_harness.session.host import SessionHost
 from signet_reference_harness.tools import ToolContext, ToolResult

@@ -11,7 +11,7 @@ import pytest
 from signet_conformance.contracts import EventRecorder
 from signet_reference_harness.errors import ToolFailedError
 from signet_reference_harness.messages import Message, ToolCall, ToolDefinition, lower_reminders, texts_for_person
-from signet_reference_harness.providers.completion import CompletionOptions, CompletionResult, StopReason
+from signet_reference_harness.providers import CompletionOptions, CompletionResult, StopReason
 from signet_reference_harness.providers.scripted import ScriptedProvider
 from signet_reference_harness.session import Session
 from signet_reference_harness.session.host import SessionHost

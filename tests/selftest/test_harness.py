@@ -10,11 +10,11 @@ import pytest
 
 from signet_conformance.contract import document
 from signet_conformance.rules.model.requests import marker_lines, padded, presence
-from signet_conformance.selftest import models
-from signet_conformance.selftest.models import ChangedModels
+from signet_conformance.selftest import harness
+from signet_conformance.selftest.harness import ChangedModels
 from signet_reference_harness.errors import ProviderError
 from signet_reference_harness.messages import Message, Reminder, ReminderKind, ReminderOrigin, render_reminders
-from signet_reference_harness.providers.completion import CompletionChunk, CompletionOptions, CompletionResult
+from signet_reference_harness.providers import CompletionChunk, CompletionOptions, CompletionResult
 from signet_reference_harness.providers.scripted import ServedModels
 
 START, PROMPT = "Atlas deploys happen on Friday.\nAsk Mira before a change.", "Refunds over 500 EUR need approval."
@@ -77,7 +77,7 @@ def told(asked: Question) -> str:
 def test_every_change_of_the_schema_is_made_and_no_other() -> None:
     """What `how` may be in schemas/mutants.schema.json is what the module does."""
     known = document("mutants.schema.json")["$defs"]["model"]["properties"]["how"]["enum"]
-    assert sorted(known) == sorted({*models._CHANGES, *models._BESIDE, "silent", "api"})
+    assert sorted(known) == sorted({*harness._CHANGES, *harness._BESIDE, "silent", "api"})
 
 
 @pytest.mark.parametrize("how", ["message", "merged", "quoted", "escaped", "reversed", "shortened"])
