@@ -71,7 +71,7 @@ def test_an_unknown_id_is_answered_with_the_nearest(invoke: Invoke) -> None:
     [
         (["agent-002"], ["SIG-AGENT-002"]),
         (["SIG-NOTE"], ["SIG-NOTE-001"]),
-        (["sess", "SIG-SESS-001"], ["SIG-SESS-001", "SIG-SESS-002", "SIG-SESS-003"]),
+        (["sess", "SIG-SESS-001"], [name for name in requirements() if name.startswith("SIG-SESS-")]),
     ],
 )
 def test_a_short_name_and_a_family_will_do(invoke: Invoke, words: list[str], ids: list[str]) -> None:
@@ -83,4 +83,4 @@ def test_a_short_name_and_a_family_will_do(invoke: Invoke, words: list[str], ids
 def test_a_shell_completes_ids_and_families() -> None:
     """What begins with the word so far is offered, the family before its requirements."""
     offered = requirement_names(click.Context(command), command.params[0], "sig-sess")
-    assert offered == ["SIG-SESS", "SIG-SESS-001", "SIG-SESS-002", "SIG-SESS-003"]
+    assert offered == ["SIG-SESS", *(name for name in requirements() if name.startswith("SIG-SESS-"))]

@@ -28,6 +28,7 @@ from signet_conformance.facts.calls import (
     plain,
     text_or_none,
 )
+from signet_conformance.facts.host_ids import HostIds
 from signet_conformance.facts.switches import Switches
 from signet_conformance.trace.marks import (
     TIMED_OUT,
@@ -135,7 +136,6 @@ class Timeline:
 
     def _situation(self, call: Call) -> Situation:
         step, session = self.step_at(call.seq), self.session_of(call.key)
-        host_ids = (m.key for m in self._marks_of(SessionKeyMark) if m.session == session and m.seq < call.seq)
         troubles = {
             Trouble.FAULT: call.fault is not None,
             Trouble.ERROR: call.error is not None,
@@ -148,7 +148,7 @@ class Timeline:
             step,
             self._asking_step(call, step),
             session,
-            next(reversed([*host_ids]), None) if session is not None else None,
+            self.host_ids.at(session, call.seq),
             next((turn for turn in self.turns if any(call.seq == prompt.seq for prompt in turn.prompts)), None),
             frozenset(trouble for trouble, is_there in troubles.items() if is_there),
         )
@@ -240,6 +240,11 @@ class Timeline:
         return before.step == after.step or {before.step, after.step} <= kinds_asking_for(call)
 
     # Sessions
+
+    @cached_property
+    def host_ids(self) -> HostIds:
+        """The ids that the host gives to the sessions."""
+        return HostIds(self._marks_of(SessionKeyMark))
 
     @cached_property
     def told_owners(self) -> Mapping[str | None, set[str]]:

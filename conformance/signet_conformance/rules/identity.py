@@ -24,7 +24,7 @@ from signet_conformance.facts import (
     text_or_none,
 )
 from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undecided, warn
-from signet_conformance.trace.marks import StepName
+from signet_conformance.trace.marks import StepMark, StepName
 
 CONSTANT_KEYS = frozenset({"hermes-default", "default", "main", "session", "unknown", "none", "null", "undefined"})
 NOISE_PATHS = ("/tmp/", "/private/tmp/")  # noqa: S108 - named by the law, not used
@@ -200,12 +200,12 @@ def keys_are_distinct(recording: Recording) -> Iterator[Outcome]:
         elif len(ids) > 1:
             kind, told = "session ids", list(ids.values())
             problem = f"one key for {len(ids)} session ids, {_named(ids)}"
-        elif len(sessions) > 1:
-            kind, told = "sessions", list(sessions.values())
-            problem = f"one key for {len(sessions)} sessions, {_named(sessions)}"
         elif len(projects) > 1:
             kind, told = "projects", list(projects.values())
             problem = f"one key for {len(projects)} projects, {_named(projects)}"
+        elif len(sessions) > 1 and _are_of_one_project(recording, sessions):
+            kind, told = "sessions", list(sessions.values())
+            problem = f"one project's key for {len(sessions)} sessions, {_named(sessions)}"
         else:
             clean += 1
             continue
@@ -221,6 +221,11 @@ def keys_are_distinct(recording: Recording) -> Iterator[Outcome]:
         yield PASS
     elif clean:
         yield undecided(message="one session only: whether keys differ cannot be seen")
+
+
+def _are_of_one_project(recording: Recording, sessions: Collection[str]) -> bool:
+    steps = recording.marks(StepMark)
+    return len({step.project for step in steps if step.session in sessions and step.project is not None}) < 2
 
 
 def _sessions_started(recording: Recording, hooks: Iterable[Call]) -> dict[str, Call]:
