@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from signet_conformance.trace.model import NOT_CAPTURED
 from signet_recording_proxy.content_coding import not_installed, undo
 
 DEFAULT_LIMIT = 8 * 1024 * 1024
@@ -100,6 +101,13 @@ def describe(body: KeptBody, media_type: str | None, content_encoding: str | Non
 def undecoded(size: int, sha256: str, media_type: str | None, coding: str) -> dict[str, Any]:
     """A body in a coding that cannot be undone here. No byte of it is kept, since it cannot be searched for secrets."""
     return {"cut": True, "size": size, "sha256": sha256, "text": "", "media_type": media_type, "undecoded": coding}
+
+
+def uncaptured(size: int | None, media_type: str | None) -> dict[str, Any]:
+    """A body that was sent and that a capture does not hold; `size` is None where that is unknown too."""
+    return {
+        "cut": True, "size": size, "sha256": None, "text": "", "media_type": media_type, "undecoded": NOT_CAPTURED
+    }  # fmt: skip
 
 
 def as_carried(body: KeptBody) -> dict[str, Any] | None:

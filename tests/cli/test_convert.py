@@ -126,18 +126,50 @@ def test_nothing_is_overwritten(invoke: Invoke, tmp_path: Path) -> None:
         assert (tmp_path / target).read_bytes() == before
 
 
-def test_the_origin_chooses_the_daemons_traffic(invoke: Invoke, tmp_path: Path) -> None:
-    """A browser's capture speaks to many: the daemon's exchanges are kept, in the order in which they began."""
-    entries = [entry("/b", at="12:00:02"), entry("/x", origin="https://example.org"), entry("/a", at="12:00:01")]
+def test_origins_choose_the_daemons_traffic(invoke: Invoke, tmp_path: Path) -> None:
+    """`--origin` keeps one server's exchanges, or those of several, in the order in which they began."""
+    other, third = "https://example.org", "https://example.com"
+    entries = [
+        entry("/b", at="12:00:02"), entry("/x", origin=other), entry("/a", at="12:00:01"), entry("/y", origin=third)
+    ]  # fmt: skip
     har(tmp_path / "in.har", *entries)
-    result = invoke("convert", "in.har", "out.jsonl")
-    refused(result)
-    assert f"--origin {DAEMON}" in result.stderr
     refused(invoke("convert", "in.har", "out.jsonl", "--origin", "http://127.0.0.1:9"))
-    assert invoke("convert", "in.har", "out.jsonl", "--origin", DAEMON).exit_code == 0
+    kept = invoke("convert", "in.har", "out.jsonl", "--origin", DAEMON)
+    assert f"left out: 2 exchanges with other servers than {DAEMON}: {other} (1), {third} (1)\n" in kept.stdout
     trace = read(tmp_path / "out.jsonl")
     assert [(exchange.request.path, exchange.t0) for exchange in trace.exchanges] == [("/a", 0.0), ("/b", 1.0)]
     assert trace.header.upstream == DAEMON
+    invoke("convert", "in.har", "two.jsonl", "--origin", DAEMON, "--origin", f"{other}/")
+    assert [exchange.request.path for exchange in read(tmp_path / "two.jsonl").exchanges] == ["/x", "/a", "/b"]
+
+
+@pytest.mark.parametrize(
+    ("daemons", "others"),
+    [
+        (["http://localhost:4000/api/hooks/session-end", "http://127.0.0.1:4000/health"], ["https://example.org/x"]),
+        ([f"{DAEMON}/api/memory/recall"], ["http://127.0.0.1:9000/x", "https://example.org/x"]),
+    ],
+    ids=["hooks", "the usual port"],
+)
+def test_a_daemon_is_known_by_its_hooks_or_its_port(
+    invoke: Invoke, tmp_path: Path, daemons: list[str], others: list[str]
+) -> None:
+    """A capture that speaks to other servers too is no reason to refuse it: they are left out and named."""
+    har(tmp_path / "in.har", *[entry(url, origin="") for url in (*daemons, *others)])
+    result = invoke("convert", "in.har", "out.jsonl")
+    assert result.exit_code == 0
+    assert all(url.rpartition("/")[0] in result.stdout for url in others)
+    assert len(read(tmp_path / "out.jsonl").exchanges) == len(daemons)
+
+
+def test_two_daemons_are_asked_about(invoke: Invoke, tmp_path: Path) -> None:
+    """Nothing tells which of two is the daemon of the connector, or of two others."""
+    for paths in ("/api/hooks/session-end", "/x"):
+        entries = [entry(paths, origin=f"http://127.0.0.1:{port}") for port in (4000, 4001)]
+        har(tmp_path / "in.har", *entries)
+        result = invoke("convert", "in.har", "out.jsonl")
+        refused(result)
+        assert "--origin http://127.0.0.1:4000" in result.stderr
 
 
 def test_what_was_never_answered_has_no_response(invoke: Invoke, tmp_path: Path) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
+from typing import TYPE_CHECKING
 
 import click
 
@@ -15,6 +17,9 @@ from signet_conformance.outcome.options import words as declared_words
 from signet_conformance.reports.command_lines import shell_command
 from signet_conformance.trace import Trace
 from signet_conformance.trace.recordings import is_recording
+
+if TYPE_CHECKING:
+    from signet_recording_proxy.captures.common import Written
 
 TRACE, HAR, FLOWS = "trace", "har", "flows"
 _SUFFIXES = {
@@ -40,8 +45,16 @@ Secrets are redacted on the way into a trace. Nothing is overwritten.
 @click.argument("target", metavar="OUT")
 @click.option("--from", "source_format", type=click.Choice(_FORMATS), help="The format of IN.")
 @click.option("--to", "target_format", type=click.Choice(_FORMATS), help="The format of OUT.")
-@click.option("--origin", metavar="URL", help="Keep only what was sent to this address, such as the daemon's.")
-def command(source: str, target: str, source_format: str | None, target_format: str | None, origin: str | None) -> int:
+@click.option(
+    "--origin",
+    "origins",
+    multiple=True,
+    metavar="URL",
+    help="Keep only what was sent to this address, such as the daemon's; repeatable.",
+)
+def command(
+    source: str, target: str, source_format: str | None, target_format: str | None, origins: tuple[str, ...]
+) -> int:
     """Convert; the target must not exist."""
     source_format = source_format or _format_of(source, "--from")
     target_format = target_format or _format_of(target, "--to")
@@ -50,11 +63,13 @@ def command(source: str, target: str, source_format: str | None, target_format: 
             "one side must be a trace, and the other a capture", remedy="convert to a .jsonl first, then from it"
         )
     if target_format == TRACE:
-        count = _into_trace(source, source_format, target, origin)
-        print(f"{counted(count, 'exchange')} in {printable(target, 400)}")
+        written, left_out = _into_trace(source, source_format, target, origins)
+        print(f"{counted(written.exchanges, 'exchange')} in {printable(target, 400)}")
+        for line in _left_out_notes(written, left_out):
+            print(line)
         print("a capture declares nothing: say what the connector does, or less can be decided")
         print(f"check it: {shell_command(['signet-conformance', 'check', target])} --agent ID --harness NAME")
-    elif origin is not None:
+    elif origins:
         raise UsageError("a trace holds the requests to one origin", where="--origin", remedy="leave it out")
     else:
         trace = read_recording(source)
@@ -76,7 +91,22 @@ def _lost_notes(trace: Trace) -> Iterator[str]:
         yield f"  {shell_command(words)}"
 
 
-def _into_trace(source: str, source_format: str, target: str, origin: str | None) -> int:
+def _left_out_notes(written: Written, left_out: Counter[str]) -> Iterator[str]:
+    """Name what of a capture is not in the trace."""
+    for why, number in left_out.most_common():
+        yield f"left out: {counted(number, 'request')} with {why}"
+    if written.others:
+        named = ", ".join(f"{printable(name, 80)} ({count})" for name, count in written.others.most_common(5))
+        rest = ", …" if len(written.others) > 5 else ""
+        kept = ", ".join(printable(name, 80) for name in written.origins)
+        count = counted(written.others.total(), "exchange")
+        yield f"left out: {count} with other servers than {kept}: {named}{rest}"
+    if written.uncaptured:
+        bodies = "1 body" if written.uncaptured == 1 else f"{written.uncaptured} bodies"
+        yield f"of unknown content: {bodies}, which the capture does not hold; nothing is decided by them"
+
+
+def _into_trace(source: str, source_format: str, target: str, origins: Sequence[str]) -> tuple[Written, Counter[str]]:
     # mitmproxy takes a second to import, and only its own files need it.
     from signet_recording_proxy.captures.common import write_trace
     from signet_recording_proxy.redaction.redactor import Redactor
@@ -84,11 +114,12 @@ def _into_trace(source: str, source_format: str, target: str, origin: str | None
     if source_format == HAR:
         from signet_recording_proxy.captures import har
 
-        captured = har.read(source)
+        capture = har.read(source)
+        captured, left_out = capture.exchanges, capture.left_out
     else:
-        captured = _flows(source).read(source)
+        captured, left_out = _flows(source).read(source), Counter()
     try:
-        return write_trace(target, captured, Redactor({}), origin)
+        return write_trace(target, captured, Redactor({}), origins), left_out
     except UsageError as failure:
         failure.where = failure.where or printable(source, 400)
         raise

@@ -155,7 +155,8 @@ class Call:
         if body is None:
             content: object = None
         elif body.kind == "cut":
-            content = ("cut", body.size, body.sha256)
+            # Of a body that nothing is known of, none other is the same.
+            content = ("cut", body.size, body.sha256 or self.seq)
         elif (obj := body.object) is not None:
             content = json.dumps(obj, sort_keys=True)
         else:

@@ -31,6 +31,7 @@ from signet_conformance.outcome.options import Declarations
 from signet_conformance.outcome.together import essence, run_level_breaches
 from signet_conformance.rules.coverage import was_tested
 from signet_conformance.trace import Trace
+from signet_conformance.trace.model import NOT_CAPTURED
 from signet_conformance.trace.shelf import Shelf
 
 
@@ -77,7 +78,7 @@ class Judging:
         self.broken_off: list[Judged] = []
         """Those whose scenario was broken off: what they lack says nothing of the connector."""
         self._tested = False
-        self._undecoded = self._not_carried = 0
+        self._undecoded = self._not_carried = self._uncaptured = 0
         self._whole = whole
         self._meter = Meter(terms.contract) if measured or terms.least_coverage is not None else None
         self._lines: dict[tuple[int, str], int] = {}
@@ -108,7 +109,10 @@ class Judging:
         """Count what a trace lacks of the traffic between connector and daemon for the recorder's own reasons."""
         for gap in judged.trace.gaps:
             if gap.side is not None:
-                self._undecoded += 1
+                if gap.why == NOT_CAPTURED:
+                    self._uncaptured += 1
+                else:
+                    self._undecoded += 1
             elif judged.recording.routes.find(gap.method, gap.path) is not None:
                 self._not_carried += 1
 
@@ -146,6 +150,7 @@ class Judging:
             _lines=self._lines,
             _spoken=self._tested,
             _undecoded=self._undecoded,
+            _uncaptured=self._uncaptured,
             _not_carried=self._not_carried,
         )
 
@@ -171,6 +176,7 @@ class Conclusion(Struct, frozen=True, dict=True):
     _lines: Mapping[tuple[int, str], int]
     _spoken: bool
     _undecoded: int
+    _uncaptured: int
     _not_carried: int
 
     @cached_property
@@ -297,11 +303,12 @@ class Conclusion(Struct, frozen=True, dict=True):
 
     @property
     def gaps(self) -> Sequence[str]:
-        """The requests and bodies that the recorder could not carry or decode, counted, in words."""
-        carried, decoded = self._not_carried, self._undecoded
+        """What the recorder could not carry or decode, and what a capture does not hold, counted, in words."""
+        carried, decoded, captured = self._not_carried, self._undecoded, self._uncaptured
         return [
             *([f"{counted(carried, 'request')} that the recorder could not carry"] if carried else []),
             *([f"{decoded} bod{'y' if decoded == 1 else 'ies'} that could not be decoded"] if decoded else []),
+            *([f"{captured} bod{'y' if captured == 1 else 'ies'} that the capture does not hold"] if captured else []),
         ]
 
     @property

@@ -29,6 +29,7 @@ from signet_conformance.trace.marks import (
     kit_marks,
     marks_of,
 )
+from signet_conformance.trace.model import NOT_CAPTURED
 
 MAX_KINDS = 12
 """Lines about handlers; further kinds are counted."""
@@ -84,6 +85,10 @@ def _reason_of(gap: Gap) -> str:
     if gap.side is None:
         return f"the recorder could not carry a request ({printable(gap.why, 120)}), so it decides nothing"
     body = "the body of a request" if gap.side == "request" else "the body of an answer"
+    if gap.why == NOT_CAPTURED:
+        return (
+            f"not judged: {body} is not in the capture; capture with bodies, or record with signet-conformance record"
+        )
     coding = (
         "is not text and may be compressed" if gap.why == "unknown" else f"is compressed with {printable(gap.why, 40)}"
     )

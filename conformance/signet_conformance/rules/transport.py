@@ -323,6 +323,9 @@ def health_comes_first(recording: Recording) -> Iterator[Outcome]:
     if any(p.accepted and p.status == 200 and p.t1 <= first.t0 for p in probes):
         yield PASS
         return
+    if any(p.status == 200 and p.delivered and _is_unread(p) and p.t1 <= first.t0 for p in probes):
+        yield undecided(first, message="a GET /health was answered 200, and its body is not in the recording")
+        return
     if recording.timeline.switches.closed_between(-1, first.seq):
         yield undecided(
             first, message="the listener was closed for a while before: a GET /health may have been refused"
@@ -351,6 +354,11 @@ def health_comes_first(recording: Recording) -> Iterator[Outcome]:
         expected="GET /health, answered 200, before it",
         received=f"{first.method} {first.path}",
     )
+
+
+def _is_unread(call: Call) -> bool:
+    response = call.exchange.response
+    return response is not None and response.body is not None and response.body.undecoded is not None
 
 
 def _is_asked_by_a_program_beside(recording: Recording, first: Call, probes: Sequence[Call]) -> bool:

@@ -26,7 +26,9 @@ class Body(Struct, frozen=True, gc=False):
     """The body of a message: one of `json`, `text` and `base64` is set; a `cut` body kept part of its text at most.
 
     `size` (bytes) and `sha256` are known for cut bodies. `undecoded` names the content coding (or `unknown`) that the
-    recorder could not undo: no byte of such a body is kept, since it could not be searched for secrets.
+    recorder could not undo: no byte of such a body is kept, since it could not be searched for secrets. It is
+    `NOT_CAPTURED` where the capture that the trace was made from lacks the body; then `size` may be, and `sha256` is,
+    unknown.
     """
 
     json: JSONValue = UNSET
@@ -136,6 +138,8 @@ else:
 
 NOT_CARRIED = "not_carried"
 """The error of an exchange whose request the recorder itself refused to pass on, such as an upgrade."""
+NOT_CAPTURED = "not captured"
+"""`undecoded` of a body that was sent and that a capture, such as a browser's, does not hold."""
 
 
 class Exchange(Struct, frozen=True, gc=False, kw_only=True, tag_field="kind", tag="exchange"):

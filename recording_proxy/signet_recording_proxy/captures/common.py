@@ -19,11 +19,13 @@ from msgspec import Struct
 
 from signet_conformance.errors import UsageError, printable
 from signet_conformance.trace import Body, Exchange, Header, Message, Trace, encode
-from signet_recording_proxy.body import KeptBody, describe
+from signet_conformance.trace.model import NOT_CAPTURED
+from signet_recording_proxy.body import KeptBody, describe, uncaptured
 from signet_recording_proxy.redaction.redactor import Redactor
 
 BODY_LIMIT = 32 * 1024 * 1024
 DEFAULT_ORIGIN = "http://127.0.0.1:3850"
+_HOOKS = "/api/hooks/"
 
 Headers = list[tuple[str, str]]
 
@@ -34,6 +36,10 @@ class CapturedMessage(Struct, frozen=True):
     headers: Headers
     content: bytes
     coding: str | None = None
+    lacks_content: bool = False
+    """Whether a body was sent that the capture does not hold."""
+    size: int | None = None
+    """The bytes of a body that the capture does not hold, where they are known."""
 
     @property
     def media_type(self) -> str | None:
@@ -42,6 +48,8 @@ class CapturedMessage(Struct, frozen=True):
 
     def body(self) -> dict[str, Any] | None:
         """The `body` member of a trace line."""
+        if self.lacks_content:
+            return uncaptured(self.size, self.media_type)
         kept = KeptBody(BODY_LIMIT)
         kept.feed(self.content)
         return describe(kept, self.media_type, self.coding)
@@ -58,22 +66,36 @@ class Captured(Struct, frozen=True):
     begun: float
     ended: float
     error: str | None = None
+    incomplete: bool = False
+    """Whether nothing shows that a server can have heard the request."""
 
 
-def write_trace(path: str, captured: Iterable[Captured], redactor: Redactor, origin: str | None = None) -> int:
-    """Write the redacted trace of a capture; return the number of its exchanges.
+class Written(Struct, frozen=True):
+    """What became a trace, and what of the capture did not: how many exchanges went to each other origin."""
 
-    Raises UsageError when the capture speaks to several origins and `origin` chooses no one of them, when it holds no
-    exchange, and when the file exists.
+    exchanges: int
+    uncaptured: int
+    """How many bodies the capture does not hold."""
+    origins: Sequence[str]
+    others: Counter[str]
+
+
+def write_trace(path: str, captured: Iterable[Captured], redactor: Redactor, origins: Sequence[str] = ()) -> Written:
+    """Write the redacted trace of a capture.
+
+    Without `origins` those are taken that a connector's hooks go to, or else the daemon's usual one. Raises UsageError
+    when the capture speaks to several others, when it holds no exchange, and when the file exists.
     """
     everything = sorted(captured, key=lambda exchange: exchange.begun)
-    chosen = _of_origin(everything, origin)
+    wanted, chosen = _of_origins(everything, origins)
     zero = chosen[0].begun
     created = instant(zero).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     header = redactor.header(Header(created=created, upstream=origin_of(chosen[0].url)))
-    lines = (redactor.exchange(_line(number, exchange, zero)) for number, exchange in enumerate(chosen, 1))
+    lines = [redactor.exchange(_line(number, exchange, zero)) for number, exchange in enumerate(chosen, 1)]
     write_new(path, (encode(header.to_json()), *lines))
-    return len(chosen)
+    messages = (said for exchange in chosen for said in (exchange.request, exchange.answer) if said is not None)
+    others = Counter(origin for exchange in everything if (origin := origin_of(exchange.url)) not in wanted)
+    return Written(len(chosen), sum(said.lacks_content for said in messages), sorted(wanted), others)
 
 
 def write_new(path: str, pieces: Iterable[bytes]) -> None:
@@ -120,22 +142,38 @@ def origin_of(url: str) -> str:
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
 
 
-def _of_origin(captured: Sequence[Captured], origin: str | None) -> list[Captured]:
+def _of_origins(captured: Sequence[Captured], asked: Sequence[str]) -> tuple[set[str], Sequence[Captured]]:
+    """The origins that count, and the exchanges with them."""
     counts = Counter(origin_of(exchange.url) for exchange in captured)
-    if origin is None and len(counts) > 1:
-        named = ", ".join(f"{printable(name, 80)} ({count})" for name, count in counts.most_common(5))
-        raise UsageError(
-            f"the capture speaks to {len(counts)} origins: {named}",
-            remedy=f"choose the daemon's: --origin {printable(counts.most_common(1)[0][0], 80)}",
-        )
-    chosen = [exchange for exchange in captured if origin is None or origin_of(exchange.url) == origin.rstrip("/")]
-    if not chosen:
+    if not counts:
+        raise UsageError("the capture holds no exchange", remedy="capture while the connector runs")
+    wanted = {origin.rstrip("/") for origin in asked} or _daemons(captured, counts)
+    if unknown := sorted(wanted - counts.keys()):
         known = ", ".join(printable(name, 80) for name, _ in counts.most_common(5))
-        raise UsageError(
-            "the capture holds no exchange" if not counts else f"no exchange goes to {printable(origin, 80)}",
-            remedy=f"--origin one of {known}" if counts else "capture while the connector runs",
-        )
-    return chosen
+        raise UsageError(f"no exchange goes to {printable(unknown[0], 80)}", remedy=f"--origin one of {known}")
+    return wanted, [exchange for exchange in captured if origin_of(exchange.url) in wanted]
+
+
+def _daemons(captured: Sequence[Captured], counts: Counter[str]) -> set[str]:
+    """The origins of daemons, judged by what is asked of them; names of one port of this machine are one daemon."""
+    if len(counts) == 1:
+        return set(counts)
+    hooked = {origin_of(each.url) for each in captured if urlsplit(each.url).path.startswith(_HOOKS)}
+    found = hooked or (counts.keys() & {DEFAULT_ORIGIN})
+    machines = {_machine_and_port(origin) for origin in found}
+    if len(machines) == 1:
+        return {origin for origin in counts if _machine_and_port(origin) in machines}
+    named = ", ".join(f"{printable(name, 80)} ({count})" for name, count in counts.most_common(5))
+    raise UsageError(
+        f"the capture speaks to {len(counts)} origins: {named}",
+        remedy=f"choose the daemon's: --origin {printable(counts.most_common(1)[0][0], 80)}",
+    )
+
+
+def _machine_and_port(origin: str) -> str:
+    scheme, _, authority = origin.partition("://")
+    host, colon, port = authority.rpartition(":")
+    return f"{scheme} this machine {port}" if colon and host in ("localhost", "127.0.0.1", "[::1]") else origin
 
 
 def _line(number: int, exchange: Captured, zero: float) -> dict[str, Any]:
@@ -161,6 +199,8 @@ def _line(number: int, exchange: Captured, zero: float) -> dict[str, Any]:
             "headers": exchange.answer.headers,
             "body": exchange.answer.body(),
         }
+    if exchange.incomplete:
+        line["request"]["incomplete"] = True
     if exchange.error is not None:
         line["error"] = {"kind": exchange.error}
     return line
@@ -229,7 +269,10 @@ def as_sent(text: str) -> bytes:
 def _message_of(message: Message) -> CapturedMessage:
     # The trace holds decoded bodies: a coding that the headers still name would have to be undone again.
     headers = [(name, value) for name, value in message.headers if name.lower() != "content-encoding"]
-    return CapturedMessage(headers, b"" if message.body is None else _content(message.body))
+    body = message.body
+    if body is not None and body.undecoded == NOT_CAPTURED:
+        return CapturedMessage(headers, b"", lacks_content=True, size=body.size)
+    return CapturedMessage(headers, b"" if body is None else _content(body))
 
 
 def _content(body: Body) -> bytes:

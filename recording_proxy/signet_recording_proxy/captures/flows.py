@@ -62,7 +62,11 @@ def _captured(captured: http.HTTPFlow) -> Captured:
 
 def _message_of(message: http.Message) -> CapturedMessage:
     headers: Headers = [(name.lower(), value) for name, value in message.headers.items(multi=True)]
-    return CapturedMessage(headers, message.raw_content or b"", message.headers.get("content-encoding"))
+    # mitmproxy keeps nothing of a body that it streamed.
+    lacks = message.raw_content is None
+    return CapturedMessage(
+        headers, message.raw_content or b"", message.headers.get("content-encoding"), lacks_content=lacks
+    )
 
 
 def error_kind(error: flow.Error | None) -> str:

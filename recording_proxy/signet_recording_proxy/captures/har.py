@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -12,6 +13,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
+from msgspec import Struct
+
 from signet_conformance.errors import UsageError, printable
 from signet_conformance.trace.model import NOT_CARRIED
 from signet_recording_proxy.captures.common import Captured, CapturedMessage, Headers, instant
@@ -19,10 +22,20 @@ from signet_recording_proxy.captures.common import Captured, CapturedMessage, He
 MAX_BYTES = 512 * 1024 * 1024
 ERRORS = frozenset({"upstream_refused", "upstream_reset", "upstream_timeout", "client_closed", NOT_CARRIED, "fault"})
 _REMEDY = "export it again, as HAR 1.2 with content"
+_DESCRIBING = frozenset({"mimeType", "text", "params", "encoding", "comment"})
+"""What `postData` says of a body that it holds; anything else, such as `_file`, says where it is kept."""
+_HIGHEST_STATUS = 599
 
 
-def read(path: str) -> list[Captured]:
-    """The exchanges of a HAR file. Raises UsageError naming the file and the wrong entry."""
+class Capture(Struct, frozen=True):
+    """The exchanges of a HAR file, and how many entries were left out for each reason."""
+
+    exchanges: list[Captured]
+    left_out: Counter[str]
+
+
+def read(path: str) -> Capture:
+    """What a HAR file holds. Raises UsageError naming the file and the wrong entry."""
     where = printable(path, 400)
     try:
         if Path(path).stat().st_size > MAX_BYTES:
@@ -37,18 +50,39 @@ def read(path: str) -> list[Captured]:
     entries = log.get("entries") if isinstance(log, dict) else None
     if not isinstance(entries, list):
         raise UsageError("has no log.entries", where=where, remedy=_REMEDY)
-    exchanges = []
+    exchanges: list[Captured] = []
+    left_out: Counter[str] = Counter()
     for number in range(1, len(entries) + 1):
         # What was read is let go: a capture may be as large as the memory allows once.
         entry, entries[number - 1] = entries[number - 1], None
         try:
-            exchanges.append(_captured(entry))
+            if why := _left_out(entry):
+                left_out[why] += 1
+            else:
+                exchanges.append(_captured(entry))
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as problem:
             what = f"{type(problem).__name__}: {printable(problem, 120)}"
             raise UsageError(
                 f"the entry cannot be read ({what})", where=f"{where}, entry {number}", remedy=_REMEDY
             ) from None
-    return exchanges
+    return Capture(exchanges, left_out)
+
+
+def _left_out(entry: dict[str, Any]) -> str | None:
+    """Why an entry is no exchange with a server; None where it is one."""
+    url = str(entry["request"]["url"])
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return "an address that cannot be read"
+    scheme = parts.scheme.lower()
+    if not scheme:
+        return "a relative address"
+    if scheme not in ("http", "https"):
+        return f"a {printable(scheme, 20)}: address"
+    if not parts.netloc:
+        return "an address without a host"
+    return "no answer yet when the capture was saved" if entry.get("response") is None else None
 
 
 def _captured(entry: dict[str, Any]) -> Captured:
@@ -58,22 +92,23 @@ def _captured(entry: dict[str, Any]) -> Captured:
     if not isfinite(took):
         raise ValueError("time is not a number of milliseconds")
     instant(begun + max(took, 0.0))
-    parts = urlsplit(request["url"])
-    if not parts.scheme or not parts.netloc:
-        raise ValueError("request.url is not a whole URL")
-    status = int(response["status"])
+    status = _status(response.get("status"))
     kind = (entry.get("_signet") or {}).get("error")
-    if kind is None and status <= 0:
-        kind = "upstream_reset"
+    # Tools leave the status of a request blank that its client gave up.
+    given_up = response.get("status") in (None, "")
+    if kind is None and status is None:
+        kind = "client_closed" if given_up else "upstream_reset"
+    asked = _asked(request)
     return Captured(
         str(request["method"]),
         request["url"],
-        CapturedMessage(_headers(request), _posted(request.get("postData"))),
-        status if status > 0 else None,
-        CapturedMessage(_headers(response), _content(response.get("content") or {})) if status > 0 else None,
+        asked,
+        status,
+        None if status is None else _answered(response, status, str(request["method"])),
         begun,
         begun + max(took, 0.0),
         kind if kind in ERRORS else None,
+        incomplete=given_up and not asked.content and not asked.lacks_content,
     )
 
 
@@ -83,9 +118,46 @@ def _headers(message: dict[str, Any]) -> Headers:
     return [(name, value) for name, value in pairs if not name.startswith(":")]
 
 
-def _posted(data: dict[str, Any] | None) -> bytes:
-    if not data:
-        return b""
+def _status(value: Any) -> int | None:
+    """The status of an answer; None where none came, which tools write as null, 0 or an empty text."""
+    try:
+        status = int(value)
+    except (TypeError, ValueError):
+        return None
+    return status if 100 <= status <= _HIGHEST_STATUS else None
+
+
+def _asked(request: dict[str, Any]) -> CapturedMessage:
+    headers, posted = _headers(request), request.get("postData") or {}
+    content, size = _posted(posted), _size_named(headers, request.get("bodySize"))
+    # With HTTP/2 no header tells the length, and a tool that keeps no body writes neither.
+    may_send = size is None and str(request["method"]).upper() in ("POST", "PUT", "PATCH") and "text" not in posted
+    return _message(headers, content, size, lacks=may_send or bool(posted.keys() - _DESCRIBING))
+
+
+def _answered(response: dict[str, Any], status: int, method: str) -> CapturedMessage:
+    headers, held = _headers(response), response.get("content") or {}
+    if method.upper() == "HEAD" or status in (204, 304):
+        return CapturedMessage(headers, b"")
+    size = _size_named(headers, held.get("size"), response.get("bodySize"))
+    return _message(headers, _content(held), size, lacks=size is None and "text" not in held)
+
+
+def _message(headers: Headers, content: bytes, size: int | None, *, lacks: bool) -> CapturedMessage:
+    """A message. A body lacks where one of some size was sent and none is held, and where `lacks` says so."""
+    if content or size == 0 or not (size or lacks):
+        return CapturedMessage(headers, content)
+    return CapturedMessage(headers, b"", lacks_content=True, size=size)
+
+
+def _size_named(headers: Headers, *sizes: Any) -> int | None:
+    """How many bytes a body had, as its header says, or else the capture; None where neither does."""
+    lengths = [value for name, value in headers if name == "content-length" and value.isascii() and value.isdigit()]
+    known = [size for size in sizes if isinstance(size, int) and size >= 0]
+    return int(lengths[0]) if lengths else max(known, default=None)
+
+
+def _posted(data: dict[str, Any]) -> bytes:
     if data.get("params") and not data.get("text"):
         pairs = ((pair["name"], pair.get("value") or "") for pair in data["params"])
         return "&".join(f"{name}={value}" for name, value in pairs).encode()
@@ -96,9 +168,15 @@ def _content(content: dict[str, Any]) -> bytes:
     text = content.get("text")
     if text is None:
         return b""
-    if content.get("encoding") == "base64":
-        return base64.b64decode(text)
-    return str(text).encode("utf-8", "surrogatepass")
+    plain = str(text).encode("utf-8", "surrogatepass")
+    if content.get("encoding") != "base64":
+        return plain
+    try:
+        decoded = base64.b64decode(b"".join(plain.split()), validate=True)
+    except ValueError:
+        return plain  # some tools call what is legible base64
+    size = content.get("size")
+    return plain if size == len(plain) and size != len(decoded) else decoded
 
 
 def write(captured: Iterable[Captured]) -> Iterator[bytes]:
@@ -135,26 +213,34 @@ def _request(exchange: Captured) -> dict[str, Any]:
         ],
         **_common(exchange.request),
     }
-    if exchange.request.content:
-        request["postData"] = {"mimeType": exchange.request.media_type or "", **_text(exchange.request.content)}
+    if exchange.request.content or exchange.request.lacks_content:
+        request["postData"] = {"mimeType": exchange.request.media_type or "", **_text(exchange.request)}
     return request
 
 
 def _response(exchange: Captured) -> dict[str, Any]:
     said = exchange.answer or CapturedMessage([], b"")
-    content = {"size": len(said.content), "mimeType": said.media_type or "", **_text(said.content)}
+    content = {"size": _size(said), "mimeType": said.media_type or "", **_text(said)}
     return {"status": exchange.status or 0, "statusText": "", "redirectURL": "", "content": content, **_common(said)}
 
 
 def _common(said: CapturedMessage) -> dict[str, Any]:
     headers = [{"name": name, "value": value} for name, value in said.headers]
     return {
-        "httpVersion": "HTTP/1.1", "headers": headers, "cookies": [], "headersSize": -1, "bodySize": len(said.content)
+        "httpVersion": "HTTP/1.1", "headers": headers, "cookies": [], "headersSize": -1, "bodySize": _size(said)
     }  # fmt: skip
 
 
-def _text(content: bytes) -> dict[str, str]:
+def _size(said: CapturedMessage) -> int:
+    if not said.lacks_content:
+        return len(said.content)
+    return -1 if said.size is None else said.size
+
+
+def _text(said: CapturedMessage) -> dict[str, str]:
+    if said.lacks_content:
+        return {}
     try:
-        return {"text": content.decode()}
+        return {"text": said.content.decode()}
     except UnicodeDecodeError:
-        return {"text": base64.b64encode(content).decode("ascii"), "encoding": "base64"}
+        return {"text": base64.b64encode(said.content).decode("ascii"), "encoding": "base64"}

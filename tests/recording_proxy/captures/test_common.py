@@ -33,7 +33,7 @@ def write(kind: str, trace: Trace) -> bytes:
 def read_back(kind: str, capture: Path) -> list[Captured]:
     """What a capture holds."""
     if kind == "har":
-        return har.read(str(capture))
+        return har.read(str(capture)).exchanges
     from signet_recording_proxy.captures import flows
 
     return flows.read(str(capture))
@@ -148,7 +148,7 @@ def test_fields_of_a_har_form_are_redacted(tmp_path: Path) -> None:
         "response": {"status": 200},
     }
     (tmp_path / "a.har").write_text(json.dumps({"log": {"entries": [entry]}}))
-    write_trace(str(tmp_path / "b.jsonl"), har.read(str(tmp_path / "a.har")), Redactor({}))
+    write_trace(str(tmp_path / "b.jsonl"), har.read(str(tmp_path / "a.har")).exchanges, Redactor({}))
     (exchange,) = read(tmp_path / "b.jsonl").exchanges
     assert exchange.request.body is not None
     assert exchange.request.body.value == "password=<redacted:1>&a=1"
