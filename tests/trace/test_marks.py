@@ -17,6 +17,7 @@ from signet_conformance.trace.marks import (
     LoadedMark,
     ModelMark,
     RefusedMark,
+    ReinstalledMark,
     RemarkMark,
     ScenarioEndMark,
     ScenarioMark,
@@ -52,6 +53,10 @@ WRITTEN: list[tuple[KitMark, dict[str, object]]] = [
     (
         InstalledMark(accepted=False, file="hooks.json", host="codex", release="0.169.0", words="unknown field"),
         {"accepted": False, "file": "hooks.json", "host": "codex", "release": "0.169.0", "words": "unknown field"},
+    ),
+    (
+        ReinstalledMark(how="over", older="0.108", twice=("hooks.json: a hook",)),
+        {"how": "over", "older": "0.108", "twice": ("hooks.json: a hook",)},
     ),
     (UnheardPortMark(words="held"), {"words": "held"}),
     (StrayMark(method="GET", path="/health"), {"method": "GET", "path": "/health"}),

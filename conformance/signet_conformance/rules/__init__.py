@@ -23,6 +23,7 @@ from signet_conformance.rules import (
     host_ids,
     identity,
     injected,
+    installation,
     memory,
     prompt,
     robustness,
@@ -109,6 +110,7 @@ _WRITTEN: Mapping[str, Rule] = {
     "SIG-LOAD-001": handlers.connector_loads,
     "SIG-LOAD-002": handlers.installed_files_are_accepted,
     "SIG-LOAD-003": handlers.address_is_the_given_one,
+    "SIG-LOAD-005": installation.nothing_stands_twice,
 }
 
 DAEMON_RULES: Mapping[str, Rule] = {

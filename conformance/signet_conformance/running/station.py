@@ -37,6 +37,7 @@ from signet_conformance.trace.marks import (
     KitMark,
     LoadedMark,
     ObservedMark,
+    ReinstalledMark,
     RemarkMark,
     ScenarioEndMark,
     ScenarioMark,
@@ -261,12 +262,15 @@ class Station:
     def _note(self, about: Mapping[str, Any]) -> None:
         """Write the driver's answer to hello, about the loaded connector and its installation, into the recording."""
         played = self._played
-        marks: list[KitMark] = [LoadedMark(ok=True, **played)] if about.keys() - {"installed", "observed"} else []
+        marks: list[KitMark] = (
+            [LoadedMark(ok=True, **played)] if about.keys() - {"installed", "reinstalled", "observed"} else []
+        )
         for row in _rows(about.get("installed")):
             if isinstance(row, dict) and isinstance(row.get("accepted"), bool):
                 told: dict[str, Any] = {name: str(row[name])[:600] for name in ("file", "words") if name in row}
                 told |= {name: played[name] for name in ("host", "release") if name in played}
                 marks.append(InstalledMark(accepted=row["accepted"], **told))
+        marks += [_reinstalled(row, played) for row in _rows(about.get("reinstalled")) if isinstance(row, dict)]
         marks += [_observed(row) for row in _rows(about.get("observed")) if isinstance(row, dict)]
         marks += [RemarkMark(text=str(text), unheard=True) for text in _rows(about.get("unheard"))]
         marks += [RemarkMark(text=str(text)) for text in _rows(about.get("remarks"))]
@@ -312,6 +316,13 @@ def _known_of(project: str, agent: str) -> Mapping[str, Any]:
 
 def _rows(given: object) -> list[Any]:
     return given if isinstance(given, list) else []
+
+
+def _reinstalled(row: Mapping[str, Any], played: Mapping[str, Any]) -> ReinstalledMark:
+    lists = {name: tuple(str(text)[:600] for text in _rows(row.get(name))) for name in ("twice", "old", "changed")}
+    texts = {name: str(row[name])[:600] for name in ("how", "older", "words") if name in row}
+    host = {name: played[name] for name in ("host", "release") if name in played}
+    return ReinstalledMark(**{"how": None, **texts, **lists, **host})
 
 
 def _observed(row: Mapping[str, Any]) -> ObservedMark:

@@ -109,6 +109,40 @@ class MemoryServer(Part):
     members: Texts
 
 
+class ProgramAnswer(Part):
+    """What the harness's program says when it is asked in these words."""
+
+    asked: Annotated[Items[str], Field(description='a list of words such as ["plugin", "add", "*"]; * is any word')]
+    says: Annotated[str, Field(description="a text: what it prints")] = ""
+    status: Annotated[int, Field(ge=0, le=255, description="a whole number: its exit status")] = 0
+    does: Annotated[
+        Maybe[Literal["add_plugin", "remove_plugin"]],
+        Field(description="What it does with the plugin that the last word names, as NAME@MARKETPLACE."),
+    ] = None
+
+
+class HostProgram(Part):
+    """The harness's own program, which installers ask: a stub on PATH answers for it."""
+
+    name: Annotated[str, Field(pattern="^[a-z][a-z0-9-]*$", description="the name under which it stands on PATH")]
+    answers: Annotated[
+        Items[ProgramAnswer], Field(description="The first that fits counts; anything else is refused with status 2.")
+    ] = ()
+
+
+class PluginPlaces(Part):
+    """Where the harness keeps plugins that bring hooks and memory servers: paths below the home, and in a plugin."""
+
+    settings: Annotated[Text, Field(description="a TOML file below the home with the tables marketplaces and plugins")]
+    cache: Annotated[Text, Field(description="a folder below the home: MARKETPLACE/NAME/VERSION are in it")]
+    marketplace: Annotated[Text, Field(description="the file of a marketplace that lists its plugins")]
+    manifest: Annotated[Text, Field(description="the manifest of a plugin")]
+    hooks: Annotated[Text, Field(description="the file of hooks of a plugin whose manifest names none")]
+    mcpServers: Annotated[  # noqa: N815 - the name of the member in manifests
+        Text, Field(description="the file of memory servers of a plugin whose manifest names none")
+    ]
+
+
 class LaterRelease(Part):
     """A release of the harness after the one that is played."""
 
@@ -223,6 +257,13 @@ class FaceDocument(Document):
     ] = None
     mcp: Annotated[
         Maybe[MemoryServer], Field(description="a table {file, members}: where the harness finds the memory server")
+    ] = None
+    program: Annotated[
+        Maybe[HostProgram],
+        Field(description="a table {name, answers}: the harness's own program, as installers ask it"),
+    ] = None
+    plugins: Annotated[
+        Maybe[PluginPlaces], Field(description="a table of paths: where the harness keeps plugins that bring hooks")
     ] = None
     transcript: Maybe[Literal["claude", "codex"]] = None
     timeout_unit_s: Annotated[

@@ -215,6 +215,29 @@ class InstalledMark(KitMark, frozen=True, kw_only=True):
     words: str | None = None
 
 
+ONCE, AGAIN, OVER = "once", "again", "over"
+"""How a connector was installed: a first time, a second time, over what an older release had left."""
+
+
+class ReinstalledMark(KitMark, frozen=True, kw_only=True):
+    """How the host's files are after the installer ran: what stands `twice`, what is `old`, what of others `changed`.
+
+    `how` is one of the words above; `older` names the older release, or what is known of it. Each entry is a text that
+    names the file. `words` are the installer's where it failed.
+    """
+
+    NAME = "reinstalled"
+
+    how: str | None
+    host: str | None = None
+    release: str | None = None
+    older: str | None = None
+    twice: tuple[str, ...] = ()
+    old: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+    words: str | None = None
+
+
 class ObservedMark(KitMark, frozen=True, kw_only=True):
     """The input of a run of the connector's command by a real program, or an event that its plugins heard.
 
@@ -357,6 +380,7 @@ KINDS: Mapping[str, type[KitMark]] = {
         SentMark,
         LoadedMark,
         InstalledMark,
+        ReinstalledMark,
         ObservedMark,
         StrayMark,
         UnheardPortMark,

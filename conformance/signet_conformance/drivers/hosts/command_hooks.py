@@ -18,14 +18,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from signet_conformance.drivers.hosts import host_program
+from signet_conformance.drivers.hosts.hook_plugins import doubled, hook_sources, together
 from signet_conformance.drivers.hosts.hook_process import HookRun, blocks, run_hook
-from signet_conformance.drivers.hosts.hook_settings import lacking, read_hook_file, remarks
+from signet_conformance.drivers.hosts.hook_settings import lacking, remarks
 from signet_conformance.drivers.hosts.installed import install, mcp_command, refused_servers
 from signet_conformance.drivers.hosts.mcp_server import McpServer
 from signet_conformance.drivers.hosts.protocol import Peer, Projects, Skipped, StepError, with_programs
 from signet_conformance.drivers.hosts.tools import keep_back, use_tool
 from signet_conformance.drivers.hosts.transcript import HostTranscript
 
+_INSTALLED = ".signet-conformance-installed"
+"""The file in a home that says that the connector's installer has run there."""
 _NOT_SENT = ("event", "next_turn", "quit")
 """Members of an action that say when it is performed; the event's JSON does not have them."""
 
@@ -72,16 +76,18 @@ class CommandHooks:
         self._sessions: dict[str, HookSession] = {}
         self._projects = Projects()
         home = Path.home()
-        self._env = {**os.environ, "PATH": with_programs(options.get("programs", {}), home / ".signet-conformance-bin")}
+        programs = home / ".signet-conformance-bin"
+        self._env = {**os.environ, "PATH": with_programs(options.get("programs", {}), programs)}
         settings = home / face["settings"] if "config" not in options else Path(options["config"])
-        if "config" not in options and not settings.exists():
+        if "config" not in options and not (home / _INSTALLED).exists():
+            host_program.put_on_path(face, programs)
             # Where hooks inherit nothing, what they need has to be written down.
             install(options["install"], module, self._env, remote="environment" in face)
+            (home / _INSTALLED).touch()
         if "config" in options and not settings.is_file():
             raise StepError(f"{settings}: no hooks are installed there: mend the setting config")
-        self._settings = settings
-        self._file = read_hook_file(settings, face)
-        self._hooks = self._file.hooks
+        self._sources = hook_sources(home, settings, face)
+        self._hooks = together(self._sources)
         self._runs: list[HookRun] = []
 
     @property
@@ -90,22 +96,20 @@ class CommandHooks:
 
     def about(self) -> Mapping[str, Any]:
         """The hooks that are installed, whether the harness takes their file, and what is remarkable about it."""
-        words = self._file.refusal
-        said = (
-            []
-            if words is None
-            else [f"{self._name} refuses {self._settings.name} ({words}), and runs none of its hooks"]
-        )
-        installed = {
-            "file": self._settings.name,
-            "accepted": words is None,
-            **({} if words is None else {"words": words}),
-        }
+        said, installed = [], []
+        for source in self._sources:
+            words = source.file.refusal
+            if words is not None:
+                said.append(f"{self._name} refuses {source.name} ({words}), and runs none of its hooks")
+            row = {"file": source.name, "accepted": words is None}
+            installed.append(row if words is None else {**row, "words": words})
+        twice = doubled(self._sources)
         return {
             "harness": self._face["harness"],
             "face": self._name,
             "events": sorted(self._hooks),
-            "installed": [installed, *refused_servers(Path.home(), self._face)],
+            "installed": [*installed, *refused_servers(Path.home(), self._face)],
+            "reinstalled": [{"how": "once", "twice": twice}] if twice else [],
             "unheard": [*said, *lacking(self._hooks, self._options.get("capabilities", ()))],
             "remarks": remarks(self._hooks, self._face),
         }

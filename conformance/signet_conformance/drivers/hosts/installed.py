@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from signet_conformance.drivers.hosts.hook_plugins import plugin_servers
 from signet_conformance.drivers.hosts.protocol import NotLoadedError, Skipped
 
 INSTALL_TIMEOUT_S = 60
@@ -59,12 +60,17 @@ def mcp_command(home: Path, face: Mapping[str, Any]) -> tuple[Sequence[str], Map
     Raises Skipped without an installed server, or when it is not a program.
     """
     where = face["mcp"]
+    given = plugin_servers(home, face)
     try:
         data = _parse_file(home / where["file"])
     except (OSError, ValueError, RecursionError) as failure:
-        raise Skipped(f"no memory server is installed: {failure}") from None
+        if not given:
+            raise Skipped(f"no memory server is installed: {failure}") from None
+        data = {}
     for name in where["members"]:
         data = data.get(name) if isinstance(data, dict) else None
+    # The user's own settings win over what a plugin brings under the same name.
+    data = given.get(where["members"][-1]) if data is None else data
     if not isinstance(data, dict) or "command" not in data:
         raise Skipped("no memory server is installed that the harness starts")
     command, more, env = data["command"], data.get("args", []), data.get("env", {})

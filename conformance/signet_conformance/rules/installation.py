@@ -1,0 +1,77 @@
+"""How a connector's installer leaves the host's files: what stands twice, what is old, what of others is changed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from signet_conformance.facts import LIFECYCLE, Call, Recording
+from signet_conformance.rules.outcome import PASS, Outcome, warn
+from signet_conformance.trace.marks import AGAIN, OVER, ReinstalledMark
+
+_MOST_NAMED = 3
+
+
+def nothing_stands_twice(recording: Recording) -> Iterator[Outcome]:
+    """Installed twice, or over an older release, nothing stands twice and nothing old is left."""
+    for mark in recording.marks(ReinstalledMark):
+        if not (mark.twice or mark.old or mark.changed):
+            yield PASS
+            continue
+        host = " ".join(filter(None, (mark.host or "its host", mark.release)))
+        pairs = list(sent_twice(recording))
+        if mark.twice:
+            yield warn(
+                *(pairs[0] if pairs else ()),
+                message=f"{_when(mark)}, {host} has {_named(mark.twice)}{_effect(pairs)}",
+                expected="each entry once",
+                received=list(mark.twice),
+                fold="twice",
+            )
+        if mark.old:
+            yield warn(
+                *(pairs[0] if pairs and not mark.twice else ()),
+                message=f"{_when(mark)}, what the older release wrote is left beside the new: {_named(mark.old)}"
+                + ("" if mark.twice else _effect(pairs)),
+                expected="what an older release wrote is replaced or removed",
+                received=list(mark.old),
+                fold="old",
+            )
+        if mark.changed:
+            yield warn(
+                message=f"{_when(mark)}, settings of others are changed or gone: {_named(mark.changed)}",
+                expected="what is not the connector's own stays as it was",
+                received=list(mark.changed),
+                fold="changed",
+            )
+
+
+def _when(mark: ReinstalledMark) -> str:
+    if mark.how == OVER:
+        return f"installed over {mark.older or 'an older release'}"
+    return "installed twice" if mark.how == AGAIN else "installed once"
+
+
+def _named(entries: tuple[str, ...]) -> str:
+    more = len(entries) - _MOST_NAMED
+    return "; ".join(entries[:_MOST_NAMED]) + (f"; and {more} more" if more > 0 else "")
+
+
+def _effect(pairs: list[tuple[Call, Call]]) -> str:
+    if not pairs:
+        return ""
+    often = Counter(str(first.operation) for first, _ in pairs)
+    counts = ", ".join(f"{operation} {count} time{'s'[: count != 1]}" for operation, count in often.items())
+    return f": each hook is sent twice, here {counts}"
+
+
+def sent_twice(recording: Recording) -> Iterator[tuple[Call, Call]]:
+    """Pairs of lifecycle hooks of one step that say the same of one session: two installations act."""
+    before: dict[tuple[object, ...], Call] = {}
+    for call in recording.of(*LIFECYCLE, cut=True):
+        step = recording.timeline.step_at(call.seq)
+        said = (None if step is None else step.seq, call.identity)
+        if (first := before.pop(said, None)) is not None:
+            yield first, call
+        else:
+            before[said] = call
