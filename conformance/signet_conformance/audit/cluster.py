@@ -43,13 +43,13 @@ class Cluster:
     def __exit__(self, *_: object) -> None:
         self._client.close()
 
-    def each(self, jobs: Iterable[Job]) -> Iterator[tuple[int, bytes]]:
+    def each(self, items: Iterable[Job]) -> Iterator[tuple[int, bytes]]:
         """The number and the rows of each job, in the order in which they are done.
 
         Raises UsageError for a cluster without workers or with workers of another kit, KitError for a lost batch.
         """
         threads = self._threads()
-        waiting = iter(jobs)
+        waiting = iter(items)
         numbers: dict[str, int] = {}
         first = [self._submitted(job, numbers) for job in islice(waiting, threads * _AHEAD)]
         if not first:

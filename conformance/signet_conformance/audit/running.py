@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-import contextlib
-import multiprocessing
-import signal
-import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from multiprocessing.connection import Connection, wait
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any, Protocol, Self, cast
+from typing import Any, Protocol
 
 from signet_conformance.audit import manifest as manifests
 from signet_conformance.audit.judging import judge_batch
 from signet_conformance.audit.manifest import Manifest
 from signet_conformance.audit.results import Batches, write_tables
 from signet_conformance.audit.summary import Summary
-from signet_conformance.errors import KitError
+from signet_conformance.children.spread import LostWorkerError, Workers
+from signet_conformance.errors import KitError, SignetConformanceError
 
 
 class Judges(Protocol):
-    """Whoever judges batches: the processes of this machine, or a cluster."""
+    """What judges batches: this process, other processes of this machine, or a cluster."""
 
-    def each(self, jobs: Iterable[Job]) -> Iterator[tuple[int, bytes]]:
+    def each(self, items: Iterable[Job]) -> Iterator[tuple[int, bytes]]:
         """The number and the rows of each job, in any order."""
 
 
@@ -54,85 +50,26 @@ Job = tuple[int, dict[str, Any]]
 class Here:
     """Judges in this very process."""
 
-    def each(self, jobs: Iterable[Job]) -> Iterator[tuple[int, bytes]]:
+    def each(self, items: Iterable[Job]) -> Iterator[tuple[int, bytes]]:
         """The number and the rows of each job."""
-        return ((number, judge_batch(job)) for number, job in jobs)
+        return ((number, judge_batch(job)) for number, job in items)
 
 
-class AuditWorkers:
+class AuditWorkers(Workers[dict[str, Any], bytes]):
     """Some processes that judge batches; begun before the data sets are listed, while this process has no thread."""
 
     def __init__(self, count: int) -> None:
-        # A fork has imported everything already; elsewhere than on Linux it is not safe.
-        context = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
-        self._free: list[Connection] = []
-        self._all: list[tuple[Any, Connection]] = []
-        for _ in range(count):
-            ours, theirs = context.Pipe()
-            # A worker that kept our ends of the others' pipes would keep them from ending when we are killed.
-            inherited = [*self._free, ours] if sys.platform == "linux" else []
-            process = context.Process(target=_work, args=(theirs, inherited), daemon=True)  # type: ignore[attr-defined]  # both contexts have it
-            process.start()
-            theirs.close()
-            self._free.append(ours)
-            self._all.append((process, ours))
+        super().__init__(judge_batch, count)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *raised: object) -> None:
-        for process, pipe in self._all:
-            pipe.close()
-            process.terminate()
-        for process, _ in self._all:
-            process.join()
-
-    def each(self, jobs: Iterable[Job]) -> Iterator[tuple[int, bytes]]:
+    def each(self, items: Iterable[Job]) -> Iterator[tuple[int, bytes]]:
         """The number and the rows of each job, in the order in which they are done. Raises KitError for a lost one."""
-        waiting = iter(jobs)
-        busy: dict[Connection, int] = {}
-        while True:
-            while self._free and (job := next(waiting, None)) is not None:
-                pipe = self._free.pop()
-                busy[pipe] = job[0]
-                with contextlib.suppress(BrokenPipeError):  # seen below, as its end
-                    pipe.send(job[1])
-            if not busy:
-                return
-            for ready in cast("list[Connection]", wait(list(busy))):
-                number = busy.pop(ready)
-                yield number, self._answer(ready, number)
-                self._free.append(ready)
-
-    def _answer(self, pipe: Connection, number: int) -> bytes:
         try:
-            answer = pipe.recv()
-        except (EOFError, OSError):
-            process = next(process for process, its in self._all if its is pipe)
-            process.join(1)
+            for number, rows in super().each(items):
+                if isinstance(rows, SignetConformanceError):
+                    raise KitError(f"batch {number} could not be judged: {rows.message}", remedy="please report it")
+                yield number, rows
+        except LostWorkerError as lost:
             raise KitError(
-                f"a worker ended while it judged batch {number} (status {process.exitcode})",
+                f"a worker ended while it judged batch {lost.number} (status {lost.status})",
                 remedy="the same command goes on where it was; if its memory was not enough, with fewer --workers",
             ) from None
-        if isinstance(answer, bytes):
-            return answer
-        raise KitError(f"batch {number} could not be judged: {answer}", remedy="please report it")
-
-
-def _work(pipe: Connection, inherited: Sequence[Connection]) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    for other in inherited:
-        other.close()
-    while True:
-        try:
-            job = pipe.recv()
-        except (EOFError, OSError):
-            return
-        try:
-            answer: bytes | str = judge_batch(job)
-        except Exception as failure:  # noqa: BLE001 - whatever it is, the parent tells it
-            answer = f"{type(failure).__name__}: {failure}"[:300]
-        try:
-            pipe.send(answer)
-        except OSError:
-            return

@@ -1,28 +1,26 @@
-"""Work on many items by forks of this process, which have all that it has read and imported.
-
-Only on Linux: elsewhere forks are not safe, and this process does the work. The caller must have no other thread.
-"""
+"""Work on many items by worker processes. On Linux they are forks, which have all that this process has imported."""
 
 from __future__ import annotations
 
 import gc
 import os
 import pickle
-import selectors
 import signal
-import socket
-import struct
 import sys
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast
 
 from signet_conformance.errors import KitError, SignetConformanceError
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-_HEAD = struct.Struct("!q")
+Told = tuple[int, Result | SignetConformanceError]
+"""The number of an item, and what became of it."""
 
 
 def processors() -> int:
@@ -30,10 +28,115 @@ def processors() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+class LostWorkerError(KitError):
+    """A worker ended while it worked on the item `number`."""
+
+    def __init__(self, number: int, status: int | None) -> None:
+        super().__init__(
+            f"a worker process was lost (status {status})",
+            remedy="if its memory was not enough, run it again with --workers 1",
+        )
+        self.number = number
+        self.status = status
+
+
+class Workers(Generic[Item, Result]):
+    """Processes that do `work` until the block ends. The caller must have no other thread when it makes them.
+
+    Items and results are pickled; where workers cannot be forks, so is `work`.
+    """
+
+    def __init__(self, work: Callable[[Item], Result], count: int) -> None:
+        # Imported here: a command that has little to do never needs it.
+        import multiprocessing
+
+        sys.stdout.flush()
+        sys.stderr.flush()
+        context = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
+        self._processes: dict[Connection, Any] = {}
+        for _ in range(count):
+            ours, theirs = context.Pipe()
+            # A fork that kept our ends of the others' pipes would keep them from ending when this process is killed.
+            inherited = [*self._processes, ours] if sys.platform == "linux" else []
+            process = context.Process(target=_serve, args=(work, theirs, inherited), daemon=True)  # type: ignore[attr-defined]  # both contexts have it
+            process.start()
+            theirs.close()
+            self._processes[ours] = process
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        for pipe, process in self._processes.items():
+            pipe.close()
+            process.kill()
+        for process in self._processes.values():
+            process.join()
+
+    def each(self, items: Iterable[tuple[int, Item]]) -> Iterator[Told[Result]]:
+        """Hand out numbered items, the first ones at once; yield what becomes of each, in the order of their ends.
+
+        An error that `work` raises is yielded, as a KitError where it is not the kit's own. Raises LostWorkerError.
+        """
+        waiting = iter(items)
+        busy = {pipe: item[0] for pipe, item in zip(self._processes, waiting, strict=False) if _send(pipe, item[1])}
+        return self._results(waiting, busy)
+
+    def _results(self, waiting: Iterator[tuple[int, Item]], busy: dict[Connection, int]) -> Iterator[Told[Result]]:
+        from multiprocessing.connection import wait
+
+        while busy:
+            for pipe in cast("list[Connection]", wait(list(busy))):
+                number = busy.pop(pipe)
+                try:
+                    result = pickle.loads(pipe.recv_bytes())  # noqa: S301 - from a worker of this very process
+                except (EOFError, OSError):
+                    self._processes[pipe].join(1)
+                    raise LostWorkerError(number, self._processes[pipe].exitcode) from None
+                if (following := next(waiting, None)) is not None and _send(pipe, following[1]):
+                    busy[pipe] = following[0]
+                yield number, result
+
+
+def _send(pipe: Connection, item: Any) -> bool:
+    # A worker that is gone is seen where its answer is read.
+    with suppress(BrokenPipeError):
+        pipe.send(item)
+    return True
+
+
+def _serve(work: Callable[[Any], Any], pipe: Connection, inherited: Sequence[Connection]) -> None:
+    """Do the work on what the pipe brings until it ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    for other in inherited:
+        other.close()
+    with suppress(EOFError, OSError):
+        while True:
+            pipe.send_bytes(_answer(work, pipe.recv()))
+
+
+def _answer(work: Callable[[Any], Any], item: Any) -> bytes:
+    result: Any
+    try:
+        result = work(item)
+    except SignetConformanceError as failure:
+        result = failure
+    except Exception as failure:  # noqa: BLE001 - whatever it is, the parent reports it
+        result = KitError(f"{type(failure).__name__}: {failure}"[:300], remedy="please report it")
+    try:
+        return pickle.dumps(result, pickle.HIGHEST_PROTOCOL)
+    except Exception as failure:  # noqa: BLE001 - a rule of a user's own may yield anything
+        lost = KitError(f"what was made cannot be handed on: {failure}"[:300], remedy="run it with --workers 1")
+        return pickle.dumps(lost)
+
+
 def spread(work: Callable[[Item], Result], items: Sequence[Item], workers: int) -> Generator[Result, None, None]:
     """Yield the result of `work` for each item, in the order of the items. Results are pickled, items are not.
 
-    Raises KitError for a worker that was lost, and for an error in a worker that is not the kit's own.
+    This process does the work where it is little, and where forks are not safe: elsewhere than on Linux. The caller
+    must have no other thread. Raises KitError for a worker that was lost, and for an error in a worker that is not the
+    kit's own.
     """
     if min(workers, len(items)) < 2 or sys.platform != "linux":
         yield from map(work, items)
@@ -45,112 +148,25 @@ def spread(work: Callable[[Item], Result], items: Sequence[Item], workers: int) 
 @contextmanager
 def begun(work: Callable[[Item], Result], items: Sequence[Item], workers: int) -> Iterator[Iterator[Result]]:
     """Start the forks, which work from the beginning of the block to its end; yield the results in order."""
-    sys.stdout.flush()
-    sys.stderr.flush()
     # What is there now is not collected until the pool is closed: a search for garbage would copy the shared memory.
     gc.freeze()
-    forks: dict[socket.socket, int] = {}
     try:
-        for _ in range(min(workers, len(items))):
-            pid, pipe = _fork(work, items, list(forks))
-            forks[pipe] = pid
-        for item, pipe in enumerate(forks):
-            pipe.sendall(_HEAD.pack(item))
-        yield _in_order(forks, len(items))
+        pool: Workers[int, Result] = Workers(lambda place: work(items[place]), min(workers, len(items)))
+        with pool:
+            yield _in_order(pool.each((place, place) for place in range(len(items))))
     finally:
         gc.unfreeze()
-        for pipe, pid in forks.items():
-            pipe.close()
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-            os.waitpid(pid, 0)
 
 
-def _in_order(forks: dict[socket.socket, int], count: int) -> Iterator[Any]:
-    """The results in the order of the items, as soon as they can be told; each fork works at one already."""
-    waiting = iter(range(len(forks), count))
-    done: dict[int, Any] = {}
+def _in_order(results: Iterator[Told[Result]]) -> Iterator[Result]:
+    """The results in the order of their numbers, as soon as they can be told. An error is raised in its turn."""
+    done: dict[int, Result | SignetConformanceError] = {}
     following = 0
-    with selectors.DefaultSelector() as selector:
-        for each in forks:
-            selector.register(each, selectors.EVENT_READ, each)
-        while following < count:
-            for key, _ in selector.select():
-                pipe: socket.socket = key.data
-                message = _received(pipe)
-                if message is None:
-                    raise KitError(
-                        "a worker process was lost",
-                        remedy="if its memory was not enough, run it again with --workers 1",
-                    )
-                item, good, result = pickle.loads(message)  # noqa: S301 - from a fork of this very process
-                if (new := next(waiting, None)) is not None:
-                    pipe.sendall(_HEAD.pack(new))
-                done[item] = good, result
-            while following in done:
-                good, result = done.pop(following)
-                if not good:
-                    raise result
-                yield result
-                following += 1
-
-
-def _fork(
-    work: Callable[[Any], Any], items: Sequence[Any], inherited: Sequence[socket.socket]
-) -> tuple[int, socket.socket]:
-    ours, theirs = socket.socketpair()
-    pid = os.fork()
-    if pid:
-        theirs.close()
-        return pid, ours
-    status = 1
-    try:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        # A fork that kept the ends of the others' pipes would keep them from ending when this process is killed.
-        for pipe in (ours, *inherited):
-            pipe.close()
-        _work(work, items, theirs)
-        status = 0
-    finally:
-        # Nothing of what this process would do at its end is a fork's business.
-        os._exit(status)
-
-
-def _work(work: Callable[[Any], Any], items: Sequence[Any], pipe: socket.socket) -> None:
-    """Do what the pipe asks for until it ends."""
-    while (head := _exactly(pipe, _HEAD.size)) is not None:
-        (item,) = _HEAD.unpack(head)
-        answer: tuple[int, bool, Any]
-        try:
-            answer = item, True, work(items[item])
-        except SignetConformanceError as failure:
-            answer = item, False, failure
-        except Exception as failure:  # noqa: BLE001 - whatever it is, the parent tells it
-            answer = item, False, KitError(f"{type(failure).__name__}: {failure}"[:300], remedy="please report it")
-        try:
-            message = pickle.dumps(answer, pickle.HIGHEST_PROTOCOL)
-        except Exception as failure:  # noqa: BLE001 - a rule of a user's own may yield anything
-            lost = KitError(f"what was made cannot be handed on: {failure}"[:300], remedy="run it with --workers 1")
-            message = pickle.dumps((item, False, lost))
-        with suppress(BrokenPipeError):
-            pipe.sendall(_HEAD.pack(len(message)) + message)
-
-
-def _received(pipe: socket.socket) -> bytes | None:
-    head = _exactly(pipe, _HEAD.size)
-    return None if head is None else _exactly(pipe, _HEAD.unpack(head)[0])
-
-
-def _exactly(pipe: socket.socket, size: int) -> bytes | None:
-    """So many bytes; None where the other side ended before."""
-    data = bytearray()
-    while len(data) < size:
-        try:
-            more = pipe.recv(min(size - len(data), 1 << 20))
-        except ConnectionResetError:
-            return None
-        if not more:
-            return None
-        data += more
-    return bytes(data)
+    for number, told in results:
+        done[number] = told
+        while following in done:
+            result = done.pop(following)
+            if isinstance(result, SignetConformanceError):
+                raise result
+            yield result
+            following += 1
