@@ -12,7 +12,10 @@ stdout, in order. `{"ok": false, "error": …, "remedy": …}` refuses a command
 
     {"op": "mark", "name": "step", "data": {…}}        -> {"ok": true, "seq": n}
     {"op": "trace", "out": FILE, "header": {"target": …, "declared": {…}}}
-        begins a new file, with numbers from 1 and time zero; exchanges in flight end in the old one
+        begins a new file, with numbers from 1 and time zero; exchanges in flight end in the old one; with
+        "model": FILE each mark also goes there, and what a played host asks its model
+    {"op": "asked", "path": …, "body": {…}, "answer": {…}}
+        what a played host asks its model, and is answered
     {"op": "fault", "fault": {"kind": …, …}, "match": {"method": …, "path": PATTERN}, "count": n}
         -> {"ok": true, "id": k}; match and count may lack; also marked in the trace
     {"op": "fault_off", "id": k}                       -> {"ok": true, "off": [k, …], "unmet": [k, …]}; null: all;

@@ -36,6 +36,7 @@ class Control:
         self._header = header
         self._commands: dict[str, Callable[[Json], Awaitable[Json]]] = {
             "mark": self._mark,
+            "asked": self._asked,
             "trace": self._trace,
             "fault": self._fault,
             "fault_off": self._fault_off,
@@ -77,9 +78,18 @@ class Control:
             raise UsageError("a mark has a name and may have a data object", remedy='{"op":"mark","name":"step"}')
         return {"ok": True, "seq": self._recorder.mark(name, data)}
 
+    async def _asked(self, command: Json) -> Json:
+        path, body, answer = command.get("path"), command.get("body"), command.get("answer", {})
+        if not isinstance(path, str) or not isinstance(body, dict) or not isinstance(answer, dict):
+            raise UsageError(
+                "asked needs path and a body object", remedy='{"op":"asked","path":"/v1/messages","body":{}}'
+            )
+        self._recorder.note_asked(path, body, answer)
+        return {"ok": True}
+
     async def _trace(self, command: Json) -> Json:
-        path, given = command.get("out"), command.get("header", {})
-        if not isinstance(path, str) or not path or not isinstance(given, dict):
+        path, given, model = command.get("out"), command.get("header", {}), command.get("model")
+        if not isinstance(path, str) or not path or not isinstance(given, dict) or not isinstance(model, str | None):
             raise UsageError("trace needs out, and may have a header object", remedy='{"op":"trace","out":"b.jsonl"}')
         header = replace(self._header, upstream=self._listener.upstream.url)
         if header.daemon_version is None:
@@ -90,7 +100,7 @@ class Control:
         header = replace(header, **{name: given[name] for name in RELEASES if isinstance(given.get(name), str)})
         if isinstance(given.get("declared"), dict):
             header = replace(header, declared=Declared.from_json(given["declared"]))
-        self._recorder.switch(path, header)
+        self._recorder.switch(path, header, model)
         return {"ok": True}
 
     async def _fault(self, command: Json) -> Json:

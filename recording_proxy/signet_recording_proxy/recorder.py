@@ -6,17 +6,20 @@ Knows nothing of sockets or of the proxy underneath. All of it runs on one threa
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import parse_qsl
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from signet_conformance.errors import KitError, SignetConformanceError
+from signet_conformance.errors import KitError, SignetConformanceError, UsageError
 from signet_conformance.trace import Header
 from signet_conformance.trace.marks import FaultMark
 from signet_conformance.trace.reading import MAX_LINE_BYTES
+from signet_conformance.trace.recordings import MODEL
 from signet_recording_proxy import faults
 from signet_recording_proxy.body import KeptBody, as_carried, describe
 from signet_recording_proxy.faults import Fault
@@ -95,6 +98,7 @@ class Recorder:
 
     def __init__(self, file: TraceFile, redactor: Redactor, body_limit: int) -> None:
         self.file = file
+        self._model: TraceFile | None = None
         self.failure: asyncio.Future[SignetConformanceError] = asyncio.get_running_loop().create_future()
         self.internal_errors = 0
         self._redactor = redactor
@@ -205,14 +209,44 @@ class Recorder:
         return self._redactor.exchange(_shorten(_line(exchange, error, note, ended), exchange))
 
     def mark(self, name: str, data: Mapping[str, Any]) -> int:
-        """Write a mark, return its number."""
-        return self.file.mark(self._redactor.text(name), self._redactor.document(dict(data)))
+        """Write a mark, return its number; it stands in the model's side too where that is written."""
+        name, data = self._redactor.text(name), self._redactor.document(dict(data))
+        if self._model is not None:
+            self._model.mark(name, data)
+        return self.file.mark(name, data)
 
-    def switch(self, path: str, header: Header) -> None:
-        """Begin a new file. Exchanges in flight end in the old one; faults that are on are marked in the new one."""
-        new = TraceFile(path, self._redactor.header(header))
-        self.file.supersede()
-        self.file = new
+    def note_asked(self, path: str, body: Mapping[str, Any], answer: Mapping[str, Any]) -> None:
+        """Write what a played host asks its model, and is answered, into the model's side."""
+        if self._model is None:
+            raise UsageError(
+                "no model's side is written", remedy='{"op":"trace","out":"b.jsonl","model":"b.model.jsonl"}'
+            )
+        file, kept = self._model, KeptBody(self._body_limit)
+        kept.feed(json.dumps(body).encode())
+        now = file.seconds()
+        line = {
+            "kind": "exchange", "seq": file.begin_exchange(), "conn": None, "t0": now, "t1": now,
+            "request": {
+                "method": "POST", "path": path, "query": [], "headers": [],
+                "body": describe(kept, "application/json", None),
+            },
+            "response": {"status": 200, "headers": [], "body": {"json": answer} if answer else None},
+        }  # fmt: skip
+        file.end_exchange(self._redactor.exchange(line))
+        self._write(file)
+
+    def switch(self, path: str, header: Header, model: str | None = None) -> None:
+        """Begin a new file. Exchanges in flight end in the old one; faults that are on are marked in the new one.
+
+        `model` is where what a played host asks its model is written from now on; None: nowhere.
+        """
+        header = self._redactor.header(header)
+        new = TraceFile(path, header)
+        asked = replace(header, side=MODEL, played=True, upstream=None, daemon_version=None)
+        beside = None if model is None else TraceFile(model, asked)
+        for file in filter(None, (self.file, self._model)):
+            file.supersede()
+        self.file, self._model = new, beside
         for fault in self._faults.values():
             self._mark_fault(fault, on=True)
 

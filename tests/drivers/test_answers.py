@@ -11,6 +11,7 @@ import pytest
 from signet_conformance import trace
 from signet_conformance.drivers.answers import MAX_MARKS, MAX_TEXT, handler_marks
 from signet_conformance.reports.remarks import remarks
+from signet_conformance.trace.recordings import recordings_in
 
 from .conftest import Broken, Made
 
@@ -124,4 +125,4 @@ def test_odd_measures_are_left_out() -> None:
 def test_reference_is_not_remarked_on(made: Made, broken: Broken, tmp_path: Path) -> None:
     """Its answers tell of requests that a fault failed, which are no handlers of a connector."""
     assert broken(made("reference"), ("daemon-500", "daemon-refuses")) == {}
-    assert list(remarks(trace.read(path) for path in (tmp_path / "traces").glob("*.jsonl"))) == []
+    assert list(remarks(trace.read(path) for path in recordings_in(tmp_path / "traces"))) == []

@@ -9,6 +9,7 @@ from signet_conformance import trace
 from signet_conformance.running.workers import StationWorkers
 from signet_conformance.scenarios.scenario import scripted
 from signet_conformance.trace import Trace
+from signet_conformance.trace.recordings import recordings_in
 
 from .conftest import FIXTURES, Made, recordings
 
@@ -32,7 +33,7 @@ def test_greeting_and_quitting_belong_to_no_scenario(made: Made, tmp_path: Path)
             out = run.folder / f"{number}.jsonl"
             assert station.perform(plain, driver, out, apart=f"x{number}") is None
             driver.close()
-    traces = [trace.read(path) for path in sorted((tmp_path / "traces").glob("*.jsonl"))]
+    traces = [trace.read(path) for path in recordings_in(tmp_path / "traces")]
     assert [len(recording.exchanges) for recording in traces] == [len(plain.steps)] * 2
     assert [after_the_end(recording) for recording in traces] == [0, 0]
 

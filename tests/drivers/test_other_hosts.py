@@ -21,6 +21,7 @@ from signet_conformance.reports.remarks import remarks
 from signet_conformance.targets import Target
 from signet_conformance.targets.files import find_file
 from signet_conformance.trace.marks import LoadedMark, marks_of
+from signet_conformance.trace.recordings import recordings_in
 
 from .conftest import FIXTURES, PROMPT, START, Broken, Made, Recorded, performed
 
@@ -55,6 +56,22 @@ def test_command_hooks(mode: str, made: Made, broken: Broken, tmp_path: Path) ->
     assert breached == ({} if mode == "conforming" else PROMPT_TEXT)
 
 
+@pytest.mark.parametrize(
+    ("mode", "verdict", "more"),
+    [("conforming", Verdict.PASS, ""), ("mute", Verdict.WARN, ", as the kit plays claude-code 2.1.197")],
+)
+def test_the_played_host_shows_what_reaches_its_model(
+    mode: str, verdict: Verdict, more: str, made: Made, recorded: Recorded, tmp_path: Path
+) -> None:
+    """What a hook prints is before the model in the turn; one that prints nothing is found out, apart from the rest."""
+    target = made("claude-code", mode=mode, config=settings(tmp_path), capabilities=["session-start"])
+    (plain,) = map(trace.read, recorded(target, ["plain"]))
+    judged = engine.judge(plain)
+    assert {judged.harness[f"SIG-MODEL-00{number}"].verdict for number in (1, 2)} == {verdict}
+    assert judged.harness["SIG-MODEL-001"].message.endswith(more)
+    assert Verdict.FAIL not in judged.verdicts.values()
+
+
 def test_hooks_are_told_their_session_s_agent_where_a_user_tells_it(made: Made, broken: Broken, tmp_path: Path) -> None:
     """Each session's hooks find its own agent in SIGNET_AGENT_ID; hooks that read none of it run as the default one."""
     told = made("claude-code", config=settings(tmp_path), capabilities=["session-start"])
@@ -80,12 +97,12 @@ def test_remarks_reach_the_recording(made: Made, recorded: Recorded, tmp_path: P
 
 def notes(folder: Path) -> list[str]:
     """The notes on the recordings of a run."""
-    return list(remarks(trace.read(path) for path in sorted(folder.glob("*.jsonl"))))
+    return list(remarks(trace.read(path) for path in recordings_in(folder)))
 
 
 def model_marks(folder: Path) -> int:
     """How often the model was called in a run."""
-    return sum(mark.name == "model" for path in folder.glob("*.jsonl") for mark in trace.read(path).marks)
+    return sum(mark.name == "model" for path in recordings_in(folder) for mark in trace.read(path).marks)
 
 
 def test_hook_that_blocks_when_the_daemon_is_away(made: Made, broken: Broken, tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from signet_conformance import engine, trace
 from signet_conformance.finding import Verdict
 from signet_conformance.reports.remarks import remarks
 from signet_conformance.trace.marks import LoadedMark, marks_of
+from signet_conformance.trace.recordings import recordings_in
 
 from .conftest import FIXTURES, PROMPT, SCENARIOS, START, Broken, Made, Recorded, greeted, performed
 
@@ -111,7 +112,7 @@ def test_plugin_of_opencode_that_loses_turns_is_found_out(
 def test_handler_that_throws_is_noted(runtime: str, made: Made, broken: Broken, tmp_path: Path) -> None:
     """The error that keeps a connector from sending anything is what a reader sees, with its place in the code."""
     broken(made("openclaw", mode="throws", module=MODULE, runtime=runtime), ("plain", "daemon-refuses"))
-    traces = [trace.read(path) for path in sorted((tmp_path / "traces").glob("*.jsonl"))]
+    traces = [trace.read(path) for path in recordings_in(tmp_path / "traces")]
     (note,) = [text for text in remarks(traces) if text.startswith("before_prompt_build")]
     assert note.startswith("before_prompt_build: threw, in 8 steps of 2 scenarios, also without a fault; the first: ")
     assert re.search(r"step \d prompt: Error: a plugin that throws at .*openclaw_plugin\.mjs:\d+", note)
@@ -120,7 +121,7 @@ def test_handler_that_throws_is_noted(runtime: str, made: Made, broken: Broken, 
 def test_conforming_plugin_is_not_remarked_on(runtime: str, made: Made, broken: Broken, tmp_path: Path) -> None:
     """A connector that fails open has nothing to note, faults or not."""
     assert broken(made("openclaw", module=MODULE, runtime=runtime)) == {}
-    assert list(remarks(trace.read(path) for path in (tmp_path / "traces").glob("*.jsonl"))) == []
+    assert list(remarks(trace.read(path) for path in recordings_in(tmp_path / "traces"))) == []
 
 
 def test_tool_that_the_connector_lacks_is_skipped(runtime: str, made: Made, tmp_path: Path) -> None:

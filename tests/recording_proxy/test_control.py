@@ -52,6 +52,31 @@ def test_a_header_says_who_recorded_what(recorder: RecorderProcess, tmp_path: Pa
     assert (first.connector_release, first.host, first.host_release) == (None, None, None)
 
 
+def test_what_a_played_host_asks_is_written_beside(recorder: RecorderProcess, tmp_path: Path) -> None:
+    """It stands in the model's side, marked as played, among the same marks, and without secrets."""
+    out, beside = tmp_path / "b.jsonl", tmp_path / "b.model.jsonl"
+    recorder.command("trace", out=str(out), model=str(beside), header={"host": "codex"})
+    recorder.command("mark", name="step", data={"step": "prompt"})
+    body = {"input": f"My token is {CANARY}."}
+    assert recorder.command("asked", path="/v1/responses", body=body, answer={"output": []}) == {"ok": True}
+    recorder.request("GET", "/a")
+    recorder.begin(tmp_path / "c.jsonl")
+    read = trace.read(out)
+    assert read.model is not None
+    assert (read.model.header.side, read.model.header.played, read.model.header.host) == ("model", True, "codex")
+    assert [mark.name for mark in read.model.marks] == [mark.name for mark in read.marks] == ["step"]
+    (asked,) = read.model.exchanges
+    assert asked.request.path == "/v1/responses"
+    assert CANARY not in beside.read_text()
+    assert [each.request.path for each in read.exchanges] == ["/a"]
+
+
+def test_nothing_is_asked_without_a_model_s_side(recorder: RecorderProcess) -> None:
+    """A request of a played host is refused where no file is named for it, with what to do."""
+    refused = recorder.command("asked", path="/v1/messages", body={})
+    assert (refused["ok"], refused["error"]) == (False, "no model's side is written")
+
+
 def test_a_new_trace_without_a_header_keeps_what_was_declared(recorder: RecorderProcess) -> None:
     """What the command line declared holds until something else is said."""
     header = recorder.trace().header

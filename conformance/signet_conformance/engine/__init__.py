@@ -32,7 +32,7 @@ from signet_conformance.facts import Recording
 from signet_conformance.finding import Judgement, Reason, Verdict
 from signet_conformance.rules import DAEMON_RULES, builtin_rules, rules
 from signet_conformance.rules.excuses import excused
-from signet_conformance.rules.model import MODEL_RULES, why_not_judged
+from signet_conformance.rules.model import rule_of, why_not_judged
 from signet_conformance.rules.outcome import Rule
 from signet_conformance.trace import Trace
 from signet_conformance.trace.marks import StepMark, marks_of
@@ -196,7 +196,7 @@ def _judge_harness(recording: Recording, only: frozenset[str] | None) -> Iterato
     why = why_not_judged(recording) if asked else None
     for name, requirement in asked:
         if why is None:
-            yield name, _judge_by(name, requirement, MODEL_RULES.get(name), recording)
+            yield name, _judge_by(name, requirement, rule_of(name, recording), recording)
         else:
             yield name, Judgement(name, Verdict.NOT_APPLICABLE, Reason.NO_SUBJECT, why)
 

@@ -66,6 +66,8 @@ def model_side_lines(
     if not models:
         return []
     asked = counted(sum(len(model.exchanges) for model in models), "exchange")
+    if all(model.header.played for model in models):
+        asked += ", written by the host that the kit plays; --harness real asks the real one"
     undecided = (
         _requirement_paragraph(judgement, f"{printable(judgement.message, 200)}.{explain_note(judgement.requirement)}")
         for judgement in at_model.values()

@@ -8,10 +8,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from signet_conformance.drivers.answers import handler_marks, sent_mark
+from signet_conformance.drivers.played_model import PlayedModel
 from signet_conformance.drivers.process import ConnectorDriver
 from signet_conformance.outcome.time_spent import Part
 from signet_conformance.running.daemon import DaemonUnderTest
-from signet_conformance.running.recorder import RecorderClient, mark
+from signet_conformance.running.recorder import RecorderClient, asked_model, mark
 from signet_conformance.running.stopwatch import Stopwatch
 from signet_conformance.scenarios.features import said_steps
 from signet_conformance.scenarios.steps import (
@@ -139,8 +140,10 @@ class StepPerformer:
         apart: str | None,
         greeted: Callable[[Mapping[str, Any]], None],
         stopwatch: Stopwatch,
+        model: PlayedModel | None = None,
     ) -> None:
         self._stopwatch = stopwatch
+        self._model = model
         self.took_s: list[float] = []
         """The seconds of each marked step."""
         self._greeted = greeted
@@ -181,6 +184,8 @@ class StepPerformer:
             self._recorder.mark(SkippedMark(index=index, reason="the driver lists no turn without a session"))
             self.took_s.append(0.0)
             return
+        if self._model is not None:
+            self._model.begin(given)
         began = time.perf_counter()
         try:
             with self._stopwatch.on(Part.CONNECTOR):
@@ -190,7 +195,8 @@ class StepPerformer:
         trouble = handler_marks(index, result, self._target.declared.bounds_s.get(step.step))
         places = sent_mark(index, result)
         key_mark = self._key_mark(step.session, result.get("key"))
-        self._recorder.ask(*map(mark, (*trouble, *([] if places is None else [places]), *key_mark)))
+        asked = [] if self._model is None else [asked_model(each) for each in self._model.end(result)]
+        self._recorder.ask(*asked, *map(mark, (*trouble, *([] if places is None else [places]), *key_mark)))
         if "skipped" in result:
             self._recorder.mark(SkippedMark(index=index, reason=result["skipped"]))
         if step.as_ is not None:
@@ -205,7 +211,8 @@ class StepPerformer:
 
     def _on_event(self, event: Mapping[str, Any]) -> None:
         if event.get("event") == "model":
-            self._recorder.mark(ModelMark(session=event.get("session")))
+            asked = [] if self._model is None else [asked_model(each) for each in self._model.asks(event)]
+            self._recorder.ask(mark(ModelMark(session=event.get("session"))), *asked)
         elif event.get("event") == "hello":
             about = event.get("about")
             about = about if isinstance(about, Mapping) else {}

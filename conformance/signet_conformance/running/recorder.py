@@ -125,3 +125,8 @@ def _ask(process: LineProcess, commands: Sequence[Mapping[str, Any]], timeout_s:
 def mark(says: KitMark) -> dict[str, Any]:
     """The recorder's command for a mark."""
     return {"op": "mark", "name": says.NAME, "data": says.data}
+
+
+def asked_model(request: Mapping[str, Any]) -> dict[str, Any]:
+    """The recorder's command for what a played host asks its model."""
+    return {"op": "asked", **request}

@@ -18,6 +18,7 @@ from signet_conformance import trace
 from signet_conformance.children.environment import clean_environment
 from signet_conformance.drivers.launch import launch
 from signet_conformance.drivers.model_process import CONTROL_VARIABLE, MODEL_VARIABLE, ModelProcess
+from signet_conformance.drivers.played_model import PlayedModel
 from signet_conformance.drivers.process import ConnectorDriver, ConnectorNotLoadedError
 from signet_conformance.errors import KitError, NothingTestedError, SignetConformanceError
 from signet_conformance.outcome.time_spent import Part
@@ -43,6 +44,7 @@ from signet_conformance.trace.marks import (
     ScenarioMark,
     UnheardPortMark,
 )
+from signet_conformance.trace.recordings import model_side
 
 IDLE_TIMEOUT_S = 20.0
 STEP_MARGIN_S = 60.0
@@ -219,8 +221,9 @@ class Station:
             "host": played.get("host"),
             "host_release": played.get("release"),
         }
+        model = self._played_model() if apart is None else None
         self._recorder.ask(
-            {"op": "trace", "out": str(out), "header": header},
+            {"op": "trace", "out": str(out), "header": header, "model": model and model_side(str(out))},
             mark(ScenarioMark(name=scenario.name, title=scenario.title)),
             *([] if self.unheard_port is None else [mark(UnheardPortMark(words=self.unheard_port))]),
             *([] if scenario.bypass is None else [mark(BypassMark(on=True, variable=scenario.bypass))]),
@@ -232,7 +235,7 @@ class Station:
             if apart is None:
                 self._note(about)
             performance = StepPerformer(
-                self._recorder, self.daemon, self.target, driver, apart, self._note, self.stopwatch
+                self._recorder, self.daemon, self.target, driver, apart, self._note, self.stopwatch, model
             )
             performance.said_steps = said_steps(about)
             for index, step in enumerate(scenario.steps):
@@ -275,6 +278,13 @@ class Station:
         marks += [RemarkMark(text=str(text), unheard=True) for text in _rows(about.get("unheard"))]
         marks += [RemarkMark(text=str(text)) for text in _rows(about.get("remarks"))]
         self._recorder.ask(*map(mark, marks))
+
+    def _played_model(self) -> PlayedModel | None:
+        """What the host that is played asks its model; None where that is not known, or a real program asks one."""
+        if self._has_model or self.target.real is not None or not self.target.kind.has_face:
+            return None
+        answers = find_face(self.target).data.answers
+        return None if answers is None else PlayedModel(answers)
 
     @property
     def _played(self) -> dict[str, Any]:

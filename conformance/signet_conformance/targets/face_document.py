@@ -7,6 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import ConfigDict, Discriminator, Field, Tag, model_validator
 
 from signet_conformance.files.documents import Document, Items, Maybe, Part, Text, refusal, with_schema_member
+from signet_conformance.targets.face_answers import Answers
 from signet_conformance.targets.parts import Seconds
 
 _WITH_SETTINGS = (
@@ -323,6 +324,13 @@ class FaceDocument(Document):
         dict[Step, Items[Action]], Field(description="a table of lists: step of a scenario to what the harness does")
     ] = Field(default_factory=dict)
     turn_end: Annotated[Items[Action], Field(description="What the harness does when a turn has ended.")] = ()
+    answers: Annotated[
+        Maybe[Answers],
+        Field(
+            description="What becomes of the connector's answers on the way to the model. Left out where that is not "
+            "known: then nothing is said of what reaches the model."
+        ),
+    ] = None
 
     @property
     def tells_plugins(self) -> bool:

@@ -69,7 +69,7 @@ def _header(data: JSONValue, where: str) -> Header:
     return Header(
         text("created"), text("target"), text("upstream"), text("daemon_version"), Declared.from_json(declared, where),
         text("side"), clock_s if is_seconds(clock_s) else None,
-        **{name: text(name) for name in ("recorder", "kit", *RELEASES)},
+        **{name: text(name) for name in ("recorder", "kit", *RELEASES)}, played=data.get("played") is True or None,
     )  # fmt: skip
 
 

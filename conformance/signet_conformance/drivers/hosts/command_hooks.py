@@ -89,6 +89,7 @@ class CommandHooks:
         self._sources = hook_sources(home, settings, face)
         self._hooks = together(self._sources)
         self._runs: list[HookRun] = []
+        self._given: list[Mapping[str, str]] = []
 
     @property
     def _name(self) -> str:
@@ -146,6 +147,7 @@ class CommandHooks:
             "key": session.thread.id,
             **result,
             "injected": injected,
+            "given": self._take_given(),
             "hooks": [r.to_json() for r in runs],
         }
 
@@ -170,7 +172,7 @@ class CommandHooks:
                 return False
         for action in actions:
             if action.get("model"):
-                self._peer.model_turn(step.get("session"))
+                self._peer.model_turn(step.get("session"), self._take_given())
             elif action.get("say") and thread.transcript is not None:
                 thread.transcript.say(action["say"], str(step.get("text") or step.get("summary") or ""))
             elif action.get("renew"):
@@ -230,7 +232,16 @@ class CommandHooks:
                 blocked = blocks(run, ways, needs_reason=needs_reason)
                 self._runs.append(replace(run, blocked=blocked))
                 goes_on = goes_on and not blocked
+                if run.context:
+                    occasion = bag.get(self._face["matchers"].get(event))
+                    source = event if not isinstance(occasion, str) else f"{event} {occasion}"
+                    self._given.append({"source": source, "text": run.context})
         return goes_on
+
+    def _take_given(self) -> Sequence[Mapping[str, str]]:
+        """What hooks have given for the model since the last time."""
+        given, self._given = self._given, []
+        return given
 
     def _env_of(self, session: HookSession, list_name: str = "environment") -> Mapping[str, str]:
         """The part of the harness's environment that it passes on, where the face has a list; all of it otherwise."""

@@ -88,11 +88,14 @@ class Peer:
             if host is not None:
                 host.close()
 
-    def model_turn(self, session: object) -> None:
-        """Say that the model's turn of a session begins, and wait until the kit lets it go on."""
+    def model_turn(self, session: object, given: Sequence[Mapping[str, str]] = ()) -> None:
+        """Say that the model's turn of a session begins, and wait until the kit lets it go on.
+
+        `given` is what the connector has given for it: each text with its `source`, by the name that the face has.
+        """
         if not self._tells_model_turns:
             return
-        self._event({"event": "model", "session": session})
+        self._event({"event": "model", "session": session, **({"given": [*given]} if given else {})})
 
     def tell_about(self, about: Mapping[str, Any]) -> None:
         """Say what shows of the connector only while a step is performed, as `about` says it at first."""

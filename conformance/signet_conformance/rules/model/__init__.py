@@ -5,12 +5,16 @@ Without a recording of the model none of them has a subject. They change no verd
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from functools import partial
+
+from msgspec.structs import replace
 
 from signet_conformance.facts import Recording
+from signet_conformance.finding import Finding, Verdict
 from signet_conformance.rules.model import injected, tools, turns
 from signet_conformance.rules.model.turns import turns as turns_in
-from signet_conformance.rules.outcome import Rule
+from signet_conformance.rules.outcome import Outcome, Rule
 
 MODEL_RULES: Mapping[str, Rule] = {
     "SIG-MODEL-001": injected.start_is_before_the_model,
@@ -26,9 +30,28 @@ MODEL_RULES: Mapping[str, Rule] = {
 """Every rule of the harness's side by requirement id."""
 
 NOT_RECORDED = (
-    "nothing was recorded between the harness and its model: let the kit drive the real program with --harness real"
+    "nothing was recorded between the harness and its model, nor does the kit know what this host puts before it: "
+    "let the kit drive the real program with --harness real"
 )
 NO_TURNS = "no turn of the user is marked in both recordings, by which the model's requests are told apart"
+
+
+def rule_of(name: str, recording: Recording) -> Rule | None:
+    """The rule for a requirement; what it finds in requests that a played host wrote says so."""
+    rule = MODEL_RULES.get(name)
+    model = recording.model
+    if rule is None or model is None or not model.header.played:
+        return rule
+    header = model.header
+    return partial(_as_played, rule, f"{header.host or 'the host'} {header.host_release or ''}".strip())
+
+
+def _as_played(rule: Rule, host: str, recording: Recording) -> Iterator[Outcome]:
+    for outcome in rule(recording):
+        if isinstance(outcome, Finding) and outcome.verdict in (Verdict.FAIL, Verdict.WARN):
+            yield replace(outcome, message=f"{outcome.message}, as the kit plays {host}")
+        else:
+            yield outcome
 
 
 def why_not_judged(recording: Recording) -> str | None:

@@ -1,0 +1,293 @@
+"""What a played host asks its model: it keeps each session's conversation, and writes the requests that the host would.
+
+What becomes of a connector's answer stands in the host's face. The model's replies are those of the scenario.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from signet_conformance.targets.face_answers import TEXT, Answers, Compaction, Placement
+from signet_conformance.trace.marks import StepName
+
+_REPLY = "Understood."
+"""The model's answer where the scenario gives none."""
+_SYSTEM = "You are an agent that works in the user's folder."
+_OWN_TOOL = "read_file"
+"""A tool of the host's own: requests for titles and summaries offer none."""
+_QUESTIONS = {
+    "title": "Write a short title for this conversation.",
+    "compaction": "Write a summary of this conversation, to go on from.",
+}
+_COMPACTING = (StepName.COMPACT, StepName.PRE_COMPACTION, StepName.COMPACTION_COMPLETE)
+
+
+@dataclass(slots=True)
+class _Message:
+    """One message of a conversation. `prompt` tells that the user said it, `call` is the id of a tool's call.
+
+    `pieces` are the texts within it, by their rank: what the user said has rank 0.
+    """
+
+    role: str
+    pieces: list[tuple[int, str, str]]
+    lasts: str = "until-compaction"
+    prompt: bool = False
+    call: str | None = None
+    tool: tuple[str, str] | None = None
+    place: str = ""
+    failed: bool = False
+
+    @property
+    def text(self) -> str:
+        return "\n\n".join(text for _, text, _ in sorted(self.pieces, key=lambda piece: piece[0]))
+
+    def add(self, rank: int, text: str, lasts: str) -> None:
+        """Put a text into it."""
+        self.pieces.append((rank, text, lasts))
+
+    def drop(self, lasts: str) -> None:
+        """Forget the texts in it that last no longer."""
+        self.pieces = [piece for piece in self.pieces if piece[2] != lasts]
+
+
+_PROMPT_END = 1000
+"""Ranks before and behind what the user said."""
+
+
+@dataclass(slots=True)
+class _Conversation:
+    """What stands before the model in one session, and what waits to be put there."""
+
+    messages: list[_Message] = field(default_factory=list)
+    waiting: list[tuple[str, Placement, str]] = field(default_factory=list)
+    prompt: str | None = None
+    reply: str | None = None
+    calls: int = 0
+
+    def forget(self, lasts: str) -> None:
+        """Drop what lasts no longer."""
+        self.messages = [message for message in self.messages if message.lasts != lasts]
+        for message in self.messages:
+            message.drop(lasts)
+
+    def put(self, placement: Placement, text: str) -> None:
+        """Put a text where its placement says."""
+        text = placement.wrap.replace(TEXT, text)
+        newest = max((n for n, message in enumerate(self.messages) if message.prompt), default=None)
+        if placement.place in ("prompt-begin", "prompt-end") and newest is not None:
+            rank = placement.order + (_PROMPT_END if placement.place == "prompt-end" else -_PROMPT_END)
+            self.messages[newest].add(rank, text, placement.lasts)
+            return
+        message = _Message(
+            placement.role, [(placement.order, text, placement.lasts)], placement.lasts, place=placement.place
+        )
+        at = len(self.messages) if newest is None or placement.place == "end" else newest
+        if placement.place in ("system", "after-system"):
+            at = sum(1 for each in self.messages if each.place in ("system", "after-system"))
+        elif placement.place == "after-prompt" and newest is not None:
+            at += 1
+            while at < len(self.messages) and self.messages[at].place == "after-prompt":
+                if placement.shared:
+                    self.messages[at].add(placement.order, text, placement.lasts)
+                    return
+                at += 1
+        self.messages.insert(at, message)
+
+    def put_waiting(self, kind: str) -> None:
+        """Put there what waits for a request of a kind."""
+        for of, placement, text in self.waiting:
+            if of == kind:
+                self.put(placement, text)
+        self.waiting = [waiting for waiting in self.waiting if waiting[0] != kind]
+
+    def compact(self, rules: Compaction, summary: str) -> None:
+        """Put a summary in the place of what was said."""
+        kept = [message for message in self.messages if message.lasts == "session"]
+        if rules.keeps == "prompts":
+            kept = [message for message in self.messages if message.prompt or message.lasts == "session"]
+        elif rules.keeps == "last-turn":
+            newest = max((n for n, message in enumerate(self.messages) if message.prompt), default=0)
+            kept += [message for message in self.messages[newest:] if message.lasts != "session"]
+        for message in kept:
+            message.drop("until-compaction")
+        told = _Message(rules.role, [(0, rules.wrap.replace(TEXT, summary), "session")])
+        self.messages = [told, *kept] if rules.place == "first" else [*kept, told]
+
+
+class PlayedModel:
+    """The conversations of a played host's sessions, and what it asks its model in each step.
+
+    Requests are yielded as the recorder takes them: `path`, `body`, and the `answer` as far as the step tells it.
+    """
+
+    def __init__(self, answers: Answers) -> None:
+        self._answers = answers
+        self._sessions: dict[str, _Conversation] = {}
+        self._step: Mapping[str, Any] = {}
+
+    @property
+    def _conversation(self) -> _Conversation:
+        return self._sessions.setdefault(str(self._step.get("session")), _Conversation())
+
+    def begin(self, step: Mapping[str, Any]) -> None:
+        """Take in that a step begins."""
+        self._step = step
+        if step["step"] in (StepName.START, StepName.SESSIONLESS_PROMPT):
+            self._sessions.pop(str(step.get("session")), None)
+        if isinstance(step.get("text"), str):
+            self._conversation.prompt = step["text"]
+            self._conversation.reply = str(step.get("reply") or _REPLY)
+
+    def asks(self, event: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+        """Yield the requests that the host makes now; `event` tells what the connector gave for them."""
+        for beside in _rows(event.get("beside")):
+            kind = str(beside.get("for"))
+            self._take(beside.get("given"), kind)
+            yield from self._ask(kind)
+        self._take(event.get("given"))
+        yield from self._ask("compaction" if self._step["step"] in _COMPACTING else "turn")
+
+    def end(self, result: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+        """Take in a step's result; yield the requests that follow from it."""
+        step = self._step
+        if step["step"] == StepName.CLEAR and "skipped" not in result:
+            self._sessions[str(step.get("session"))] = _Conversation()
+        conversation = self._conversation
+        self._take(result.get("given"))
+        match step["step"]:
+            case StepName.PROMPT | StepName.SESSIONLESS_PROMPT:
+                if conversation.prompt is not None:  # the model was never asked
+                    conversation.prompt = conversation.reply = None
+            case StepName.TOOL if "skipped" not in result:
+                self._call(conversation, step, result)
+                yield from self._ask("turn")
+            case StepName.COMPACT | StepName.COMPACTION_COMPLETE if "skipped" not in result:
+                if self._answers.compaction is not None:
+                    conversation.compact(self._answers.compaction, str(step.get("summary") or ""))
+        if not step.get("more") and conversation.reply is not None and step["step"] not in _COMPACTING:
+            conversation.messages.append(_Message("assistant", [(0, conversation.reply, "until-compaction")]))
+            conversation.reply = None
+            conversation.forget("turn")
+
+    def _take(self, given: object, kind: str | None = None) -> None:
+        """Let texts wait for the request that they go into: of a `kind` that they were asked for, if any."""
+        for row in _rows(given):
+            source, text = row.get("source"), row.get("text")
+            if isinstance(source, str) and isinstance(text, str) and text:
+                sources = self._answers.sources
+                placements = sources.get(source, sources.get(source.partition(" ")[0], ()))
+                self._conversation.waiting += [(kind or placement.of, placement, text) for placement in placements]
+
+    def _call(self, conversation: _Conversation, step: Mapping[str, Any], result: Mapping[str, Any]) -> None:
+        """Have the model call a tool, and be told what it gave back."""
+        conversation.calls += 1
+        call = f"call-{conversation.calls}"
+        tool = (str(step.get("tool")), json.dumps(step.get("arguments") or {}, ensure_ascii=False))
+        text = result.get("text")
+        told = text if isinstance(text, str) else json.dumps(result.get("content"), ensure_ascii=False)
+        used = _Message("assistant", [], call=call, tool=tool)
+        answer = _Message("result", [(0, told, "until-compaction")], call=call, failed=result.get("is_error") is True)
+        conversation.messages += [used, answer]
+
+    def _ask(self, kind: str) -> Iterator[Mapping[str, Any]]:
+        conversation, step = self._conversation, self._step
+        before = conversation.messages
+        if kind == "turn" and conversation.prompt is not None:
+            conversation.messages.append(_message_of(conversation.prompt))
+            conversation.prompt = None
+        elif kind == "title":
+            conversation.messages = [_message_of(f"{_QUESTIONS[kind]}\n{step.get('text')}")]
+        elif kind == "compaction":
+            conversation.messages = [*before, _message_of(_QUESTIONS[kind])]
+        conversation.put_waiting(kind)
+        tools = [_OWN_TOOL] if kind == "turn" else []
+        reply = step.get("reply" if kind == "turn" else "summary") or _REPLY
+        yield {
+            "path": self._answers.api,
+            "body": _BODIES[self._answers.api](conversation.messages, tools),
+            "answer": {} if step.get("more") else _ANSWERS[self._answers.api](str(reply)),
+        }
+        if kind != "turn":
+            conversation.messages = before
+        conversation.forget("request")
+
+
+def _message_of(text: str) -> _Message:
+    return _Message("user", [(0, text, "session")], prompt=True)
+
+
+def _rows(value: object) -> Sequence[Mapping[str, Any]]:
+    return [row for row in value if isinstance(row, Mapping)] if isinstance(value, list) else []
+
+
+def _system_and_rest(messages: Sequence[_Message]) -> tuple[str, Sequence[_Message]]:
+    own = [message for message in messages if message.place == "system"]
+    return "\n\n".join([_SYSTEM, *(message.text for message in own)]), [m for m in messages if m.place != "system"]
+
+
+def _anthropic(messages: Sequence[_Message], tools: Sequence[str]) -> Mapping[str, Any]:
+    system, rest = _system_and_rest(messages)
+    said: list[Mapping[str, Any]] = []
+    for message in rest:
+        block: dict[str, Any] = {"type": "text", "text": message.text}
+        role = message.role
+        if message.tool is not None:
+            name, arguments = message.tool
+            block = {"type": "tool_use", "id": message.call, "name": name, "input": json.loads(arguments)}
+        elif message.role == "result":
+            role = "user"
+            block = {"type": "tool_result", "tool_use_id": message.call, "content": message.text}
+            block |= {"is_error": True} if message.failed else {}
+        said.append({"role": role, "content": [block]})
+    offered = [{"name": name, "input_schema": {"type": "object"}} for name in tools]
+    return {"model": "played", "max_tokens": 1024, "system": system, "messages": said, "tools": offered}
+
+
+def _responses(messages: Sequence[_Message], tools: Sequence[str]) -> Mapping[str, Any]:
+    system, rest = _system_and_rest(messages)
+    items: list[Mapping[str, Any]] = []
+    for message in rest:
+        if message.tool is not None:
+            name, arguments = message.tool
+            items.append({"type": "function_call", "call_id": message.call, "name": name, "arguments": arguments})
+        elif message.role == "result":
+            items.append({"type": "function_call_output", "call_id": message.call, "output": message.text})
+        else:
+            kind = "output_text" if message.role == "assistant" else "input_text"
+            role = "developer" if message.role == "system" else message.role
+            items.append({"type": "message", "role": role, "content": [{"type": kind, "text": message.text}]})
+    offered = [{"type": "function", "name": name, "parameters": {"type": "object"}} for name in tools]
+    return {"model": "played", "instructions": system, "input": items, "tools": offered}
+
+
+def _chat(messages: Sequence[_Message], tools: Sequence[str]) -> Mapping[str, Any]:
+    system, rest = _system_and_rest(messages)
+    said: list[Mapping[str, Any]] = [{"role": "system", "content": system}]
+    for message in rest:
+        if message.tool is not None:
+            name, arguments = message.tool
+            function = {"name": name, "arguments": arguments}
+            calls = [{"id": message.call, "type": "function", "function": function}]
+            said.append({"role": "assistant", "content": None, "tool_calls": calls})
+        elif message.role == "result":
+            said.append({"role": "tool", "tool_call_id": message.call, "content": message.text})
+        else:
+            said.append({"role": message.role, "content": message.text})
+    offered = [{"type": "function", "function": {"name": name, "parameters": {"type": "object"}}} for name in tools]
+    return {"model": "played", "messages": said, **({"tools": offered} if offered else {})}
+
+
+_BODIES = {"/v1/messages": _anthropic, "/v1/responses": _responses, "/v1/chat/completions": _chat}
+_ANSWERS: Mapping[str, Callable[[str], Mapping[str, Any]]] = {
+    "/v1/messages": lambda text: {
+        "type": "message", "role": "assistant", "content": [{"type": "text", "text": text}]
+    },
+    "/v1/responses": lambda text: {
+        "output": [{"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": text}]}]
+    },
+    "/v1/chat/completions": lambda text: {"choices": [{"message": {"role": "assistant", "content": text}}]},
+}  # fmt: skip

@@ -1,0 +1,64 @@
+"""What becomes of a hook's answer at a host: where it stands in the requests to the model, in whose role, how long."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from signet_conformance.files.documents import Items, Maybe, Part
+
+TEXT = "TEXT"
+"""What stands for the given text in the pattern `wrap`."""
+
+Request = Literal["turn", "title", "compaction"]
+Lasts = Literal["request", "turn", "until-compaction", "session"]
+Wrap = Annotated[str, Field(pattern=TEXT, description="a text with TEXT in it: what the host writes around it")]
+
+
+class Placement(Part):
+    """One place where the host puts a text that its connector gave."""
+
+    role: Annotated[Literal["system", "user"], Field(description="Whose words it is; system includes developers.")]
+    place: Annotated[
+        Literal["system", "after-system", "before-prompt", "after-prompt", "prompt-begin", "prompt-end", "end"],
+        Field(
+            description="In the host's own system text; in a message of its own after that, before or after the user's "
+            "newest, or at the end; or within the user's newest message, at its beginning or end."
+        ),
+    ]
+    wrap: Wrap = TEXT
+    lasts: Annotated[Lasts, Field(description="In how many requests it stands: that one, those of the turn, or more.")]
+    order: Annotated[int, Field(description="Its rank among what stands at the same place.")] = 0
+    shared: Annotated[bool, Field(description="true where what stands at that place is one message")] = False
+    of: Annotated[Request, Field(description="The next request of which kind it goes into.")] = "turn"
+
+
+class Compaction(Part):
+    """What is left of a conversation when it is compacted."""
+
+    keeps: Annotated[
+        Literal["nothing", "prompts", "last-turn"],
+        Field(description="What stays beside the summary: nothing, each of the user's messages, or the newest turn."),
+    ]
+    role: Literal["user", "assistant"] = "user"
+    wrap: Annotated[Wrap, Field(description="a text with TEXT in it: what the host writes around the summary")] = TEXT
+    place: Annotated[Literal["first", "last"], Field(description="Where the summary stands beside what stays.")] = (
+        "first"
+    )
+
+
+class Answers(Part):
+    """How the host writes its requests to the model, as recordings of the real program show them."""
+
+    api: Annotated[
+        Literal["/v1/messages", "/v1/responses", "/v1/chat/completions"], Field(description="The interface it speaks.")
+    ]
+    sources: Annotated[
+        dict[str, Items[Placement]],
+        Field(
+            description="Event or return value of the connector, such as SessionStart resume, to where its text is "
+            "put; an empty list where the host throws it away."
+        ),
+    ]
+    compaction: Annotated[Maybe[Compaction], Field(description="Left out where nothing was seen of it.")] = None

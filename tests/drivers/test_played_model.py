@@ -1,0 +1,139 @@
+"""Facts about the requests of a played host: what it was given stands where and as long as its face says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from signet_conformance.drivers.played_model import PlayedModel
+from signet_conformance.targets.face_answers import Answers
+
+MEMORY = "Atlas deploys happen on Friday."
+START = {"step": "start", "session": "s1"}
+
+
+def said(text: str, **more: Any) -> Mapping[str, Any]:
+    """A turn of the user."""
+    return {"step": "prompt", "session": "s1", "text": text, "reply": f"On {text}.", **more}
+
+
+def placed(place: str, lasts: str, **more: Any) -> Answers:
+    """The answers of a host that puts what a hook gives at one place."""
+    placement = {"role": "system", "place": place, "lasts": lasts, **more}
+    compaction = {"keeps": "prompts", "wrap": "Summary: TEXT"}
+    return Answers.model_validate({"api": "/v1/messages", "sources": {"hook": [placement]}, "compaction": compaction})
+
+
+def asked(answers: Answers, *steps: Mapping[str, Any]) -> list[list[str]]:
+    """The texts of each request's messages; a step's `given` is what the hook says before the model is asked."""
+    model, requests = PlayedModel(answers), []
+    for step in steps:
+        given = [{"source": "hook", "text": text} for text in step.get("given", ())]
+        model.begin({name: value for name, value in step.items() if name not in ("given", "result")})
+        if step["step"] in ("prompt", "compact"):
+            requests += model.asks({"event": "model", "given": given})
+            given = []
+        requests += model.end({"given": given, **step.get("result", {})})
+    return [_texts(request["body"]) for request in requests]
+
+
+def _texts(body: Mapping[str, Any]) -> list[str]:
+    blocks = [block for message in body["messages"] for block in message["content"]]
+    own = body["system"].split("\n\n")[1:]
+    return [*own, *(str(block.get("text", block.get("content", block.get("name")))) for block in blocks)]
+
+
+LASTING: Mapping[str, Sequence[list[str]]] = {
+    "request": [["A", MEMORY], ["A", "On A.", "B"]],
+    "until-compaction": [["A", MEMORY], ["A", MEMORY, "On A.", "B"]],
+}
+
+
+@pytest.mark.parametrize("lasts", LASTING)
+def test_a_text_stands_before_the_model_as_long_as_it_lasts(lasts: str) -> None:
+    """In one request, or at its place in each later one."""
+    answers = placed("after-prompt", lasts)
+    assert asked(answers, {**START, "given": [MEMORY]}, said("A"), said("B")) == LASTING[lasts]
+
+
+def test_a_text_of_a_turn_stands_in_each_of_its_requests() -> None:
+    """Also in the one that tells the model what a tool gave back, and in none of the next turn."""
+    tool = {"step": "tool", "session": "s1", "tool": "memory_search", "result": {"text": "Found."}}
+    answers = placed("before-prompt", "turn")
+    turns = asked(answers, START, {**said("A", more=True), "given": [MEMORY]}, tool, said("B"))
+    calling = ["A", "memory_search", "Found."]
+    assert turns == [[MEMORY, "A"], [MEMORY, *calling], [*calling, "On A.", "B"]]
+
+
+@pytest.mark.parametrize(
+    ("place", "expected"),
+    [
+        ("system", [MEMORY, "A"]),
+        ("after-system", [MEMORY, "A"]),
+        ("before-prompt", [MEMORY, "A"]),
+        ("after-prompt", ["A", MEMORY]),
+        ("end", ["A", MEMORY]),
+        ("prompt-begin", [f"{MEMORY}\n\nA"]),
+        ("prompt-end", [f"A\n\n{MEMORY}"]),
+    ],
+)
+def test_a_text_stands_where_the_face_says(place: str, expected: list[str]) -> None:
+    """In the system text, in a message of its own, or within what the user said."""
+    assert asked(placed(place, "request"), {**START, "given": [MEMORY]}, said("A")) == [expected]
+
+
+def test_texts_that_share_a_message_stand_in_their_order() -> None:
+    """Where the host writes one message for all of them."""
+    first = {"role": "system", "place": "after-prompt", "lasts": "turn", "shared": True}
+    sources = {"early": [{**first, "order": 1}], "late": [{**first, "order": 2}]}
+    model = PlayedModel(Answers.model_validate({"api": "/v1/responses", "sources": sources}))
+    model.begin(said("A"))
+    given = [{"source": "late", "text": "two"}, {"source": "early", "text": "one"}]
+    (request,) = model.asks({"given": given})
+    assert [item["content"][0]["text"] for item in request["body"]["input"]] == ["A", "one\n\ntwo"]
+    assert request["body"]["input"][1]["role"] == "developer"
+
+
+def test_what_a_compaction_leaves() -> None:
+    """The summary and what the face says it keeps; a text that lasts until then is gone."""
+    compact = {"step": "compact", "session": "s1", "summary": "It went well."}
+    turns = asked(
+        placed("after-prompt", "until-compaction"), START, {**said("A"), "given": [MEMORY]}, compact, said("B")
+    )
+    assert turns[-1] == ["Summary: It went well.", "A", "B"]
+
+
+def test_a_clear_and_another_session_begin_anew() -> None:
+    """Nothing of what was said or given before stands before the model."""
+    answers = placed("after-prompt", "session")
+    begun = [{**START, "given": [MEMORY]}, said("A")]
+    assert asked(answers, *begun, {"step": "clear", "session": "s1"}, said("B"))[-1] == ["B"]
+    assert asked(answers, *begun, {**said("B"), "session": "s2"})[-1] == ["B"]
+
+
+def test_a_prompt_that_is_blocked_is_never_asked() -> None:
+    """It stands in no later request either."""
+    model = PlayedModel(placed("after-prompt", "turn"))
+    model.begin(said("A"))
+    assert list(model.end({"turn": False})) == []
+    model.begin(said("B"))
+    (request,) = model.asks({})
+    assert _texts(request["body"]) == ["B"]
+
+
+def test_what_the_face_does_not_name_reaches_no_model() -> None:
+    """Nothing is guessed of an answer whose way nobody has seen."""
+    answers = Answers.model_validate({"api": "/v1/messages", "sources": {"hook": []}})
+    assert asked(answers, {**START, "given": [MEMORY]}, said("A")) == [["A"]]
+
+
+def test_requests_beside_the_turn_take_what_is_given_for_them() -> None:
+    """A title is asked for without tools, and leaves no trace in the conversation."""
+    model = PlayedModel(placed("after-system", "request"))
+    model.begin(said("A"))
+    title, turn = model.asks({"beside": [{"for": "title", "given": [{"source": "hook", "text": MEMORY}]}]})
+    assert title["body"]["tools"] == []
+    assert _texts(title["body"])[0] == MEMORY
+    assert _texts(turn["body"]) == ["A"]
