@@ -34,9 +34,9 @@ class ClientPresence:
         self._recorder = recorder
         self._gone = asyncio.Event()
 
-    def note_left(self) -> None:
-        """The client left of its own wish, now."""
-        self.left_at = time.monotonic()
+    def note_left(self, at: float | None = None) -> None:
+        """The client left of its own wish, at this instant (None: now)."""
+        self.left_at = time.monotonic() if at is None else at
         self._gone.set()
 
     def sent_away(self) -> None:

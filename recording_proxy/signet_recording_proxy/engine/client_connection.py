@@ -1,6 +1,7 @@
 """One client: its requests are carried one at a time, in the order in which they came.
 
-A client that closes its sending side counts as one that left.
+A client that closes its sending side alone, after its requests, is answered; on other systems than Linux, and from
+other machines, it counts as one that left.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import asyncio
 import contextlib
 import socket
 import struct
+import time
 from collections.abc import Coroutine
 from typing import Any, cast
 
@@ -17,6 +19,7 @@ from signet_conformance.trace.model import NOT_CARRIED
 from signet_recording_proxy.engine.answer_way import ClientPresence
 from signet_recording_proxy.engine.daemon_connection import DaemonConnection, Valve, Why
 from signet_recording_proxy.engine.messages import RequestReader
+from signet_recording_proxy.engine.peer_socket import is_held
 from signet_recording_proxy.engine.room import Room
 from signet_recording_proxy.engine.turn import RequestTurn
 from signet_recording_proxy.faults import Fault
@@ -27,6 +30,8 @@ _RESET_ON_CLOSE = struct.pack("ii", 1, 0)
 _LINGER_S = 2.0
 """How long a client may go on sending after the end: closing the socket at once would reset the answer."""
 _SILENCE_S = 600.0
+_FIRST_LOOK_S, _LATER_LOOKS_S = 0.01, 0.1
+"""When it is looked whether a client that sends nothing more is there: at once it may be in the middle of closing."""
 
 
 class ClientConnection(asyncio.Protocol):
@@ -46,6 +51,7 @@ class ClientConnection(asyncio.Protocol):
         self._crowded_out = False
         self._sent_away = False
         self._deaf = False
+        self._sends_no_more_since: float | None = None
         self._daemon: DaemonConnection | None = None
         self._transport: asyncio.Transport | None = None
         self._loop = asyncio.get_running_loop()
@@ -98,7 +104,7 @@ class ClientConnection(asyncio.Protocol):
         if self._requests.messages:
             self._requests.messages.popleft()
         self.valve.open(Why.OTHER_SIDE, Why.NO_DAEMON)
-        if not keeps_open:
+        if not keeps_open or (self._sends_no_more_since is not None and not self._requests.messages):
             self.end()
             return
         if not self._advancing:
@@ -169,9 +175,15 @@ class ClientConnection(asyncio.Protocol):
         except Exception as bug:  # noqa: BLE001 - a bug costs this connection, and no other
             self.crashed(bug)
 
-    def eof_received(self) -> None:
-        """The client says nothing more."""
-        self._note_left()
+    def eof_received(self) -> bool:
+        """The client says nothing more. Return whether it may still listen."""
+        if self._sends_no_more_since is None:
+            if not self._may_listen():
+                self._note_left()
+                return False
+            self._sends_no_more_since = time.monotonic()
+            self._loop.call_later(_FIRST_LOOK_S, self._look_for_the_client)
+        return True
 
     def connection_lost(self, _failure: Exception | None) -> None:
         """The client is there no longer."""
@@ -218,10 +230,30 @@ class ClientConnection(asyncio.Protocol):
         else:
             self.valve.open(Why.EARLIER_REQUEST)
 
-    def _note_left(self) -> None:
+    def _may_listen(self) -> bool:
+        """Whether a client that sends nothing more waits for an answer: its requests are whole, and it is there."""
+        messages = self._requests.messages
+        whole = all(message.whole and message.complaint is None for message in messages)
+        return bool(messages) and whole and not self._deaf and self._is_there()
+
+    def _is_there(self) -> bool:
+        connection = None if self._transport is None else self._transport.get_extra_info("socket")
+        return connection is not None and is_held(connection)
+
+    def _look_for_the_client(self) -> None:
+        if self._deaf or self._transport is None or self._transport.is_closing():
+            return
+        if self._is_there():
+            self._sends_no_more_since = time.monotonic()
+            self._loop.call_later(_LATER_LOOKS_S, self._look_for_the_client)
+        else:
+            self._note_left(self._sends_no_more_since)
+            self._transport.close()
+
+    def _note_left(self, at: float | None = None) -> None:
         if self._sent_away or self.presence.left_at is not None:
             return
-        self.presence.note_left()
+        self.presence.note_left(at)
         self._deaf = True
         if self._turn is not None:
             self._turn.client_left()

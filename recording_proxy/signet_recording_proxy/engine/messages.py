@@ -215,7 +215,7 @@ _OFFERED = "h2c"
 """What clients such as Java's offer with each request; a server that does not speak it answers as if they had not."""
 _PREFACE = "PRI"
 """The method with which a client of HTTP/2 begins (RFC 9113, 3.4)."""
-_ABSOLUTE = re.compile(rb"http://([^/?#]+)(?=[/?])", re.IGNORECASE)
+_ABSOLUTE = re.compile(rb"http://([^/?#]+)(?=[/?]|\Z)", re.IGNORECASE)
 """The beginning of a target that names its server too (RFC 9112, 3.2.2)."""
 _ADDON = "which the addon for mitmproxy records (signet-conformance record --addon)"
 _TELLING = frozenset({"connection", "content-length", "host", "transfer-encoding"})
@@ -333,7 +333,8 @@ class RequestReader(_Reader):
             if {word.lower() for word in wanted} != {_OFFERED}:
                 raise ComplaintError(Complaint(f"an upgrade to {', '.join(wanted)}, {_ADDON}", NOT_CARRIED))
         if (absolute := _ABSOLUTE.match(last.target)) and self._is_ours(absolute[1].decode("utf-8", "surrogateescape")):
-            last.target = last.target[absolute.end() :]
+            rest = last.target[absolute.end() :]
+            last.target = rest if rest.startswith(b"/") else b"/" + rest  # the path may lack (RFC 9112, 3.2.1)
         if not last.target.startswith(b"/") and (last.target, last.method) != (b"*", "OPTIONS"):
             raise ComplaintError(Complaint("a target on another server" if absolute else "a target that is not a path"))
         if last.hosts > 1:

@@ -6,6 +6,7 @@ import gzip
 import hashlib
 import json
 import socket
+import sys
 import threading
 
 import pytest
@@ -235,6 +236,63 @@ def test_a_client_that_leaves_is_timed_from_its_leaving(recorder: RecorderProces
     assert (exchange.response, exchange.error) == (None, "client_closed")
     assert times[before] <= exchange.t1 <= times[answered]
     assert json.loads(exchange.raw)["error"]["t"] == exchange.t1
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="other systems do not tell it from one that left")
+@pytest.mark.parametrize("paths", [["/slow"], ["/slow", "/next"]], ids=["one request", "two requests"])
+def test_a_client_that_stops_sending_is_answered(
+    recorder: RecorderProcess, upstream: Upstream, paths: list[str]
+) -> None:
+    """What it asked before, even if the daemon takes longer than the recorder waits to look; then comes the end."""
+    asked, answer = threading.Event(), threading.Event()
+
+    def slow(call: Call) -> None:
+        asked.set()
+        answer.wait(20)
+        call.answer(b'{"late":true}')
+
+    upstream.handlers["/slow"] = slow
+    with recorder.connect() as client:
+        for path in paths:
+            client.sendall(f"POST {path} HTTP/1.1\r\nhost: x\r\ncontent-length: 2\r\n\r\n{{}}".encode())
+        assert asked.wait(20)
+        client.shutdown(socket.SHUT_WR)
+        recorder.let_it_work()
+        threading.Timer(0.3, answer.set).start()
+        heard = read_until_closed(client)
+    assert heard.count(b"HTTP/1.1 200") == len(paths)
+    assert b'{"late":true}' in heard
+    assert [(e.request.path, e.error) for e in recorder.trace().exchanges] == [(path, None) for path in paths]
+
+
+def test_a_client_that_stops_sending_and_then_leaves_has_left(recorder: RecorderProcess, upstream: Upstream) -> None:
+    """Nothing on the wire tells that: it is looked after."""
+    asked, left = threading.Event(), threading.Event()
+
+    def slow(call: Call) -> None:
+        asked.set()
+        call.wait_until_left()
+        left.set()
+
+    upstream.handlers["/slow"] = slow
+    with recorder.connect() as client:
+        client.sendall(b"POST /slow HTTP/1.1\r\nhost: x\r\ncontent-length: 2\r\n\r\n{}")
+        assert asked.wait(20)
+        client.shutdown(socket.SHUT_WR)
+        recorder.let_it_work()
+    assert left.wait(20)
+    (exchange,) = recorder.trace().exchanges
+    assert (exchange.response, exchange.error, exchange.request.incomplete) == (None, "client_closed", False)
+
+
+def test_a_client_that_stops_in_the_middle_of_its_request_has_left(recorder: RecorderProcess) -> None:
+    """Nothing could be answered to a part of a request."""
+    with recorder.connect() as client:
+        client.sendall(b"POST /x HTTP/1.1\r\nhost: x\r\ncontent-length: 5\r\n\r\n{}")
+        client.shutdown(socket.SHUT_WR)
+        assert read_until_closed(client) == b""
+    (exchange,) = recorder.trace().exchanges
+    assert (exchange.response, exchange.error, exchange.request.incomplete) == (None, "client_closed", True)
 
 
 def test_a_client_that_leaves_in_the_middle_keeps_what_it_heard(recorder: RecorderProcess, upstream: Upstream) -> None:

@@ -290,6 +290,18 @@ def test_a_target_may_name_the_recorder_too(recorder: RecorderProcess, upstream:
     assert (exchange.request.path, exchange.request.query, exchange.error) == ("/one", (("x", "1"),), None)
 
 
+@pytest.mark.parametrize(("rest", "asked"), [("", "/"), ("?x=1", "/?x=1"), ("/", "/")])
+def test_a_target_that_names_the_recorder_alone_is_its_root(
+    recorder: RecorderProcess, upstream: Upstream, rest: str, asked: str
+) -> None:
+    """The path of an address may lack."""
+    with recorder.connect() as client:
+        head = f"GET http://127.0.0.1:{recorder.port}{rest} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n"
+        client.sendall(head.encode())
+        assert read_until_closed(client).startswith(b"HTTP/1.1 200 OK")
+    assert [call.target for call in upstream.calls] == [asked]
+
+
 @pytest.mark.parametrize(
     "target", ["http://127.0.0.1:1/x", "http://other/x", "http://localhost:{}@other/x", "other:{}"]
 )
