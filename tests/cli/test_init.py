@@ -85,6 +85,8 @@ def test_an_unknown_connector_gets_a_driver_of_its_language(tmp_path: Path, invo
     assert files(tmp_path) == {manifest, "signet-conformance.toml", driver, ".gitignore", WORKFLOW.as_posix()}
     target = targets.load("acme-memory", tmp_path)
     assert (target.driver, target.declared.agents) == ("command", ("atlas-agent", "beacon-agent"))
+    # A connector that reads its agent from the environment when it is loaded is not blamed for another agent's session.
+    assert target.processes == "agent"
     assert (tmp_path / driver).read_text().count("FILL IN ") == 5
     lane = (tmp_path / WORKFLOW).read_text()
     assert f"- run: {build}\n" in lane

@@ -99,7 +99,7 @@ def fill_in(name: str, folder: Path) -> None:
         lines[lines.index(line)] = filled_in
     written.write_text("\n".join(lines))
     settings = folder / "signet-conformance.toml"
-    settings.write_text(settings.read_text().replace('harness = "acme"', 'harness = "example"\nprocesses = "agent"'))
+    settings.write_text(settings.read_text().replace('harness = "acme"', 'harness = "example"'))
 
 
 CASES = {

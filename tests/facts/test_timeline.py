@@ -11,6 +11,7 @@ from signet_conformance.facts import END
 from signet_conformance.rules.end import was_silent
 from signet_conformance.rules.prompt import is_of_one_turn
 from tests.rules.step_items import (
+    CHECKPOINT,
     FAR,
     POLICY,
     PRE,
@@ -212,6 +213,13 @@ def test_last_opening_of_a_session(recorded: Any) -> None:
         ([step("clear"), PROBE, step("start"), PROBE], True),
         ([step("start"), POLICY, step("resume"), POLICY], True),
         ([step("prompt"), prompt(), step("prompt"), prompt()], True),
+        ([step("prompt"), PROBE, step("prompt"), PROBE], True),
+        ([step("compact"), PRE, step("pre_compaction"), PRE], True),
+        ([step("prompt"), start(), step("prompt"), start()], False),
+        ([step("tool"), start(), step("tool"), start()], False),
+        ([step("end"), prompt(), step("end"), prompt()], False),
+        ([step("prompt"), PRE, step("prompt"), PRE], False),
+        ([step("prompt"), CHECKPOINT, step("prompt"), CHECKPOINT], False),
         ([step("start"), PRE, step("resume"), PRE], False),
         ([step("start"), POLICY, POLICY], False),
         ([step("start"), POLICY, step("tool"), POLICY], False),

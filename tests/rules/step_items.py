@@ -55,6 +55,7 @@ def save(key: str) -> Item:
 
 
 PRE = hook("pre-compaction")
+CHECKPOINT = hook("session-checkpoint-extract")
 PROBE = {"request": {"method": "GET", "path": "/health"}}
 POLICY = {"request": {"method": "GET", "path": "/api/marketplace/mcp/policy"}}
 UNHEARD = {**prompt(), "response": None}

@@ -37,6 +37,11 @@ from tests.rules.told_items import (
 )
 from tests.support.case_traces import build
 
+HELD = {**start("k1", status=409), "fault": {"kind": "status"}}
+BUSY, LIMITED = (
+    {**start("k1"), "response": {"status": status, "body": {"error": "no"}, "headers": {"retry-after": "30"}}}
+    for status in (503, 429)
+)
 ALOUD = "How do exports run, and when?"
 FACTS: Mapping[str, tuple[str, str, Sequence[Item], list[tuple[int, ...]]]] = {
     "a tool runs as the agent of the session that was opened last": (
@@ -114,8 +119,25 @@ FACTS: Mapping[str, tuple[str, str, Sequence[Item], list[tuple[int, ...]]]] = {
         "SIG-HTTP-010", "WARN",
         [step("start", "s1"), {**REFUSED, "fault": {"kind": "delay"}}, step("prompt", "s1"), INJECTING], [(4, 2)],
     ),
-    "a start that is refused once more at the next turn": (
-        "SIG-HTTP-010", "WARN", [step("start", "s1"), REFUSED, step("prompt", "s1"), REFUSED], [(4, 2)],
+    "a start that a fault refuses at each turn is asked for by each": (
+        "SIG-HTTP-010", "PASS",
+        [step("start", "s1"), REFUSED, step("prompt", "s1"), REFUSED, step("prompt", "s1"), REFUSED], [],
+    ),
+    "a start that a fault refuses comes twice in a later turn": (
+        "SIG-HTTP-010", "WARN", [step("prompt", "s1"), REFUSED, step("prompt", "s1"), REFUSED, REFUSED], [(5, 4)],
+    ),
+    "a session that another path holds is asked for at each turn": (
+        "SIG-HTTP-010", "WARN", [step("prompt", "s1"), HELD, step("prompt", "s1"), HELD], [(4, 2)],
+    ),
+    "a start that the daemon itself refuses comes again at each turn": (
+        "SIG-HTTP-010", "WARN",
+        [step("prompt", "s1"), start("k1", status=401), step("prompt", "s1"), start("k1", status=401)], [(4, 2)],
+    ),
+    "a start that a busy daemon refused comes again at the next turn, before its time": (
+        "SIG-HTTP-011", "FAIL", [step("prompt", "s1"), BUSY, step("prompt", "s1"), INJECTING], [(4, 2)],
+    ),
+    "a start comes again at the next turn, before the time of a limit": (
+        "SIG-HTTP-015", "WARN", [step("prompt", "s1"), LIMITED, step("prompt", "s1"), INJECTING], [(4, 2)],
     ),
     "a start that a fault refused comes again at once": (
         "SIG-HTTP-010", "WARN", [step("prompt", "s1"), REFUSED, INJECTING], [(3, 2)],

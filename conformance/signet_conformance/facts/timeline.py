@@ -18,9 +18,11 @@ from msgspec import Struct
 
 from signet_conformance.facts.calls import (
     AGENT_CALLS,
+    COMPLETE,
     END,
     GET,
     LIFECYCLE,
+    PRE,
     PROMPT,
     SAVES,
     START,
@@ -51,6 +53,12 @@ SUB_AGENT_MEMBERS = ("harnessAgentId", "parentSessionKey", "parentKey", "parentI
 _OF_TOOLS = (AGENT_CALLS | {GET}) - LIFECYCLE
 _ASKED_BY = {"memory_store": SAVES, "memory_get": frozenset({GET})}
 """What a memory tool asks of the daemon; whose key a recall carries is SIG-REC-004's."""
+_HOOKS_ASKED_FOR_BY = {
+    PROMPT: frozenset({StepName.PROMPT, StepName.SESSIONLESS_PROMPT}),
+    PRE: frozenset({StepName.COMPACT, StepName.PRE_COMPACTION}),
+    COMPLETE: frozenset({StepName.COMPACT, StepName.COMPACTION_COMPLETE}),
+}
+"""The kinds of steps that ask for a hook. Start and end: `kinds_asking_for`; no step asks for a checkpoint."""
 _FAR = 10**9
 
 
@@ -237,7 +245,10 @@ class Timeline:
         before, after = (self.step_at(each.seq) for each in (earlier, call))
         if before is None or after is None or before.seq == after.seq:
             return False
-        return before.step == after.step or {before.step, after.step} <= kinds_asking_for(call)
+        asking = _HOOKS_ASKED_FOR_BY.get(str(call.operation)) or kinds_asking_for(call)
+        # Tools may call what is no hook, and a connector may look something up at every turn.
+        is_of_any_step = call.operation not in LIFECYCLE
+        return {before.step, after.step} <= asking or (is_of_any_step and before.step == after.step)
 
     # Sessions
 

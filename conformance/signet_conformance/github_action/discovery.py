@@ -81,6 +81,8 @@ _UNKNOWN = """\
 # The messages are one JSON object a line, described by the protocol signet-driver/1; {driver} answers them.
 [targets.{name}]
 command = [{command}]
+# A process for each agent, which reads its agent from SIGNET_AGENT_ID; "one" where a process serves several agents.
+processes = "agent"
 # The name that the connector sends as harness.
 harness = "{name}"
 agents = ["atlas-agent", "beacon-agent"]

@@ -33,6 +33,7 @@ from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, route
 from signet_conformance.trace.marks import ObservedMark, StepName
 
 RETRYABLE_4XX = frozenset({408, 425, 429})
+CONFLICT = 409
 FIRST_CALLS = LIFECYCLE | CLAIM_CHECKING | {
     SKILL, RECALL, REMEMBER, MEMORY_SEARCH, MODIFY, FORGET, FEEDBACK, GET, PATCH, DELETE, LIST, SEARCH_SESSIONS, EXEC,
 }  # fmt: skip
@@ -283,8 +284,9 @@ def _is_asked_for_again(recording: Recording, earlier: Call, call: Call) -> bool
     # A probe has nothing to change, and only by asking at the user's next turn does a connector learn that all is well.
     if call.operation == HEALTH:
         return True
-    # A session that a fault kept from being opened is opened at the user's next turn, when the fault is over.
-    return call.operation == START and earlier.fault == "status" and call.fault is None
+    # The turn needs its session opened. As with a probe, only by asking does a connector learn that a fault is over; a
+    # session that another path holds is to be left alone.
+    return call.operation == START and earlier.fault == "status" and (earlier.status != CONFLICT or call.fault is None)
 
 
 def _tool_of(recording: Recording, call: Call) -> object:
@@ -296,7 +298,7 @@ def _tool_of(recording: Recording, call: Call) -> object:
 def stops_after_conflict(recording: Recording) -> Iterator[Outcome]:
     """After a 409 on a start, no lifecycle hook of that key follows on the same runtime path."""
     for start in recording.of(START):
-        if start.key is None or not start.delivered or start.status != 409:
+        if start.key is None or not start.delivered or start.status != CONFLICT:
             continue
         later = [c for c in recording.later(start) if c.runtime_path == start.runtime_path]
         if later:
