@@ -1,18 +1,23 @@
-"""An audit from its data sets to its tables: what is left to judge is judged, wherever it was stopped."""
+"""An audit from its data sets to its tables: judges the batches that are left, wherever it was stopped.
+
+Who judges: this process, other processes of this machine, or a Dask cluster.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
+from signet_conformance import __version__
 from signet_conformance.audit import manifest as manifests
+from signet_conformance.audit import package
 from signet_conformance.audit.judging import judge_batch
 from signet_conformance.audit.manifest import Manifest
-from signet_conformance.audit.results import Batches, write_tables
-from signet_conformance.audit.summary import Summary
+from signet_conformance.audit.results import Batches
 from signet_conformance.children.spread import LostWorkerError, Workers
-from signet_conformance.errors import KitError, SignetConformanceError
+from signet_conformance.errors import KitError, SignetConformanceError, UsageError, printable
 
 
 class Judges(Protocol):
@@ -37,11 +42,6 @@ def judge_all(manifest: Manifest, folder: Path, judges: Judges, told: Told) -> B
         done += 1
         told(done, len(every))
     return batches
-
-
-def concluded(manifest: Manifest, folder: Path, batches: Batches, form: str) -> Summary:
-    """Write the tables of an audit whose batches are all there."""
-    return write_tables(folder, batches, len(manifest.entries), form)
 
 
 Job = tuple[int, dict[str, Any]]
@@ -73,3 +73,79 @@ class AuditWorkers(Workers[dict[str, Any], bytes]):
                 f"a worker ended while it judged batch {lost.number} (status {lost.status})",
                 remedy="the same command goes on where it was; if its memory was not enough, with fewer --workers",
             ) from None
+
+
+_CONNECT_S = 30
+_AHEAD = 4
+"""Batches that are handed out for each thread of the cluster."""
+
+
+def _release() -> str:
+    return __version__
+
+
+class Cluster:
+    """The scheduler at an address, such as tcp://10.0.0.7:8786; raise UsageError when it does not answer."""
+
+    def __init__(self, address: str) -> None:
+        distributed = package("distributed", "--scheduler")
+        self._completed = distributed.as_completed
+        try:
+            self._client = distributed.Client(address, timeout=_CONNECT_S, set_as_default=False)
+        except (OSError, TypeError, ValueError) as failure:
+            # Nobody answers; the address is of a kind that is not set up here; it is not an address.
+            raise UsageError(
+                f"does not answer as a Dask scheduler: {printable(failure, 200)}",
+                where=f"--scheduler {printable(address, 200)}",
+                remedy="start one with: dask scheduler",
+            ) from None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._client.close()
+
+    def each(self, items: Iterable[Job]) -> Iterator[tuple[int, bytes]]:
+        """The number and the rows of each job, in the order in which they are done.
+
+        Raises UsageError for a cluster without workers or with workers of another kit, KitError for a lost batch.
+        """
+        threads = self._threads()
+        waiting = iter(items)
+        numbers: dict[str, int] = {}
+        first = [self._submitted(job, numbers) for job in islice(waiting, threads * _AHEAD)]
+        if not first:
+            return
+        done = self._completed(first, loop=self._client.loop, with_results=True, raise_errors=False)
+        for future, rows in done:
+            number = numbers.pop(future.key)
+            if future.status != "finished":
+                raise KitError(
+                    f"batch {number} was lost on the cluster: {printable(future.exception(), 300)}",
+                    remedy="the same command goes on where it was",
+                )
+            yield number, rows
+            following = next(waiting, None)
+            if following is not None:
+                done.add(self._submitted(following, numbers))
+
+    def _submitted(self, job: Job, numbers: dict[str, int]) -> Any:
+        # Judging depends on nothing but the job, so a worker that dies may have its batches judged by another.
+        future = self._client.submit(judge_batch, job[1], pure=False, retries=3)
+        numbers[future.key] = job[0]
+        return future
+
+    def _threads(self) -> int:
+        workers = self._client.nthreads()
+        if not workers:
+            raise UsageError("has no worker", where="--scheduler", remedy="start some with: dask worker ADDRESS")
+        releases = self._client.run(_release, on_error="return")
+        other = {printable(told, 100) for told in releases.values() if told != __version__}
+        if other:
+            raise UsageError(
+                f"has workers that lack this release of the kit, {__version__}: {', '.join(sorted(other))}",
+                where="--scheduler",
+                remedy=f"pip install 'signet-conformance[fleet]=={__version__}' for every worker",
+            )
+        return sum(workers.values())

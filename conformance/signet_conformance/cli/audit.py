@@ -128,8 +128,8 @@ def recordings(
     """Judge; the exit status is the audit's."""
     from signet_conformance.audit import package
     from signet_conformance.audit.manifest import AuditTerms, written_or_read
-    from signet_conformance.audit.results import lock_folder
-    from signet_conformance.audit.running import concluded, judge_all
+    from signet_conformance.audit.results import lock_folder, write_tables
+    from signet_conformance.audit.running import judge_all
 
     failures = KnownFailures.parse(known)
     if contract is not None:
@@ -155,13 +155,13 @@ def recordings(
         stack.enter_context(lock_folder(folder))
         manifest, resumed = written_or_read(terms, folder)
         if scheduler is not None:
-            from signet_conformance.audit.cluster import Cluster
+            from signet_conformance.audit.running import Cluster
 
             judges = stack.enter_context(Cluster(scheduler))
         if resumed:
             print(f"{printable(out, 400)}: goes on with its {len(manifest.entries):,} recordings", file=sys.stderr)
         batches = judge_all(manifest, folder, judges, stack.enter_context(_Counting()))
-        summary = concluded(manifest, folder, batches, form)
+        summary = write_tables(folder, batches, len(manifest.entries), form)
     ending = AuditEnding(summary, failures, fail_on)
     _tell(ending, out, manifest.places())
     if html is not None:

@@ -10,7 +10,7 @@ import click
 from signet_conformance.daemon.behaviour import VERSIONS
 from signet_conformance.daemon.http.server import DaemonSettings, serve
 from signet_conformance.daemon.state.auth import MODES
-from signet_conformance.daemon.timestamps import read_moment
+from signet_conformance.daemon.values import read_moment
 from signet_conformance.errors import UsageError
 
 _EPILOG = """\b

@@ -6,7 +6,16 @@ trace follow from its daemon's own version: a requirement whose `since` is later
 
 from __future__ import annotations
 
-from signet_conformance.contract.folder import document, schemas_folder
+from signet_conformance.contract.folder import (
+    REFERENCE_DAEMON,
+    contract_version_of,
+    contract_versions,
+    document,
+    reference_daemon,
+    schemas_folder,
+    version_document,
+    version_key,
+)
 from signet_conformance.contract.requirement import (
     MAY,
     MUST,
@@ -31,14 +40,6 @@ from signet_conformance.contract.routes import (
     route_table,
     routes_of,
     served_path,
-)
-from signet_conformance.contract.versions import (
-    REFERENCE_DAEMON,
-    contract_version_of,
-    contract_versions,
-    reference_daemon,
-    version_document,
-    version_key,
 )
 
 __all__ = [

@@ -15,8 +15,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
-from signet_conformance.contract.folder import REINSTALL, document, schemas_folder
-from signet_conformance.contract.versions import version_key
+from signet_conformance.contract.folder import REINSTALL, document, schemas_folder, version_key
 from signet_conformance.errors import ContractError, printable
 
 MUST, SHOULD, MAY = "MUST", "SHOULD", "MAY"

@@ -8,8 +8,13 @@ from functools import cache
 
 from msgspec import Struct
 
-from signet_conformance.contract.folder import document
-from signet_conformance.contract.versions import contract_version_of, contract_versions, reference_daemon, version_key
+from signet_conformance.contract.folder import (
+    contract_version_of,
+    contract_versions,
+    document,
+    reference_daemon,
+    version_key,
+)
 
 _ESCAPES = re.compile(r"(?:%[0-9A-Fa-f]{2})+")
 _RESERVED = frozenset(b";/?:@&=+$,#%")

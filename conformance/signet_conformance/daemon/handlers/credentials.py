@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from signet_conformance.daemon.state.auth import ROLES
-from signet_conformance.daemon.timestamps import iso
-from signet_conformance.daemon.values import text_or_none
+from signet_conformance.daemon.values import iso, text_or_none
 from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, refusal
 
 if TYPE_CHECKING:

@@ -6,11 +6,11 @@ import math
 from typing import TYPE_CHECKING, Any, Final
 
 from signet_conformance.daemon.state.agents import resolve_agent
-from signet_conformance.daemon.timestamps import iso
 from signet_conformance.daemon.values import (
     UnreadableJsonError,
     fields_of,
     is_number,
+    iso,
     leading_integer,
     number_or_none,
     text_or_none,

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from signet_conformance.daemon.behaviour import Behaviour
     from signet_conformance.daemon.state.daemon import DaemonSettings
-    from signet_conformance.daemon.timestamps import Clock
+    from signet_conformance.daemon.values import Clock
 
 _METHODS: Final = "GET,HEAD,PUT,POST,DELETE,PATCH"
 _TEXT: Final = "text/plain; charset=UTF-8"

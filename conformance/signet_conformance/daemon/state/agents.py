@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from signet_conformance.daemon.timestamps import iso
-from signet_conformance.daemon.values import BLANKS, ScriptError, text_or_none, trimmed, truthy
+from signet_conformance.daemon.values import BLANKS, ScriptError, iso, text_or_none, trimmed, truthy
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -14,7 +13,7 @@ if TYPE_CHECKING:
 
     from signet_conformance.daemon.behaviour import Behaviour
     from signet_conformance.daemon.state.store import Store
-    from signet_conformance.daemon.timestamps import Clock
+    from signet_conformance.daemon.values import Clock
 
 
 def resolve_agent(agent: Any, session_key: Any) -> str:

@@ -12,13 +12,12 @@ import secrets
 import sqlite3
 from typing import TYPE_CHECKING, Any, Final
 
-from signet_conformance.daemon.timestamps import iso, read_moment
-from signet_conformance.daemon.values import text_or_none
+from signet_conformance.daemon.values import iso, read_moment, text_or_none
 from signet_conformance.daemon.wire import FAR_FUTURE, Claims, DaemonAnswer, DaemonRequest, refusal
 
 if TYPE_CHECKING:
     from signet_conformance.daemon.state.store import Store
-    from signet_conformance.daemon.timestamps import Clock
+    from signet_conformance.daemon.values import Clock
 
 MODES: Final = ("local", "team", "hybrid")
 ROLES: Final = ("admin", "operator", "agent", "readonly")

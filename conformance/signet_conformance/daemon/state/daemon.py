@@ -16,7 +16,7 @@ from signet_conformance.daemon.state.secrets import Secrets
 from signet_conformance.daemon.state.sessions import AgentPresence, Epochs, SessionClaims, StartedSessions
 from signet_conformance.daemon.state.store import Store
 from signet_conformance.daemon.state.transcripts import Captures, Transcripts
-from signet_conformance.daemon.timestamps import Clock, iso
+from signet_conformance.daemon.values import Clock, iso
 from signet_conformance.errors import UsageError
 
 if TYPE_CHECKING:

@@ -16,12 +16,12 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from signet_conformance.daemon.timestamps import iso
+from signet_conformance.daemon.values import iso
 from signet_conformance.daemon.wire import present
 
 if TYPE_CHECKING:
     from signet_conformance.daemon.state.store import Store
-    from signet_conformance.daemon.timestamps import Clock
+    from signet_conformance.daemon.values import Clock
 
 NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SHELL: Final = re.compile(r"[;&|`$(){}\[\]<>!\\]")

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
-from signet_conformance.daemon.timestamps import Clock, iso
-from signet_conformance.daemon.values import trimmed
+from signet_conformance.daemon.values import Clock, iso, trimmed
 from signet_conformance.daemon.wire import present
 
 if TYPE_CHECKING:
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 
     from signet_conformance.daemon.behaviour import Behaviour
     from signet_conformance.daemon.state.store import Store
-    from signet_conformance.daemon.timestamps import Clock
+    from signet_conformance.daemon.values import Clock
 
 CLAIM_SECONDS: Final = 4 * 3600
 TOMBSTONE_SECONDS: Final = 30 * 60

@@ -15,8 +15,7 @@ from signet_conformance.daemon.handlers.hooks.starting import START_FIELDS, cont
 from signet_conformance.daemon.state.agents import identity_of, working_memory
 from signet_conformance.daemon.state.texts import subject_words, without_envelope
 from signet_conformance.daemon.state.transcripts import flat_lines, read_file
-from signet_conformance.daemon.timestamps import date_line, iso
-from signet_conformance.daemon.values import ScriptError, fields_of, text_or_none, trimmed, truthy
+from signet_conformance.daemon.values import ScriptError, date_line, fields_of, iso, text_or_none, trimmed, truthy
 from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, present, refusal
 
 if TYPE_CHECKING:

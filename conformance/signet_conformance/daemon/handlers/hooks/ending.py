@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from signet_conformance.daemon.handlers.hooks.claims import is_internal, is_noise, runtime_path, same_marks, start_marks
 from signet_conformance.daemon.handlers.hooks.prompting import sent_transcript
 from signet_conformance.daemon.state.agents import named_agent, plain_agent
-from signet_conformance.daemon.timestamps import read_moment
-from signet_conformance.daemon.values import BLANKS, ScriptError, fields_of, trimmed, truthy
+from signet_conformance.daemon.values import BLANKS, ScriptError, fields_of, read_moment, trimmed, truthy
 from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, present, refusal
 
 if TYPE_CHECKING:

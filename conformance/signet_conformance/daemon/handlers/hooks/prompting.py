@@ -11,8 +11,7 @@ from signet_conformance.daemon.handlers.hooks.claims import claim, is_bypassed, 
 from signet_conformance.daemon.state.agents import plain_agent, resolve_agent
 from signet_conformance.daemon.state.texts import phrase, says_little, subject_words, without_envelope
 from signet_conformance.daemon.state.transcripts import plain_lines, read_file
-from signet_conformance.daemon.timestamps import date_line
-from signet_conformance.daemon.values import fields_of, text_or_none, trimmed, truthy
+from signet_conformance.daemon.values import date_line, fields_of, text_or_none, trimmed, truthy
 from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, present, refusal
 
 if TYPE_CHECKING:

@@ -24,8 +24,15 @@ from signet_conformance.daemon.state.agents import (
     resolve_agent,
     working_memory,
 )
-from signet_conformance.daemon.timestamps import date_line, read_moment
-from signet_conformance.daemon.values import ScriptError, fields_of, text_or_none, trimmed, truthy
+from signet_conformance.daemon.values import (
+    ScriptError,
+    date_line,
+    fields_of,
+    read_moment,
+    text_or_none,
+    trimmed,
+    truthy,
+)
 from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, present, refusal
 
 if TYPE_CHECKING:

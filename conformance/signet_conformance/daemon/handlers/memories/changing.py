@@ -10,8 +10,15 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from signet_conformance.daemon.handlers.memories.saving import FROZEN
 from signet_conformance.daemon.state.texts import NO_TAGS, normalise, read_tags
-from signet_conformance.daemon.timestamps import read_moment
-from signet_conformance.daemon.values import BLANKS, flag, number_or_none, positive_integer, record, text_or_none
+from signet_conformance.daemon.values import (
+    BLANKS,
+    flag,
+    number_or_none,
+    positive_integer,
+    read_moment,
+    record,
+    text_or_none,
+)
 from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, plain, present, refusal
 
 if TYPE_CHECKING:

@@ -20,11 +20,12 @@ from signet_conformance.daemon.state.texts import (
     read_marks,
     read_tags,
 )
-from signet_conformance.daemon.timestamps import iso, read_moment
 from signet_conformance.daemon.values import (
     ScriptError,
     UnreadableJsonError,
     fields_of,
+    iso,
+    read_moment,
     record,
     text_or_none,
     trimmed,

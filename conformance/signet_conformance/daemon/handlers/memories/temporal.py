@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
-from signet_conformance.daemon.timestamps import iso, read_moment
-from signet_conformance.daemon.values import BLANKS, text_or_none
+from signet_conformance.daemon.values import BLANKS, iso, read_moment, text_or_none
 
 if TYPE_CHECKING:
     from signet_conformance.daemon.state.daemon import Daemon

@@ -14,7 +14,7 @@ from typing import Any
 import httpx
 import pytest
 
-from signet_conformance.selftest.spelling import BODIES
+from signet_conformance.selftest.edits import BODIES
 from signet_conformance.selftest.transport import Chain
 
 BODY: Mapping[str, Any] = {"harness": "référence ✓", "sessionKey": "k-1", "limit": 5, "on": True, "rows": [1, {"a": 2}]}
