@@ -87,7 +87,7 @@ def test_a_hook_of_settings_and_of_a_plugin_stands_twice(marketplace: Path) -> N
     assert (alone.name, doubled([alone])) == ("hooks.json of the plugin acme@local", [])
     settings.write_text(json.dumps(HOOKS))
     sources = hook_sources(marketplace, settings, FACE)
-    expected = "UserPromptSubmit runs `acme hook prompt` from hooks.json and from hooks.json of the plugin acme@local"
+    expected = "the hooks of UserPromptSubmit in hooks.json and in hooks.json of the plugin acme@local"
     assert doubled(sources) == [expected]
     other = {"SessionStart": [{"matcher": matcher, "hooks": [HOOK]} for matcher in ("startup", "resume")]}
     settings.write_text(json.dumps({"hooks": other}))

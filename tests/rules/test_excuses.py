@@ -97,6 +97,14 @@ def test_hook_that_may_be_lost_excuses_a_breach(tmp_path: Path) -> None:
     assert before.verdict is Verdict.FAIL
 
 
+@pytest.mark.parametrize(("requirement", "left"), [("SIG-PROMPT-003", Verdict.INCONCLUSIVE), (PROMPTS, Verdict.FAIL)])
+def test_hook_of_a_second_installation_is_one_breach(requirement: str, left: Verdict, tmp_path: Path) -> None:
+    """What breaks a requirement because each hook is sent twice is SIG-LOAD-005's; without that mark it stands."""
+    items = [{"mark": "reinstalled", "data": {"how": "once", "twice": ["a hook"]}}, STEP, prompt(), prompt()]
+    assert judged(tmp_path, {}, breach(4, 3), requirement, items).verdict is left
+    assert judged(tmp_path, {}, breach(4, 3), requirement, [STEP, *items]).verdict is Verdict.FAIL
+
+
 def test_excuse_is_for_the_breaches_that_it_names(tmp_path: Path) -> None:
     """Another breach of the same requirement stands."""
     items = [{"mark": "fault", "data": {"kind": "refuse", "on": True}}, STEP, prompt()]

@@ -14,6 +14,7 @@ from msgspec import Struct
 from signet_conformance.contract import requirements
 from signet_conformance.facts import COMPLETE, END, Call, Recording
 from signet_conformance.finding import Finding, Verdict
+from signet_conformance.rules.installation import sent_twice
 from signet_conformance.rules.outcome import undecided
 from signet_conformance.trace.marks import LoadedMark, StepMark, StepName
 
@@ -39,6 +40,8 @@ def excused(requirement: str, finding: Finding, recording: Recording, broken: Ma
     """
     if finding.verdict not in (Verdict.FAIL, Verdict.WARN) or not finding.exchanges:
         return finding
+    if requirement in _REPEATED and (again := _sent_by_another_installation(finding, recording)) is not None:
+        return again
     excuse = EXCUSES.get(requirement)
     calls = [recording.by_seq[number] for number in finding.exchanges if number in recording.by_seq]
     if excuse is not None and calls and (not excuse.of or finding.fold in excuse.of):
@@ -47,6 +50,21 @@ def excused(requirement: str, finding: Finding, recording: Recording, broken: Ma
             message = excuse.says.format(why=why, breach=finding.message)
             return undecided(*calls[excuse.names], message=message)
     return _resting_on_the_daemon(requirement, finding, recording, broken) if broken else finding
+
+
+_REPEATED = frozenset(
+    {"SIG-START-005", "SIG-PROMPT-003", "SIG-END-006", "SIG-CMP-003", "SIG-CMP-004", "SIG-HTTP-010", "SIG-HTTP-011"}
+)
+"""Requirements that a hook breaks which is sent twice."""
+
+
+def _sent_by_another_installation(finding: Finding, recording: Recording) -> Finding | None:
+    """An undecided finding in place of one on a hook that two installations sent: SIG-LOAD-005 is the one breach."""
+    again = {call.seq for _, call in sent_twice(recording)}
+    calls = [recording.by_seq[number] for number in finding.exchanges if number in again]
+    if not calls:
+        return None
+    return undecided(*calls, message="each hook is sent twice, for two installations act (SIG-LOAD-005)")
 
 
 def _resting_on_the_daemon(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from signet_conformance.facts import LIFECYCLE, Call, Recording
 from signet_conformance.rules.outcome import PASS, Outcome, warn
@@ -19,11 +19,11 @@ def nothing_stands_twice(recording: Recording) -> Iterator[Outcome]:
             yield PASS
             continue
         host = " ".join(filter(None, (mark.host or "its host", mark.release)))
-        pairs = list(sent_twice(recording))
+        pairs = sent_twice(recording)
         if mark.twice:
             yield warn(
                 *(pairs[0] if pairs else ()),
-                message=f"{_when(mark)}, {host} has {_named(mark.twice)}{_effect(pairs)}",
+                message=f"{_effect(pairs)}{_when(mark)}, {host} has {_named(mark.twice)}",
                 expected="each entry once",
                 received=list(mark.twice),
                 fold="twice",
@@ -31,8 +31,8 @@ def nothing_stands_twice(recording: Recording) -> Iterator[Outcome]:
         if mark.old:
             yield warn(
                 *(pairs[0] if pairs and not mark.twice else ()),
-                message=f"{_when(mark)}, what the older release wrote is left beside the new: {_named(mark.old)}"
-                + ("" if mark.twice else _effect(pairs)),
+                message=("" if mark.twice else _effect(pairs))
+                + f"{_when(mark)}, what the older release wrote is left beside the new: {_named(mark.old)}",
                 expected="what an older release wrote is replaced or removed",
                 received=list(mark.old),
                 fold="old",
@@ -57,16 +57,24 @@ def _named(entries: tuple[str, ...]) -> str:
     return "; ".join(entries[:_MOST_NAMED]) + (f"; and {more} more" if more > 0 else "")
 
 
-def _effect(pairs: list[tuple[Call, Call]]) -> str:
+def _effect(pairs: Sequence[tuple[Call, Call]]) -> str:
     if not pairs:
         return ""
     often = Counter(str(first.operation) for first, _ in pairs)
     counts = ", ".join(f"{operation} {count} time{'s'[: count != 1]}" for operation, count in often.items())
-    return f": each hook is sent twice, here {counts}"
+    return f"each hook is sent twice ({counts}): "
 
 
-def sent_twice(recording: Recording) -> Iterator[tuple[Call, Call]]:
-    """Pairs of lifecycle hooks of one step that say the same of one session: two installations act."""
+def sent_twice(recording: Recording) -> Sequence[tuple[Call, Call]]:
+    """Pairs of lifecycle hooks of one step that say the same, where a mark tells of entries that stand twice."""
+    pairs: Sequence[tuple[Call, Call]] | None = recording.memo.get(sent_twice)
+    if pairs is None:
+        is_doubled = any(mark.twice or mark.old for mark in recording.marks(ReinstalledMark))
+        pairs = recording.memo[sent_twice] = list(_pairs(recording)) if is_doubled else []
+    return pairs
+
+
+def _pairs(recording: Recording) -> Iterator[tuple[Call, Call]]:
     before: dict[tuple[object, ...], Call] = {}
     for call in recording.of(*LIFECYCLE, cut=True):
         step = recording.timeline.step_at(call.seq)

@@ -108,6 +108,12 @@ class MemoryServer(Part):
 
     file: Text
     members: Texts
+    enabled_tools: Annotated[
+        Maybe[Text], Field(description="the member beside the command that lists the only tools left to the model")
+    ] = None
+    disabled_tools: Annotated[
+        Maybe[Text], Field(description="the member beside the command that lists tools kept from the model")
+    ] = None
 
 
 class ProgramAnswer(Part):

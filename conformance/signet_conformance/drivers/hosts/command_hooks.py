@@ -22,7 +22,7 @@ from signet_conformance.drivers.hosts import host_program
 from signet_conformance.drivers.hosts.hook_plugins import doubled, hook_sources, together
 from signet_conformance.drivers.hosts.hook_process import HookRun, blocks, run_hook
 from signet_conformance.drivers.hosts.hook_settings import lacking, remarks
-from signet_conformance.drivers.hosts.installed import install, mcp_command, refused_servers
+from signet_conformance.drivers.hosts.installed import install, mcp_command, offered_tools, refused_servers
 from signet_conformance.drivers.hosts.mcp_server import McpServer
 from signet_conformance.drivers.hosts.protocol import Peer, Projects, Skipped, StepError, with_programs
 from signet_conformance.drivers.hosts.tools import keep_back, use_tool
@@ -281,7 +281,7 @@ class CommandHooks:
                     return "a hook of the harness refuses the call", True
             return answer
 
-        return use_tool(step, server.tools, self._options.get("tools", {}), run)
+        return use_tool(step, offered_tools(Path.home(), self._face, server.tools), self._options.get("tools", {}), run)
 
     def flush(self) -> None:
         """Nothing is left: every hook has ended before its step is answered."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -82,14 +82,21 @@ def together(sources: Sequence[HookSource]) -> Mapping[str, Sequence[Hook]]:
 
 
 def doubled(sources: Sequence[HookSource]) -> Sequence[str]:
-    """A line for each hook that stands twice under one event and matcher, with the files that it stands in."""
+    """Describe the hooks that stand twice under one event and matcher: a line for each set of files that hold them."""
     places: dict[tuple[str, str, str | None], list[str]] = {}
     for source in sources:
         for event, configured in source.file.hooks.items():
             for hook in configured:
                 places.setdefault((event, hook.command, hook.matcher), []).append(source.name)
+    events: dict[tuple[str, ...], list[str]] = {}
+    for (event, _, _), names in places.items():
+        if len(names) > 1:
+            events.setdefault(tuple(names), []).append(event)
     return [
-        f"{event} runs `{command}` from {' and from '.join(names)}"
-        for (event, command, _), names in places.items()
-        if len(names) > 1
+        f"the hooks of {_listed(dict.fromkeys(hooks))} in {' and in '.join(names)}" for names, hooks in events.items()
     ]
+
+
+def _listed(names: Iterable[str]) -> str:
+    *most, last = names
+    return f"{', '.join(most)} and {last}" if most else last

@@ -59,25 +59,48 @@ def mcp_command(home: Path, face: Mapping[str, Any]) -> tuple[Sequence[str], Map
 
     Raises Skipped without an installed server, or when it is not a program.
     """
-    where = face["mcp"]
-    given = plugin_servers(home, face)
     try:
-        data = _parse_file(home / where["file"])
+        data = _installed_server(home, face)
     except (OSError, ValueError, RecursionError) as failure:
-        if not given:
-            raise Skipped(f"no memory server is installed: {failure}") from None
-        data = {}
-    for name in where["members"]:
-        data = data.get(name) if isinstance(data, dict) else None
-    # The user's own settings win over what a plugin brings under the same name.
-    data = given.get(where["members"][-1]) if data is None else data
+        raise Skipped(f"no memory server is installed: {failure}") from None
     if not isinstance(data, dict) or "command" not in data:
         raise Skipped("no memory server is installed that the harness starts")
     command, more, env = data["command"], data.get("args", []), data.get("env", {})
     if not isinstance(command, str | list) or not isinstance(more, list) or not isinstance(env, dict):
-        raise Skipped(f"the memory server in {Path(where['file']).name} is not a command, a list args and a table env")
+        where = Path(face["mcp"]["file"]).name
+        raise Skipped(f"the memory server in {where} is not a command, a list args and a table env")
     words = command if isinstance(command, list) else [command]
     return [*map(str, words), *map(str, more)], {name: str(value) for name, value in env.items()}
+
+
+def offered_tools(home: Path, face: Mapping[str, Any], tools: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The tools of the memory server that the harness's settings leave to the model."""
+    try:
+        data = _installed_server(home, face)
+    except (OSError, ValueError, RecursionError):
+        return tools
+    said = data if isinstance(data, dict) else {}
+    enabled, disabled = (said.get(face["mcp"].get(name)) for name in ("enabled_tools", "disabled_tools"))
+    kept = tools if not isinstance(enabled, list) else {name: tools[name] for name in tools if name in enabled}
+    return kept if not isinstance(disabled, list) else {name: kept[name] for name in kept if name not in disabled}
+
+
+def _installed_server(home: Path, face: Mapping[str, Any]) -> Any:
+    """What stands of the connector's memory server in the settings, or else in an enabled plugin; None without one.
+
+    Raises OSError, ValueError or RecursionError where the settings cannot be read and no plugin brings it.
+    """
+    where = face["mcp"]
+    brought = plugin_servers(home, face).get(where["members"][-1])
+    try:
+        data = _parse_file(home / where["file"])
+    except (OSError, ValueError, RecursionError):
+        if brought is None:
+            raise
+        return brought
+    for name in where["members"]:
+        data = data.get(name) if isinstance(data, dict) else None
+    return brought if data is None else data
 
 
 def refused_servers(home: Path, face: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
