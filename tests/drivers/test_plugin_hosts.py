@@ -121,7 +121,8 @@ def test_handler_that_throws_is_noted(runtime: str, made: Made, broken: Broken, 
 def test_conforming_plugin_is_not_remarked_on(runtime: str, made: Made, broken: Broken, tmp_path: Path) -> None:
     """A connector that fails open has nothing to note, faults or not."""
     assert broken(made("openclaw", module=MODULE, runtime=runtime)) == {}
-    assert list(remarks(trace.read(path) for path in recordings_in(tmp_path / "traces"))) == []
+    told = remarks(trace.read(path) for path in recordings_in(tmp_path / "traces"))
+    assert told == ["openclaw 2026.6.1 took 5 handlers and 1 tool"]
 
 
 def test_tool_that_the_connector_lacks_is_skipped(runtime: str, made: Made, tmp_path: Path) -> None:
@@ -172,6 +173,43 @@ def test_plugin_that_cannot_be_loaded_is_a_mark(runtime: str, made: Made, record
     (loaded,) = marks_of(trace.read(path), LoadedMark)
     assert (loaded.ok, loaded.host) == (False, "openclaw")
     assert "register(api) threw: Error: no acme here" in str(loaded.words)
+
+
+REFUSED = [
+    (
+        "api.on('session:compact:before', () => {}); api.on('before_compaction', () => {})",
+        "a handler of session:compact:",
+    ),
+    ("api.registerTool({ name: 'a', execute() {} })", "the tool a"),
+    ("api.registerTool({ name: 'a', parameters: {} })", "the tool a"),
+    ("for (const _ of [1, 2]) api.registerTool({ name: 'a', parameters: {}, execute() {} })", "the tool a"),
+]
+
+
+@pytest.mark.parametrize(("body", "file"), REFUSED, ids=["event", "schema", "execute", "twice"])
+def test_what_openclaw_refuses_of_a_plugin(body: str, file: str, runtime: str, made: Made, tmp_path: Path) -> None:
+    """An event that it does not know, a tool without a schema or a function, and a second one of the same name."""
+    module = tmp_path / "refused.mjs"
+    module.write_text(f"export default {{ id: 'x', register(api) {{ {body}; api.on('agent_end', () => {{}}); }} }};")
+    about, _ = greeted(made("openclaw", module=str(module), runtime=runtime), tmp_path / "home", [])
+    (row,) = about["installed"]
+    assert (row["accepted"], row["file"].startswith(file)) == (False, True)
+    assert row.get("elsewhere") == ("before_compaction" if "event" in row else None)
+    (taken,) = about["registered"]
+    assert taken["refused"] == 1
+
+
+EMPTY = ["export default () => ({ name: 'x', tools: {} });", "export default { id: 'x', register() {} };"]
+
+
+@pytest.mark.parametrize("text", EMPTY, ids=["a factory", "an empty register"])
+def test_plugin_that_registers_nothing_is_found_out(
+    text: str, runtime: str, made: Made, broken: Broken, tmp_path: Path
+) -> None:
+    """It is loaded, and nothing of it is ever called."""
+    module = tmp_path / "empty.mjs"
+    module.write_text(text)
+    assert broken(made("openclaw", module=str(module), runtime=runtime), ("plain",)) == {"SIG-LOAD-001": Verdict.FAIL}
 
 
 def test_registration_that_leaves_out_the_runs_is_remarked_on(runtime: str, made: Made, tmp_path: Path) -> None:

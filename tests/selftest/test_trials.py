@@ -41,13 +41,20 @@ def test_mutants_are_killed_by_what_they_break(tmp_path: Path) -> None:
 def test_what_a_host_sees_and_where_a_connector_calls_is_broken_too(tmp_path: Path) -> None:
     """A connector that does not load, throws, installs what is refused or calls another port is found out by its id."""
     names = ["cannot-be-loaded", "throws-what-its-host-catches", "installs-what-its-host-refuses"]
-    names += ["calls-the-default-port", "overwrites-another-tool-s-hooks"]
+    names += ["registers-nothing", "names-a-tool-of-its-host", "listens-for-an-event-of-another-host"]
+    names += ["listens-for-two-names-of-an-event", "registers-twice", "calls-the-default-port"]
+    names.append("overwrites-another-tool-s-hooks")
     wanted = [trial for trial in trials([mutant(name) for name in names]) if trial.mutant and not trial.base]
     grades = {performed.trial.name: grade(performed, {}) for performed in perform(wanted, tmp_path, workers=1)}
     assert {name: (list(performed.breached), list(performed.complaints)) for name, performed in grades.items()} == {
         "cannot-be-loaded": (["SIG-LOAD-001"], []),
         "throws-what-its-host-catches": (["SIG-LOAD-001"], []),
         "installs-what-its-host-refuses": (["SIG-LOAD-002"], []),
+        "registers-nothing": (["SIG-LOAD-001"], []),
+        "names-a-tool-of-its-host": (["SIG-LOAD-002"], []),
+        "listens-for-an-event-of-another-host": (["SIG-LOAD-002"], []),
+        "listens-for-two-names-of-an-event": (["SIG-LOAD-002"], []),
+        "registers-twice": (["SIG-LOAD-002"], []),
         "calls-the-default-port": (["SIG-LOAD-003"], []),
         "overwrites-another-tool-s-hooks": (["SIG-LOAD-005"], []),
     }

@@ -44,7 +44,14 @@ from signet_conformance.facts.calls import (
     text_or_none,
 )
 from signet_conformance.facts.light import Lightened, Packed, packed
-from signet_conformance.facts.recording import NeedsWholeError, Recording, WholeRun, refusals
+from signet_conformance.facts.recording import (
+    NOTHING_REGISTERED,
+    NeedsWholeError,
+    Recording,
+    WholeRun,
+    refusals,
+    registers_nothing,
+)
 from signet_conformance.facts.timeline import OPENING, SUB_AGENT_MEMBERS, Situation, Timeline, Trouble, Turn
 from signet_conformance.trace.glance import normalised_key
 
@@ -69,6 +76,7 @@ __all__ = [
     "LIST",
     "MEMORY_SEARCH",
     "MODIFY",
+    "NOTHING_REGISTERED",
     "NOTIFY",
     "OPENING",
     "PATCH",
@@ -98,5 +106,6 @@ __all__ = [
     "pattern_agent",
     "plain",
     "refusals",
+    "registers_nothing",
     "text_or_none",
 ]

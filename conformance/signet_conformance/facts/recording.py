@@ -23,6 +23,7 @@ from signet_conformance.trace.marks import (
     LoadedMark,
     MarkT,
     RefusedMark,
+    RegisteredMark,
     RemarkMark,
     ScenarioEndMark,
     StrayMark,
@@ -298,6 +299,8 @@ class WholeRun(Struct, frozen=True):
             told.update(dict.fromkeys(f"requests went to {address} instead (SIG-LOAD-003)" for address in strays))
             remarks = (str(mark.text) for mark in marks_of(trace, RemarkMark) if mark.text and mark.unheard)
             told.update(dict.fromkeys(text for text in remarks if silent or any(name in text for name in absent)))
+            if silent and registers_nothing([*marks_of(trace, RegisteredMark)]):
+                told.setdefault(f"{NOTHING_REGISTERED} (SIG-LOAD-001)")
             unloaded = (m.words for m in marks_of(trace, LoadedMark) if silent and m.ok is False and m.words)
             told.update(dict.fromkeys(unloaded))
         return list(told)
@@ -313,6 +316,17 @@ class WholeRun(Struct, frozen=True):
         handled = (each for trace in self.traces for each in trace.exchanges if not each.is_unhandled)
         served = (routes.find(exchange.request.method, exchange.request.path) for exchange in handled)
         return frozenset(route.operation for route in served if route is not None and route.operation is not None)
+
+
+_NUMBERS = ("handlers", "tools", "others", "refused")
+NOTHING_REGISTERED = "registered: 0 handlers, 0 tools"
+
+
+def registers_nothing(marks: Sequence[RegisteredMark]) -> bool:
+    """Whether a host was given no handler, no tool and nothing else, in any of its registrations."""
+    known = {name: [getattr(mark, name) for mark in marks] for name in _NUMBERS}
+    taken = {name: [number for number in numbers if number is not None] for name, numbers in known.items()}
+    return bool(taken["handlers"] and taken["tools"]) and not any(number for each in taken.values() for number in each)
 
 
 def refusals(traces: Iterable[Trace], *, counted: bool = True) -> Iterator[str]:

@@ -20,6 +20,7 @@ from signet_conformance.trace.marks import (
     NoRequestMark,
     OutageMark,
     RefusedMark,
+    RegisteredMark,
     RemarkMark,
     ScenarioEndMark,
     ScenarioMark,
@@ -97,6 +98,12 @@ def _loaded(mark: LoadedMark) -> str | None:
     return f"the connector cannot be loaded: {mark.words}" if mark.ok is False and mark.words else None
 
 
+def _registered(mark: RegisteredMark) -> str:
+    numbers = {"handlers": mark.handlers, "tools": mark.tools, "others": mark.others, "refused": mark.refused}
+    taken = ", ".join(f"{number} {name}" for name, number in numbers.items() if number is not None)
+    return f"the host took {taken or 'something'}{'' if mark.mode is None else f' in the mode {mark.mode}'}"
+
+
 def _stray(mark: StrayMark) -> str:
     where = mark.address or "the default port"
     return f"{mark.method} {mark.path} went to {where}, not to the address that the connector was given"
@@ -150,6 +157,7 @@ _WORDS: Mapping[type[KitMark], Callable[..., str | None]] = {
     HandlerMark: _handler,
     SentMark: _senders,
     LoadedMark: _loaded,
+    RegisteredMark: _registered,
     StrayMark: _stray,
     UnheardPortMark: _unheard_port,
     RefusedMark: _refusal,

@@ -21,6 +21,7 @@ from signet_conformance.trace.marks import (
     HandlerMark,
     LoadedMark,
     NoRequestMark,
+    RegisteredMark,
     RemarkMark,
     ScenarioMark,
     SkippedMark,
@@ -63,7 +64,35 @@ def remarks(traces: Iterable[Trace]) -> Sequence[str]:
         mark.text for trace in given for mark in marks_of(trace, RemarkMark) if mark.text is not None
     )
     refused = [*no_requests(given), *refusals(given, counted=False)]
-    return [*_gaps(given), *refused, *installed, *_unheard(given), *unperformed(given), *_handlers(given)]
+    return [
+        *_gaps(given),
+        *refused,
+        *registrations(given),
+        *installed,
+        *_unheard(given),
+        *unperformed(given),
+        *_handlers(given),
+    ]
+
+
+def registrations(traces: Iterable[Trace]) -> Sequence[str]:
+    """A line for each host: how many handlers and tools it took of the connector, at most in any recording."""
+    taken: dict[tuple[str, str | None], dict[str | None, list[RegisteredMark]]] = {}
+    for mark in (mark for trace in traces for mark in marks_of(trace, RegisteredMark)):
+        if mark.host is not None:
+            taken.setdefault((mark.host, mark.release), {}).setdefault(mark.mode, []).append(mark)
+    return [
+        f"{printable(' '.join(filter(None, host)), 80)} took {'; '.join(_taken(modes[mode], mode) for mode in modes)}"
+        for host, modes in taken.items()
+    ]
+
+
+def _taken(marks: Sequence[RegisteredMark], mode: str | None) -> str:
+    handlers = [mark.handlers for mark in marks if mark.handlers is not None]
+    tools = [mark.tools for mark in marks if mark.tools is not None]
+    said = " and ".join(counted(max(known), word) for known, word in ((handlers, "handler"), (tools, "tool")) if known)
+    refused = f", and refused {most} more" if (most := max(mark.refused or 0 for mark in marks)) else ""
+    return f"{said or 'something'}{'' if mode is None else f' in the mode {printable(mode, 40)}'}{refused}"
 
 
 def _gaps(traces: Iterable[Trace]) -> list[str]:

@@ -26,6 +26,7 @@ from signet_conformance.rules import (
     installation,
     memory,
     prompt,
+    registration,
     robustness,
     spoken,
     start,
@@ -108,7 +109,7 @@ _WRITTEN: Mapping[str, Rule] = {
     "SIG-FAIL-005": robustness.odd_answer_is_tolerated,
     "SIG-COV-001": coverage.endpoints_are_declared,
     "SIG-LOAD-001": handlers.connector_loads,
-    "SIG-LOAD-002": handlers.installed_files_are_accepted,
+    "SIG-LOAD-002": registration.installed_files_are_accepted,
     "SIG-LOAD-003": handlers.address_is_the_given_one,
     "SIG-LOAD-005": installation.nothing_stands_twice,
 }

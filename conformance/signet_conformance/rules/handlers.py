@@ -7,20 +7,19 @@ from fnmatch import fnmatchcase
 
 from msgspec import Struct
 
-from signet_conformance.facts import LIFECYCLE, OPENING, START, Call, Recording
+from signet_conformance.facts import LIFECYCLE, NOTHING_REGISTERED, OPENING, START, Call, Recording, registers_nothing
 from signet_conformance.finding import Finding
-from signet_conformance.rules.outcome import PASS, Outcome, fail, no_subject, undecided, warn
+from signet_conformance.rules.outcome import PASS, Outcome, fail, no_subject, warn
+from signet_conformance.rules.transport import FIRST_CALLS
 from signet_conformance.trace import fault_kinds
 from signet_conformance.trace.marks import (
     FAILED,
     THROWN,
-    BypassMark,
     FaultMark,
     HandlerMark,
-    InstalledMark,
     LoadedMark,
-    ModelMark,
     OutageMark,
+    RegisteredMark,
     StepMark,
     StepName,
     StrayMark,
@@ -129,6 +128,8 @@ def connector_loads(recording: Recording) -> Iterator[Outcome]:
             received=loaded.words,
             fold="not loaded",
         )
+    if (empty := _empty_registration(recording)) is not None:
+        yield empty
     if (dead := _dead_hooks(recording)) is not None:
         yield dead
     for step, handler, faults in _handlers(recording):
@@ -145,6 +146,23 @@ def connector_loads(recording: Recording) -> Iterator[Outcome]:
                 received=handler.text,
                 fold=f"caught {handler.event}",
             )
+
+
+def _empty_registration(recording: Recording) -> Finding | None:
+    """A breach where the host took nothing at all of a connector that declares what needs a handler or a tool."""
+    declared = recording.declared.capabilities
+    registered = recording.marks(RegisteredMark)
+    if declared is None or FIRST_CALLS.isdisjoint(declared) or not registers_nothing(registered):
+        return None
+    if any(call.operation in FIRST_CALLS for call in recording.calls):
+        return None
+    host = " ".join(filter(None, (registered[0].host or "the host", registered[0].release)))
+    return fail(
+        message=f"{NOTHING_REGISTERED}: {host} has loaded the connector, and calls nothing of it",
+        expected="a handler or a tool for what the target declares",
+        received=NOTHING_REGISTERED,
+        fold="nothing registered",
+    )
 
 
 def _is_caught(handler: HandlerMark, faults: frozenset[str]) -> bool:
@@ -200,49 +218,6 @@ def _ended_the_harness(step: StepMark | None, handler: HandlerMark) -> bool:
 def _calls_of(recording: Recording, step: StepMark | None, handler: HandlerMark) -> tuple[Call, ...]:
     since = -1 if step is None else step.seq
     return tuple(call for call in recording.calls if since < call.seq < handler.seq)[:20]
-
-
-def installed_files_are_accepted(recording: Recording) -> Iterator[Outcome]:
-    """What the connector's installer wrote is accepted by the host that it is for."""
-    for mark in recording.marks(InstalledMark):
-        host = " ".join(filter(None, (mark.host or "its host", mark.release)))
-        if mark.accepted is True:
-            yield PASS
-        elif mark.accepted is None:
-            yield undecided(message=f"whether {host} takes {mark.file or 'what was installed'} is not known")
-        else:
-            yield fail(
-                message=f"{host} does not accept {mark.file or 'what was installed'}"
-                + (f": {mark.words}" if mark.words else ""),
-                expected=f"a file that {host} reads",
-                received=mark.words,
-                fold=f"{mark.file}",
-            )
-    if not any(mark.accepted is False for mark in recording.marks(InstalledMark)):
-        yield from _silence(recording)
-
-
-def _silence(recording: Recording) -> Iterator[Outcome]:
-    """A program that people run asked its model, and no hook of the connector spoke: it passed over what was installed.
-
-    Only where the model was recorded is it known that the program ran, and only without faults that it could be heard.
-    Who declares what it sends, and no hook among it, is a memory server.
-    """
-    asked = recording.marks(ModelMark) if recording.model is not None else []
-    quiet = not recording.of(*LIFECYCLE, cut=True) and not recording.marks(StrayMark)
-    capabilities = recording.declared.capabilities
-    speaks = capabilities is None or not LIFECYCLE.isdisjoint(capabilities)
-    kept = [*recording.marks(FaultMark), *recording.marks(OutageMark), *recording.marks(BypassMark)]
-    if asked and quiet and speaks and not any(mark.is_on for mark in kept):
-        loaded = next(iter(recording.marks(LoadedMark)), None)
-        host = "its host" if loaded is None else " ".join(filter(None, (loaded.host, loaded.release)))
-        yield fail(
-            message=f"{host} asked its model in {len(asked)} turn{'s'[: len(asked) != 1]}, and no hook of the connector"
-            " reached the daemon",
-            expected=f"a connector that {host} loads and calls",
-            received="silence at the daemon",
-            fold="silence",
-        )
 
 
 def address_is_the_given_one(recording: Recording) -> Iterator[Outcome]:

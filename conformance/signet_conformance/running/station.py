@@ -38,6 +38,7 @@ from signet_conformance.trace.marks import (
     KitMark,
     LoadedMark,
     ObservedMark,
+    RegisteredMark,
     ReinstalledMark,
     RemarkMark,
     ScenarioEndMark,
@@ -54,6 +55,8 @@ REAL_STEP_S = 900.0
 DEFAULT_AGENT = "default"
 COMPILE_CACHES = {"node": "NODE_COMPILE_CACHE", "bun": "BUN_RUNTIME_TRANSPILER_CACHE_PATH"}
 """Runtime to the variable that names its compile cache. Node reads it from 22.1 on."""
+_LATER = frozenset({"installed", "reinstalled", "registered", "observed"})
+"""Members about a connector that may be told after it was loaded."""
 SECRET_NAME = "ACME_DEPLOY_TOKEN"  # noqa: S105 - a name
 
 
@@ -265,15 +268,15 @@ class Station:
     def _note(self, about: Mapping[str, Any]) -> None:
         """Write the driver's answer to hello, about the loaded connector and its installation, into the recording."""
         played = self._played
-        marks: list[KitMark] = (
-            [LoadedMark(ok=True, **played)] if about.keys() - {"installed", "reinstalled", "observed"} else []
-        )
-        for row in _rows(about.get("installed")):
-            if isinstance(row, dict) and isinstance(row.get("accepted"), bool):
-                told: dict[str, Any] = {name: str(row[name])[:600] for name in ("file", "words") if name in row}
-                told |= {name: played[name] for name in ("host", "release") if name in played}
-                marks.append(InstalledMark(accepted=row["accepted"], **told))
-        marks += [_reinstalled(row, played) for row in _rows(about.get("reinstalled")) if isinstance(row, dict)]
+        marks: list[KitMark] = [LoadedMark(ok=True, **played)] if about.keys() - _LATER else []
+        host: dict[str, Any] = {name: played[name] for name in ("host", "release") if name in played}
+        marks += [
+            _installed(row, host)
+            for row in _rows(about.get("installed"))
+            if isinstance(row, dict) and isinstance(row.get("accepted"), bool)
+        ]
+        marks += [_registered(row, host) for row in _rows(about.get("registered")) if isinstance(row, dict)]
+        marks += [_reinstalled(row, host) for row in _rows(about.get("reinstalled")) if isinstance(row, dict)]
         marks += [_observed(row) for row in _rows(about.get("observed")) if isinstance(row, dict)]
         marks += [RemarkMark(text=str(text), unheard=True) for text in _rows(about.get("unheard"))]
         marks += [RemarkMark(text=str(text)) for text in _rows(about.get("remarks"))]
@@ -328,11 +331,25 @@ def _rows(given: object) -> list[Any]:
     return given if isinstance(given, list) else []
 
 
-def _reinstalled(row: Mapping[str, Any], played: Mapping[str, Any]) -> ReinstalledMark:
+def _reinstalled(row: Mapping[str, Any], host: Mapping[str, Any]) -> ReinstalledMark:
     lists = {name: tuple(str(text)[:600] for text in _rows(row.get(name))) for name in ("twice", "old", "changed")}
     texts = {name: str(row[name])[:600] for name in ("how", "older", "words") if name in row}
-    host = {name: played[name] for name in ("host", "release") if name in played}
     return ReinstalledMark(**{"how": None, **texts, **lists, **host})
+
+
+def _installed(row: Mapping[str, Any], host: Mapping[str, Any]) -> InstalledMark:
+    names = ("file", "words", "event", "elsewhere")
+    told: dict[str, Any] = {name: str(row[name])[:600] for name in names if row.get(name) is not None}
+    operations = tuple(str(name) for name in _rows(row.get("operations"))[:5])
+    return InstalledMark(
+        accepted=row["accepted"], minor=row.get("minor") is True, operations=operations, **told, **host
+    )
+
+
+def _registered(row: Mapping[str, Any], host: Mapping[str, Any]) -> RegisteredMark:
+    told = {name: row[name] for name in ("handlers", "tools", "others", "refused") if type(row.get(name)) is int}
+    mode = row.get("mode")
+    return RegisteredMark(mode=None if mode is None else str(mode)[:60], **told, **host)
 
 
 def _observed(row: Mapping[str, Any]) -> ObservedMark:

@@ -280,7 +280,8 @@ def _models(changes: Sequence[tuple[str, Change]]) -> Models:
 def seen_by_host(change: Change) -> Iterator[None]:
     """Pass standard input and output on, with the members that a `host` change adds to the driver's answers.
 
-    The driver reads descriptor 0 and writes descriptor 1, which are pipes to threads of this process.
+    Steps that the change names as `unheard` never reach the connector. The driver reads descriptor 0 and writes
+    descriptor 1, which are pipes to threads of this process.
     """
     asked: dict[Any, str] = {}
     kit_in, kit_out = os.dup(0), os.dup(1)
@@ -289,7 +290,9 @@ def seen_by_host(change: Change) -> Iterator[None]:
     for given, descriptor in ((requests, 0), (to_kit, 1)):
         os.dup2(given, descriptor)
         os.close(given)
-    listening = threading.Thread(target=_hand_over, args=(kit_in, to_driver, asked), name="requests", daemon=True)
+    listening = threading.Thread(
+        target=_hand_over, args=(kit_in, to_driver, asked, change), name="requests", daemon=True
+    )
     telling = threading.Thread(target=_tell, args=(answers, kit_out, asked, change), name="answers")
     listening.start()
     telling.start()
@@ -301,13 +304,15 @@ def seen_by_host(change: Change) -> Iterator[None]:
         telling.join()
 
 
-def _hand_over(kit_in: int, to_driver: int, asked: dict[Any, str]) -> None:
+def _hand_over(kit_in: int, to_driver: int, asked: dict[Any, str], change: Change) -> None:
     with open(kit_in, "rb") as lines, open(to_driver, "wb", buffering=0) as driver:
         for line in lines:
             request = json.loads(line)
             step = request.get("step")
-            asked[request.get("id")] = step["step"] if isinstance(step, dict) else str(request.get("op"))
-            driver.write(line)
+            asked[request.get("id")] = about = step["step"] if isinstance(step, dict) else str(request.get("op"))
+            unheard = isinstance(step, dict) and about in change.get("unheard", ())
+            # A flush is answered like a step in which nothing happens.
+            driver.write(json.dumps({"id": request["id"], "op": "flush"}).encode() + b"\n" if unheard else line)
 
 
 def _tell(answers: int, kit_out: int, asked: dict[Any, str], change: Change) -> None:

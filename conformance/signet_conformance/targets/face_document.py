@@ -150,6 +150,53 @@ class PluginPlaces(Part):
     ]
 
 
+class ToolRules(Part):
+    """What a harness asks of the tools that a connector offers; the words are its own, with {name} for the tool's."""
+
+    pattern: Annotated[Maybe[Text], Field(description="a regular expression that the whole name of a tool matches")] = (
+        None
+    )
+    ill_formed: Annotated[Text, Field(description="the words for a name that does not")] = "ill-formed name {name}"
+    reserved: Annotated[Texts, Field(description="names that the harness keeps for its own tools")] = ()
+    reserved_words: Annotated[Text, Field(description="the words for such a name")] = "{name} is a tool of the host"
+    schema_form: Annotated[
+        Maybe[Literal["json-schema", "record"]],
+        Field(description="what the harness reads as a tool's parameters; a record is any object"),
+    ] = None
+    schema_words: Annotated[Text, Field(description="the words for another one")] = "{name} has no schema that is read"
+    needs_execute: Annotated[Maybe[Text], Field(description="the words for a tool without a function execute")] = None
+    twice: Annotated[
+        Maybe[Literal["replaces", "ignored"]], Field(description="what becomes of a second tool of the same name")
+    ] = None
+    twice_words: Annotated[Text, Field(description="the words for a second one that is ignored")] = "{name} is there"
+    asked: Annotated[
+        Maybe[Literal["before-initialisation", "after-initialisation"]],
+        Field(description="when the harness asks a provider for its tools"),
+    ] = None
+
+
+class Registry(Part):
+    """What a harness knows of connectors: names, files and forms that it takes, and its words for those it does not."""
+
+    events: Annotated[Texts, Field(description="every event that a handler can be registered for")] = ()
+    unknown_event: Annotated[
+        Maybe[Text], Field(description="the harness's words for another one, with {name} for it")
+    ] = None
+    exports: Annotated[
+        Items[Literal["function", "register", "activate"]],
+        Field(description="the forms of a plugin's default export: a function, or an object with such a method"),
+    ] = ()
+    no_export: Annotated[Maybe[Text], Field(description="the words for another one")] = None
+    later_modes: Annotated[
+        Texts, Field(description="modes in which a plugin is registered once more, for something other than runs")
+    ] = ()
+    again: Annotated[
+        Maybe[Literal["doubles", "replaces", "ignored"]],
+        Field(description="what a handler or service that is registered a second time does beside the first"),
+    ] = None
+    tools: ToolRules = ToolRules()
+
+
 class LaterRelease(Part):
     """A release of the harness after the one that is played."""
 
@@ -189,6 +236,9 @@ class FaceDocument(Document):
         Field(description="Releases after this one that no face of the kit plays, with what is known of each."),
     ] = ()
 
+    registry: Annotated[
+        Maybe[Registry], Field(description="What the harness knows, refuses and ignores of what connectors register.")
+    ] = None
     code: Annotated[
         Maybe[Annotated[str, Field(pattern=r"^[a-z_]+\.mjs$")]],
         Field(description="a file name: the module of the host program that plays the harness"),

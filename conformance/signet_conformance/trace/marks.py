@@ -201,9 +201,11 @@ class LoadedMark(KitMark, frozen=True, kw_only=True):
 
 
 class InstalledMark(KitMark, frozen=True, kw_only=True):
-    """Whether a host's own parser takes a file (configuration, manifest, registration) that the installer wrote.
+    """Whether a host takes what the installer wrote or the connector registered: a file, a tool, an event, an output.
 
-    `release` is the host's, `words` are those it refuses the file with.
+    `file` names it, `release` is the host's, `words` are those it refuses it with. `minor` tells that the host takes it
+    all the same, or loses nothing by it. Of a handler of an `event` that the host does not know: `operations` are those
+    that it is for, `elsewhere` the known event under which the connector has a handler for them too.
     """
 
     NAME = "installed"
@@ -213,6 +215,27 @@ class InstalledMark(KitMark, frozen=True, kw_only=True):
     host: str | None = None
     release: str | None = None
     words: str | None = None
+    minor: bool = False
+    event: str | None = None
+    operations: tuple[str, ...] = ()
+    elsewhere: str | None = None
+
+
+class RegisteredMark(KitMark, frozen=True, kw_only=True):
+    """What a host took of a connector: numbers of handlers, of tools, of anything else, and of what it refused.
+
+    None is a number that is not known. `mode` is the registration of a host that asks a plugin several times.
+    """
+
+    NAME = "registered"
+
+    host: str | None = None
+    release: str | None = None
+    mode: str | None = None
+    handlers: int | None = None
+    tools: int | None = None
+    others: int | None = None
+    refused: int | None = None
 
 
 ONCE, AGAIN, OVER = "once", "again", "over"
@@ -381,6 +404,7 @@ KINDS: Mapping[str, type[KitMark]] = {
         LoadedMark,
         InstalledMark,
         ReinstalledMark,
+        RegisteredMark,
         ObservedMark,
         StrayMark,
         UnheardPortMark,

@@ -7,6 +7,7 @@ import { dirname, join, resolve } from "node:path";
 import { randomUUID } from "node:crypto";
 
 import { modelTurn, NotLoaded } from "./protocol.mjs";
+import { Registry } from "./registry.mjs";
 import { Calls, compaction, keepBack, performerOf, pick, Sessions, useTool } from "./turns.mjs";
 
 const MODEL = { provider: "scripted", model: "scripted-model" };
@@ -27,10 +28,13 @@ class Gateway {
   #options;
   #unheard = [];
   #installed = [];
+  #registry;
+  #registered = [];
 
   constructor(face, options) {
     this.#face = face;
     this.#options = options;
+    this.#registry = new Registry(face);
     this.#calls = new Calls(face.budgets_ms, { catches: true });
   }
 
@@ -42,19 +46,29 @@ class Gateway {
       events: [...new Set(this.#handlers.map((one) => one.event))],
       unheard: this.#unheard,
       steps: Object.keys(STEPS),
-      installed: this.#installed,
+      installed: [...this.#installed, ...this.#registry.refused],
+      registered: this.#registered,
     };
   }
 
   async load(connector) {
     const plugin = connector.default ?? connector;
-    const register = typeof plugin === "function" ? plugin : (plugin?.register ?? plugin?.activate);
-    if (typeof register !== "function") throw new NotLoaded("the module's default export has no register(api)");
+    const register = this.#registry.registrar(plugin);
+    if (register === undefined) throw new NotLoaded(this.#registry.noExport ?? "the module's default export has no register(api)");
     for (const mode of this.#face.registration_modes) {
       // Runs know what was registered last; services belong to the gateway, which registers first.
       this.#handlers = this.#handlers.filter((one) => one.event.startsWith("gateway_"));
       this.#tools.clear();
-      await NotLoaded.guard("register(api) threw", () => register.call(plugin, this.#api(plugin, mode)));
+      const taken = await this.#register(plugin, register, mode);
+      this.#registered.push({ ...(this.#face.registration_modes.length > 1 ? { mode } : {}), ...taken });
+    }
+    for (const mode of this.#registry.laterModes) {
+      const { handlers, tools, others } = await this.#register(plugin, register, mode);
+      const asked = `register(api) is called once more, in the mode ${mode}, for command lines alone`;
+      if (this.#registry.again === "doubles" && handlers + tools + others > 0) {
+        const twice = `${asked}: it registers ${handlers} handlers, ${tools} tools and ${others} services or capabilities a second time`;
+        this.#registry.refuse("a second registration", twice);
+      }
     }
     const [first, ...later] = this.#face.registration_modes;
     const heard = this.#handlers.some((one) => !one.event.startsWith("gateway_"));
@@ -68,8 +82,19 @@ class Gateway {
     await this.#fire("gateway_start", { port: this.#face.port }, { port: this.#face.port });
   }
 
-  #api(plugin, registrationMode) {
+  /** Call the plugin's own registration in one mode; the numbers of what the host took and refused in it. */
+  async #register(plugin, register, mode) {
+    const taken = { events: [], tools: new Set(), refused: 0, others: 0 };
+    await NotLoaded.guard("register(api) threw", () => register.call(plugin, this.#api(plugin, mode, taken)));
+    const known = taken.events.filter((event) => this.#registry.knows(event, taken.events));
+    const refused = taken.refused + taken.events.length - known.length;
+    return { handlers: known.length, tools: taken.tools.size, others: taken.others, refused };
+  }
+
+  #api(plugin, registrationMode, taken) {
     const first = registrationMode === this.#face.registration_modes[0];
+    // In a mode that is for something else the host takes nothing for its runs.
+    const live = this.#face.registration_modes.includes(registrationMode);
     const log = (level) => (message) => console.error(`[${level}] ${message}`);
     const api = {
       id: plugin.id ?? "memory",
@@ -81,37 +106,44 @@ class Gateway {
       pluginConfig: { enabled: true, daemonUrl: process.env.SIGNET_DAEMON_URL, ...this.#options.plugin_config },
       logger: { info: log("info"), warn: log("warn"), error: log("error"), debug: log("debug") },
       on: (event, handler, opts) => {
-        if (first || !event.startsWith("gateway_")) this.#handlers.push({ event, handler, priority: opts?.priority ?? 0 });
+        taken.events.push(event);
+        if (live && (first || !event.startsWith("gateway_"))) this.#handlers.push({ event, handler, priority: opts?.priority ?? 0 });
       },
       registerTool: (tool, opts) => {
-        for (const name of opts?.names ?? [opts?.name ?? tool.name]) this.#takeTool(name, tool);
+        for (const name of opts?.names ?? [opts?.name ?? tool.name]) {
+          if (this.#registry.takesTool(name, tool, taken.tools) && (!live || this.#takeTool(name, tool))) taken.tools.add(name);
+          else taken.refused += 1;
+        }
       },
       registerService: (service) => {
+        taken.others += 1;
         if (first) this.#services.push(service);
       },
       resolvePath: (path) => resolve(path.replace(/^~(?=\/|$)/, homedir())),
     };
     // The rest of the host's surface takes what it is given; a connector's daemon calls do not depend on it.
-    for (const name of this.#face.registrars) api[name] ??= () => {};
+    for (const name of this.#face.registrars) api[name] ??= () => void (taken.others += 1);
     return api;
   }
 
+  /** Take a tool; whether the host offers it to its model. */
   #takeTool(name, tool) {
-    if (this.#face.tools_by_manifest) this.#holdAgainstManifest(name);
     // Also a tool that the host refuses: the mark says so, and the run shows what else is wrong.
     this.#tools.set(name, tool);
+    return !this.#face.tools_by_manifest || this.#isInManifest(name);
   }
 
   /** A manifest that names no tools keeps those of the plugin from the model; without a manifest nothing is known. */
-  #holdAgainstManifest(name) {
+  #isInManifest(name) {
     const manifest = manifestOf(this.#options.module);
-    if (manifest === undefined) return;
+    if (manifest === undefined) return true;
     let known = this.#installed.find((one) => one.file === "openclaw.plugin.json");
     if (known === undefined) this.#installed.push((known = { file: "openclaw.plugin.json", accepted: true }));
-    if ((manifest.contracts?.tools ?? []).includes(name)) return;
+    if ((manifest.contracts?.tools ?? []).includes(name)) return true;
     const refused = [...new Set([...(known.refused ?? []), name])];
     const words = `the plugin's manifest names no tool ${refused.join(", ")} under contracts.tools: refused`;
     Object.assign(known, { accepted: false, refused, words });
+    return false;
   }
 
   /** Handlers by priority, highest first; context members of later ones join those of earlier ones. */

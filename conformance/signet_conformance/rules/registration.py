@@ -1,0 +1,106 @@
+"""Whether a host takes what the connector's installer wrote, and what the connector registers with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from signet_conformance.facts import COMPLETE, END, LIFECYCLE, PRE, PROMPT, START, Recording
+from signet_conformance.rules.outcome import PASS, Outcome, fail, undecided, warn
+from signet_conformance.trace.marks import (
+    BypassMark,
+    FaultMark,
+    InstalledMark,
+    LoadedMark,
+    ModelMark,
+    OutageMark,
+    StepMark,
+    StepName,
+    StrayMark,
+)
+
+_OCCASIONS: Mapping[str, frozenset[StepName]] = {
+    START: frozenset({StepName.START, StepName.RESUME, StepName.CLEAR}),
+    PROMPT: frozenset({StepName.PROMPT}),
+    PRE: frozenset({StepName.COMPACT, StepName.PRE_COMPACTION}),
+    COMPLETE: frozenset({StepName.COMPACT, StepName.COMPACTION_COMPLETE}),
+    END: frozenset({StepName.END}),
+}
+"""Operation to the steps in which a connector calls it."""
+
+
+def installed_files_are_accepted(recording: Recording) -> Iterator[Outcome]:
+    """What the connector's installer wrote, and what it registers, is accepted by the host that it is for."""
+    for mark in recording.marks(InstalledMark):
+        host = " ".join(filter(None, (mark.host or "its host", mark.release)))
+        what = mark.file or "what was installed"
+        if mark.accepted is True:
+            yield PASS
+        elif mark.accepted is None:
+            yield undecided(message=f"whether {host} takes {what} is not known")
+        elif mark.event is not None:
+            yield _unknown_event(recording, mark, host)
+        else:
+            breach = warn if mark.minor else fail
+            yield breach(
+                message=f"{host} does not accept {what}" + (f": {mark.words}" if mark.words else ""),
+                expected=f"what {host} takes",
+                received=mark.words,
+                fold=f"{mark.file}",
+            )
+    if not any(mark.accepted is False for mark in recording.marks(InstalledMark)):
+        yield from _silence(recording)
+
+
+def _unknown_event(recording: Recording, mark: InstalledMark, host: str) -> Outcome:
+    """What a handler comes to whose event the host does not know: its operation may be called all the same."""
+    told = f"{host} knows no event {mark.event}" + (f" ({mark.words})" if mark.words else "")
+    operations = " or ".join(mark.operations)
+    called = recording.of(*mark.operations, cut=True)
+    given = {step.step for step in recording.marks(StepMark) if not recording.timeline.was_skipped(step)}
+    if mark.elsewhere is not None:
+        why = f"the handler of {mark.elsewhere} stands in for it"
+    elif called or not mark.operations:
+        why = f"{operations} reached the daemon all the same" if called else "nothing tells what it was for"
+    elif not _is_disturbed(recording) and any(given & _OCCASIONS.get(name, frozenset()) for name in mark.operations):
+        return fail(
+            message=f"{told}: the daemon never heard of {operations}",
+            expected=f"an event that {host} knows",
+            received=mark.event,
+            fold=f"event {mark.event}",
+        )
+    else:
+        return undecided(message=f"{told}: no undisturbed step of this recording needs {operations}")
+    return warn(
+        *called[:1],
+        message=f"{told}: {why}",
+        expected=f"an event that {host} knows",
+        received=mark.event,
+        fold=f"event {mark.event}",
+    )
+
+
+def _is_disturbed(recording: Recording) -> bool:
+    kept = [*recording.marks(FaultMark), *recording.marks(OutageMark), *recording.marks(BypassMark)]
+    return any(mark.is_on for mark in kept)
+
+
+def _silence(recording: Recording) -> Iterator[Outcome]:
+    """A program that people run asked its model, and no hook of the connector spoke: it passed over what was installed.
+
+    Only where the model was recorded is it known that the program ran, and only without faults that it could be heard.
+    Who declares what it sends, and no hook among it, is a memory server.
+    """
+    asked = recording.marks(ModelMark) if recording.model is not None else []
+    quiet = not recording.of(*LIFECYCLE, cut=True) and not recording.marks(StrayMark)
+    capabilities = recording.declared.capabilities
+    speaks = capabilities is None or not LIFECYCLE.isdisjoint(capabilities)
+    if asked and quiet and speaks and not _is_disturbed(recording):
+        loaded = next(iter(recording.marks(LoadedMark)), None)
+        host = "its host" if loaded is None else " ".join(filter(None, (loaded.host, loaded.release)))
+        yield fail(
+            message=f"{host} asked its model in {len(asked)} turn{'s'[: len(asked) != 1]}, and no hook of the connector"
+            " reached the daemon",
+            expected=f"a connector that {host} loads and calls",
+            received="silence at the daemon",
+            fold="silence",
+        )
