@@ -55,6 +55,21 @@ def test_a_body_that_was_not_decoded_is_named_and_not_green(invoke: Invoke, tmp_
     assert (short.exit_code, "note: not judged: the body of a request" in short.stdout) == (4, True)
 
 
+@pytest.mark.parametrize(("side", "status"), [("request", 4), ("response", 0)])
+def test_a_body_over_the_limit_of_the_recorder_hides_nothing(
+    invoke: Invoke, tmp_path: Path, side: str, status: int
+) -> None:
+    """A request that was kept in part was not judged whole: status 4 in place of 0. Answers are not the connector's."""
+    hidden = recall(agentId="atlas-agent")
+    hidden[side]["body"] = {"cut": True, "size": 9_000_000, "sha256": "0" * 64, "text": '{"query": "window'}
+    done = invoke("check", write(tmp_path / "a.jsonl", [*CONFORMING, hidden]))
+    assert done.exit_code == status, done.stdout
+    told = "not judged: the body of a request is over the recorder's limit; record with a larger --body-limit"
+    assert (told in " ".join(done.stdout.split())) is (status == 4)
+    if status == 4:
+        assert done.stdout.splitlines()[-1].startswith("incomplete: 1 body over the recorder's limit")
+
+
 @pytest.mark.parametrize(
     ("path", "status", "ending"),
     [

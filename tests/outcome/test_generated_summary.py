@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from signet_conformance.engine import JudgedRun
+from signet_conformance.engine import JudgedRun, judge
 from signet_conformance.finding import Judgement, Reason, Verdict
+from signet_conformance.outcome.conclusion import Judging, Terms
+from signet_conformance.outcome.gaps import Lack
 from signet_conformance.outcome.generated_summary import (
     DaemonBreach,
     Failure,
@@ -20,6 +22,8 @@ from signet_conformance.outcome.generated_summary import (
     breach_lines,
     with_generated,
 )
+from signet_conformance.trace import read
+from tests.support.trace_files import CONFORMING, recall, write
 
 NAME = "SIG-CMP-004"
 BREACH = GeneratedBreach(
@@ -51,8 +55,10 @@ def run_with(verdict: Verdict, reason: Reason) -> JudgedRun:
 
 def test_summary_is_read_as_it_was_written(tmp_path: Path) -> None:
     """Seed, counts, breaches and failures come back from the folder of a run; a folder without them has none."""
+    summary = summary_of(BREACH, PASS=12, INCONCLUSIVE=1)
+    summary.tally.gaps[Lack.DECODED] = 3
     written = replace(
-        summary_of(BREACH, PASS=12, INCONCLUSIVE=1),
+        summary,
         failures=[Failure("ended", True, "x.json", "pytest")],
         daemon=[DaemonBreach("SIG-DAEMON-001", Verdict.FAIL, True, 3)],
         outages={"401 on a prompt": 4},
@@ -97,6 +103,23 @@ def test_unconfirmed_breach_leaves_the_requirement_undecided(before: Verdict, ex
         assert "a.jsonl" in judgement.message
         assert "b.jsonl" in judgement.message
         assert BREACH.replay in judgement.message
+
+
+@pytest.mark.parametrize(("decoded", "status"), [(True, 0), (False, 4)])
+def test_what_generated_sessions_lack_is_not_green(tmp_path: Path, decoded: bool, status: int) -> None:
+    """A body that could not be decoded there alone counts as one of a scripted scenario: 4 in place of 0, and why."""
+    request = recall(agentId="atlas-agent")
+    request["request"]["body"] = {"cut": True, "size": 9, "sha256": "0" * 64, "text": "", "undecoded": "br"}
+    session = CONFORMING if decoded else [*CONFORMING, request]
+    summary = GeneratedSummary(seed=3, performed=1)
+    summary.tally.add(judge(read(write(tmp_path / "generated.jsonl", session))))
+    judging = Judging(Terms())
+    judging.add(judge(read(write(tmp_path / "plain.jsonl", CONFORMING))))
+    conclusion = judging.conclude(generated=summary)
+    assert conclusion.status == status
+    assert conclusion.because == ("" if decoded else "1 body that could not be decoded")
+    told = "not judged in generated sessions: 1 body that could not be decoded"
+    assert (told in [*summary.coverage_lines()]) is not decoded
 
 
 def test_line_counts_what_was_confirmed_and_what_was_not() -> None:

@@ -27,7 +27,7 @@ def _line(body: Any = None, answer: Any = None, error: Any = None) -> dict[str, 
 
 @pytest.mark.parametrize("held_bytes", [reading.HELD_BYTES, 0], ids=["held", "read from the file"])
 def test_gaps_of_a_recording(held_bytes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A body over the limit is none, nor is a daemon that went away."""
+    """The body of an answer over the limit is none, nor is a daemon that went away."""
     monkeypatch.setattr(reading, "HELD_BYTES", held_bytes)
     lines = [
         health(),
@@ -43,6 +43,7 @@ def test_gaps_of_a_recording(held_bytes: int, tmp_path: Path, monkeypatch: pytes
     assert read(write(tmp_path / "a.jsonl", lines)).gaps == (
         Gap(3, "POST", path, "request", "br"),
         Gap(4, "POST", path, "answer", "br"),
+        Gap(5, "POST", path, "request", "over the limit"),
         Gap(6, "POST", path, None, "more than one Host"),
         Gap(7, "POST", path, None, "the recording does not say why"),
     )

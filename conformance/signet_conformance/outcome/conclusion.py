@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 
@@ -16,6 +17,7 @@ from signet_conformance.errors import KitError, NothingTestedError, SignetConfor
 from signet_conformance.finding import BREACHES, FOLDING_ORDER, Finding, Judgement, Verdict
 from signet_conformance.outcome.broken_off import Shortfall, broke_off
 from signet_conformance.outcome.coverage import Coverage, Meter
+from signet_conformance.outcome.gaps import Lack, in_words, lacks_of
 from signet_conformance.outcome.generated_summary import GeneratedSummary, with_generated
 from signet_conformance.outcome.identity import Identity
 from signet_conformance.outcome.known_failures import (
@@ -31,7 +33,6 @@ from signet_conformance.outcome.options import Declarations
 from signet_conformance.outcome.together import essence, run_level_breaches
 from signet_conformance.rules.coverage import was_tested
 from signet_conformance.trace import Trace
-from signet_conformance.trace.model import NOT_CAPTURED
 from signet_conformance.trace.shelf import Shelf
 
 
@@ -78,7 +79,7 @@ class Judging:
         self.broken_off: list[Judged] = []
         """Those whose scenario was broken off: what they lack says nothing of the connector."""
         self._tested = False
-        self._undecoded = self._not_carried = self._uncaptured = 0
+        self._gaps: Counter[Lack] = Counter()
         self._whole = whole
         self._meter = Meter(terms.contract) if measured or terms.least_coverage is not None else None
         self._lines: dict[tuple[int, str], int] = {}
@@ -97,24 +98,14 @@ class Judging:
             self.broken_off.append(kept)
             return
         self._tested = self._tested or was_tested(judged.recording)
-        self._take_gaps(judged)
+        for at, times in lacks_of(judged).items():
+            self._gaps[at.lack] += times
         for name, judgement in judged.judgements.items():
             if judgement.verdict in BREACHES and judgement.findings:
                 self._lines[len(self.judged), name] = _line(judged.trace, judgement.findings[0])
         self.judged.append(kept)
         if self._meter is not None:
             self._meter.add(judged)
-
-    def _take_gaps(self, judged: Judged) -> None:
-        """Count what a trace lacks of the traffic between connector and daemon for the recorder's own reasons."""
-        for gap in judged.trace.gaps:
-            if gap.side is not None:
-                if gap.why == NOT_CAPTURED:
-                    self._uncaptured += 1
-                else:
-                    self._undecoded += 1
-            elif judged.recording.routes.find(gap.method, gap.path) is not None:
-                self._not_carried += 1
 
     def known_in(self, judged: Judged) -> Mapping[str, str]:
         """The requirements whose failure in one trace is known, each with why it may stand."""
@@ -149,9 +140,7 @@ class Judging:
             _tested=tested,
             _lines=self._lines,
             _spoken=self._tested,
-            _undecoded=self._undecoded,
-            _uncaptured=self._uncaptured,
-            _not_carried=self._not_carried,
+            _gaps=self._gaps,
         )
 
 
@@ -175,9 +164,7 @@ class Conclusion(Struct, frozen=True, dict=True):
     _tested: Mapping[str, Verdict] | None
     _lines: Mapping[tuple[int, str], int]
     _spoken: bool
-    _undecoded: int
-    _uncaptured: int
-    _not_carried: int
+    _gaps: Counter[Lack]
 
     @cached_property
     def verdicts(self) -> Mapping[str, Verdict]:
@@ -303,13 +290,9 @@ class Conclusion(Struct, frozen=True, dict=True):
 
     @property
     def gaps(self) -> Sequence[str]:
-        """What the recorder could not carry or decode, and what a capture does not hold, counted, in words."""
-        carried, decoded, captured = self._not_carried, self._undecoded, self._uncaptured
-        return [
-            *([f"{counted(carried, 'request')} that the recorder could not carry"] if carried else []),
-            *([f"{decoded} bod{'y' if decoded == 1 else 'ies'} that could not be decoded"] if decoded else []),
-            *([f"{captured} bod{'y' if captured == 1 else 'ies'} that the capture does not hold"] if captured else []),
-        ]
+        """What the recorder could not carry, decode or keep, and what a capture does not hold, counted, in words."""
+        generated = Counter[Lack]() if self.generated is None else self.generated.tally.gaps
+        return in_words(self._gaps + generated)
 
     @property
     def covers_too_little(self) -> bool:

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from signet_conformance.engine import Judged, JudgedRun
 from signet_conformance.errors import counted
 from signet_conformance.finding import BREACHES, Judgement, Reason, Verdict
+from signet_conformance.outcome.gaps import Lack, in_words, lacks_of
 from signet_conformance.rules import run_rules
 
 FILE = "generated.json"
@@ -25,12 +26,13 @@ LONG = 200
 class VerdictCounts(Struct):
     """The verdicts of every requirement over many traces: how often each, and over how many subjects.
 
-    `exchanges` counts what the traces hold together.
+    `exchanges` counts what the traces hold together, `gaps` what they lack.
     """
 
     verdicts: dict[str, Counter[Verdict]] = field(default_factory=dict)
     subjects: Counter[str] = field(default_factory=Counter)
     exchanges: int = 0
+    gaps: Counter[Lack] = field(default_factory=Counter)
 
     def add(self, judged: Judged) -> None:
         """Count the verdicts of one trace."""
@@ -38,6 +40,8 @@ class VerdictCounts(Struct):
             self.verdicts.setdefault(name, Counter())[judgement.verdict] += 1
             self.subjects[name] += judgement.subjects
         self.exchanges += len(judged.trace.exchanges)
+        for at, times in lacks_of(judged).items():
+            self.gaps[at.lack] += times
 
     def merge(self, other: VerdictCounts) -> None:
         """Count those of another tally too."""
@@ -45,6 +49,7 @@ class VerdictCounts(Struct):
             self.verdicts.setdefault(name, Counter()).update(verdicts)
         self.subjects.update(other.subjects)
         self.exchanges += other.exchanges
+        self.gaps.update(other.gaps)
 
 
 class GeneratedBreach(Struct, frozen=True):
@@ -140,6 +145,7 @@ class GeneratedSummary(Struct):
         if self.skipped:
             skipped = ", ".join(f"{step} {count}" for step, count in self.skipped.items())
             yield f"steps of generated sessions that were skipped: {skipped}"
+        yield from (f"not judged in generated sessions: {gaps}" for gaps in in_words(self.tally.gaps))
         yield from self.lost
 
     def _line(self) -> str:
@@ -162,6 +168,7 @@ class GeneratedSummary(Struct):
             "seed": self.seed,
             "performed": self.performed,
             "exchanges": self.tally.exchanges,
+            "gaps": self.tally.gaps,
             "requirements": {n: {**names[n], "subjects": self.tally.subjects[n]} for n in names},
             "breaches": to_builtins(self.breaches),
             "failures": to_builtins(self.failures),
@@ -174,7 +181,8 @@ class GeneratedSummary(Struct):
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
         """The summary that :meth:`to_json` wrote."""
-        tally = VerdictCounts(exchanges=data["exchanges"])
+        gaps = Counter({Lack(lack): times for lack, times in data["gaps"].items()})
+        tally = VerdictCounts(exchanges=data["exchanges"], gaps=gaps)
         for name, counts in data["requirements"].items():
             tally.verdicts[name] = Counter({Verdict(v): n for v, n in counts.items() if v != "subjects"})
             tally.subjects[name] = counts["subjects"]

@@ -30,7 +30,7 @@ from signet_conformance.trace.marks import (
     kit_marks,
     marks_of,
 )
-from signet_conformance.trace.model import NOT_CAPTURED
+from signet_conformance.trace.model import NOT_CAPTURED, OVER_LIMIT
 
 MAX_KINDS = 12
 """Lines about handlers; further kinds are counted."""
@@ -118,6 +118,8 @@ def _reason_of(gap: Gap) -> str:
         return (
             f"not judged: {body} is not in the capture; capture with bodies, or record with signet-conformance record"
         )
+    if gap.why == OVER_LIMIT:
+        return f"not judged: {body} is over the recorder's limit; record with a larger --body-limit"
     coding = (
         "is not text and may be compressed" if gap.why == "unknown" else f"is compressed with {printable(gap.why, 40)}"
     )

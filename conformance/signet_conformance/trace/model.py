@@ -140,6 +140,8 @@ NOT_CARRIED = "not_carried"
 """The error of an exchange whose request the recorder itself refused to pass on, such as an upgrade."""
 NOT_CAPTURED = "not captured"
 """`undecoded` of a body that was sent and that a capture, such as a browser's, does not hold."""
+OVER_LIMIT = "over the limit"
+"""Why the body of a request is a gap that the recorder kept in part only."""
 
 
 class Exchange(Struct, frozen=True, gc=False, kw_only=True, tag_field="kind", tag="exchange"):
@@ -323,8 +325,8 @@ class Header(Struct, frozen=True):
 class Gap(Struct, frozen=True):
     """A part of the traffic that the recorder could not carry or decode, which is no breach.
 
-    `side` is `request` or `answer` where the body of one could not be decoded, None where the whole request was not
-    carried. `why` is the content coding or the recorder's reason.
+    `side` is `request` or `answer` where the body of one could not be decoded, or a request's was too large to keep;
+    None where the whole request was not carried. `why` is the content coding, `OVER_LIMIT` or the recorder's reason.
     """
 
     exchange: int

@@ -21,6 +21,7 @@ from signet_conformance.trace.lines import BrokenLineError, LineReader, parse_li
 from signet_conformance.trace.model import (
     FORMAT,
     NOT_CARRIED,
+    OVER_LIMIT,
     RELEASES,
     Declared,
     Exchange,
@@ -227,7 +228,7 @@ def _gaps(exchange: Exchange) -> Sequence[Gap]:
     """The gaps of an exchange; nearly always there is no gap."""
     request, response = exchange.request, exchange.response
     body, answer = request.body, None if response is None else response.body
-    unreadable = (body is not None and body.undecoded) or (answer is not None and answer.undecoded)
+    unreadable = (body is not None and body.cut) or (answer is not None and answer.undecoded)
     if not unreadable and exchange.error != NOT_CARRIED:
         return ()  # every recording is read through here
     if exchange.error == NOT_CARRIED and response is None:
@@ -235,12 +236,12 @@ def _gaps(exchange: Exchange) -> Sequence[Gap]:
         note = line["error"].get("note") if isinstance(line.get("error"), dict) else None
         why = note if isinstance(note, str) and note else "the recording does not say why"
         return [Gap(exchange.seq, request.method, request.path, None, why)]
-    undecoded = [
-        (side, body.undecoded)
-        for side, body in (("request", request.body), ("answer", answer))
-        if body is not None and body.cut and body.undecoded
+    # What a rule needs of an answer stands at its beginning, or nowhere; the body of a request is judged whole.
+    unread = [
+        *([("request", body.undecoded or OVER_LIMIT)] if body is not None and body.cut else []),
+        *([("answer", answer.undecoded)] if answer is not None and answer.cut and answer.undecoded else []),
     ]
-    return [Gap(exchange.seq, request.method, request.path, side, coding) for side, coding in undecoded]
+    return [Gap(exchange.seq, request.method, request.path, side, why) for side, why in unread]
 
 
 def _pass_blank_lines(stream: IO[bytes], number: int, offset: int) -> tuple[int, int]:

@@ -1,0 +1,63 @@
+"""What recordings lack of the traffic between connector and daemon: nobody's breach, and nothing that was judged."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from enum import StrEnum
+
+from msgspec import Struct
+
+from signet_conformance.engine import Judged
+from signet_conformance.trace import Gap
+from signet_conformance.trace.model import NOT_CAPTURED, OVER_LIMIT
+
+
+class Lack(StrEnum):
+    """The kinds of gaps, in the order in which they are counted for a reader."""
+
+    CARRIED = "not carried"
+    DECODED = "not decoded"
+    CAPTURED = "not captured"
+    KEPT = "not kept whole"
+
+
+_WORDS: Mapping[Lack, tuple[str, str]] = {
+    Lack.CARRIED: ("request that the recorder could not carry", "requests that the recorder could not carry"),
+    Lack.DECODED: ("body that could not be decoded", "bodies that could not be decoded"),
+    Lack.CAPTURED: ("body that the capture does not hold", "bodies that the capture does not hold"),
+    Lack.KEPT: ("body over the recorder's limit", "bodies over the recorder's limit"),
+}
+
+
+class LackAt(Struct, frozen=True):
+    """A kind of gap in the requests of a route."""
+
+    lack: Lack
+    route: str
+
+
+def lacks_of(judged: Judged) -> Counter[LackAt]:
+    """Count the gaps of a judged trace. A request that was not carried counts if the daemon serves its route."""
+    return Counter(_lacks(judged))
+
+
+def _lacks(judged: Judged) -> Iterator[LackAt]:
+    for gap in judged.trace.gaps:
+        route = judged.recording.routes.find(gap.method, gap.path)
+        lack = _lack_of(gap)
+        if lack is not Lack.CARRIED or route is not None:
+            operation = None if route is None else route.operation
+            yield LackAt(lack, f"{gap.method} {operation or gap.path}")
+
+
+def _lack_of(gap: Gap) -> Lack:
+    if gap.side is None:
+        return Lack.CARRIED
+    return {NOT_CAPTURED: Lack.CAPTURED, OVER_LIMIT: Lack.KEPT}.get(gap.why, Lack.DECODED)
+
+
+def in_words(counts: Mapping[Lack, int]) -> Sequence[str]:
+    """Count the gaps of each kind in words; empty without any."""
+    numbers = ((lack, counts.get(lack, 0)) for lack in Lack)
+    return [f"{number:,} {_WORDS[lack][number != 1]}" for lack, number in numbers if number]
