@@ -82,7 +82,8 @@ def test_calls_fit_their_schema(made: Made, tmp_path: Path) -> None:
 def test_paths_of_the_adapter_s_own(made: Made, tmp_path: Path) -> None:
     """A method is called under the path that the settings give it."""
     target = made("mine", mode="starts-elsewhere", command=PYTHON, paths={}, **DRIVER)
-    assert performed(target, tmp_path / "home", [START]) == [{"skipped": "the adapter serves no onSessionStart"}]
+    (skipped,) = performed(target, tmp_path / "home", [START])
+    assert skipped["skipped"] == "the adapter serves no onSessionStart"
     target.profile.paths["onSessionStart"] = "/begin"
     (started,) = performed(target, tmp_path / "home2", [START])
     assert [call["status"] for call in started["calls"]] == [200]
@@ -92,7 +93,7 @@ def test_method_that_is_not_served_is_skipped(made: Made, tmp_path: Path) -> Non
     """404 says that there is no such method: the step is skipped, the session goes on."""
     target = made("mine", mode="lacks-compaction", command=PYTHON, **DRIVER)
     *_, skipped, after = performed(target, tmp_path / "home", [START, PROMPT, COMPACT, PROMPT])
-    assert skipped == {"skipped": "the adapter serves no onPreCompaction and no onCompactionComplete"}
+    assert skipped["skipped"] == "the adapter serves no onPreCompaction and no onCompactionComplete"
     assert after["turn"] is True
 
 
@@ -100,7 +101,7 @@ def test_tools_are_none_of_an_adapter(made: Made, tmp_path: Path) -> None:
     """A runtime adapter has no tools, so their steps are skipped."""
     tool = {"step": "tool", "session": "s1", "tool": "memory_search", "arguments": {"query": "x"}}
     _, skipped = performed(made("mine", command=PYTHON, **DRIVER), tmp_path / "home", [START, tool])
-    assert skipped == {"skipped": "a runtime adapter is not told of tool"}
+    assert skipped["skipped"] == "a runtime adapter is not told of tool"
 
 
 def test_adapter_that_fails_stops_no_turn(made: Made, tmp_path: Path) -> None:

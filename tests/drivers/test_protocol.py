@@ -35,7 +35,7 @@ STEPS: list[Mapping[str, Any]] = [
 
 def requests() -> Iterator[Mapping[str, Any]]:
     """The requests of a short session."""
-    yield {"id": 1, "op": "hello", "events": ["model"]}
+    yield {"id": 1, "op": "hello", "events": ["model", "handover"]}
     for number, step in enumerate(STEPS, 2):
         yield {"id": number, "op": "step", "step": step}
     yield {"id": 9, "op": "flush"}
@@ -73,7 +73,8 @@ def test_program_speaks_the_protocol(program: str, tmp_path: Path) -> None:
                 answer = child.ask({"op": "go"}, 60.0)
             assert VALIDATOR.is_valid(answer), answer
             assert (answer["id"], answer["ok"]) == (asked["id"], True)
-    assert events == [{"event": "model", "session": "s1"}]
+    handed = {"event": "handover", "session": "s1", "folder": STEPS[0]["project"]}
+    assert events == [*([handed] if program == "reference" else []), {"event": "model", "session": "s1"}]
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
+from signet_conformance.drivers.hosts.protocol import Skipped
 from signet_conformance.drivers.hosts.tools import SECRET_EXEC, SECRET_STATUS, use_tool
 
 STEP = {"step": "tool", "tool": SECRET_EXEC, "arguments": {"command": "true"}}
-TOOLS = (SECRET_EXEC, SECRET_STATUS)
+TOOLS = {SECRET_EXEC: None, SECRET_STATUS: None}
 
 
 @pytest.mark.parametrize(
@@ -27,5 +28,55 @@ def test_only_a_job_that_was_named_is_asked_for(answer: Mapping[str, Any], polls
         asked.append(arguments["jobId"])
         return json.dumps({"status": "succeeded"}), False
 
-    use_tool(STEP, TOOLS, {}, run)
+    use_tool(STEP, TOOLS, {}, run, lambda _session, _arguments: None)
     assert asked == polls
+
+
+def schema(*members: str, **more: Any) -> Mapping[str, Any]:
+    """The schema of a tool that offers these members, texts all of them."""
+    return {"type": "object", "properties": {name: {"type": "string"} for name in members}, **more}
+
+
+IDS = {"mode": "execute", "ids": ["a", "b"], "reason": "old"}
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "offered", "told", "calls"),
+    [
+        ("memory_get", {"id": "a", "tags": "t"}, schema("id"), {"id": "a"}, [{"id": "a"}]),
+        ("memory_get", {"id": "a", "tags": "t"}, None, {"id": "a", "tags": "t"}, [{"id": "a", "tags": "t"}]),
+        ("memory_get", {"id": "a"}, schema(additionalProperties=True), {"id": "a"}, [{"id": "a"}]),
+        ("memory_get", {}, schema("id", required=["id"]), {"id": "billing"}, [{"id": "billing"}]),
+        ("memory_forget", IDS, schema("id"), {"ids": ["a", "b"]}, [{"id": "a"}, {"id": "b"}]),
+        (
+            "memory_forget", IDS, schema("id", "reason"), {"ids": ["a", "b"], "reason": "old"},
+            [{"id": "a", "reason": "old"}, {"id": "b", "reason": "old"}],
+        ),
+        ("memory_forget", IDS, schema("ids"), {"ids": ["a", "b"]}, [{"ids": ["a", "b"]}]),
+        ("memory_forget", {"query": "q", "limit": 3}, schema("query"), {"query": "q"}, [{"query": "q"}]),
+        (
+            "memory_modify", {"patches": [{"id": "a", "pinned": True}, {"id": "b"}]}, schema("id"),
+            {"patches": [{"id": "a"}, {"id": "b"}]}, [{"id": "a"}, {"id": "b"}],
+        ),
+    ],
+)  # fmt: skip
+def test_what_a_tool_is_given_is_told_before(
+    tool: str, arguments: Mapping[str, Any], offered: Any, told: Mapping[str, Any], calls: list[Mapping[str, Any]]
+) -> None:
+    """Of the step's arguments those that the schema offers, and what it requires; of several calls all together."""
+    happened: list[Any] = []
+
+    def run(_name: str, given: Mapping[str, Any]) -> tuple[str, bool]:
+        happened.append(given)
+        return "", False
+
+    step = {"step": "tool", "session": "s1", "tool": tool, "arguments": arguments}
+    use_tool(step, {tool: offered}, {}, run, lambda *given: happened.append(given))
+    assert happened == [("s1", told), *calls]
+
+
+def test_tool_for_one_memory_is_given_no_query() -> None:
+    """A forget by query has no counterpart in it: the step is skipped."""
+    step = {"step": "tool", "tool": "memory_forget", "arguments": {"query": "q"}}
+    with pytest.raises(Skipped):
+        use_tool(step, {"memory_forget": schema("id")}, {}, lambda *_: ("", False), lambda *_: None)

@@ -19,6 +19,10 @@ export interface Handlers<Session> {
   /** The model has answered with `step.reply`. */
   answered?(step: Step, session: Session): Maybe<void>;
   tool?(step: Step, session: Session): Maybe<Said>;
+  /** The members that the schema of each tool offers, such as `{memory_store: ["content", "tags"]}`; others are left out. */
+  tools?: { [tool: string]: readonly string[] };
+  /** The path in which the connector runs in the session that begins, or that it is told. */
+  folder?(step: Step): Maybe<string>;
   compact?(step: Step, session: Session): Maybe<Said>;
   pre_compaction?(step: Step, session: Session): Maybe<Said>;
   compaction_complete?(step: Step, session: Session): Maybe<Said>;

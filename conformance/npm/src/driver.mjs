@@ -8,7 +8,7 @@ import { watchSent } from "./sent.mjs";
 const PROTOCOL = "signet-driver/1";
 const STEPS = ["start", "prompt", "sessionless_prompt", "tool", "compact", "pre_compaction", "compaction_complete", "clear", "resume", "end"];
 /** Functions that do not play a step. */
-const OTHERS = ["load", "answered", "flush", "exit"];
+const OTHERS = ["load", "answered", "flush", "exit", "folder", "tools"];
 const LINES_OF_A_STACK = 4;
 
 /** The step could not be performed for a reason that is the driver's own and not the connector's. */
@@ -51,7 +51,7 @@ class Driver {
   #send;
   #lines;
   #sessions = new Map();
-  #tellsOfTheModel = false;
+  #events = [];
   #takeSent = watchSent(fileURLToPath(new URL(".", import.meta.url)));
 
   constructor(handlers, send, lines) {
@@ -63,7 +63,7 @@ class Driver {
   async answer(op, step, events = []) {
     if (op === "hello") return this.#hello(events);
     if (op === "step") {
-      const result = await this.#perform(step);
+      const result = await this.#perform(await this.#handedOver(step));
       const sent = this.#takeSent();
       return sent.length === 0 ? result : { ...result, sent };
     }
@@ -72,8 +72,9 @@ class Driver {
   }
 
   async #hello(events) {
-    this.#tellsOfTheModel = events.includes("model");
-    const about = { protocol: PROTOCOL, steps: STEPS.filter((name) => this.#handlers[name]) };
+    this.#events = events;
+    const tells = events.includes("handover") && (this.#handlers.folder || this.#handlers.tools) ? { tells: ["handover"] } : {};
+    const about = { protocol: PROTOCOL, steps: STEPS.filter((name) => this.#handlers[name]), ...tells };
     try {
       return { ...about, ...(await this.#handlers.load?.()) };
     } catch (error) {
@@ -84,6 +85,8 @@ class Driver {
   async #perform(step) {
     const handler = this.#handlers[step.step];
     if (!handler) return { skipped: `the connector has no counterpart of ${step.step}` };
+    const { tools } = this.#handlers;
+    if (step.step === "tool" && tools && !tools[step.tool]) return { skipped: `the connector has no tool ${step.tool}` };
     const opens = step.step === "start" || step.step === "resume";
     const alone = step.step === "sessionless_prompt";
     if (!opens && !alone && !this.#sessions.has(step.session)) throw new StepError(`session ${step.session} is not open`);
@@ -105,10 +108,29 @@ class Driver {
     return result;
   }
 
-  /** Tell the kit that the model would be called now, and wait until its mark is written. */
+  /** The step as its function is given it, of a tool the arguments that its schema offers; the kit is told before. */
+  async #handedOver(step) {
+    const { folder, tools } = this.#handlers;
+    if (step.step === "start" && (folder || tools)) {
+      const path = await folder?.(step);
+      await this.#tell("handover", step.session, typeof path === "string" ? { folder: path } : {});
+    }
+    const offered = step.step === "tool" ? tools?.[step.tool] : undefined;
+    if (offered === undefined) return step;
+    const given = Object.fromEntries(Object.entries(step.arguments ?? {}).filter(([name]) => offered.includes(name)));
+    await this.#tell("handover", step.session, { arguments: given });
+    return { ...step, arguments: given };
+  }
+
+  /** Tell the kit that the model would be called now. */
   async #modelTurn(session) {
-    if (!this.#tellsOfTheModel) return;
-    this.#send({ event: "model", session });
+    await this.#tell("model", session);
+  }
+
+  /** Tell the kit of an event that it has asked for, and wait until its mark is written. */
+  async #tell(event, session, more = {}) {
+    if (!this.#events.includes(event)) return;
+    this.#send({ event, session, ...more });
     await this.#lines.next();
   }
 }

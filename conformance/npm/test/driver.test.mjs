@@ -15,7 +15,7 @@ async function answers(handlers, ...requests) {
     for (const line of String(chunk).trim().split("\n")) {
       const message = JSON.parse(line);
       told.push(message);
-      if (message.event === "model") input.write('{"op": "go"}\n');
+      if (message.event !== undefined) input.write('{"op": "go"}\n');
       else if (waiting.length > 0) next();
     }
   });
@@ -30,6 +30,21 @@ const step = (name, more = {}) => ({ op: "step", step: { step: name, session: "s
 test("hello names the steps there is a function for", async () => {
   const [hello] = await answers({ start: () => ({}), end: () => {}, answered: () => {} }, HELLO);
   assert.deepEqual(hello.result, { protocol: "signet-driver/1", steps: ["start", "end"] });
+});
+
+test("what is handed over is told before the connector has it", async () => {
+  const order = [];
+  const told = await answers({
+    start: () => { order.push("start"); },
+    tool: ({ arguments: given }) => { order.push(given); return "saved"; },
+    tools: { memory_store: ["content"] },
+    folder: ({ project }) => project,
+  }, { op: "hello", events: ["handover"] }, step("start", { project: "/w" }), step("tool", { tool: "memory_store", arguments: { content: "c", tags: "t" } }), step("tool", { tool: "memory_get", arguments: {} }));
+  const events = told.filter((message) => message.event !== undefined);
+  assert.deepEqual(events, [{ event: "handover", session: "s1", folder: "/w" }, { event: "handover", session: "s1", arguments: { content: "c" } }]);
+  assert.deepEqual(order, ["start", { content: "c" }]);
+  assert.deepEqual(told[0].result.tells, ["handover"]);
+  assert.match(told.at(-2).result.skipped, /memory_get/);
 });
 
 test("a connector that cannot be loaded is a finding and no crash", async () => {

@@ -98,6 +98,14 @@ export interface Result {
   } | null;
   skipped?: string;
   /**
+   * For hello: handover where the program tells what it hands to the connector.
+   */
+  tells?: string[];
+  /**
+   * What the connector printed on standard error, or gave to the harness's logger.
+   */
+  printed?: string;
+  /**
    * Why the connector hears nothing, or not all, of its harness.
    */
   unheard?: string[];
@@ -159,8 +167,18 @@ export interface Handler {
   [k: string]: unknown;
 }
 export interface Event {
-  event: "model";
+  event: "model" | "handover";
   session: string;
+  /**
+   * handover of a start: the path that the connector runs in, or is told.
+   */
+  folder?: string;
+  /**
+   * handover of a tool: what the connector's tool is given.
+   */
+  arguments?: {
+    [k: string]: unknown;
+  };
   id?: never;
   [k: string]: unknown;
 }

@@ -1,4 +1,4 @@
-"""Marks from the answer to a step: handlers of the connector in trouble, and the places that sent its requests.
+"""Marks from the answer to a step: handlers in trouble, the places that sent requests, and what was printed.
 
 The answer may come from a driver program of another author, so nothing about its shape is taken for granted.
 """
@@ -11,7 +11,7 @@ from itertools import islice
 from typing import Any, TypeGuard
 
 from signet_conformance.errors import printable
-from signet_conformance.trace.marks import BLOCKED, FAILED, SLOW, THROWN, TIMED_OUT, HandlerMark, SentMark
+from signet_conformance.trace.marks import BLOCKED, FAILED, SLOW, THROWN, TIMED_OUT, HandlerMark, PrintedMark, SentMark
 
 MAX_MARKS = 20
 """Marks for one step: a handler in a loop must not fill the recording."""
@@ -105,3 +105,15 @@ def _requests(told: object) -> Iterator[tuple[str, ...]]:
         at = [place for place in places if isinstance(place, str) and place] if isinstance(places, list) else []
         if isinstance(method, str) and isinstance(path, str) and at:
             yield tuple(printable(text, _MAX_TEXT) for text in (method, path, *at[:MAX_PLACES]))
+
+
+MAX_PRINTED = 8000
+"""Characters of what was printed in one step that a recording keeps."""
+
+
+def printed_mark(index: int | None, result: Mapping[str, Any]) -> PrintedMark | None:
+    """The mark for what the connector printed in the step of that number; None where it printed nothing."""
+    told = result.get("printed")
+    text = told if isinstance(told, str) else ""
+    # Cut before a word, for half a secret would not be known for one.
+    return PrintedMark(index=index, text=_whole_words(text, MAX_PRINTED)) if text.strip() else None

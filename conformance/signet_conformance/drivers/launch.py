@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from signet_conformance.children.temporary import temporary_folder
-from signet_conformance.drivers.hosts.protocol import PROJECTS_VARIABLE
-from signet_conformance.drivers.process import ConnectorDriver, DriverProcess, OnEvent, Starting
+from signet_conformance.drivers.hosts.protocol import PROJECTS_VARIABLE, Projects
+from signet_conformance.drivers.process import HANDOVER, ConnectorDriver, DriverProcess, OnEvent, Starting
 from signet_conformance.errors import TargetError
 from signet_conformance.targets import Target
 from signet_conformance.targets.real import real_command_line
@@ -35,7 +35,9 @@ class Fleet:
         self._target = target
         self._starting = starting
         self._folders = contextlib.ExitStack()
-        self._env = {**env, PROJECTS_VARIABLE: str(_projects_folder(self._folders))}
+        projects = _projects_folder(self._folders)
+        self._env = {**env, PROJECTS_VARIABLE: str(projects)}
+        self._projects = Projects(projects)
         self._cwd = cwd
         self._timeout_s = step_timeout_s
         self._crews: dict[str, DriverProcess] = {}
@@ -71,6 +73,10 @@ class Fleet:
         session = str(step.get("session"))
         known = self._sessions.setdefault(session, {})
         known.update({name: step[name] for name in _REMEMBERED if step.get(name) is not None})
+        if step.get("step") in ("start", "resume"):
+            # Before its process is there: what that one sends when it comes up belongs to the step.
+            folder = self._folder_of(known.get("project"))
+            on_event({"event": HANDOVER, **({} if folder is None else {"folder": folder})})
         crew = {"one": _ALL, "agent": str(known.get("agent"))}.get(self._target.processes, session)
         if crew not in self._crews:
             agent = known.get("agent")
@@ -83,6 +89,12 @@ class Fleet:
         if step.get("step") == "end" and self._target.processes == "session":
             self._leave(crew)
         return result
+
+    def _folder_of(self, project: object) -> str | None:
+        """The folder that the host of a session is run in, or that it hands to the connector; None if not known."""
+        if self._target.real is not None or self._target.kind.runs_in_folder:
+            return str(self._projects.folder(project))
+        return project if isinstance(project, str) and not self._target.kind.own_program else None
 
     def _hire(self, name: str, agent: str | None) -> Mapping[str, Any]:
         spare, self._spare = (self._spare, None) if agent == self._default_agent else (None, self._spare)
@@ -117,7 +129,8 @@ def _projects_folder(folders: contextlib.ExitStack) -> Path:
     for base in (home / ".cache", Path("/var/tmp")):  # noqa: S108 - the folder below it is private
         with contextlib.suppress(OSError):
             base.mkdir(parents=True, exist_ok=True)
-            return folders.enter_context(temporary_folder("signet-conformance-", base))
+            # Without links: the connector asks the system where it is.
+            return folders.enter_context(temporary_folder("signet-conformance-", base.resolve()))
     return folders.enter_context(temporary_folder("signet-conformance-"))
 
 

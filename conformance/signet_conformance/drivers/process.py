@@ -1,12 +1,14 @@
 """The process of a driver program, which performs steps that are handed to it as JSON lines (signet-driver/1).
 
-    {"id": 1, "op": "hello", "events": ["model"]}  -> {"id": 1, "ok": true, "result": {"capabilities": [...]}}
+    {"id": 1, "op": "hello", "events": [...]}      -> {"id": 1, "ok": true, "result": {"capabilities": [...]}}
     {"id": 2, "op": "step", "step": {...}}         -> {"id": 2, "ok": true, "ms": 8.4, "result": {...}}
     {"id": 3, "op": "flush"}                       -> answered when all background work is done
     {"id": 4, "op": "exit"}                        -> answered, then the process ends
 
 While a step is under way the program may write `{"event": "model", "session": "s1"}`, which says that the
-model's turn begins now, and then waits for `{"op": "go"}`: so the kit's mark precedes whatever follows.
+model's turn begins now, and then waits for `{"op": "go"}`: so the kit's mark precedes whatever follows. One that
+tells so in its answer to hello begins the step of a start or a tool with such an event, `handover`: the `folder` or the
+`arguments` that it hands to the connector.
 """
 
 from __future__ import annotations
@@ -44,6 +46,8 @@ def redact(text: str) -> str:
     return _redactor().text(text)
 
 
+HANDOVER = "handover"
+"""The event that says what a host hands to the connector in a step, before it does."""
 HELLO_TIMEOUT_S = 30.0
 FLUSH_TIMEOUT_S = 30.0
 _MOST = 64 * 1024
@@ -117,6 +121,7 @@ class DriverProcess:
         self._starting = starting
         self._timeout_s = step_timeout_s
         self._next_id = 0
+        self._tells: tuple[Any, ...] = ()
         with starting():
             self._process = LineProcess(
                 f"target {target.name}", target.command, env=env, cwd=cwd, error=TargetError, redacted=redact
@@ -129,7 +134,7 @@ class DriverProcess:
         """
         try:
             with self._starting():
-                about = self._ask({"op": "hello", "events": ["model"]}, self._bound(HELLO_TIMEOUT_S), _ignore)
+                about = self._ask({"op": "hello", "events": ["model", HANDOVER]}, self._bound(HELLO_TIMEOUT_S), _ignore)
         except BrokenOffError as failure:
             if failure.how is not Broken.ENDED or not failure.ended:
                 raise
@@ -137,10 +142,14 @@ class DriverProcess:
         if about.get("loaded") is False:
             words = printable(redact(str(about.get("words") or "its harness does not say why")[:_MOST]), 600)
             raise ConnectorNotLoadedError(words, remedy="mend the connector where it is named")
+        tells = about.get("tells")
+        self._tells = tuple(tells) if isinstance(tells, list) else ()
         return about
 
     def perform(self, step: Mapping[str, Any], on_event: OnEvent) -> Mapping[str, Any]:
         """Hand one step over and return its result; raise BrokenOffError when the program cannot perform it."""
+        if HANDOVER not in self._tells:
+            on_event({"event": HANDOVER})
         return self._ask({"op": "step", "step": dict(step)}, self._timeout_s, on_event)
 
     def flush(self) -> None:

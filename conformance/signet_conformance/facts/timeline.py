@@ -332,7 +332,7 @@ class Timeline:
         if step.step == StepName.SESSIONLESS_PROMPT:
             return call.operation == PROMPT and plain(call.text or "") == plain(step.text or "") != ""
         owner = self.foreign_session(call)
-        if owner is None or call.operation not in _ASKED_BY.get(str(step.other.get("tool")), ()):
+        if owner is None or call.operation not in _ASKED_BY.get(str(step.tool), ()):
             return False
         earlier = (mark for mark in self.steps_of(owner, step.seq) if mark.step == StepName.TOOL)
         if self.was_skipped(step) or any(earlier):

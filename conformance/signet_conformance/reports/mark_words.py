@@ -19,6 +19,7 @@ from signet_conformance.trace.marks import (
     ModelMark,
     NoRequestMark,
     OutageMark,
+    PrintedMark,
     RefusedMark,
     RegisteredMark,
     RemarkMark,
@@ -61,8 +62,7 @@ def _step(mark: StepMark) -> str | None:
     if mark.step is None:
         return None
     number = "" if mark.index is None else f" {mark.index}"
-    tool = mark.other.get("tool")
-    what = " ".join(filter(None, (mark.step, tool if isinstance(tool, str) else None)))
+    what = " ".join(filter(None, (mark.step, mark.tool)))
     who = "".join(f" {word} {name}" for word, name in (("in", mark.session), ("as", mark.agent)) if name)
     said = f', "{mark.text}"' if mark.text else ""
     return f"step{number}: {what}{who}{said}"
@@ -89,6 +89,10 @@ def _handler(mark: HandlerMark) -> str | None:
 def _senders(mark: SentMark) -> str | None:
     places = ", ".join(f"{request[1]} by {request[2]}" for request in mark.requests if len(request) > 2)
     return f"sent {places}" if places else None
+
+
+def _printed(mark: PrintedMark) -> str | None:
+    return mark.text and f"printed: {mark.text}"
 
 
 def _loaded(mark: LoadedMark) -> str | None:
@@ -156,6 +160,7 @@ _WORDS: Mapping[type[KitMark], Callable[..., str | None]] = {
     ModelMark: _model,
     HandlerMark: _handler,
     SentMark: _senders,
+    PrintedMark: _printed,
     LoadedMark: _loaded,
     RegisteredMark: _registered,
     StrayMark: _stray,

@@ -188,7 +188,7 @@ def _kit_knows_better(recording: Recording, token: str) -> bool:
     Written in JSON or in code, a secret is another text than where it was said, and has another redaction token.
     """
     steps = recording.marks(StepMark)
-    spoken = [said for step in steps for _, said in strings([step.text, step.reply, dict(step.other)])]
+    spoken = [said for step in steps for _, said in strings([step.text, step.reply, step.arguments, dict(step.other)])]
     if _REDACTED.fullmatch(token):
         return bool(steps) and not any(map(_REDACTED.search, spoken))
     return bool(steps) and not any(token in said for said in spoken)

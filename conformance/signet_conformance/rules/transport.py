@@ -292,7 +292,7 @@ def _is_asked_for_again(recording: Recording, earlier: Call, call: Call) -> bool
 def _tool_of(recording: Recording, call: Call) -> object:
     """The tool that the model called in the step of a call; None in another step."""
     step = recording.timeline.step_at(call.seq)
-    return None if step is None or step.step != StepName.TOOL else step.other.get("tool")
+    return None if step is None or step.step != StepName.TOOL else step.tool
 
 
 def stops_after_conflict(recording: Recording) -> Iterator[Outcome]:

@@ -7,9 +7,9 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from signet_conformance.drivers.answers import handler_marks, sent_mark
+from signet_conformance.drivers.answers import handler_marks, printed_mark, sent_mark
 from signet_conformance.drivers.played_model import PlayedModel
-from signet_conformance.drivers.process import ConnectorDriver
+from signet_conformance.drivers.process import HANDOVER, ConnectorDriver, OnEvent
 from signet_conformance.outcome.time_spent import Part
 from signet_conformance.running.daemon import DaemonUnderTest
 from signet_conformance.running.recorder import RecorderClient, asked_model, mark
@@ -128,6 +128,34 @@ class Faults:
         return bool(answer["unmet"])
 
 
+class _HandingOver:
+    """Writes the mark of a step once it is known what the host hands to the connector, and before it does."""
+
+    def __init__(self, recorder: RecorderClient, index: int, given: Mapping[str, Any], others: OnEvent) -> None:
+        self._recorder = recorder
+        self._others = others
+        self._step = given["step"]
+        self._members = {name: value for name, value in given.items() if name not in ("step", "arguments")}
+        self._index = index
+        self._is_marked = False
+
+    def on_event(self, event: Mapping[str, Any]) -> None:
+        """Take in an event of the driver."""
+        if event.get("event") == HANDOVER:
+            self.mark(event)
+        else:
+            self._others(event)
+
+    def mark(self, told: Mapping[str, Any] | None = None) -> None:
+        """Write the mark, unless that has been done."""
+        if self._is_marked:
+            return
+        self._is_marked = True
+        kinds: Mapping[str, type] = {"folder": str, "arguments": dict}
+        handed = {name: told[name] for name, kind in kinds.items() if told and isinstance(told.get(name), kind)}
+        self._recorder.mark(StepMark(index=self._index, step=self._step, other={**self._members, **handed}))
+
+
 class StepPerformer:
     """One scenario in progress, with the results that later steps refer to."""
 
@@ -178,8 +206,9 @@ class StepPerformer:
 
     def _connector_step(self, index: int, step: ConnectorStep, hints: Mapping[str, bool]) -> None:
         given = {**self._message_for(step), **hints}
-        other = {name: value for name, value in given.items() if name not in ("step", "arguments")}
-        self._recorder.mark(StepMark(index=index, step=step.step, other=other))
+        handing_over = _HandingOver(self._recorder, index, given, self._on_event)
+        if not isinstance(step, StartStep | ResumeStep | ToolStep):
+            handing_over.mark()
         if isinstance(step, SessionlessPromptStep) and step.step not in (self.said_steps or ()):
             self._recorder.mark(SkippedMark(index=index, reason="the driver lists no turn without a session"))
             self.took_s.append(0.0)
@@ -189,14 +218,15 @@ class StepPerformer:
         began = time.perf_counter()
         try:
             with self._stopwatch.on(Part.CONNECTOR):
-                result = self._driver.perform(given, self._on_event)
+                result = self._driver.perform(given, handing_over.on_event)
         finally:
+            handing_over.mark()
             self.took_s.append(time.perf_counter() - began)
         trouble = handler_marks(index, result, self._target.declared.bounds_s.get(step.step))
-        places = sent_mark(index, result)
+        told = (each for each in (sent_mark(index, result), printed_mark(index, result)) if each is not None)
         key_mark = self._key_mark(step.session, result.get("key"))
         asked = [] if self._model is None else [asked_model(each) for each in self._model.end(result)]
-        self._recorder.ask(*asked, *map(mark, (*trouble, *([] if places is None else [places]), *key_mark)))
+        self._recorder.ask(*asked, *map(mark, (*trouble, *told, *key_mark)))
         if "skipped" in result:
             self._recorder.mark(SkippedMark(index=index, reason=result["skipped"]))
         if step.as_ is not None:

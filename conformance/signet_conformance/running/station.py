@@ -16,6 +16,7 @@ from typing import Any
 
 from signet_conformance import trace
 from signet_conformance.children.environment import clean_environment
+from signet_conformance.drivers.answers import printed_mark
 from signet_conformance.drivers.launch import launch
 from signet_conformance.drivers.model_process import CONTROL_VARIABLE, MODEL_VARIABLE, ModelProcess
 from signet_conformance.drivers.played_model import PlayedModel
@@ -280,6 +281,7 @@ class Station:
         marks += [_observed(row) for row in _rows(about.get("observed")) if isinstance(row, dict)]
         marks += [RemarkMark(text=str(text), unheard=True) for text in _rows(about.get("unheard"))]
         marks += [RemarkMark(text=str(text)) for text in _rows(about.get("remarks"))]
+        marks += [each for each in [printed_mark(None, about)] if each is not None]
         self._recorder.ask(*map(mark, marks))
 
     def _played_model(self) -> PlayedModel | None:

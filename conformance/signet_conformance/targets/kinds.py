@@ -55,6 +55,9 @@ class ConnectorKind:
     played. `has_face`: whether a harness is played at all. `endings`: those of the files that it loads; None leaves it
     to the runtime. `named`: an example of how the settings name such a connector.
 
+    `runs_in_folder`: whether the host is run in a folder that the kit makes for the project, as a program on the
+    command line is, and does not just hand the connector its path.
+
     `resumes_anew`: whether a host of the kind resumes a session in another process than the one that began it; None
     leaves it to the face. `own_program`: whether the connector's author provides the program that performs the steps.
     `process_a_hook`: whether the connector is a new process at each hook, and remembers nothing.
@@ -69,6 +72,7 @@ class ConnectorKind:
     has_face: bool = True
     endings: tuple[str, ...] | None = None
     named: str = 'such as module = "dist/index.js", a path from the folder of the settings'
+    runs_in_folder: bool = False
     resumes_anew: bool | None = True
     own_program: bool = False
     process_a_hook: bool = False
@@ -234,6 +238,7 @@ KINDS: Mapping[str, ConnectorKind] = {
             needs=_command_hooks_needs,
             plays="settings",
             endings=_SCRIPTS,
+            runs_in_folder=True,
             resumes_anew=False,
             process_a_hook=True,
         ),
@@ -252,6 +257,7 @@ KINDS: Mapping[str, ConnectorKind] = {
             instead={"command": _LOADED | {"programs"}, "url": _LOADED | {"programs"}},
             command_line=_mcp,
             needs=_mcp_needs,
+            runs_in_folder=True,
             named='such as command = ["node", "{root}/server.mjs"], or url = "http://127.0.0.1:8080/mcp"',
         ),
         # A module that a harness in JavaScript loads.
@@ -272,6 +278,7 @@ KINDS: Mapping[str, ConnectorKind] = {
             needs=lambda target: iter([connector_need(target)]),
             plays="calls",
             endings=(".py",),
+            runs_in_folder=True,
         ),
     )
 }

@@ -101,7 +101,9 @@ class StepMark(KitMark, frozen=True, kw_only=True):
     """A step is given to the connector: its number in the scenario from 0, and what the user does.
 
     `step` is a :class:`StepName`, or a word that only another kit knows. `agent` and `project` are those the session
-    is opened with. `reply` is what the model answers to `text`.
+    is opened with. `folder`, of a step that opens one, is the path in which the host was run, or that it was handed.
+    `reply` is what the model answers to `text`. `arguments` are those of the `tool` as the host handed them to the
+    connector, of several calls together; None where nothing is known of that.
     """
 
     NAME = "step"
@@ -111,8 +113,11 @@ class StepMark(KitMark, frozen=True, kw_only=True):
     session: str | None = None
     agent: str | None = None
     project: str | None = None
+    folder: str | None = None
     text: str | None = None
     reply: str | None = None
+    tool: str | None = None
+    arguments: dict[str, JSONValue] | None = None
 
 
 class SkippedMark(KitMark, frozen=True, kw_only=True):
@@ -181,6 +186,18 @@ class SentMark(KitMark, frozen=True, kw_only=True):
 
     index: int | None
     requests: tuple[tuple[str, ...], ...] = ()
+
+
+class PrintedMark(KitMark, frozen=True, kw_only=True):
+    """What the connector's processes printed on standard error or gave to the host's logger, cut, without secrets.
+
+    `index` is the number of the step meanwhile, None while the connector was loaded.
+    """
+
+    NAME = "printed"
+
+    index: int | None = None
+    text: str | None = None
 
 
 class LoadedMark(KitMark, frozen=True, kw_only=True):
@@ -401,6 +418,7 @@ KINDS: Mapping[str, type[KitMark]] = {
         ModelMark,
         HandlerMark,
         SentMark,
+        PrintedMark,
         LoadedMark,
         InstalledMark,
         ReinstalledMark,

@@ -13,7 +13,8 @@ side; wait for the answer to have one after the other.
     {"id": 2, "ok": false, "error": {"type": "StepError", "message": "..."}}
 
 A hello with `"events": ["model"]` asks for a notice when a model's turn begins: the harness then writes
-`{"event": "model", "session": "s1"}` and asks the model only after `{"op": "go"}`, which is not answered.
+`{"event": "model", "session": "s1"}` and asks the model only after `{"op": "go"}`, which is not answered. With
+`"handover"` among them it says so before a start and a tool too: the `folder` or the `arguments` that it was given.
 
 Steps, each with `session`, a name for as long as the process lives:
 
@@ -83,7 +84,7 @@ class DriverServer:
             transport=transport,
             starts_at_prompt=starts_at_prompt,
         )
-        self._tells_model_turns = False
+        self._tells: Collection[str] = ()
         self._awaiting_go: deque[asyncio.Event] = deque()
         self._under_way: set[asyncio.Task[None]] = set()
         self._queues: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
@@ -105,7 +106,7 @@ class DriverServer:
             self._under_way.add(task)
             task.add_done_callback(self._under_way.discard)
         # No peer is left to say go.
-        self._tells_model_turns = False
+        self._tells = ()
         while self._awaiting_go:
             self._go()
         await _done(self._under_way)
@@ -118,11 +119,21 @@ class DriverServer:
             self._awaiting_go.popleft().set()
 
     async def _model_turn(self, session: str) -> None:
-        if not self._tells_model_turns:
+        await self._tell("model", session)
+
+    async def _hand_over(self, step: Mapping[str, Any]) -> None:
+        """Say what a step hands to the session."""
+        member = {"start": "folder", "tool": "arguments"}.get(str(step.get("step")))
+        given = step.get("arguments" if member == "arguments" else "project")
+        if member is not None:
+            await self._tell("handover", step.get("session"), **({} if given is None else {member: given}))
+
+    async def _tell(self, event: str, session: object, **more: Any) -> None:
+        if event not in self._tells:
             return
         go = asyncio.Event()
         self._awaiting_go.append(go)
-        _write({"event": "model", "session": session})
+        _write({"event": event, "session": session, **more})
         await go.wait()
 
     def _parse(self, line: bytes) -> dict[str, Any] | None:
@@ -161,7 +172,7 @@ class DriverServer:
     async def _result(self, request: Mapping[str, Any], before: frozenset[asyncio.Task[None]]) -> dict[str, Any]:
         if request["op"] == "hello":
             events = request.get("events")
-            self._tells_model_turns = isinstance(events, list) and "model" in events
+            self._tells = tuple(events) if isinstance(events, list) else ()
             return self._hello()
         if request["op"] == "flush":
             await _done(before)
@@ -171,12 +182,14 @@ class DriverServer:
         if not isinstance(step, dict):
             raise StepError("'step' is not an object", remedy='send {"op": "step", "step": {"step": "start", ...}}')
         async with self._queues[str(step.get("session"))]:
+            await self._hand_over(step)
             return await perform(self._host, step)
 
     def _hello(self) -> dict[str, Any]:
         timeouts = {name: self._config.timeout_s(name) for name in ("session-start", "user-prompt-submit")}
         return {
             "protocol": PROTOCOL,
+            "tells": [event for event in self._tells if event == "handover"],
             "harness": self._config.harness,
             "agent": self._config.agent,
             "capabilities": list(OPERATIONS),

@@ -141,6 +141,10 @@ class CommandHooks:
             if kind in ("prompt", "tool") and not step.get("more"):
                 self._end_turn(session, step)
         runs, self._runs = self._runs, []
+        for run in runs:
+            self._peer.print(run.stderr)
+        if session.server is not None:
+            self._peer.print(session.server.take_printed())
         injected = "\n".join(run.context for run in runs if run.context)
         return {
             "session": step.get("session"),
@@ -281,7 +285,8 @@ class CommandHooks:
                     return "a hook of the harness refuses the call", True
             return answer
 
-        return use_tool(step, offered_tools(Path.home(), self._face, server.tools), self._options.get("tools", {}), run)
+        tools = offered_tools(Path.home(), self._face, server.tools)
+        return use_tool(step, tools, self._options.get("tools", {}), run, self._peer.hand_over)
 
     def flush(self) -> None:
         """Nothing is left: every hook has ended before its step is answered."""

@@ -134,7 +134,7 @@ class LlamaChat:
             raise Skipped("the model calls tools in a turn of the user only")
         answer: Mapping[str, Any] = {}
         try:
-            for name, arguments in tool_calls(step, self._asked.tools, {}):
+            for name, arguments in tool_calls(step, dict.fromkeys(self._asked.tools), {}):
                 self._model.call(self._asked, name, arguments)
                 self._asked = self._next(program)
                 answer = self._asked.tool_result()

@@ -34,6 +34,9 @@ class Server(Protocol):
     def call(self, name: str, arguments: Mapping[str, Any]) -> tuple[str, bool]:
         """Call a tool; its text, and whether the server calls it an error."""
 
+    def take_printed(self) -> str:
+        """What it has printed since this was last called, where it is the session's own."""
+
     def close(self) -> None:
         """Leave the server, and end it where it is the session's own."""
 
@@ -102,8 +105,15 @@ class McpHarness:
         if name not in self._servers:
             raise StepError(f"session {name!r} is not known: start it first")
         server = self._servers[name]
+        try:
+            return self._told(server, kind, step)
+        finally:
+            self._peer.print(server.take_printed())
+
+    def _told(self, server: Server, kind: str, step: Mapping[str, Any]) -> Mapping[str, Any]:
+        name = str(step.get("session"))
         if kind == "tool":
-            return use_tool(step, server.tools, self._names, server.call)
+            return use_tool(step, server.tools, self._names, server.call, self._peer.hand_over)
         if kind == "prompt":
             self._peer.model_turn(name)
             return {"turn": True}

@@ -14,13 +14,12 @@ from anyio.from_thread import start_blocking_portal
 from signet_conformance.drivers.hosts.mcp_server import CALL_TIMEOUT_S, START_TIMEOUT_S
 from signet_conformance.drivers.hosts.protocol import StepError
 from signet_conformance.drivers.hosts.server_process import ServerProcess
-from signet_conformance.drivers.hosts.tools import required_arguments
 
 _LOOK_S = 0.25
 
 
 class McpHttpServer:
-    """One session of a client with the server, initialised; `tools` is what it offers, by name.
+    """One session of a client with the server, initialised; `tools` are the schemas of what it offers, by name.
 
     Raises StepError when the server refuses, gives no answer in time, or ends.
     """
@@ -37,12 +36,13 @@ class McpHttpServer:
         except BaseException as failure:
             self.close()
             raise _error_words(server.url, "initialize", failure) from failure
-        self.tools: Mapping[str, Any] = {tool.name: tool.model_dump(by_alias=True) for tool in listed.tools}
+        self.tools: Mapping[str, Any] = {
+            tool.name: tool.model_dump(by_alias=True).get("inputSchema") for tool in listed.tools
+        }
 
     def call(self, name: str, arguments: Mapping[str, Any]) -> tuple[str, bool]:
         """Call a tool; its text, and whether the server calls it an error."""
-        given = {**required_arguments(self.tools[name].get("inputSchema"), arguments), **arguments}
-        result = self._ask("tools/call", CALL_TIMEOUT_S, lambda: self._session.client.call_tool(name, given))
+        result = self._ask("tools/call", CALL_TIMEOUT_S, lambda: self._session.client.call_tool(name, dict(arguments)))
         said = result.model_dump(by_alias=True)
         return "\n".join(str(part.get("text", "")) for part in said.get("content", ())), said.get("isError") is True
 
@@ -61,6 +61,10 @@ class McpHttpServer:
         except Exception as failure:
             future.cancel()
             raise _error_words(self._server.url, what, failure) from failure
+
+    def take_printed(self) -> str:
+        """Nothing: what a server prints that several sessions share is printed by this process."""
+        return ""
 
     def close(self) -> None:
         """Leave the session; the server goes on."""

@@ -8,7 +8,6 @@ from typing import Any
 
 from signet_conformance.children.processes import ChildEndedError, LineProcess
 from signet_conformance.drivers.hosts.protocol import StepError
-from signet_conformance.drivers.hosts.tools import required_arguments
 from signet_conformance.errors import printable
 
 REVISION = "2025-06-18"
@@ -20,7 +19,7 @@ _TELLING = re.compile(r"[\w.]*(Error|Exception)\b")
 
 
 class McpServer:
-    """One server process, initialised; `tools` is what it offers, by name."""
+    """One server process, initialised; `tools` are the schemas of what it offers, by name."""
 
     def __init__(self, command: Sequence[str], env: Mapping[str, str], cwd: str, client: str) -> None:
         self._next_id = 0
@@ -32,9 +31,8 @@ class McpServer:
             )
             self._process.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
             listed = self._ask("tools/list", {}, START_TIMEOUT_S).get("tools", [])
-            self.tools: Mapping[str, Any] = {
-                str(tool["name"]): tool for tool in listed if isinstance(tool, dict) and "name" in tool
-            }
+            named = [tool for tool in listed if isinstance(tool, dict) and "name" in tool]
+            self.tools: Mapping[str, Any] = {str(tool["name"]): tool.get("inputSchema") for tool in named}
         except ChildEndedError as ended:
             self._process.close()
             said = [line for line in self._process.stderr if _TELLING.match(line)]
@@ -47,8 +45,7 @@ class McpServer:
 
     def call(self, name: str, arguments: Mapping[str, Any]) -> tuple[str, bool]:
         """Call a tool; its text, and whether the server calls it an error."""
-        given = {**required_arguments(self.tools[name].get("inputSchema"), arguments), **arguments}
-        result = self._ask("tools/call", {"name": name, "arguments": given}, CALL_TIMEOUT_S)
+        result = self._ask("tools/call", {"name": name, "arguments": arguments}, CALL_TIMEOUT_S)
         parts = result.get("content")
         texts = (
             [str(part.get("text", "")) for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
@@ -58,6 +55,11 @@ class McpServer:
     def close(self) -> None:
         """End the server: its input ends, and whatever it started ends with it."""
         self._process.close()
+
+    def take_printed(self) -> str:
+        """What it has printed since this was last called, as far as it has been read."""
+        lines = self._process.stderr
+        return "".join(f"{lines.popleft()}\n" for _ in range(len(lines)))
 
     def _ask(self, method: str, params: Mapping[str, Any], timeout_s: float) -> Mapping[str, Any]:
         self._next_id += 1

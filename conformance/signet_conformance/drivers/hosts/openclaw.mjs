@@ -270,14 +270,19 @@ class Gateway {
   async tool(step) {
     const session = this.#sessions.of(step);
     const runId = session.turn?.runId ?? randomUUID();
-    return useTool(step, (name) => this.#tools.has(name), this.#options.tools, async (name, params) => {
-      const ctx = this.#context(session, { runId });
+    const ctx = this.#context(session, { runId });
+    const made = new Map();
+    const schemaOf = (name) => {
+      const tool = this.#tools.get(name);
+      if (tool === undefined) return undefined;
+      made.set(name, typeof tool === "function" ? tool(ctx) : tool);
+      return made.get(name)?.parameters ?? null;
+    };
+    return useTool(step, schemaOf, this.#options.tools, async (name, params) => {
       const toolCallId = `call_${randomUUID().slice(0, 8)}`;
       await this.#fire("before_tool_call", { toolName: name, params, toolCallId, runId }, ctx);
-      const tool = this.#tools.get(name);
-      const made = typeof tool === "function" ? tool(ctx) : tool;
       const began = performance.now();
-      const result = await this.#calls.call(`tool ${name}`, () => made.execute(toolCallId, params));
+      const result = await this.#calls.call(`tool ${name}`, () => made.get(name).execute(toolCallId, params));
       const durationMs = Math.round(performance.now() - began);
       await this.#fire("after_tool_call", { toolName: name, params, toolCallId, result, runId, durationMs }, ctx);
       return result;

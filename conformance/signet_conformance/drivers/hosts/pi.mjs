@@ -196,8 +196,8 @@ class Program {
   }
 
   tool(step) {
-    const known = (name) => this.#tools.has(name);
-    return useTool(step, known, this.#options.tools, async (toolName, input) => {
+    const schemaOf = (name) => this.#tools.has(name) ? (this.#tools.get(name).parameters ?? null) : undefined;
+    return useTool(step, schemaOf, this.#options.tools, async (toolName, input) => {
       const toolCallId = `call_${randomUUID().slice(0, 8)}`;
       await this.#fire("tool_call", { toolName, toolCallId, input });
       const run = () =>

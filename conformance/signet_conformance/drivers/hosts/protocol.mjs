@@ -35,15 +35,21 @@ export class NotLoaded extends Error {
 /** A step that the connector or its harness has no counterpart for: answered with `skipped`, never an error. */
 export class Skipped extends Error {}
 
-let tellsModelTurns = false;
+let tells = [];
 const awaitingGo = [];
 
-/** Say that the model's turn of a session begins, and wait until the kit lets it go on. */
-export function modelTurn(session) {
-  if (!tellsModelTurns) return Promise.resolve();
-  write({ event: "model", session });
+/** Tell the kit of an event, if it has asked for such, and wait until it lets the host go on. */
+function tell(event, session, more = {}) {
+  if (!tells.includes(event)) return Promise.resolve();
+  write({ event, session, ...more });
   return new Promise((resolve) => awaitingGo.push(resolve));
 }
+
+/** Say that the model's turn of a session begins. */
+export const modelTurn = (session) => tell("model", session);
+
+/** Say which arguments a tool of the connector is about to be given. */
+export const handOver = (session, given) => tell("handover", session, { arguments: given });
 
 export const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
@@ -61,8 +67,23 @@ function write(answer) {
   }
 }
 
-/** Standard output is for answers: whatever a connector prints goes to standard error. */
+const MOST_PRINTED = 16_000;
+let printed = "";
+
+/** What the connector has printed since it was last asked, up to a limit; as a member of an answer. */
+function takePrinted() {
+  const told = printed;
+  printed = "";
+  return told === "" ? {} : { printed: told };
+}
+
+/** Standard output is for answers: whatever a connector prints goes to standard error, and is told to the kit. */
 function keepStandardOutput() {
+  const write = process.stderr.write.bind(process.stderr);
+  process.stderr.write = (chunk, ...rest) => {
+    if (printed.length < MOST_PRINTED) printed += (typeof chunk === "string" ? chunk : Buffer.from(chunk).toString()).slice(0, MOST_PRINTED);
+    return write(chunk, ...rest);
+  };
   const complain = (...parts) => process.stderr.write(`${format(...parts)}\n`);
   for (const name of ["log", "info", "debug", "warn", "error", "trace"]) console[name] = complain;
   process.stdout.write = (...args) => process.stderr.write(...args);
@@ -124,7 +145,7 @@ export async function serve(open, face) {
   };
   const perform = async (request) => {
     if (request.op === "hello") {
-      tellsModelTurns = Array.isArray(request.events) && request.events.includes("model");
+      tells = Array.isArray(request.events) ? request.events : [];
       try {
         host ??= await open();
       } catch (error) {
@@ -132,7 +153,7 @@ export async function serve(open, face) {
         return { protocol: PROTOCOL, loaded: false, words: error.message };
       }
       await settle();
-      return { protocol: PROTOCOL, ...host.about };
+      return { protocol: PROTOCOL, tells: tells.filter((event) => event === "handover"), ...host.about, ...takePrinted() };
     }
     if (host === undefined) throw new StepError("say hello first");
     if (request.op === "flush") {
@@ -151,6 +172,7 @@ export async function serve(open, face) {
         ...result,
         ...(sent.length === 0 ? {} : { sent }),
         ...(strays.length === 0 ? {} : { calls: [...(result.calls ?? []), ...strays] }),
+        ...takePrinted(),
       };
     } catch (error) {
       if (!(error instanceof Skipped)) throw error;
@@ -158,7 +180,7 @@ export async function serve(open, face) {
     }
   };
   const leave = async (request) => {
-    tellsModelTurns = false;
+    tells = [];
     for (const go of awaitingGo.splice(0)) go();
     await queue;
     try {

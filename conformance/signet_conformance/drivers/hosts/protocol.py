@@ -6,13 +6,16 @@ import json
 import os
 import shlex
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any, Protocol
+from typing import IO, Any, Protocol, TextIO
 
 PROTOCOL = "signet-driver/1"
 LONGEST_MESSAGE = 2000
+MOST_PRINTED = 16_000
+"""Characters of what a connector prints in one step that the answer tells."""
 
 
 class StepError(Exception):
@@ -43,6 +46,37 @@ class Host(Protocol):
         """End the connector as the harness ends it when the user quits."""
 
 
+class Printed:
+    """A stream that keeps what is printed to it, up to a limit, and passes it on."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._lock = threading.Lock()
+        self._kept: list[str] = []
+        self._left = MOST_PRINTED
+
+    def write(self, text: str) -> int:
+        """Keep a text and pass it on."""
+        self.note(text)
+        return self._stream.write(text)
+
+    def note(self, text: str) -> None:
+        """Keep a text that was printed elsewhere."""
+        with self._lock:
+            if self._left > 0:
+                self._kept.append(text[: self._left])
+                self._left -= len(text)
+
+    def take(self) -> str:
+        """What was printed since it was last called."""
+        with self._lock:
+            kept, self._kept, self._left = self._kept, [], MOST_PRINTED
+        return "".join(kept)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
 class Peer:
     """The kit at the other end of stdin and stdout."""
 
@@ -50,7 +84,9 @@ class Peer:
         # Whatever a connector prints must not reach the kit: descriptor 1 becomes standard error.
         self._out: IO[bytes] = os.fdopen(os.dup(1), "wb", buffering=0)
         os.dup2(2, 1)
-        self._tells_model_turns = False
+        self._tells: frozenset[str] = frozenset()
+        self._printed = Printed(sys.stderr)
+        sys.stdout = sys.stderr = self._printed
 
     def serve(self, open_host: Callable[[Peer], Host]) -> None:
         """Answer requests until `exit` or the end of input. `open_host` is called by the first `hello`."""
@@ -68,11 +104,12 @@ class Peer:
                 try:
                     if op == "hello":
                         events = request.get("events")
-                        self._tells_model_turns = isinstance(events, list) and "model" in events
+                        self._tells = frozenset(map(str, events if isinstance(events, list) else ()))
                         result: Mapping[str, Any]
                         try:
                             host = open_host(self) if host is None else host
-                            result = {"protocol": PROTOCOL, **host.about()}
+                            tells = ["handover"] if "handover" in self._tells else []
+                            result = {"protocol": PROTOCOL, "tells": tells, **host.about()}
                         except NotLoadedError as refused:
                             result = {"protocol": PROTOCOL, "loaded": False, "words": f"{refused}"[:LONGEST_MESSAGE]}
                     else:
@@ -83,6 +120,8 @@ class Peer:
                     self._write({"id": request.get("id"), "ok": False, "error": refusal})
                 else:
                     took = round((time.perf_counter() - began) * 1000, 3)
+                    told = self._printed.take()
+                    result = {**result, **({"printed": told} if told else {})}
                     self._write({"id": request.get("id"), "ok": True, "ms": took, "result": result})
         finally:
             if host is not None:
@@ -93,9 +132,17 @@ class Peer:
 
         `given` is what the connector has given for it: each text with its `source`, by the name that the face has.
         """
-        if not self._tells_model_turns:
-            return
-        self._event({"event": "model", "session": session, **({"given": [*given]} if given else {})})
+        if "model" in self._tells:
+            self._event({"event": "model", "session": session, **({"given": [*given]} if given else {})})
+
+    def hand_over(self, session: object, arguments: Mapping[str, Any]) -> None:
+        """Say what a tool is about to be given, and wait until the kit has written it down."""
+        if "handover" in self._tells:
+            self._event({"event": "handover", "session": session, "arguments": arguments})
+
+    def print(self, text: str) -> None:
+        """Take what a process of the connector printed, which is told with the answer to the step."""
+        self._printed.note(text)
 
     def tell_about(self, about: Mapping[str, Any]) -> None:
         """Say what shows of the connector only while a step is performed, as `about` says it at first."""
@@ -145,8 +192,8 @@ PROJECTS_VARIABLE = "SIGNET_CONFORMANCE_PROJECTS"
 class Projects:
     """Real folders for the projects of scenarios, below the folder that the driver made and will remove."""
 
-    def __init__(self) -> None:
-        self._root = Path(os.environ.get(PROJECTS_VARIABLE) or Path.home())
+    def __init__(self, root: Path | None = None) -> None:
+        self._root = root or Path(os.environ.get(PROJECTS_VARIABLE) or Path.home())
 
     def folder(self, project: object) -> Path:
         """Return the folder of a project; make it if it is missing."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 import importlib.util
 import inspect
 import json
+import logging
 import os
 import re
 import sys
@@ -26,7 +27,7 @@ from types import FrameType
 from typing import Any
 
 from signet_conformance.drivers.hosts.protocol import NotLoadedError, Peer, Projects, Skipped, StepError
-from signet_conformance.drivers.hosts.tools import keep_back, required_arguments, use_tool
+from signet_conformance.drivers.hosts.tools import keep_back, use_tool
 
 MAX_REQUESTS = 100
 MAX_PLACES = 3
@@ -119,6 +120,8 @@ class ProviderProgram:
         self._face = face
         self._names: Mapping[str, str] = options.get("tools", {})
         self._peer = peer
+        # As the harness does, which writes what a provider logs to a file of its own.
+        logging.basicConfig(level=logging.INFO, format="[%(levelname)s] %(name)s: %(message)s", stream=sys.stderr)
         self._own_threads = set(threading.enumerate())
         self._sent = SentRequests()
         self._provider = load_provider(path)
@@ -245,11 +248,10 @@ class ProviderProgram:
 
     def _tool(self, step: Mapping[str, Any]) -> Mapping[str, Any]:
         def run(name: str, arguments: Mapping[str, Any]) -> tuple[str, bool]:
-            given = {**required_arguments(self._known[name], arguments), **arguments}
-            text = self._call("handle_tool_call", name, given)
+            text = self._call("handle_tool_call", name, arguments)
             return str(text or ""), text is None
 
-        return use_tool(step, self._known, self._names, run)
+        return use_tool(step, self._known, self._names, run, self._peer.hand_over)
 
     def _pre_compaction(self, _step: Mapping[str, Any]) -> Mapping[str, Any]:
         if len(self._messages) <= self._kept:

@@ -3,7 +3,7 @@
 
 import { randomUUID } from "node:crypto";
 
-import { modelTurn, NotLoaded, Skipped, sleep } from "./protocol.mjs";
+import { handOver, modelTurn, NotLoaded, Skipped, sleep } from "./protocol.mjs";
 import { Calls, compaction, performerOf, Sessions, toolAnswer } from "./turns.mjs";
 
 const MOST_POLLS = 20;
@@ -94,6 +94,7 @@ class Application {
     const session = this.#sessions.of(step);
     const performer = TOOLS[step.tool];
     if (performer === undefined) throw new Skipped(`the application has no tool ${step.tool}`);
+    await handOver(step.session, step.arguments ?? {});
     const said = await performer(step.arguments ?? {}, session, (...call) => this.#call(...call));
     return toolAnswer({ content: [{ text: JSON.stringify(said ?? {}) }], details: said ?? {}, isError: said === undefined });
   }

@@ -7,8 +7,10 @@ import os
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Sequence
+from typing import IO
 from urllib.parse import urlsplit
 
 from signet_conformance.drivers.hosts.protocol import StepError
@@ -27,6 +29,7 @@ class ServerProcess:
     def __init__(self, name: str, command: Sequence[str], url: str) -> None:
         port = str(_free_port())
         self._name = name
+        self._printer: threading.Thread | None = None
         self.url = url.replace("{port}", port)
         self._process = (
             self._start_server([word.replace("{port}", port) for word in command], port) if command else None
@@ -38,12 +41,17 @@ class ServerProcess:
             raise
 
     def _start_server(self, command: Sequence[str], port: str) -> subprocess.Popen[bytes]:
-        """The child, in this process's own group, which is killed whole; what it prints goes to standard error."""
+        """The child, in this process's own group, which is killed whole; what it prints is printed here."""
         env = {**os.environ, "PORT": port}
         try:
-            return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=sys.stderr, env=env)
+            child = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=env
+            )
         except OSError as failure:
             raise StepError(f"{self._name} {command[0]} cannot be started: {failure.strerror}") from None
+        self._printer = threading.Thread(target=_print_lines, args=(child.stdout,), daemon=True)
+        self._printer.start()
+        return child
 
     def _wait(self) -> None:
         deadline = time.monotonic() + START_TIMEOUT_S
@@ -74,6 +82,15 @@ class ServerProcess:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
+        if self._printer is not None:
+            # A process that left the server may hold its output open.
+            self._printer.join(_LOOK_S)
+
+
+def _print_lines(output: IO[bytes]) -> None:
+    with output:
+        for line in output:
+            sys.stderr.write(line.decode("utf-8", "replace"))
 
 
 def _free_port() -> int:

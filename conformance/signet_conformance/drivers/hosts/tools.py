@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from signet_conformance.drivers.hosts.protocol import Skipped
@@ -17,6 +17,8 @@ MOST_POLLS = 20
 POLL_S = 0.1
 
 
+_TAKES_MORE = ("additionalProperties", "patternProperties", "$ref", "allOf", "anyOf", "oneOf")
+"""Members of a schema by which it may offer other members than its properties."""
 _OWN_COMMANDS = ("/status", "/help")
 
 
@@ -26,33 +28,42 @@ def keep_back(text: object) -> None:
         raise Skipped(f"{text} is a command of the harness, which keeps it back")
 
 
+Run = Callable[[str, Mapping[str, Any]], tuple[str, bool]]
+
+
 def use_tool(
     step: Mapping[str, Any],
-    known: Collection[str],
+    schemas: Mapping[str, Any],
     names: Mapping[str, str],
-    run: Callable[[str, Mapping[str, Any]], tuple[str, bool]],
+    run: Run,
+    hand_over: Callable[[object, Mapping[str, Any]], None],
 ) -> Mapping[str, Any]:
     """Perform a tool step through `run(name, arguments)`, which returns a text and whether it is an error.
 
     Scenarios speak of batches, most connectors have tools for one memory: several calls are answered by the
-    last. `names` is the target's own naming. Raises Skipped when the connector has no such tool.
+    last. `schemas` are those of the connector's tools, `names` is the target's own naming; `hand_over` is told the
+    session and all arguments before the first call. Raises Skipped when the connector has no such tool.
     """
     answer: Mapping[str, Any] = {}
-    for name, arguments in tool_calls(step, known, names):
+    calls = tool_calls(step, schemas, names)
+    hand_over(step.get("session"), arguments_of(step, calls))
+    for name, arguments in calls:
         text, failed = run(name, arguments)
-        if name == SECRET_EXEC and not failed and SECRET_STATUS in known:
+        if name == SECRET_EXEC and not failed and SECRET_STATUS in schemas:
             content = read_content(text)
             job = content.get("jobId", content.get("id"))
             # Whoever is told no job has nothing to ask for.
-            text, failed = _job_end(job, run) if isinstance(job, str) else (text, failed)
+            if isinstance(job, str):
+                status = schemas[SECRET_STATUS]
+                text, failed = _job_end({"jobId": job, **required_arguments(status, {"jobId": job})}, run)
         answer = {"text": text, "content": read_content(text), "is_error": failed}
     return answer
 
 
-def _job_end(job: str, run: Callable[[str, Mapping[str, Any]], tuple[str, bool]]) -> tuple[str, bool]:
+def _job_end(asked: Mapping[str, Any], run: Run) -> tuple[str, bool]:
     """Ask for a job until it has ended, as the tool's description tells a model to do."""
     for attempt in range(MOST_POLLS):
-        text, failed = run(SECRET_STATUS, {"jobId": job})
+        text, failed = run(SECRET_STATUS, asked)
         if failed or read_content(text).get("status") not in ("queued", "running"):
             break
         time.sleep(POLL_S * (attempt + 1))
@@ -60,22 +71,56 @@ def _job_end(job: str, run: Callable[[str, Mapping[str, Any]], tuple[str, bool]]
 
 
 def tool_calls(
-    step: Mapping[str, Any], known: Collection[str], names: Mapping[str, str]
+    step: Mapping[str, Any], schemas: Mapping[str, Any], names: Mapping[str, str]
 ) -> Sequence[tuple[str, Mapping[str, Any]]]:
-    """The calls of a tool step, as name and arguments: one for each memory. Raises Skipped without such a tool."""
+    """The calls of a tool step, as name and arguments: one for each memory. Raises Skipped without such a tool.
+
+    A model fills in what the tool's schema offers, and what it requires.
+    """
     wanted = str(step.get("tool"))
     name = names.get(wanted, wanted)
-    if name not in known:
+    if name not in schemas:
         raise Skipped(f"the connector has no tool {name}")
+    schema = schemas[name]
     given = step.get("arguments")
-    given = given if isinstance(given, dict) else {}
-    if isinstance(given.get("patches"), list):
-        return [(name, patch) for patch in given["patches"]]
-    if isinstance(given.get("ids"), list):
-        return [(name, {"id": memory, "reason": given.get("reason")}) for memory in given["ids"]]
-    if wanted == "memory_forget" and "id" not in given:
+    asked = _single_calls(given if isinstance(given, dict) else {}, _properties(schema) or {})
+    batch = {"ids", "query"} & {*(_properties(schema) or {})}
+    if wanted == "memory_forget" and not batch and not all("id" in each for each in asked):
         raise Skipped(f"{name} forgets one memory at a time")
-    return [(name, given)]
+    return [(name, {**required_arguments(schema, each), **offered_arguments(schema, each)}) for each in asked]
+
+
+def arguments_of(step: Mapping[str, Any], calls: Sequence[tuple[str, Mapping[str, Any]]]) -> Mapping[str, Any]:
+    """What all calls of a tool step hand to the connector, as the step would say it."""
+    if len(calls) == 1:
+        return calls[0][1]
+    each = [arguments for _, arguments in calls]
+    if "patches" in step.get("arguments", {}):
+        return {"patches": each}
+    reason = next((arguments["reason"] for arguments in each if arguments.get("reason")), None)
+    return {"ids": [arguments.get("id") for arguments in each], **({} if reason is None else {"reason": reason})}
+
+
+def offered_arguments(schema: Any, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The arguments that a tool's schema offers; all of them where it names no members, or takes any."""
+    offered = _properties(schema)
+    if offered is None or any(schema.get(name) for name in _TAKES_MORE):
+        return arguments
+    return {name: value for name, value in arguments.items() if name in offered}
+
+
+def _single_calls(given: Mapping[str, Any], offered: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    """The arguments of each call: one for each memory, unless the tool offers to take several."""
+    if isinstance(given.get("patches"), list) and "patches" not in offered:
+        return [patch for patch in given["patches"] if isinstance(patch, dict)]
+    if isinstance(given.get("ids"), list) and "ids" not in offered:
+        return [{"id": memory, "reason": given.get("reason")} for memory in given["ids"]]
+    return [given]
+
+
+def _properties(schema: Any) -> Mapping[str, Any] | None:
+    properties = schema.get("properties") if isinstance(schema, dict) else None
+    return properties if isinstance(properties, dict) else None
 
 
 def read_content(text: str) -> Mapping[str, Any]:

@@ -1,6 +1,6 @@
 // What the hosts share: calling a connector's handlers as a harness does, and reading what a tool gave back.
 
-import { Skipped, StepError } from "./protocol.mjs";
+import { handOver, Skipped, StepError } from "./protocol.mjs";
 
 const UUID = /\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/i;
 
@@ -107,24 +107,47 @@ export function toolAnswer(given) {
   return { text, content: { ...told, ...(id === undefined ? {} : { id }) }, is_error: given?.isError === true };
 }
 
-/**
- * The calls of one scenario tool in the terms of a connector: `[{name, arguments}]`.
- *
- * Scenarios speak of batches; most connectors have tools for one memory. `map` is the target's own naming.
- */
-export function toolCalls(step, known, map = {}) {
-  const name = map[step.tool] ?? step.tool;
-  if (!known(name)) throw new Skipped(`the connector has no tool ${name}`);
-  const given = step.arguments ?? {};
-  if (Array.isArray(given.patches)) return given.patches.map((patch) => ({ name, arguments: patch }));
-  if (Array.isArray(given.ids)) return given.ids.map((id) => ({ name, arguments: { id, reason: given.reason } }));
-  if (step.tool === "memory_forget" && given.id === undefined) throw new Skipped(`${name} forgets one memory at a time`);
-  return [{ name, arguments: given }];
+/** Members of a schema by which it may offer other members than its properties. */
+const TAKES_MORE = ["additionalProperties", "patternProperties", "$ref", "allOf", "anyOf", "oneOf"];
+
+/** The arguments that a tool's schema offers, which a model fills in; all where it names no members or takes any. */
+function offered(schema, given) {
+  const properties = schema?.properties;
+  if (typeof properties !== "object" || properties === null || TAKES_MORE.some((name) => schema[name])) return given;
+  return Object.fromEntries(Object.entries(given).filter(([name]) => Object.hasOwn(properties, name)));
 }
 
-/** Perform a tool step through `run(name, arguments)`; several calls are answered by the last. */
-export async function useTool(step, known, map, run) {
+/** The arguments of each call of a scenario's tool. Scenarios speak of batches; most tools are for one memory. */
+function argumentsOfCalls({ tool, arguments: given = {} }, name, schema) {
+  const offers = (member) => schema?.properties?.[member] !== undefined;
+  if (Array.isArray(given.patches) && !offers("patches")) return given.patches.map((patch) => offered(schema, patch));
+  if (Array.isArray(given.ids) && !offers("ids")) return given.ids.map((id) => offered(schema, { id, reason: given.reason }));
+  if (tool === "memory_forget" && given.id === undefined && !offers("ids") && !offers("query")) {
+    throw new Skipped(`${name} forgets one memory at a time`);
+  }
+  return [offered(schema, given)];
+}
+
+/** What all calls of a tool step hand to the connector, as the step would say it. */
+function asOne({ arguments: given }, calls) {
+  if (calls.length === 1) return calls[0];
+  if (Array.isArray(given.patches)) return { patches: calls };
+  const [{ reason } = {}] = calls;
+  return { ids: calls.map((call) => call.id), ...(reason === undefined ? {} : { reason }) };
+}
+
+/**
+ * Perform a tool step through `run(name, arguments)`; several calls are answered by the last.
+ *
+ * `schemaOf(name)` is undefined where the connector has no such tool; `map` is the target's own naming.
+ */
+export async function useTool(step, schemaOf, map, run) {
+  const name = map?.[step.tool] ?? step.tool;
+  const schema = schemaOf(name);
+  if (schema === undefined) throw new Skipped(`the connector has no tool ${name}`);
+  const calls = argumentsOfCalls(step, name, schema);
+  await handOver(step.session, asOne(step, calls));
   let answer;
-  for (const call of toolCalls(step, known, map)) answer = toolAnswer(await run(call.name, call.arguments));
+  for (const call of calls) answer = toolAnswer(await run(name, call));
   return answer;
 }

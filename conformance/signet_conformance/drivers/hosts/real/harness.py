@@ -244,7 +244,7 @@ class RealHarness:
             tool = tool or self._search(name, conversation, names[-1])
             if tool is None:
                 raise Skipped(f"{wanted} is not offered to the model")
-            for called, arguments in tool_calls(step, [tool], {wanted: tool}):
+            for called, arguments in tool_calls(step, {tool: None}, {wanted: tool}):
                 answer = self._call(name, conversation, called, arguments)
         finally:
             if not step.get("more"):
