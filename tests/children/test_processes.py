@@ -188,6 +188,22 @@ def test_child_that_ends_with_its_input_is_not_killed() -> None:
     assert process.returncode == 5
 
 
+def test_child_that_is_left_and_ends_is_reaped() -> None:
+    """A child that ends with its input is reaped when it is left."""
+    process = child("import sys; sys.stdin.read()")
+    process.leave()
+    assert_reaped(process.pid)
+
+
+def test_child_that_is_left_may_go_on() -> None:
+    """A child that does not end with its input is not killed when it is left, and holds no descriptor of ours."""
+    process = child("import time; time.sleep(600)")
+    process.leave()
+    process.close()
+    os.kill(process.pid, signal.SIGKILL)
+    assert os.waitpid(process.pid, 0)[0] == process.pid
+
+
 def test_child_that_floods_its_output() -> None:
     """A flood is held up in the pipe, and its lines can be received as they come."""
     with child(FLOODS) as process:

@@ -44,7 +44,7 @@ def test_driven_run_performs_its_scenario_once_and_leaves_nothing_running(drive:
     marks = [mark.name for mark in trace.read(report / "plain.jsonl").marks]
     # Whether it stands there is for the machine to say: another test's run may hold the daemon's default port.
     marks = [name for name in marks if name != "unheard_port"]
-    assert marks == ["scenario", "loaded", "step", "session_key", "step", "model", "step", "scenario_end"]
+    assert marks == ["scenario", "loaded", "step", "session_key", "step", "model", "step", "left", "scenario_end"]
     written = json.loads((report / "report.json").read_bytes())
     jsonschema.Draft202012Validator(document("report/signet-report-1.schema.json")).validate(written)
     assert written["exit"] == 0

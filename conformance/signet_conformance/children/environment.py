@@ -39,7 +39,7 @@ _GRACE_S = 2.0
 
 def marked(mark: str) -> list[int]:
     """Return the ids of the living processes of this user whose environment carries `mark`."""
-    return [process.pid for process in _marked_processes(mark)]
+    return [process.pid for process in marked_processes(mark)]
 
 
 def end_marked(mark: str) -> None:
@@ -49,7 +49,7 @@ def end_marked(mark: str) -> None:
     for number in (signal.SIGTERM, signal.SIGKILL):
         deadline = time.monotonic() + _GRACE_S
         signalled: set[psutil.Process] = set()
-        while (left := _marked_processes(mark)) and (remaining_s := deadline - time.monotonic()) > 0:
+        while (left := marked_processes(mark)) and (remaining_s := deadline - time.monotonic()) > 0:
             for process in [each for each in left if each not in signalled]:
                 with suppress(psutil.Error):
                     process.send_signal(number)
@@ -57,7 +57,8 @@ def end_marked(mark: str) -> None:
             psutil.wait_procs(left[:1], remaining_s)
 
 
-def _marked_processes(mark: str) -> list[psutil.Process]:
+def marked_processes(mark: str) -> list[psutil.Process]:
+    """Return the living processes of this user whose environment carries `mark`."""
     import psutil
 
     found = []

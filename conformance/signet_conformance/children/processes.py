@@ -223,6 +223,25 @@ class LineProcess:
                 self._output_ended = True
                 self._stdout.close()
 
+    def leave(self) -> None:
+        """Close the child's pipes and give it a moment for its end; one that goes on then is left alone."""
+        if self._closing:
+            return
+        self.ask_to_end()
+        self.await_end()
+        if self._has_ended():
+            self.close()
+            return
+        self._closing = True
+        # Not ours to wait for any more.
+        self._process.returncode = 0
+        watchdog.forget_group(self._process.pid)
+        _running.discard(self)
+        self._stop_reading()
+        with self._receiving:
+            self._output_ended = True
+            self._stdout.close()
+
     def ask_to_end(self) -> None:
         """Close the child's stdin; a moment for its end begins."""
         if not self._stdin.closed:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from signet_conformance.children.environment import MARK
 from signet_conformance.children.temporary import temporary_folder
 from signet_conformance.drivers.hosts.protocol import PROJECTS_VARIABLE, Projects
 from signet_conformance.drivers.process import HANDOVER, ConnectorDriver, DriverProcess, OnEvent, Starting
@@ -38,6 +39,7 @@ class Fleet:
         projects = _projects_folder(self._folders)
         self._env = {**env, PROJECTS_VARIABLE: str(projects)}
         self._projects = Projects(projects)
+        self.mark = env.get(MARK, "")
         self._cwd = cwd
         self._timeout_s = step_timeout_s
         self._crews: dict[str, DriverProcess] = {}

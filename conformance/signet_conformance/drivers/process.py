@@ -22,6 +22,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from signet_conformance.children.deadline import Deadline
+from signet_conformance.children.environment import MARK
 from signet_conformance.children.processes import ChildEndedError, ChildTimeoutError, LineProcess
 from signet_conformance.errors import NothingTestedError, SignetConformanceError, TargetError, printable
 from signet_conformance.outcome.broken_off import BrokenOff
@@ -93,6 +94,10 @@ def _ignore(_event: Mapping[str, Any]) -> None:
 class ConnectorDriver(Protocol):
     """What performs steps: one connector process, or several behind one face."""
 
+    @property
+    def mark(self) -> str:
+        """The mark in the environment of all that the connector starts; empty without one."""
+
     def hello(self) -> Mapping[str, Any]:
         """Greet the connector, which may speak to the daemon from now on."""
 
@@ -122,6 +127,7 @@ class DriverProcess:
         self._timeout_s = step_timeout_s
         self._next_id = 0
         self._tells: tuple[Any, ...] = ()
+        self.mark = env.get(MARK, "")
         with starting():
             self._process = LineProcess(
                 f"target {target.name}", target.command, env=env, cwd=cwd, error=TargetError, redacted=redact
@@ -259,6 +265,11 @@ class WatchedDriver:
         self._flushing = False
         self.failure: SignetConformanceError | None = None
         self.given_up = False
+
+    @property
+    def mark(self) -> str:
+        """The mark of the driver's connector."""
+        return self._driver.mark
 
     def hello(self) -> Mapping[str, Any]:
         """Greet the connector."""

@@ -15,6 +15,7 @@ from signet_conformance.trace.marks import (
     FaultMark,
     HandlerMark,
     KitMark,
+    LeftMark,
     LoadedMark,
     ModelMark,
     NoRequestMark,
@@ -108,6 +109,13 @@ def _registered(mark: RegisteredMark) -> str:
     return f"the host took {taken or 'something'}{'' if mark.mode is None else f' in the mode {mark.mode}'}"
 
 
+def _left(mark: LeftMark) -> str:
+    if mark.command is None:
+        return "nothing of the connector goes on after its harness"
+    after = "" if mark.after_s is None else f" {mark.after_s:g} s after its harness"
+    return f"a process of the connector goes on{after}: {mark.command}"
+
+
 def _stray(mark: StrayMark) -> str:
     where = mark.address or "the default port"
     return f"{mark.method} {mark.path} went to {where}, not to the address that the connector was given"
@@ -163,6 +171,7 @@ _WORDS: Mapping[type[KitMark], Callable[..., str | None]] = {
     PrintedMark: _printed,
     LoadedMark: _loaded,
     RegisteredMark: _registered,
+    LeftMark: _left,
     StrayMark: _stray,
     UnheardPortMark: _unheard_port,
     RefusedMark: _refusal,

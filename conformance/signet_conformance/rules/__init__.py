@@ -112,6 +112,7 @@ _WRITTEN: Mapping[str, Rule] = {
     "SIG-LOAD-002": registration.installed_files_are_accepted,
     "SIG-LOAD-003": handlers.address_is_the_given_one,
     "SIG-LOAD-005": installation.nothing_stands_twice,
+    "SIG-LOAD-004": handlers.nothing_goes_on_after_the_host,
 }
 
 DAEMON_RULES: Mapping[str, Rule] = {

@@ -17,6 +17,7 @@ from signet_conformance.trace.marks import (
     THROWN,
     FaultMark,
     HandlerMark,
+    LeftMark,
     LoadedMark,
     OutageMark,
     RegisteredMark,
@@ -218,6 +219,22 @@ def _ended_the_harness(step: StepMark | None, handler: HandlerMark) -> bool:
 def _calls_of(recording: Recording, step: StepMark | None, handler: HandlerMark) -> tuple[Call, ...]:
     since = -1 if step is None else step.seq
     return tuple(call for call in recording.calls if since < call.seq < handler.seq)[:20]
+
+
+def nothing_goes_on_after_the_host(recording: Recording) -> Iterator[Outcome]:
+    """When its harness has ended, nothing of the connector goes on."""
+    for mark in recording.marks(LeftMark):
+        if mark.command is None:
+            yield PASS
+            continue
+        after = "" if mark.after_s is None else f" {mark.after_s:g} s"
+        memory = "" if mark.memory_mb is None else f", with {mark.memory_mb:.0f} MB of memory"
+        yield warn(
+            message=f"`{mark.command}` goes on{after} after its harness closed its pipes and ended{memory}",
+            expected="a process that ends when its input does",
+            received="still there",
+            fold="left",
+        )
 
 
 def address_is_the_given_one(recording: Recording) -> Iterator[Outcome]:

@@ -146,6 +146,5 @@ class LiveConnector:
 
     def _close(self) -> None:
         if self._driver is not None:
-            with self._station.stopwatch.on(Part.ENDING):
-                self._driver.close()
+            self._station.end(self._driver)
             self._driver = None

@@ -103,6 +103,7 @@ def drive(request: RunRequest, invocation: Invocation, tell: Tell) -> Shortfall 
             elif result is not None:
                 performed[result.scenario.name] = result
                 tell_one(result.event())
+        workers.left_behind.conclude()
         in_order = [performed[scenario.name] for scenario in scenarios if scenario.name in performed]
         cut_short = [each for each in in_order if each.error is not None]
         if cut_short and len(cut_short) == len(performed):

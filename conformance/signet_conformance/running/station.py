@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import secrets
 import urllib.request
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
@@ -15,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from signet_conformance import trace
-from signet_conformance.children.environment import clean_environment
+from signet_conformance.children.environment import MARK, clean_environment
 from signet_conformance.drivers.answers import printed_mark
 from signet_conformance.drivers.launch import launch
 from signet_conformance.drivers.model_process import CONTROL_VARIABLE, MODEL_VARIABLE, ModelProcess
@@ -25,6 +26,7 @@ from signet_conformance.errors import KitError, NothingTestedError, SignetConfor
 from signet_conformance.outcome.time_spent import Part
 from signet_conformance.running.daemon import DaemonUnderTest, ask_directly
 from signet_conformance.running.default_port import Strays
+from signet_conformance.running.left_behind import LeftBehind, end_left
 from signet_conformance.running.performer import StepPerformer, is_resumed, turn_goes_on
 from signet_conformance.running.recorder import CANARY_VARIABLE, ModelRecorder, RecorderClient, mark
 from signet_conformance.running.stopwatch import Stopwatch
@@ -79,9 +81,11 @@ class Station:
         model: bool = False,
         stopwatch: Stopwatch | None = None,
         compiled: Path | None = None,
+        left_behind: LeftBehind | None = None,
     ) -> None:
         self.target = target
         self._compiled = compiled
+        self._left_behind = left_behind
         self.stopwatch = stopwatch or Stopwatch()
         self._home = home
         self._canary = canary
@@ -179,6 +183,7 @@ class Station:
             **({"SIGNET_TOKEN": self._token} if declared.token else {}),
             **self._model_variables,
             **self._cache_variables,
+            MARK: secrets.token_hex(16),
             **env,
         }
         timeout_s = max(declared.bounds_s.values(), default=15.0) * 4 + STEP_MARGIN_S
@@ -204,9 +209,22 @@ class Station:
     def _starting(self) -> AbstractContextManager[None]:
         return self.stopwatch.on(Part.CONNECTOR_START)
 
-    def _end(self, driver: ConnectorDriver) -> None:
+    def end(self, driver: ConnectorDriver) -> None:
+        """End a connector, and what it has left."""
         with self.stopwatch.on(Part.ENDING):
             driver.close()
+            end_left(driver.mark)
+
+    def _end(self, driver: ConnectorDriver, out: Path) -> None:
+        """End a connector; what it has left goes on until it is known whether it ends in time."""
+        if self._left_behind is None or self.target.real is not None:
+            self.end(driver)
+            return
+        with self.stopwatch.on(Part.ENDING):
+            driver.close()
+            nothing = self._left_behind.look(driver.mark, out)
+        if nothing is not None:
+            self._recorder.mark(nothing)
 
     def perform(
         self, scenario: Scenario, driver: ConnectorDriver, out: Path, *, apart: str | None = None, part: bool = False
@@ -233,6 +251,7 @@ class Station:
             *([] if scenario.bypass is None else [mark(BypassMark(on=True, variable=scenario.bypass))]),
         )
         error: str | None = None
+        loaded = True
         performance: StepPerformer | None = None
         try:
             about = driver.hello() if apart is None else {}
@@ -252,15 +271,17 @@ class Station:
         except ConnectorNotLoadedError as failure:
             # A finding on the connector, and the only one of this scenario.
             self._recorder.mark(LoadedMark(ok=False, words=failure.message, **self._played))
-            self._end(driver)
+            loaded = False
         except NothingTestedError:
             error = "the connector cannot be started"
             raise
         except SignetConformanceError as failure:
             error = str(failure)
         finally:
-            if apart is None or error is not None:
-                self._end(driver)
+            if error is not None or not loaded:
+                self.end(driver)
+            elif apart is None:
+                self._end(driver, out)
             self._settle(scenario, error, part=part)
         if self.stopwatch.detailed and performance is not None:
             self.stopwatch.look_into_steps(trace.read(out), performance.took_s)

@@ -18,6 +18,7 @@ from signet_conformance.children import forks
 from signet_conformance.children.temporary import temporary_folder
 from signet_conformance.running.daemon import is_embedded
 from signet_conformance.running.default_port import DefaultPort
+from signet_conformance.running.left_behind import LeftBehind
 from signet_conformance.running.station import Station
 from signet_conformance.running.stopwatch import Stopwatch
 from signet_conformance.scenarios.scenario import Scenario
@@ -62,9 +63,18 @@ class StationWorkers:
             count = _usual_count(target) if is_embedded(daemon) else 1
         self._count = count
         compiled = home / "compiled"
+        self.left_behind = LeftBehind()
+        """What the connectors leave when their harness ends."""
         self.stations = [
             Station(
-                target, daemon, home / f"worker{n}", canary=canary, token=token, stopwatch=stopwatch, compiled=compiled
+                target,
+                daemon,
+                home / f"worker{n}",
+                canary=canary,
+                token=token,
+                stopwatch=stopwatch,
+                compiled=compiled,
+                left_behind=self.left_behind,
             )
             for n in range(count + beside)
         ]
@@ -73,6 +83,7 @@ class StationWorkers:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             self._stack.enter_context(forks.held())
+            self._stack.callback(self.left_behind.close)
             self._stack.callback(self._close_stations)
             default_port = self._stack.enter_context(DefaultPort())
             for station in self.stations:

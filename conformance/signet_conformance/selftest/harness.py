@@ -12,6 +12,7 @@ import html
 import json
 import os
 import re
+import subprocess
 import sys
 import textwrap
 import threading
@@ -229,6 +230,9 @@ APPLIED_VARIABLE = "SIGNET_SELFTEST_APPLIED"
 """Names the file for the ids of the variants that changed a request, written at the end."""
 
 
+_GOING_ON = "import sys, time; sys.stdin.read(); time.sleep(float(sys.argv[1]))"
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Serve standard input until it ends; returns the exit status."""
     parser = argparse.ArgumentParser(prog="python -m signet_conformance.selftest.harness")
@@ -242,11 +246,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except SignetConformanceError as problem:
         print(f"{problem}", file=sys.stderr)
         return problem.exit_status
+    processes = [_start_process(each) for _, each in [("", change), *changes] if each.get("do") == "process"]
     asked = [(given.mutant or "", change)] if change.get("do") == "model" else []
     asked += [named for named in changes if named[1]["do"] == "model"]
     changes = [named for named in changes if named[1]["do"] != "model"]
     models = _models(asked)
-    if change.get("do") in ("environment", "model"):
+    if change.get("do") in ("environment", "model") or processes:
         for variable in change.get("unset", ()):
             os.environ.pop(variable, None)
         change = NOTHING
@@ -255,11 +260,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with seen_by_host(change):
             return driver.main(MutatingTransport(), models, starts_at_prompt=given.start_at_prompt)
     hosts = [(name, change) for name, change in changes if change["do"] == "host"]
+    started = {name for name, change in changes if change["do"] == "process"}
     if not given.variant:
         port = int(os.environ.get(DEFAULT_PORT_VARIABLE, "0"))
         transport = MutatingTransport(change, secret=secret, default_port=port)
         return driver.main(transport, models, starts_at_prompt=given.start_at_prompt)
-    chain = Chain([named for named in changes if named not in hosts], secret=secret)
+    chain = Chain([named for named in changes if named not in hosts and named[0] not in started], secret=secret)
     with contextlib.ExitStack() as seen:
         for _, shown in hosts:
             seen.enter_context(seen_by_host(shown))
@@ -269,6 +275,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         applied |= models.applied if isinstance(models, ChangedModels) else set()
         Path(out).write_text(json.dumps(sorted(applied)), "utf-8")
     return status
+
+
+def _start_process(change: Change) -> subprocess.Popen[bytes]:
+    """Start the process of a `process`, whose standard input ends when this process does."""
+    command = [sys.executable, "-c", _GOING_ON, str(change["seconds"]), *change.get("words", ())]
+    return subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+    )
 
 
 def _models(changes: Sequence[tuple[str, Change]]) -> Models:

@@ -28,6 +28,7 @@ from signet_conformance.engine import Judged, judge
 from signet_conformance.errors import ContractError, KitError, SignetConformanceError
 from signet_conformance.rules import run_rules
 from signet_conformance.running.default_port import DefaultPort
+from signet_conformance.running.left_behind import LeftBehind
 from signet_conformance.running.station import Station
 from signet_conformance.running.workers import in_threads
 from signet_conformance.scenarios.scenario import Scenario, scripted, with_each_bypass
@@ -48,6 +49,8 @@ from signet_conformance.selftest.mutants import (
 )
 
 _READY_S = 60.0
+_PATIENCE_S = 2.0
+"""For what a mutant leaves: each is waited for before the next trial begins."""
 T = TypeVar("T")
 CONTRACT = "0.145"
 """The contract version at which the reference performs every scenario; at others only those of mutants."""
@@ -238,9 +241,17 @@ class _Bench:
         try:
             home = self._home = self._stack.enter_context(temporary_folder("signet-selftest-"))
             target = targets.load("reference")
+            self._left_behind = LeftBehind(_PATIENCE_S)
+            self._stack.callback(self._left_behind.close)
             token = f"sig_sk_{secrets.token_hex(20)}"
             self._station = Station(
-                target, self._daemon_at(home), home, canary=self._canary, token=token, model=self._model
+                target,
+                self._daemon_at(home),
+                home,
+                canary=self._canary,
+                token=token,
+                model=self._model,
+                left_behind=self._left_behind,
             )
             self._stack.callback(self._station.close)
             self._station.start()
@@ -288,6 +299,7 @@ class _Bench:
         try:
             scenario = with_own_summaries(trial.scenario, trial.name) if trial.needs_model else trial.scenario
             error = self._station.perform(replace(scenario, name=trial.name), driver, out)
+            self._left_behind.conclude()
             return Performed(trial, judge(trace.read(out)), error, self._applied(trial))
         except SignetConformanceError as failure:
             return Performed(trial, None, str(failure))

@@ -317,6 +317,19 @@ class UnheardPortMark(KitMark, frozen=True, kw_only=True):
     words: str | None = None
 
 
+class LeftMark(KitMark, frozen=True, kw_only=True):
+    """A process of the connector's that went on `after_s` seconds after its harness had closed its pipes and ended.
+
+    `command` is its command line, redacted, `memory_mb` its resident memory; without a command nothing was left.
+    """
+
+    NAME = "left"
+
+    command: str | None = None
+    memory_mb: float | None = None
+    after_s: float | None = None
+
+
 class RemarkMark(KitMark, frozen=True, kw_only=True):
     """A remark of the driver on the connector's installation.
 
@@ -428,6 +441,7 @@ KINDS: Mapping[str, type[KitMark]] = {
         UnheardPortMark,
         RefusedMark,
         NoRequestMark,
+        LeftMark,
         RemarkMark,
         BypassMark,
         OutageMark,

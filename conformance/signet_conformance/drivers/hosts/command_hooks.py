@@ -18,6 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from signet_conformance.children.environment import MARK
 from signet_conformance.drivers.hosts import host_program
 from signet_conformance.drivers.hosts.hook_plugins import doubled, hook_sources, together
 from signet_conformance.drivers.hosts.hook_process import HookRun, blocks, run_hook
@@ -251,7 +252,7 @@ class CommandHooks:
         """The part of the harness's environment that it passes on, where the face has a list; all of it otherwise."""
         own = self._env if session.agent is None else {**self._env, "SIGNET_AGENT_ID": session.agent}
         kept = self._face.get(list_name)
-        return own if kept is None else {name: own[name] for name in kept if name in own}
+        return own if kept is None else {name: own[name] for name in (*kept, MARK) if name in own}
 
     def _server_env(self, session: HookSession, installed: Mapping[str, str]) -> Mapping[str, str]:
         """The environment of a memory server: it gets the daemon's address even where the harness gives none."""

@@ -53,8 +53,8 @@ class McpServer:
         return "\n".join(texts), result.get("isError") is True
 
     def close(self) -> None:
-        """End the server: its input ends, and whatever it started ends with it."""
-        self._process.close()
+        """End the session with the server as a harness does that quits: by closing its pipes."""
+        self._process.leave()
 
     def take_printed(self) -> str:
         """What it has printed since this was last called, as far as it has been read."""

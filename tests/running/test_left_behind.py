@@ -1,0 +1,105 @@
+"""What goes on after a harness: watched until it ends, or its time is over, and told in the recording."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from signet_conformance import trace
+from signet_conformance.children.environment import MARK, marked
+from signet_conformance.running.left_behind import LeftBehind, end_left
+from signet_conformance.trace.marks import LeftMark, marks_of
+from tests.support.case_traces import build
+
+WAITS = "import sys; sys.stdin.read()"
+Start = Callable[..., "subprocess.Popen[bytes]"]
+
+
+@pytest.fixture
+def start() -> Iterator[Start]:
+    """Start a process with a mark that goes on until its standard input ends."""
+    started: list[subprocess.Popen[bytes]] = []
+
+    def start(mark: str, *words: str) -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-c", WAITS, *words]
+        child = subprocess.Popen(command, stdin=subprocess.PIPE, env={**os.environ, MARK: mark})
+        started.append(child)
+        return child
+
+    yield start
+    for child in started:
+        child.kill()
+        child.communicate()
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    """The recording of a scenario."""
+    path = tmp_path / "plain.jsonl"
+    build(
+        path, [{"request": {"method": "GET", "path": "/health"}}, {"mark": "scenario_end", "data": {"name": "plain"}}]
+    )
+    return path
+
+
+def left_in(out: Path) -> list[LeftMark]:
+    """What a recording says of what was left."""
+    return [*marks_of(trace.read(out), LeftMark)]
+
+
+def test_nothing_left_is_said_at_once(out: Path) -> None:
+    """Where nothing carries the mark, nothing was left."""
+    assert LeftBehind().look(secrets.token_hex(8), out) == LeftMark()
+
+
+def test_a_process_that_goes_on_is_told_and_ended(out: Path, start: Start) -> None:
+    """Its command line and memory stand at the end of the recording, and it is ended."""
+    mark = secrets.token_hex(8)
+    child = start(mark, "signet-mcp")
+    left = LeftBehind(0.1)
+    assert left.look(mark, out) is None
+    left.conclude()
+    (told,) = left_in(out)
+    assert str(told.command).endswith("signet-mcp")
+    assert (told.memory_mb or 0) > 1
+    assert told.after_s == 0.1
+    assert child.wait(10) != 0
+    assert max(mark.seq for mark in trace.read(out).marks) == told.seq == 3
+
+
+def test_a_process_that_ends_in_time_is_none(out: Path, start: Start) -> None:
+    """A process that ends while others are performed was not left."""
+    mark = secrets.token_hex(8)
+    child = start(mark)
+    left = LeftBehind(60.0)
+    assert left.look(mark, out) is None
+    assert child.stdin is not None
+    child.stdin.close()
+    left.conclude()
+    assert [told.command for told in left_in(out)] == [None]
+
+
+def test_few_scenarios_are_watched(out: Path, start: Start) -> None:
+    """What further scenarios leave is ended at once: it would pile up."""
+    left, marks = LeftBehind(60.0), [secrets.token_hex(8) for _ in range(3)]
+    children = [start(mark) for mark in marks]
+    assert [left.look(mark, out) for mark in marks] == [None] * 3
+    assert [child.poll() is None for child in children] == [True, True, False]
+    left.close()
+    assert [*map(marked, marks)] == [[], [], []]
+    assert left_in(out) == []
+
+
+def test_a_daemon_is_none(out: Path, start: Start) -> None:
+    """A Signet daemon that the connector started is neither told nor ended."""
+    mark = secrets.token_hex(8)
+    child = start(mark, "/opt/signet/daemon.js")
+    assert LeftBehind().look(mark, out) == LeftMark()
+    end_left(mark)
+    assert child.poll() is None
