@@ -59,7 +59,7 @@ def test_a_page_names_its_mutants() -> None:
 def test_a_page_says_since_when_and_in_which_versions() -> None:
     """A later requirement names its first daemon and the contracts in which it is in force."""
     page = pages.page(entry("SIG-AGENT-002"))
-    assert "| since | daemon 0.145 |" in page
+    assert "| since | daemon 0.123.15 |" in page
     assert "| in force | in contract 0.145, 0.205 |" in page
 
 

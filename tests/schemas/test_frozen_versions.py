@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from signet_conformance.contract import requirements
+from signet_conformance.contract import contract_version_of, requirements
 from tests.support.tools import tool
 
 VERSIONS = ("0.58", "0.109", "0.145", "0.205")
@@ -40,6 +40,14 @@ def test_a_version_satisfies_the_schema(schema: Any, load: Any, version: str) ->
     frozen = load(f"versions/{version}.json")
     schema("versions.schema.json").demand(frozen, version)
     assert frozen["version"] == version
+
+
+@pytest.mark.parametrize(
+    ("daemon", "version"),
+    [("0.57.9", "0.58"), ("0.123.14", "0.109"), ("0.123.15", "0.145"), ("0.144.9", "0.145"), ("0.205.0", "0.205")],
+)
+def test_a_daemon_is_judged_by_the_newest_version_that_it_reached(daemon: str, version: str) -> None:
+    assert contract_version_of(daemon) == version
 
 
 def test_hashes_are_those_of_the_files(freeze: ModuleType) -> None:
@@ -125,7 +133,7 @@ def test_a_requirement_that_no_version_names_is_found(
     """An entry that was added fails the check by name in the versions it concerns, and freezing puts it there."""
     file = copied / "requirements" / "NOTE.json"
     area = json.loads(file.read_text("utf-8"))
-    area["requirements"].append({**area["requirements"][0], "id": "SIG-NOTE-002", "since": "0.145"})
+    area["requirements"].append({**area["requirements"][0], "id": "SIG-NOTE-002", "since": "0.123.15"})
     file.write_text(json.dumps(area), "utf-8")
     assert freeze.main(["--check"], copied) == 1
     printed = capsys.readouterr()

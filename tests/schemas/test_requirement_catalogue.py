@@ -151,4 +151,4 @@ def test_level_wording_and_since_are_those_of_the_law(catalogue: list[dict[str, 
         if name in LATER:
             assert (since, requirement["since"], "since_note" in requirement) == (LATER[name], None, True), name
         else:
-            assert requirement["since"] == ({"B": "0.145", "": None}.get(since, since)), name
+            assert requirement["since"] == ({"B": "0.123.15", "": None}.get(since, since)), name

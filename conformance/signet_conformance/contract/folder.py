@@ -65,6 +65,10 @@ def version_document(version: str) -> Any:
     return document(f"versions/{version}.json")
 
 
+def _first_daemon(version: str) -> str:
+    return str(version_document(version)["daemon_versions"]["from"])
+
+
 def reference_daemon(version: str) -> str:
     """The daemon version that a contract version is judged by."""
     return str(version_document(version)["daemon_versions"]["reference"])
@@ -74,5 +78,5 @@ def reference_daemon(version: str) -> str:
 def contract_version_of(daemon_version: str) -> str:
     """The contract version that a daemon serves: the newest one that is not newer than the daemon."""
     key = version_key(daemon_version)
-    older = [version for version in contract_versions() if version_key(version) <= key]
+    older = [version for version in contract_versions() if version_key(_first_daemon(version)) <= key]
     return older[-1] if older else contract_versions()[0]

@@ -38,11 +38,15 @@ def _unescaped(match: re.Match[str]) -> str:
 
 
 class Route(Struct, frozen=True):
-    """One served route. `path` has `:name` for one segment; `method` may be `*`."""
+    """One served route. `path` has `:name` for one segment; `method` may be `*`.
+
+    `since` is the first daemon of its contract that is known to serve it; None: all of them do.
+    """
 
     method: str
     path: str
     operation: str | None
+    since: str | None = None
 
 
 class RouteTable:
@@ -118,7 +122,11 @@ def routes_of(daemon_version: str) -> RouteTable:
 
 def _merged(*versions: str, complete: bool | None = None) -> RouteTable:
     documents = [document(f"routes/{version}.json") for version in versions]
-    rows = [Route(row["method"], row["path"], row.get("operation")) for d in documents for row in d["routes"]]
+    rows = [
+        Route(row["method"], row["path"], row.get("operation"), row.get("since"))
+        for each in documents
+        for row in each["routes"]
+    ]
     if complete is None:
         complete = len(documents) == 1 and documents[0].get("complete") is True
     return RouteTable(tuple(rows), complete=complete)

@@ -48,7 +48,7 @@ def start_comes_first(recording: Recording) -> Iterator[Outcome]:
             if following is None and recording.trace.growing:
                 yield undecided(first, message="a prompt comes first; its start may follow: the recording still grows")
                 continue
-            yield _prompt_first(first, following, excused=recording.at_least("0.145"))
+            yield _prompt_first(first, following, excused=recording.at_least("0.123.15"))
 
 
 def _prompt_first(first: Call, following: Call | None, *, excused: bool) -> Outcome:

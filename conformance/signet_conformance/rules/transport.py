@@ -94,7 +94,12 @@ def content_type_is_json(recording: Recording) -> Iterator[Outcome]:
 def route_is_served(recording: Recording) -> Iterator[Outcome]:
     """Method and path name a route that this version of the daemon serves."""
     for call in recording.requests:
-        if call.served:
+        route = recording.routes.find(call.method, call.path) if call.served else None
+        if route is not None and route.since is not None and not recording.at_least(route.since):
+            yield undecided(
+                call, message=f"{call.method} {route.path} is known from daemon {route.since}, not of each before it"
+            )
+        elif call.served:
             yield PASS
         elif not recording.routes.complete:
             yield undecided(call, message=f"the routes of daemon {recording.daemon_version} are not all known")
