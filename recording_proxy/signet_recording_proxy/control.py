@@ -80,9 +80,10 @@ class Control:
 
     async def _asked(self, command: Json) -> Json:
         path, body, answer = command.get("path"), command.get("body"), command.get("answer", {})
-        if not isinstance(path, str) or not isinstance(body, dict) or not isinstance(answer, dict):
+        if not isinstance(path, str) or not isinstance(body, dict | None) or not isinstance(answer, dict):
             raise UsageError(
-                "asked needs path and a body object", remedy='{"op":"asked","path":"/v1/messages","body":{}}'
+                "asked needs path, and a body that is an object or null",
+                remedy='{"op":"asked","path":"/v1/messages","body":{}}',
             )
         self._recorder.note_asked(path, body, answer)
         return {"ok": True}

@@ -215,14 +215,17 @@ class Recorder:
             self._model.mark(name, data)
         return self.file.mark(name, data)
 
-    def note_asked(self, path: str, body: Mapping[str, Any], answer: Mapping[str, Any]) -> None:
-        """Write what a played host asks its model, and is answered, into the model's side."""
+    def note_asked(self, path: str, body: Mapping[str, Any] | None, answer: Mapping[str, Any]) -> None:
+        """Write what a played host asks its model, and is answered, into the model's side.
+
+        Without a `body` nothing but the time of the request is known.
+        """
         if self._model is None:
             raise UsageError(
                 "no model's side is written", remedy='{"op":"trace","out":"b.jsonl","model":"b.model.jsonl"}'
             )
         file, kept = self._model, KeptBody(self._body_limit)
-        kept.feed(json.dumps(body).encode())
+        kept.feed(b"" if body is None else json.dumps(body).encode())
         now = file.seconds()
         line = {
             "kind": "exchange", "seq": file.begin_exchange(), "conn": None, "t0": now, "t1": now,

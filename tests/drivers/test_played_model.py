@@ -137,3 +137,48 @@ def test_requests_beside_the_turn_take_what_is_given_for_them() -> None:
     assert title["body"]["tools"] == []
     assert _texts(title["body"])[0] == MEMORY
     assert _texts(turn["body"]) == ["A"]
+
+
+def test_nothing_is_asked_where_the_program_refuses_what_was_installed() -> None:
+    """The kit's host uses it all the same, so that its other faults are seen; no model would be told of it."""
+    model = PlayedModel(placed("after-prompt", "turn"))
+    model.begin(said("A", more=True))
+    assert list(model.asks({"refused": True, "given": [{"source": "hook", "text": MEMORY}]})) == []
+    model.begin({"step": "tool", "session": "s1", "tool": "memory_search"})
+    assert list(model.end({"text": "Found."})) == []
+
+
+def test_nothing_is_said_of_a_session_in_which_an_unknown_source_gave_something() -> None:
+    """Where its text stands, and for how long, nobody has seen: the body of the request is left out."""
+    model = PlayedModel(placed("after-prompt", "turn"))
+    for session, source in (("s1", "PostToolUse"), ("s2", "hook")):
+        model.begin({**said("A"), "session": session})
+        (request,) = model.asks({"given": [{"source": source, "text": MEMORY}]})
+        assert (request["body"] is None) is (session == "s1")
+
+
+@pytest.mark.parametrize(
+    ("keeps", "expected"),
+    [("nothing", []), ("prompts", ["A", "B"]), ("last-turn", ["B", "On B."]), ("last-reply", ["On B."])],
+)
+def test_a_compaction_keeps_what_the_face_says(keeps: str, expected: list[str]) -> None:
+    """Beside the summary, and the question that the host puts before it."""
+    compaction = {"keeps": keeps, "role": "assistant", "question": "What did we do?"}
+    answers = Answers.model_validate({"api": "/v1/messages", "sources": {}, "compaction": compaction})
+    compact = {"step": "compact", "session": "s1", "summary": "It went well."}
+    told = asked(answers, START, said("A"), said("B"), compact, said("C"))[-1]
+    assert told == ["What did we do?", "It went well.", *expected, "C"]
+
+
+def test_what_a_host_says_of_the_user_s_words_stands_in_their_place() -> None:
+    """A connector that changes them is seen so; their place in the history is the same."""
+    model = PlayedModel(placed("prompt-end", "request"))
+    model.begin(said("A"))
+    (request,) = model.asks({"said": "[16:00] A", "given": [{"source": "hook", "text": MEMORY}]})
+    assert _texts(request["body"]) == [f"[16:00] A\n\n{MEMORY}"]
+
+
+def test_a_session_s_system_text_takes_the_place_of_the_former_one() -> None:
+    """A host that builds it anew asks for it again."""
+    steps = [{**START, "given": [MEMORY]}, said("A"), {**said("B"), "given": ["Another text."]}]
+    assert asked(placed("system", "session"), *steps)[-1] == ["Another text.", "A", "On A.", "B"]

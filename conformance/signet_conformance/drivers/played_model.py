@@ -39,6 +39,7 @@ class _Message:
     call: str | None = None
     tool: tuple[str, str] | None = None
     place: str = ""
+    source: str = ""
     failed: bool = False
 
     @property
@@ -63,10 +64,12 @@ class _Conversation:
     """What stands before the model in one session, and what waits to be put there."""
 
     messages: list[_Message] = field(default_factory=list)
-    waiting: list[tuple[str, Placement, str]] = field(default_factory=list)
+    waiting: list[tuple[str, str, Placement, str]] = field(default_factory=list)
     prompt: str | None = None
     reply: str | None = None
     calls: int = 0
+    is_known: bool = True
+    """Whether it is known what became of everything that was given in it."""
 
     def forget(self, lasts: str) -> None:
         """Drop what lasts no longer."""
@@ -74,16 +77,22 @@ class _Conversation:
         for message in self.messages:
             message.drop(lasts)
 
-    def put(self, placement: Placement, text: str) -> None:
-        """Put a text where its placement says."""
+    def put(self, source: str, placement: Placement, text: str) -> None:
+        """Put a text where its placement says; system text for the session takes the place of what its source gave."""
         text = placement.wrap.replace(TEXT, text)
+        if (placement.place, placement.lasts) == ("system", "session"):
+            self.messages = [message for message in self.messages if message.source != source]
         newest = max((n for n, message in enumerate(self.messages) if message.prompt), default=None)
         if placement.place in ("prompt-begin", "prompt-end") and newest is not None:
             rank = placement.order + (_PROMPT_END if placement.place == "prompt-end" else -_PROMPT_END)
             self.messages[newest].add(rank, text, placement.lasts)
             return
         message = _Message(
-            placement.role, [(placement.order, text, placement.lasts)], placement.lasts, place=placement.place
+            placement.role,
+            [(placement.order, text, placement.lasts)],
+            placement.lasts,
+            place=placement.place,
+            source=source,
         )
         at = len(self.messages) if newest is None or placement.place == "end" else newest
         if placement.place in ("system", "after-system"):
@@ -99,9 +108,9 @@ class _Conversation:
 
     def put_waiting(self, kind: str) -> None:
         """Put there what waits for a request of a kind."""
-        for of, placement, text in self.waiting:
+        for of, source, placement, text in self.waiting:
             if of == kind:
-                self.put(placement, text)
+                self.put(source, placement, text)
         self.waiting = [waiting for waiting in self.waiting if waiting[0] != kind]
 
     def compact(self, rules: Compaction, summary: str) -> None:
@@ -112,10 +121,14 @@ class _Conversation:
         elif rules.keeps == "last-turn":
             newest = max((n for n, message in enumerate(self.messages) if message.prompt), default=0)
             kept += [message for message in self.messages[newest:] if message.lasts != "session"]
+        elif rules.keeps == "last-reply":
+            kept += [message for message in self.messages[-1:] if message.role == "assistant"]
         for message in kept:
-            message.drop("until-compaction")
-        told = _Message(rules.role, [(0, rules.wrap.replace(TEXT, summary), "session")])
-        self.messages = [told, *kept] if rules.place == "first" else [*kept, told]
+            if message.prompt:
+                message.drop("until-compaction")
+        asked = [] if rules.question is None else [_Message("user", [(0, rules.question, "session")])]
+        told = [*asked, _Message(rules.role, [(0, rules.wrap.replace(TEXT, summary), "session")])]
+        self.messages = [*told, *kept] if rules.place == "first" else [*kept, *told]
 
 
 class PlayedModel:
@@ -128,6 +141,7 @@ class PlayedModel:
         self._answers = answers
         self._sessions: dict[str, _Conversation] = {}
         self._step: Mapping[str, Any] = {}
+        self._refused = False
 
     @property
     def _conversation(self) -> _Conversation:
@@ -143,13 +157,22 @@ class PlayedModel:
             self._conversation.reply = str(step.get("reply") or _REPLY)
 
     def asks(self, event: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-        """Yield the requests that the host makes now; `event` tells what the connector gave for them."""
+        """Yield the requests that the host makes now; `event` tells what the connector gave for them.
+
+        Nothing is yielded where the real program refuses what was installed: the kit's host uses it all the same.
+        """
+        self._refused = event.get("refused") is True
+        if self._refused:
+            return
         for beside in _rows(event.get("beside")):
             kind = str(beside.get("for"))
             self._take(beside.get("given"), kind)
             yield from self._ask(kind)
-        self._take(event.get("given"))
-        yield from self._ask("compaction" if self._step["step"] in _COMPACTING else "turn")
+        kind = "compaction" if self._step["step"] in _COMPACTING else "turn"
+        self._take(event.get("given"), kind)
+        if isinstance(event.get("said"), str) and self._conversation.prompt is not None:
+            self._conversation.prompt = event["said"]
+        yield from self._ask(kind)
 
     def end(self, result: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
         """Take in a step's result; yield the requests that follow from it."""
@@ -164,7 +187,8 @@ class PlayedModel:
                     conversation.prompt = conversation.reply = None
             case StepName.TOOL if "skipped" not in result:
                 self._call(conversation, step, result)
-                yield from self._ask("turn")
+                if not self._refused:
+                    yield from self._ask("turn")
             case StepName.COMPACT | StepName.COMPACTION_COMPLETE if "skipped" not in result:
                 if self._answers.compaction is not None:
                     conversation.compact(self._answers.compaction, str(step.get("summary") or ""))
@@ -174,13 +198,26 @@ class PlayedModel:
             conversation.forget("turn")
 
     def _take(self, given: object, kind: str | None = None) -> None:
-        """Let texts wait for the request that they go into: of a `kind` that they were asked for, if any."""
+        """Let texts wait for the requests that they go into.
+
+        Given for a request of a `kind`, they go into that one, unless their source names places of its own in such.
+        """
         for row in _rows(given):
             source, text = row.get("source"), row.get("text")
             if isinstance(source, str) and isinstance(text, str) and text:
-                sources = self._answers.sources
-                placements = sources.get(source, sources.get(source.partition(" ")[0], ()))
-                self._conversation.waiting += [(kind or placement.of, placement, text) for placement in placements]
+                placements = self._placements(source, row.get("form"))
+                if placements is None:
+                    self._conversation.is_known = False
+                    continue
+                own = kind is None or any(placement.of == kind for placement in placements)
+                waiting = [(placement.of if own else str(kind), placement, text) for placement in placements]
+                self._conversation.waiting += [(of, source, placement, text) for of, placement, text in waiting]
+
+    def _placements(self, source: str, form: object) -> Sequence[Placement] | None:
+        """Where the host puts what a source gives in a form, such as additionalContext; None if that is not known."""
+        event, sources = source.partition(" ")[0], self._answers.sources
+        names = (f"{source} {form}", f"{event} {form}", source, event)
+        return next((sources[name] for name in names if name in sources), None)
 
     def _call(self, conversation: _Conversation, step: Mapping[str, Any], result: Mapping[str, Any]) -> None:
         """Have the model call a tool, and be told what it gave back."""
@@ -208,7 +245,7 @@ class PlayedModel:
         reply = step.get("reply" if kind == "turn" else "summary") or _REPLY
         yield {
             "path": self._answers.api,
-            "body": _BODIES[self._answers.api](conversation.messages, tools),
+            "body": _BODIES[self._answers.api](conversation.messages, tools) if conversation.is_known else None,
             "answer": {} if step.get("more") else _ANSWERS[self._answers.api](str(reply)),
         }
         if kind != "turn":

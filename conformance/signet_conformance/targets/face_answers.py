@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from signet_conformance.files.documents import Items, Maybe, Part
+from signet_conformance.files.documents import Items, Maybe, Part, Text
 
 TEXT = "TEXT"
 """What stands for the given text in the pattern `wrap`."""
@@ -38,11 +38,17 @@ class Compaction(Part):
     """What is left of a conversation when it is compacted."""
 
     keeps: Annotated[
-        Literal["nothing", "prompts", "last-turn"],
-        Field(description="What stays beside the summary: nothing, each of the user's messages, or the newest turn."),
+        Literal["nothing", "prompts", "last-turn", "last-reply"],
+        Field(
+            description="What stays beside the summary: nothing, each of the user's messages, the newest turn, or the "
+            "newest reply alone."
+        ),
     ]
     role: Literal["user", "assistant"] = "user"
     wrap: Annotated[Wrap, Field(description="a text with TEXT in it: what the host writes around the summary")] = TEXT
+    question: Annotated[
+        Maybe[Text], Field(description="What the user is made to ask before a summary that the model says.")
+    ] = None
     place: Annotated[Literal["first", "last"], Field(description="Where the summary stands beside what stays.")] = (
         "first"
     )
@@ -58,7 +64,8 @@ class Answers(Part):
         dict[str, Items[Placement]],
         Field(
             description="Event or return value of the connector, such as SessionStart resume, to where its text is "
-            "put; an empty list where the host throws it away."
+            "put; an empty list where the host throws it away. Nothing is said of a session in which another one gave "
+            "something."
         ),
     ]
     compaction: Annotated[Maybe[Compaction], Field(description="Left out where nothing was seen of it.")] = None

@@ -91,6 +91,7 @@ class CommandHooks:
         self._hooks = together(self._sources)
         self._runs: list[HookRun] = []
         self._given: list[Mapping[str, str]] = []
+        self._refused = bool(self._sources) and all(source.file.refusal is not None for source in self._sources)
 
     @property
     def _name(self) -> str:
@@ -177,7 +178,7 @@ class CommandHooks:
                 return False
         for action in actions:
             if action.get("model"):
-                self._peer.model_turn(step.get("session"), self._take_given())
+                self._peer.model_turn(step.get("session"), self._take_given(), refused=self._refused)
             elif action.get("say") and thread.transcript is not None:
                 thread.transcript.say(action["say"], str(step.get("text") or step.get("summary") or ""))
             elif action.get("renew"):
@@ -240,7 +241,8 @@ class CommandHooks:
                 if run.context:
                     occasion = bag.get(self._face["matchers"].get(event))
                     source = event if not isinstance(occasion, str) else f"{event} {occasion}"
-                    self._given.append({"source": source, "text": run.context})
+                    form = {} if run.context == run.stdout.strip() else {"form": "additionalContext"}
+                    self._given.append({"source": source, "text": run.context, **form})
         return goes_on
 
     def _take_given(self) -> Sequence[Mapping[str, str]]:

@@ -6,7 +6,7 @@ import { homedir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { randomUUID } from "node:crypto";
 
-import { modelTurn, NotLoaded } from "./protocol.mjs";
+import { givenFor, modelTurn, NotLoaded } from "./protocol.mjs";
 import { Registry } from "./registry.mjs";
 import { Calls, compaction, keepBack, performerOf, pick, Sessions, useTool } from "./turns.mjs";
 
@@ -231,16 +231,16 @@ class Gateway {
     await this.#fire("before_model_resolve", bag, early);
     let legacy;
     if (this.#face.early_agent_start) legacy = await this.#fire("before_agent_start", { prompt, runId }, early);
-    await this.#fire("agent_turn_prepare", bag, early);
-    let said = await this.#fire("before_prompt_build", bag, early);
+    const prepared = await this.#fire("agent_turn_prepare", bag, early);
+    const built = await this.#fire("before_prompt_build", bag, early);
     // The host asks once: the second call is made only where the first one said nothing.
     if (Object.keys(legacy ?? {}).length === 0) legacy = await this.#fire("before_agent_start", bag, early);
-    said = { ...legacy, ...said };
+    const said = { ...legacy, ...built };
     const system = [said.prependSystemContext, said.systemPrompt, said.appendSystemContext].filter(Boolean).join("\n\n");
     const full = [said.prependContext, prompt].filter(Boolean).join("\n\n");
     const input = { ...MODEL, runId, sessionId: session.sessionId, systemPrompt: system, prompt: full, imagesCount: 0 };
     await this.#fire("llm_input", { ...input, historyMessages: messages }, ctx);
-    await modelTurn(step.session);
+    await modelTurn(step.session, { said: prompt, given: givenFor(answersOf(prepared, built, legacy)) });
     this.#say(session, { role: "user", content: [{ type: "text", text: prompt }], timestamp: Date.now() });
     session.turn = { reply: step.reply ?? "Understood.", began, runId, input, ctx };
     if (!step.more) await this.#endTurn(session);
@@ -354,6 +354,14 @@ const STEPS = {
   resume: Gateway.prototype.resume,
   end: Gateway.prototype.end,
 };
+
+/** What a turn's handlers gave for its request: each joined text has the parts of all of them, in this order. */
+function answersOf(...answers) {
+  const names = ["prependContext", "appendContext", "prependSystemContext", "appendSystemContext"];
+  const joined = names.map((name) => [name, answers.map((answer) => answer?.[name]).filter(Boolean)]);
+  const systemPrompt = answers.map((answer) => answer?.systemPrompt).find((text) => text !== undefined);
+  return Object.fromEntries([["systemPrompt", systemPrompt], ...joined]);
+}
 
 /** The plugin's own manifest: openclaw.plugin.json beside the module, or in a folder above it. */
 function manifestOf(module) {

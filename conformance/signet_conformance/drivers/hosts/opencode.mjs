@@ -3,7 +3,7 @@
 
 import { randomBytes } from "node:crypto";
 
-import { modelTurn, NotLoaded } from "./protocol.mjs";
+import { givenFor, modelTurn, NotLoaded } from "./protocol.mjs";
 import { Calls, compaction, keepBack, performerOf, pick, Sessions, useTool } from "./turns.mjs";
 
 const MODEL = { providerID: "scripted", modelID: "scripted-model" };
@@ -109,8 +109,11 @@ class Server {
     const message = { id: identifier("msg"), role: "user", sessionID, time: { created: Date.now() }, agent: "build", model: MODEL };
     const parts = [{ id: identifier("prt"), sessionID, messageID: message.id, type: "text", text: step.text }];
     const bag = { sessionID, model: MODEL, messageID: message.id };
-    if ((await this.#hook(session, "chat.message", bag, { message, parts }, { ofTurn: true })) === undefined) return { turn: false };
+    const heard = await this.#hook(session, "chat.message", bag, { message, parts }, { ofTurn: true });
+    if (heard === undefined) return { turn: false };
     this.#messages.get(sessionID).push({ info: message, parts });
+    const said = heard.parts.flatMap((part) => (typeof part?.text === "string" ? [part.text] : [])).join("\n\n");
+    if (said !== step.text) session.changed = said;
     session.said = (session.said ?? 0) + 1;
     await this.#event(session, "message.updated", { info: message });
     await this.#event(session, "session.status", { status: { type: "busy" } });
@@ -131,6 +134,15 @@ class Server {
     return (await this.#hook(session, "experimental.chat.system.transform", bag, output, { ofTurn }))?.system;
   }
 
+  /** What the kit writes the request from: the system text that the plugin gave for it, and the title's before. */
+  #told(session, system) {
+    const given = (texts) => givenFor({ "experimental.chat.system.transform": (texts ?? []).filter((text) => text !== SYSTEM_PROMPT) });
+    const { titled, changed } = session;
+    Object.assign(session, { titled: undefined, changed: undefined });
+    const beside = titled === undefined ? {} : { beside: [{ for: "title", given: given(titled) }] };
+    return { ...beside, ...(changed === undefined ? {} : { said: changed }), given: given(system) };
+  }
+
   /** What the plugin is asked before each call of the model; undefined where the user's turn is lost with it. */
   async #prepared(session, ofTurn) {
     const messages = structuredClone(this.#messages.get(session.id));
@@ -138,16 +150,18 @@ class Server {
     if (heard === undefined) return undefined;
     if (session.title === undefined) {
       // The title generator asks the model first, and takes what a plugin has ready for the next call.
-      await this.#system(session, false);
+      session.titled = (await this.#system(session, false)) ?? [];
       session.title = "A session";
       await this.#event(session, "session.updated", { info: this.#info(session) });
     }
     return this.#system(session, ofTurn);
   }
 
-  async #callModel(session, name, ofTurn = true) {
+  async #callModel(session, name, { ofTurn = true, given = [] } = {}) {
     const system = await this.#prepared(session, ofTurn);
-    if (system !== undefined) await modelTurn(name);
+    if (system === undefined) return system;
+    const told = this.#told(session, system);
+    await modelTurn(name, { ...told, given: [...told.given, ...given] });
     return system;
   }
 
@@ -196,11 +210,14 @@ class Server {
       return output.output;
     });
     // The turn's own call of the model goes on with what the tool gave back.
-    if (session.turn !== undefined && (await this.#prepared(session, true)) === undefined) {
+    if (session.turn === undefined) return answer;
+    const system = await this.#prepared(session, true);
+    if (system === undefined) {
       session.turn = undefined;
       await this.#idle(session);
+      return answer;
     }
-    return answer;
+    return { ...answer, ...this.#told(session, system) };
   }
 
   async preCompaction(step) {
@@ -213,13 +230,15 @@ class Server {
     this.#messages.get(session.id).push({ info: asked, parts: [part] });
     const output = { context: [], prompt: undefined };
     await this.#hook(session, "experimental.session.compacting", { sessionID: session.id }, output);
+    session.guidance = [output.context, output.prompt].flat();
     return { context: output.context };
   }
 
   async compactionComplete(step) {
     const session = this.#sessions.of(step);
     compaction.end(session);
-    await this.#callModel(session, step.session, false);
+    const given = givenFor({ "experimental.session.compacting": session.guidance ?? [] });
+    await this.#callModel(session, step.session, { ofTurn: false, given });
     await this.#answer(session, step.summary ?? "", { summary: true, mode: "compaction" });
     await this.#event(session, "session.compacted");
     await this.#event(session, "session.status", { status: { type: "busy" } });

@@ -6,12 +6,15 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { randomUUID } from "node:crypto";
 
-import { modelTurn, NotLoaded, StepError } from "./protocol.mjs";
+import { givenFor, modelTurn, NotLoaded, StepError } from "./protocol.mjs";
 import { Calls, compaction, performerOf, pick, useTool } from "./turns.mjs";
 
 const MODEL = { provider: "scripted", model: "scripted-model", api: "scripted" };
 const NO_PROJECT = "/workspace";
 const SYSTEM_PROMPT = "You are an expert coding assistant.";
+
+/** The words of a message's content. */
+const textOf = (content) => (typeof content === "string" ? content : [content ?? []].flat().map((part) => part?.text ?? "").join("\n"));
 
 class Session {
   constructor(face, cwd, found) {
@@ -151,7 +154,12 @@ class Program {
     if (said?.message !== undefined) this.#session.add({ type: "custom_message", ...said.message });
     await this.#fire("agent_start");
     await this.#fire("turn_start", { turnIndex: 0, timestamp: Date.now() });
-    const seen = await this.#callModel(step.session);
+    const begun = {
+      "before_agent_start.systemPrompt": said?.systemPrompt?.replace(SYSTEM_PROMPT, "").trim(),
+      "before_agent_start.message": textOf(said?.message?.content),
+    };
+    const { told, seen } = await this.#asked(begun);
+    await modelTurn(step.session, told);
     this.#turn = { reply: step.reply ?? "Understood.", session: step.session, index: 0 };
     if (!step.more) await this.#endTurn();
     const injected = [said?.systemPrompt?.replace(SYSTEM_PROMPT, ""), said?.message?.content, seen].filter(Boolean);
@@ -164,19 +172,34 @@ class Program {
     this.#turn.index += 1;
     await this.#fire("turn_end", { turnIndex: this.#turn.index - 1, message: this.#session.messages.at(-1), toolResults: [] });
     const next = [
-      ["context", { messages: this.#session.messages }],
+      ["context"],
       ["turn_start", { turnIndex: this.#turn.index, timestamp: Date.now() }],
     ];
-    for (const [event, told] of this.#face.starts_a_turn_before_its_context ? next.reverse() : next) await this.#fire(event, told);
+    const inOrder = this.#face.starts_a_turn_before_its_context ? next.reverse() : next;
+    let told;
+    for (const [event, bag] of inOrder) {
+      if (event === "context") ({ told } = await this.#asked());
+      else await this.#fire(event, bag);
+    }
+    return told;
   }
 
-  /** One call of the model; returns what the extension put among its messages. */
-  async #callModel(session) {
+  /** What an extension put among the messages of the next request, with what it gave before the turn `begun`. */
+  async #asked(begun = {}) {
     const messages = this.#session.messages;
-    const seen = (await this.#fire("context", { messages }))?.messages ?? [];
-    await modelTurn(session);
-    const added = seen.filter((one) => !messages.some((known) => known.timestamp === one.timestamp));
-    return added.map((one) => (typeof one.content === "string" ? one.content : "")).join("\n");
+    const heard = (await this.#fire("context", { messages }))?.messages ?? [];
+    // A message that is added may be of the very millisecond of one that was there: each of those is met once.
+    const left = this.#session.messages;
+    const added = [];
+    const newest = left.findLast((one) => one.role === "user");
+    let said = {};
+    for (const one of heard) {
+      const place = left.findIndex((known) => known.role === one.role && known.timestamp === one.timestamp);
+      const [known] = place < 0 ? [] : left.splice(place, 1);
+      if (known === undefined) added.push(textOf(one.content));
+      else if (known === newest && textOf(one.content) !== textOf(known.content)) said = { said: textOf(one.content) };
+    }
+    return { told: { ...said, given: givenFor({ ...begun, context: added }) }, seen: added.join("\n") };
   }
 
   async #endTurn() {
@@ -195,18 +218,20 @@ class Program {
     this.#session.add({ type: "message", message: role === "assistant" ? { ...message, ...MODEL, stopReason: "stop" } : message });
   }
 
-  tool(step) {
+  async tool(step) {
     const schemaOf = (name) => this.#tools.has(name) ? (this.#tools.get(name).parameters ?? null) : undefined;
-    return useTool(step, schemaOf, this.#options.tools, async (toolName, input) => {
+    let told;
+    const answer = await useTool(step, schemaOf, this.#options.tools, async (toolName, input) => {
       const toolCallId = `call_${randomUUID().slice(0, 8)}`;
       await this.#fire("tool_call", { toolName, toolCallId, input });
       const run = () =>
         this.#tools.get(toolName).execute(toolCallId, input, new AbortController().signal, () => {}, this.#context());
       const result = await this.#calls.call(`tool ${toolName}`, run);
       await this.#fire("tool_result", { toolName, toolCallId, input, isError: false, ...result });
-      await this.#goOn();
+      told = await this.#goOn();
       return result;
     });
+    return { ...answer, ...told };
   }
 
   async preCompaction() {

@@ -45,8 +45,19 @@ function tell(event, session, more = {}) {
   return new Promise((resolve) => awaitingGo.push(resolve));
 }
 
-/** Say that the model's turn of a session begins. */
-export const modelTurn = (session) => tell("model", session);
+/** The texts that a connector gave for the model, as the kit takes them: `sources` maps names of the face to texts. */
+export function givenFor(sources) {
+  const rows = Object.entries(sources).flatMap(([source, texts]) => [texts].flat().map((text) => ({ source, text })));
+  return rows.filter(({ text }) => typeof text === "string" && text !== "");
+}
+
+/**
+ * Say that the model's turn of a session begins.
+ *
+ * `more` is what the kit writes the host's request from: what was `given` for it, what the user `said` where the
+ * connector changed it, and the requests that go `beside` it.
+ */
+export const modelTurn = (session, more = {}) => tell("model", session, more);
 
 /** Say which arguments a tool of the connector is about to be given. */
 export const handOver = (session, given) => tell("handover", session, { arguments: given });

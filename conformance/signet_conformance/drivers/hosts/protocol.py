@@ -127,13 +127,15 @@ class Peer:
             if host is not None:
                 host.close()
 
-    def model_turn(self, session: object, given: Sequence[Mapping[str, str]] = ()) -> None:
+    def model_turn(self, session: object, given: Sequence[Mapping[str, str]] = (), *, refused: bool = False) -> None:
         """Say that the model's turn of a session begins, and wait until the kit lets it go on.
 
         `given` is what the connector has given for it: each text with its `source`, by the name that the face has.
+        `refused` tells that the harness takes nothing of what was installed.
         """
         if "model" in self._tells:
-            self._event({"event": "model", "session": session, **({"given": [*given]} if given else {})})
+            told = {**({"given": [*given]} if given else {}), **({"refused": True} if refused else {})}
+            self._event({"event": "model", "session": session, **told})
 
     def hand_over(self, session: object, arguments: Mapping[str, Any]) -> None:
         """Say what a tool is about to be given, and wait until the kit has written it down."""

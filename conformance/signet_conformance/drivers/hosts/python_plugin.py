@@ -205,7 +205,7 @@ class ProviderProgram:
         self._known = {str(each.get("name")): each.get("parameters") for each in schemas if isinstance(each, Mapping)}
         # What the harness told its model at the beginning it keeps, and builds no second time.
         block = None if step["step"] == "resume" else self._call("system_prompt_block")
-        return {"opened": self._is_there, "injected": block or ""}
+        return {"opened": self._is_there, "injected": block or "", "given": _given("system_prompt_block", block)}
 
     def _prompt(self, step: Mapping[str, Any]) -> Mapping[str, Any]:
         text = str(step.get("text"))
@@ -214,7 +214,7 @@ class ProviderProgram:
         self._call("on_turn_start", self._turns, text)
         injected = self._call("prefetch", text, session_id=self._session)
         self._messages.append({"role": "user", "content": text})
-        self._peer.model_turn(step.get("session"))
+        self._peer.model_turn(step.get("session"), _given("prefetch", injected))
         self._turn = text, str(step.get("reply") or "Understood.")
         if not step.get("more"):
             self._end_turn()
@@ -257,7 +257,8 @@ class ProviderProgram:
         if len(self._messages) <= self._kept:
             raise Skipped("nothing was said since the last compaction: the harness compacts nothing")
         self._compacting = True
-        return {"text": self._call("on_pre_compress", list(self._messages)) or ""}
+        text = self._call("on_pre_compress", list(self._messages)) or ""
+        return {"text": text, "given": _given("on_pre_compress", text)}
 
     def _compaction_complete(self, step: Mapping[str, Any]) -> Mapping[str, Any]:
         """The session goes on under a new id, its history replaced by the summary."""
@@ -265,15 +266,15 @@ class ProviderProgram:
             raise Skipped("no compaction is under way")
         before, self._session = self._session, str(uuid.uuid4())
         self._call("on_session_end", list(self._messages))
-        self._call("system_prompt_block")
+        block = self._call("system_prompt_block")
         self._messages = [{"role": "user", "content": str(step.get("summary") or "")}]
         self._kept, self._compacting = 1, False
         self._call("on_session_switch", self._session, parent_session_id=before, reset=False, reason="compression")
-        return {}
+        return {"given": _given("system_prompt_block", block)}
 
     def _compact(self, step: Mapping[str, Any]) -> Mapping[str, Any]:
-        said = self._pre_compaction(step)
-        self._peer.model_turn(step.get("session"))
+        said = dict(self._pre_compaction(step))
+        self._peer.model_turn(step.get("session"), said.pop("given"))
         return {**said, **self._compaction_complete(step)}
 
     def _clear(self, _step: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -304,6 +305,11 @@ class ProviderProgram:
         if self._session:
             self._end({})
         self._settle(FLUSH_S)
+
+
+def _given(source: str, text: object) -> Sequence[Mapping[str, str]]:
+    """What a call of the provider gave for the model."""
+    return [{"source": source, "text": text}] if isinstance(text, str) and text.strip() else []
 
 
 _STEPS: Mapping[str, Callable[[ProviderProgram, Mapping[str, Any]], Mapping[str, Any]]] = {

@@ -15,6 +15,7 @@ from signet_conformance.finding import Finding, Verdict
 from signet_conformance.rules.model import injected, tools, turns
 from signet_conformance.rules.model.turns import turns as turns_in
 from signet_conformance.rules.outcome import Outcome, Rule
+from signet_conformance.trace.marks import InstalledMark
 
 MODEL_RULES: Mapping[str, Rule] = {
     "SIG-MODEL-001": injected.start_is_before_the_model,
@@ -33,6 +34,7 @@ NOT_RECORDED = (
     "nothing was recorded between the harness and its model, nor does the kit know what this host puts before it: "
     "let the kit drive the real program with --harness real"
 )
+REFUSED = "the host refuses what was installed, so nothing that the daemon answers reaches its model"
 NO_TURNS = "no turn of the user is marked in both recordings, by which the model's requests are told apart"
 
 
@@ -58,4 +60,7 @@ def why_not_judged(recording: Recording) -> str | None:
     """Why no rule of the harness's side can say anything of a recording; None where they can."""
     if recording.model is None:
         return NOT_RECORDED
+    if recording.model.header.played and not recording.model.exchanges:
+        installed = recording.marks(InstalledMark)
+        return NO_TURNS if all(mark.accepted for mark in installed) else REFUSED
     return None if turns_in(recording) else NO_TURNS

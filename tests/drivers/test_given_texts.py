@@ -1,0 +1,104 @@
+"""Facts about what a plugin host tells of a connector's answers: each text with its source, for its request."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from signet_conformance.children.environment import clean_environment
+from signet_conformance.drivers.launch import launch
+
+from .conftest import PROMPT, START, Made
+
+OPENCODE = """
+export default async () => {
+  let asked = 0;
+  return {
+    "chat.message": async (_input, output) => output.parts.unshift({ type: "text", text: "Note:" }),
+    "experimental.chat.system.transform": async (_input, output) => output.system.push(`context ${(asked += 1)}`),
+    "experimental.session.compacting": async (_input, output) => output.context.push("guidelines"),
+    tool: { memory_search: { execute: async () => "Found." } },
+  };
+};
+"""
+PI = """
+export default (pi) => {
+  const message = { content: "begun" };
+  pi.on("before_agent_start", ({ systemPrompt }) => ({ systemPrompt: `${systemPrompt} More.`, message }));
+  pi.on("context", ({ messages }) => {
+    const [newest] = messages.slice(-1);
+    return { messages: [...messages, { role: "user", content: "context", timestamp: newest.timestamp }] };
+  });
+  pi.registerTool({ name: "signet_recall", execute: async () => ({ content: [{ type: "text", text: "Found." }] }) });
+};
+"""
+OPENCLAW = """
+export default {
+  id: "giving",
+  register(api) {
+    api.on("before_agent_start", () => ({ prependContext: "early" }));
+    api.on("before_prompt_build", () => ({ prependContext: "built", appendSystemContext: "rules" }));
+  },
+};
+"""
+TOOL = {"step": "tool", "session": "s1", "tool": "memory_search", "arguments": {"query": "x"}}
+
+
+def told(
+    made: Made, folder: Path, runtime: str, name: str, code: str, *steps: Mapping[str, Any]
+) -> list[Mapping[str, Any]]:
+    """What a host says when the model is asked, and in its answers to some steps, without all other members."""
+    module = folder / "connector.mjs"
+    module.write_text(code)
+    home = folder / "home"
+    home.mkdir()
+    target = made(name, module=str(module), runtime=runtime, capabilities=[])
+    driver = launch(target, clean_environment(home, SIGNET_DAEMON_URL="http://127.0.0.1:1"), str(home), 60.0)
+    said: list[Mapping[str, Any]] = []
+    try:
+        driver.hello()
+        for step in steps:
+            said.append(driver.perform(step, said.append))
+    finally:
+        driver.close()
+    members = ("given", "beside", "said")
+    return [{name: each[name] for name in members if each.get(name)} for each in said if set(members) & each.keys()]
+
+
+def given(**sources: str) -> list[Mapping[str, str]]:
+    """Texts by their source."""
+    return [{"source": source, "text": text} for source, text in sources.items()]
+
+
+def test_opencode_tells_what_each_request_was_given(runtime: str, made: Made, tmp_path: Path) -> None:
+    """The title's is asked for first; a message that the plugin changed is told with the turn's."""
+    source = "experimental.chat.system.transform"
+    compact = {"step": "compact", "session": "s1", "summary": "Well."}
+    steps = (START, {**PROMPT, "more": True}, TOOL, compact)
+    assert told(made, tmp_path, runtime, "opencode", OPENCODE, *steps) == [
+        {
+            "said": "Note:\n\nWhich database?",
+            "beside": [{"for": "title", "given": given(**{source: "context 1"})}],
+            "given": given(**{source: "context 2"}),
+        },
+        {"given": given(**{source: "context 3"})},
+        {"given": given(**{source: "context 4", "experimental.session.compacting": "guidelines"})},
+    ]
+
+
+def test_pi_tells_what_an_extension_put_among_the_messages(runtime: str, made: Made, tmp_path: Path) -> None:
+    """Also a message of the very millisecond of another one; what it gives once more after a tool is told again."""
+    begun = {"before_agent_start.systemPrompt": "More.", "before_agent_start.message": "begun"}
+    assert told(made, tmp_path, runtime, "pi", PI, START, {**PROMPT, "more": True}, TOOL) == [
+        {"given": given(**begun, context="context")},
+        {"given": given(context="context")},
+    ]
+
+
+def test_openclaw_joins_what_its_hooks_give(runtime: str, made: Made, tmp_path: Path) -> None:
+    """Both hooks before a turn are heard, and the user's words stand behind the stamp of the host."""
+    (turn,) = told(made, tmp_path, runtime, "openclaw", OPENCLAW, START, PROMPT)
+    context = [*given(prependContext="built"), *given(prependContext="early")]
+    assert turn["given"] == [*context, *given(appendSystemContext="rules")]
+    assert turn["said"].endswith("] Which database?")
