@@ -104,7 +104,7 @@ def test_flood_is_cut(tmp_path: Path) -> None:
 
 
 def test_remarks_on_a_configuration(tmp_path: Path) -> None:
-    """Hooks that lack, unknown events, timeouts in another unit and secrets inside commands are told."""
+    """Hooks that lack, timeouts in another unit and secrets inside commands are told."""
     path = tmp_path / "settings.json"
     command = "SIGNET_TOKEN='sig_sk_0123456789abcdef' signet hook session-start"
     hook = f'{{"type": "command", "command": "{command}", "timeout": 17000}}'
@@ -115,4 +115,3 @@ def test_remarks_on_a_configuration(tmp_path: Path) -> None:
     said = remarks(hooks, FACE)
     assert "SessionStart: a timeout of 17000 s, since h counts in seconds" in said
     assert "SessionStart: the command holds what looks like a secret" in said
-    assert "Nonesuch: h 1 has no such event" in said

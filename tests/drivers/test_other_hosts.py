@@ -81,8 +81,29 @@ def test_hooks_are_told_their_session_s_agent_where_a_user_tells_it(made: Made, 
 
 def test_hooks_that_read_no_agent_are_found_out(made: Made, broken: Broken, tmp_path: Path) -> None:
     """What was declared and given, and is not sent, breaks SIG-AGENT-002."""
-    deaf = made("codex", mode="deaf", config=settings(tmp_path), capabilities=["session-start"])
+    deaf = made("claude-code", mode="deaf", config=settings(tmp_path), capabilities=["session-start"])
     assert broken(deaf, ["plain"]) == {"SIG-AGENT-002": Verdict.FAIL}
+
+
+def test_text_where_codex_reads_json_is_found_out(made: Made, recorded: Recorded, tmp_path: Path) -> None:
+    """What the daemon gives begins with a bracket: printed as it is, Codex takes it for broken JSON and drops it."""
+    target = made("codex", config=settings(tmp_path), capabilities=["session-start"])
+    (plain,) = map(trace.read, recorded(target, ["plain"]))
+    judged = engine.judge(plain)
+    finding = judged.judgements["SIG-LOAD-002"].findings[0]
+    assert finding.message.startswith(
+        "codex 0.169.0 does not accept the output of SessionStart: hook returned invalid session start JSON output"
+    )
+    assert judged.harness["SIG-MODEL-001"].verdict is Verdict.WARN
+
+
+def test_event_of_another_host_is_found_out(made: Made, recorded: Recorded, tmp_path: Path) -> None:
+    """A hook under it is never run: what it is for never reaches the daemon."""
+    path = Path(settings(tmp_path))
+    path.write_text(path.read_text().replace("SessionEnd", "SessionClosed"))
+    (plain,) = map(trace.read, recorded(made("claude-code", config=str(path), capabilities=["session-end"]), ["plain"]))
+    finding = engine.judge(plain).judgements["SIG-LOAD-002"].findings[0]
+    assert finding.message == "claude-code 2.1.197 knows no event SessionClosed: the daemon never heard of session-end"
 
 
 def test_remarks_reach_the_recording(made: Made, recorded: Recorded, tmp_path: Path) -> None:
@@ -90,14 +111,17 @@ def test_remarks_reach_the_recording(made: Made, recorded: Recorded, tmp_path: P
     declared = ["session-start", "user-prompt-submit", "session-end", "pre-compaction"]
     target = made("claude-code", config=settings(tmp_path), capabilities=declared)
     (plain,) = map(trace.read, recorded(target, ["plain"]))
-    expected = ["no hook for PreCompact, though pre-compaction is declared"]
+    taken = "claude-code 2.1.197 took 3 handlers"
+    expected = [taken, "no hook for PreCompact, though pre-compaction is declared"]
     assert list(remarks([plain, plain])) == expected
     assert trace_entry(engine.judge(plain))["remarks"] == expected
 
 
 def notes(folder: Path) -> list[str]:
-    """The notes on the recordings of a run."""
-    return list(remarks(trace.read(path) for path in recordings_in(folder)))
+    """The notes on the recordings of a run, without the line on what the harness took."""
+    taken, *told = remarks(trace.read(path) for path in recordings_in(folder))
+    assert " took " in taken
+    return told
 
 
 def model_marks(folder: Path) -> int:

@@ -106,6 +106,32 @@ def test_requests_that_went_elsewhere_are_a_cause() -> None:
     assert message.startswith("requests went to [::1]:3850 instead (SIG-LOAD-003); declared but never seen")
 
 
+def test_what_the_host_refused_is_a_cause_of_what_it_is_for() -> None:
+    """A memory server in a file that the host does not read explains its own operations, and no others."""
+    data = {
+        "accepted": False,
+        "file": "settings.json",
+        "words": "it reads .claude.json",
+        "operations": ["memory-recall"],
+    }
+    marks = [Mark(seq=2, t=0.0, name="installed", data=data, line=2), _ended()]
+    for absent, cause in (
+        ("memory-recall", "settings.json: it reads .claude.json (SIG-LOAD-002); "),
+        ("session-end", ""),
+    ):
+        seen = [trace(exchange(1), marks=marks, capabilities=("session-start", absent))] * 2
+        assert judge_run(seen).together[COVERAGE].message == f"{cause}declared but never seen: {absent}"
+
+
+def test_nothing_registered_is_a_cause() -> None:
+    """Where the host took nothing at all, each operation that was declared is absent for that one reason."""
+    mark = Mark(seq=2, t=0.0, name="registered", data={"handlers": 0, "tools": 0}, line=2)
+    listed = exchange(1, "/api/memories", "GET")
+    seen = [trace(listed, marks=[mark, _ended()], capabilities=("session-end",))] * 2
+    cause = "registered: 0 handlers, 0 tools (SIG-LOAD-001)"
+    assert judge_run(seen).together[COVERAGE].message == f"{cause}; declared but never seen: session-end"
+
+
 def _refused(*origins: str) -> list[Mark]:
     data = ({"origin": origin, "method": "GET", "path": "/health"} for origin in origins)
     return [Mark(seq=n, t=0.0, name="refused", data=told, line=n) for n, told in enumerate(data, 2)]

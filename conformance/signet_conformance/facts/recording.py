@@ -19,6 +19,7 @@ from signet_conformance.facts.light import Lightened, packed
 from signet_conformance.facts.timeline import Timeline
 from signet_conformance.trace import Declared, Trace
 from signet_conformance.trace.marks import (
+    InstalledMark,
     KitMark,
     LoadedMark,
     MarkT,
@@ -299,6 +300,7 @@ class WholeRun(Struct, frozen=True):
             told.update(dict.fromkeys(f"requests went to {address} instead (SIG-LOAD-003)" for address in strays))
             remarks = (str(mark.text) for mark in marks_of(trace, RemarkMark) if mark.text and mark.unheard)
             told.update(dict.fromkeys(text for text in remarks if silent or any(name in text for name in absent)))
+            told.update(dict.fromkeys(f"{m.file}: {m.words} (SIG-LOAD-002)" for m in _kept_out(trace, absent)))
             if silent and registers_nothing([*marks_of(trace, RegisteredMark)]):
                 told.setdefault(f"{NOTHING_REGISTERED} (SIG-LOAD-001)")
             unloaded = (m.words for m in marks_of(trace, LoadedMark) if silent and m.ok is False and m.words)
@@ -327,6 +329,12 @@ def registers_nothing(marks: Sequence[RegisteredMark]) -> bool:
     known = {name: [getattr(mark, name) for mark in marks] for name in _NUMBERS}
     taken = {name: [number for number in numbers if number is not None] for name, numbers in known.items()}
     return bool(taken["handlers"] and taken["tools"]) and not any(number for each in taken.values() for number in each)
+
+
+def _kept_out(trace: Trace, absent: Collection[str]) -> Iterator[InstalledMark]:
+    """What the host refused of the connector that is needed for one of the operations."""
+    refused = (mark for mark in marks_of(trace, InstalledMark) if mark.accepted is False and mark.words)
+    return (mark for mark in refused if not set(mark.operations).isdisjoint(absent))
 
 
 def refusals(traces: Iterable[Trace], *, counted: bool = True) -> Iterator[str]:

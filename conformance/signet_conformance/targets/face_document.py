@@ -175,6 +175,14 @@ class ToolRules(Part):
     ] = None
 
 
+class OutputForm(Part):
+    """What the harness makes of what a hook prints: a JSON object that fits `json`, or text that begins as no JSON."""
+
+    json_: Annotated[dict[str, Any], Field(alias="json", description="a JSON Schema of the objects that it reads")]
+    text: Annotated[Literal["taken", "ignored", "refused"], Field(description="what becomes of text that is not JSON")]
+    words: Annotated[Text, Field(description="the harness's words for output that it refuses")]
+
+
 class Registry(Part):
     """What a harness knows of connectors: names, files and forms that it takes, and its words for those it does not."""
 
@@ -195,6 +203,10 @@ class Registry(Part):
         Field(description="what a handler or service that is registered a second time does beside the first"),
     ] = None
     tools: ToolRules = ToolRules()
+    outputs: Annotated[
+        dict[str, OutputForm],
+        Field(description="Event to the form of a hook's output; of an event that is left out nothing is known."),
+    ] = Field(default_factory=dict)
 
 
 class LaterRelease(Part):

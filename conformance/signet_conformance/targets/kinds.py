@@ -163,7 +163,8 @@ def _http_adapter(target: Target) -> tuple[str, ...]:
 
 def _mcp(target: Target) -> tuple[str, ...]:
     face = find_face(target)
-    return *python_host("mcp"), str(face.path), json.dumps({**_settings(target, "tools"), **_mcp_server(target, face)})
+    options = {**_settings(target, "tools"), "capabilities": target.declared.capabilities or ()}
+    return *python_host("mcp"), str(face.path), json.dumps({**options, **_mcp_server(target, face)})
 
 
 def _mcp_server(target: Target, face: HostFace) -> Mapping[str, Any]:

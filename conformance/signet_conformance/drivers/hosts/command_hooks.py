@@ -23,14 +23,29 @@ from signet_conformance.drivers.hosts import host_program
 from signet_conformance.drivers.hosts.hook_plugins import doubled, hook_sources, together
 from signet_conformance.drivers.hosts.hook_process import HookRun, blocks, run_hook
 from signet_conformance.drivers.hosts.hook_settings import lacking, remarks
-from signet_conformance.drivers.hosts.installed import install, mcp_command, offered_tools, refused_servers
+from signet_conformance.drivers.hosts.installed import (
+    has_server,
+    install,
+    mcp_command,
+    offered_tools,
+    refused_servers,
+)
 from signet_conformance.drivers.hosts.mcp_server import McpServer
 from signet_conformance.drivers.hosts.protocol import Peer, Projects, Skipped, StepError, with_programs
+from signet_conformance.drivers.hosts.registry import (
+    misplaced_server,
+    output_objection,
+    reads_as_context,
+    tools_taken,
+    unknown_events,
+)
 from signet_conformance.drivers.hosts.tools import keep_back, use_tool
 from signet_conformance.drivers.hosts.transcript import HostTranscript
 
 _INSTALLED = ".signet-conformance-installed"
 """The file in a home that says that the connector's installer has run there."""
+_OF_TOOLS = ("memory-", "secrets-", "sessions-", "hooks-")
+"""How the names of the operations begin that a memory server's tools call."""
 _NOT_SENT = ("event", "next_turn", "quit")
 """Members of an action that say when it is performed; the event's JSON does not have them."""
 
@@ -56,6 +71,7 @@ class HookSession:
         self.turn_id = str(uuid.uuid4())
         self.reply: str | None = None
         self.server: McpServer | None = None
+        self.tools: Mapping[str, Any] = {}
         self.said = False
         self.blocked = False
 
@@ -103,19 +119,36 @@ class CommandHooks:
         for source in self._sources:
             words = source.file.refusal
             if words is not None:
-                said.append(f"{self._name} refuses {source.name} ({words}), and runs none of its hooks")
+                said.append(f"{self._name} refuses {source.name} ({words}), and would run none of its hooks")
             row = {"file": source.name, "accepted": words is None}
             installed.append(row if words is None else {**row, "words": words})
         twice = doubled(self._sources)
+        refused = any(source.file.refusal is not None for source in self._sources)
+        unknown = list(unknown_events({e: [hook.command for hook in self._hooks[e]] for e in self._hooks}, self._face))
+        reached, misplaced = self._find_server()
+        handlers = sum(map(len, self._hooks.values()))
+        # Of a file that is refused the harness takes nothing, and that is said already.
+        strange = handlers if refused else sum(len(self._hooks[row["event"]]) for row in unknown)
+        taken = {"handlers": handlers - strange, "refused": strange, **({} if reached else {"tools": 0})}
         return {
             "harness": self._face["harness"],
             "face": self._name,
             "events": sorted(self._hooks),
-            "installed": [*installed, *refused_servers(Path.home(), self._face)],
+            "installed": [*installed, *refused_servers(Path.home(), self._face), *unknown, *misplaced],
+            "registered": [taken],
             "reinstalled": [{"how": "once", "twice": twice}] if twice else [],
             "unheard": [*said, *lacking(self._hooks, self._options.get("capabilities", ()))],
             "remarks": remarks(self._hooks, self._face),
         }
+
+    def _find_server(self) -> tuple[bool, Sequence[Mapping[str, Any]]]:
+        """Whether the harness finds a memory server; if not, the rows of files that name one where it does not look."""
+        if "mcp" not in self._face or "config" in self._options:
+            return True, ()
+        if has_server(Path.home(), self._face):
+            return True, ()
+        tools = [name for name in self._options.get("capabilities", ()) if name.startswith(_OF_TOOLS)]
+        return False, list(misplaced_server(Path.home(), self._face, tools))
 
     def perform(self, step: Mapping[str, Any]) -> Mapping[str, Any]:
         """Perform one step; the result tells each hook's status, duration and output."""
@@ -234,7 +267,7 @@ class CommandHooks:
         goes_on = True
         for hook in self._hooks.get(event, ()):
             if hook.matches(bag.get(self._face["matchers"].get(event))):
-                run = run_hook(hook, stdin, env, session.cwd, strict=strict)
+                run = self._read_output(run_hook(hook, stdin, env, session.cwd, strict=strict))
                 blocked = blocks(run, ways, needs_reason=needs_reason)
                 self._runs.append(replace(run, blocked=blocked))
                 goes_on = goes_on and not blocked
@@ -244,6 +277,16 @@ class CommandHooks:
                     form = {} if run.context == run.stdout.strip() else {"form": "additionalContext"}
                     self._given.append({"source": source, "text": run.context, **form})
         return goes_on
+
+    def _read_output(self, run: HookRun) -> HookRun:
+        """Tell what the harness refuses of a hook's output; what it does not read reaches no model."""
+        if run.status != 0:
+            return run
+        objection = output_objection(run.event, run.stdout, self._face)
+        if objection is not None:
+            row = {"file": f"the output of {run.event}", "accepted": False, "words": objection}
+            self._peer.tell_about({"installed": [row]})
+        return run if reads_as_context(run.event, run.stdout, self._face) else replace(run, context="")
 
     def _take_given(self) -> Sequence[Mapping[str, str]]:
         """What hooks have given for the model since the last time."""
@@ -266,6 +309,9 @@ class CommandHooks:
         if session.server is None:
             command, env = mcp_command(Path.home(), self._face)
             session.server = McpServer(command, self._server_env(session, env), str(session.cwd), self._face["harness"])
+            offered = offered_tools(Path.home(), self._face, session.server.tools)
+            session.tools, told = tools_taken(offered, self._face, self._options.get("tools", {}))
+            self._peer.tell_about(told)
         server = session.server
         actions = self._face["steps"].get("tool", ({"call": True},))
 
@@ -288,8 +334,7 @@ class CommandHooks:
                     return "a hook of the harness refuses the call", True
             return answer
 
-        tools = offered_tools(Path.home(), self._face, server.tools)
-        return use_tool(step, tools, self._options.get("tools", {}), run, self._peer.hand_over)
+        return use_tool(step, session.tools, self._options.get("tools", {}), run, self._peer.hand_over)
 
     def flush(self) -> None:
         """Nothing is left: every hook has ended before its step is answered."""

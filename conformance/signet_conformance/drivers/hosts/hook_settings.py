@@ -141,11 +141,9 @@ def lacking(hooks: Mapping[str, Sequence[Hook]], capabilities: Collection[str]) 
 
 
 def remarks(hooks: Mapping[str, Sequence[Hook]], face: Mapping[str, Any]) -> Sequence[str]:
-    """Problems of an installed configuration: unknown events, odd timeouts, secrets."""
+    """Problems of an installed configuration: odd timeouts, matchers, secrets."""
     said = []
     for event, configured in hooks.items():
-        if event not in face["events"]:
-            said.append(f"{event}: {face['harness']} {face['version']} has no such event")
         for hook in configured:
             if hook.timeout_s > LONGEST_SENSIBLE_S:
                 unit = "seconds" if face["timeout_unit_s"] == 1 else f"units of {face['timeout_unit_s']} s"

@@ -103,6 +103,14 @@ def _installed_server(home: Path, face: Mapping[str, Any]) -> Any:
     return brought if data is None else data
 
 
+def has_server(home: Path, face: Mapping[str, Any]) -> bool:
+    """Whether the connector's memory server stands where the harness looks for one, however it is reached."""
+    try:
+        return _installed_server(home, face) is not None
+    except (OSError, ValueError, RecursionError):
+        return False
+
+
 def refused_servers(home: Path, face: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
     """The file of memory servers, as a row for `installed`, where the harness cannot parse it."""
     path = home / face["mcp"]["file"]

@@ -22,6 +22,7 @@ from signet_conformance.children.processes import ChildEndedError
 from signet_conformance.drivers.hosts.installed import install, mcp_command
 from signet_conformance.drivers.hosts.mcp_server import McpServer
 from signet_conformance.drivers.hosts.protocol import LONGEST_MESSAGE, Peer, Projects, Skipped, StepError, with_programs
+from signet_conformance.drivers.hosts.registry import misplaced_server, tools_taken
 from signet_conformance.drivers.hosts.server_process import ServerProcess
 from signet_conformance.drivers.hosts.tools import use_tool
 
@@ -61,6 +62,7 @@ class McpHarness:
         self._names: Mapping[str, str] = options.get("tools", {})
         self._peer = peer
         self._servers: dict[str, Server] = {}
+        self._tools: dict[str, Mapping[str, Any]] = {}
         self._without: dict[str, str] = {}
         self._projects = Projects()
 
@@ -74,6 +76,8 @@ class McpHarness:
             mcp_command(Path.home(), self._face)
         except Skipped as reason:
             installed |= {"accepted": False, "words": str(reason)}
+            misplaced = list(misplaced_server(Path.home(), self._face, self._options.get("capabilities", ())))
+            return {**said, "installed": [installed, *misplaced]}
         return {**said, "installed": [installed]}
 
     def _install(self, agent: object) -> None:
@@ -99,6 +103,8 @@ class McpHarness:
             except Skipped as reason:
                 self._without[name] = str(reason)
             else:
+                self._tools[name], told = tools_taken(self._servers[name].tools, self._face, self._names)
+                self._peer.tell_about(told)
                 return {"tools": list(self._servers[name].tools)}
         if name in self._without:
             raise Skipped(f"this session is without a memory server: {self._without[name]}")
@@ -113,7 +119,7 @@ class McpHarness:
     def _told(self, server: Server, kind: str, step: Mapping[str, Any]) -> Mapping[str, Any]:
         name = str(step.get("session"))
         if kind == "tool":
-            return use_tool(step, server.tools, self._names, server.call, self._peer.hand_over)
+            return use_tool(step, self._tools[name], self._names, server.call, self._peer.hand_over)
         if kind == "prompt":
             self._peer.model_turn(name)
             return {"turn": True}

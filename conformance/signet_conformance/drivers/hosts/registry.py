@@ -1,0 +1,158 @@
+"""What a harness takes of a connector and what it refuses, by the registry of its face, in the harness's own words.
+
+Each refusal is a row for `installed` of the driver's answer.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+Row = Mapping[str, Any]
+
+_OPERATIONS = ("session-start", "user-prompt-submit", "session-end", "pre-compaction", "compaction-complete")
+_BY_NAME: Sequence[tuple[re.Pattern[str], Sequence[str]]] = [
+    (re.compile(r"(?i)(?=.*compact)(?=.*(post|after|complete|end))"), ["compaction-complete"]),
+    (re.compile(r"(?i).*compact"), ["pre-compaction"]),
+    (re.compile(r"(?i).*(prompt|message|input)"), ["user-prompt-submit"]),
+    (re.compile(r"(?i)(?=.*(session|agent|turn))(?=.*(end|stop|close|exit))|stop|exit"), ["session-end"]),
+    (re.compile(r"(?i)(?=.*(session|agent))(?=.*(start|begin|open))"), ["session-start"]),
+]
+"""Patterns of names of events, and the operations that a hook of one most likely calls."""
+_WITH_FIELDS = ("memory_store", "memory_search", "memory_get", "memory_modify", "memory_forget", "secret_exec")
+"""The tools of scenarios without whose fields nothing can be asked."""
+BARE = "its schema declares no field, and the model cannot know what to say in it"
+_SERVERS = ("mcpServers", "mcp_servers", "mcp", "servers")
+_FOLDERS_DEEP = 3
+_SHOWN = 40
+
+
+def operations_of(event: str, commands: Collection[str] = ()) -> Sequence[str]:
+    """The operations that hooks of an event call: those that their commands name, else what its name suggests."""
+    named = [name for name in _OPERATIONS if any(name in command for command in commands)]
+    return named or next((operations for pattern, operations in _BY_NAME if pattern.match(event)), [])
+
+
+def unknown_events(commands: Mapping[str, Collection[str]], face: Mapping[str, Any]) -> Iterator[Row]:
+    """A row for each event that the harness does not know; `commands` are the hooks' by event."""
+    registry = face.get("registry", {})
+    known = registry.get("events") or face["events"]
+    calls = {event: operations_of(event, commands[event]) for event in commands}
+    for event in (event for event in commands if event not in known):
+        elsewhere = next(
+            (other for other in commands if other in known and set(calls[other]) & set(calls[event])), None
+        )
+        words = registry.get("unknown_event")
+        yield {
+            "file": f"the hook of {event}",
+            "accepted": False,
+            "event": event,
+            "operations": list(calls[event]),
+            **({} if words is None else {"words": words.replace("{name}", event)}),
+            **({} if elsewhere is None else {"elsewhere": elsewhere}),
+        }
+
+
+def output_objection(event: str, stdout: str, face: Mapping[str, Any]) -> str | None:
+    """The harness's complaint about what a hook that ended well has printed; None for what it reads or passes over."""
+    form = face.get("registry", {}).get("outputs", {}).get(event)
+    said = stdout.strip()
+    if form is None or not said:
+        return None
+    try:
+        data = json.loads(said)
+    except (ValueError, RecursionError):
+        data = None
+    if isinstance(data, dict):
+        fault = _breach_of(form["json"], data)
+    elif said.startswith(("{", "[")):
+        fault = f"what begins with {said[0]} is read as JSON, and this is none: {said[:_SHOWN]!r}"
+    else:
+        fault = None if form["text"] != "refused" else f"it wants a JSON object, and reads {said[:_SHOWN]!r}"
+    return None if fault is None else f"{form['words']} ({fault})"
+
+
+def reads_as_context(event: str, stdout: str, face: Mapping[str, Any]) -> bool:
+    """Whether the harness looks at all for something to tell its model in what a hook has printed."""
+    form = face.get("registry", {}).get("outputs", {}).get(event)
+    plain = not stdout.lstrip().startswith(("{", "["))
+    return form is None or (output_objection(event, stdout, face) is None and (form["text"] == "taken" or not plain))
+
+
+def _breach_of(schema: dict[str, Any], data: Any) -> str | None:
+    # Imported here: few harnesses are known to mind.
+    import jsonschema_rs
+
+    error = next(iter(jsonschema_rs.validator_for(schema).iter_errors(data)), None)
+    if error is None:
+        return None
+    unknown = getattr(error.kind, "unexpected", None)
+    return f"unknown field `{unknown[0]}`" if unknown else f"{error.message}"[:200]
+
+
+def tools_taken(
+    tools: Mapping[str, Any], face: Mapping[str, Any], names: Mapping[str, str], schema_member: str = "inputSchema"
+) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    """The tools that the harness offers to its model, and what is told of that; `schema_member` holds their schemas.
+
+    `names` is the target's own naming of the tools that scenarios use.
+    """
+    rules = face.get("registry", {}).get("tools", {})
+    rows: list[Row] = []
+    taken: dict[str, Any] = {}
+    for name, tool in tools.items():
+        what = f"the tool {name or 'without a name'}"
+        words = _tool_objection(name, tool, rules, schema_member)
+        if words is not None:
+            rows.append({"file": what, "accepted": False, "words": words.replace("{name}", name)})
+            continue
+        taken[name] = tool
+        if _is_bare(tool, schema_member) and name in (names.get(each, each) for each in _WITH_FIELDS):
+            rows.append({"file": what, "accepted": False, "minor": True, "words": BARE})
+    return taken, {"installed": rows, "registered": [{"tools": len(taken), "refused": len(tools) - len(taken)}]}
+
+
+def _tool_objection(name: str, tool: Any, rules: Mapping[str, Any], schema_member: str) -> str | None:
+    words: str | None = None
+    if "pattern" in rules and re.fullmatch(rules["pattern"], name) is None:
+        words = rules["ill_formed"]
+    elif name in rules.get("reserved", ()):
+        words = rules["reserved_words"]
+    elif rules.get("schema_form") == "json-schema" and not _is_object_schema(tool, schema_member):
+        words = rules["schema_words"]
+    return words
+
+
+def _is_bare(tool: Any, member: str) -> bool:
+    """Whether a tool has a schema in which no field stands."""
+    schema = tool.get(member) if isinstance(tool, dict) else None
+    return isinstance(schema, dict) and schema.get("type") == "object" and not schema.get("properties")
+
+
+def _is_object_schema(tool: Any, member: str) -> bool:
+    schema = tool.get(member) if isinstance(tool, dict) else None
+    return isinstance(schema, dict) and schema.get("type") == "object"
+
+
+def misplaced_server(home: Path, face: Mapping[str, Any], operations: Sequence[str]) -> Iterator[Row]:
+    """A row for each file that names the memory server, and that the harness does not read for one."""
+    where, name = face["mcp"]["file"], face["mcp"]["members"][-1]
+    places = sorted(path for depth in range(_FOLDERS_DEEP) for path in home.glob(f"{'*/' * depth}*.[jt]*"))
+    for path in places:
+        file = str(path.relative_to(home))
+        if path.suffix in (".json", ".toml") and file != where and name in _servers_in(path):
+            words = f"it reads memory servers from {where}, and not from there: {name} is never started"
+            yield {"file": file, "accepted": False, "words": words, "operations": list(operations)}
+
+
+def _servers_in(path: Path) -> Collection[str]:
+    try:
+        data = tomllib.loads(path.read_text("utf-8")) if path.suffix == ".toml" else json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return ()
+    tables = [data.get(member) for member in _SERVERS] if isinstance(data, dict) else []
+    return {name for table in tables if isinstance(table, dict) for name in table}
