@@ -17,7 +17,7 @@ from signet_conformance.drivers.launch import launch
 from signet_conformance.finding import Verdict
 from signet_conformance.rules import run_rules
 from signet_conformance.running.station import Station
-from signet_conformance.scenarios.scenario import Scenario, scripted
+from signet_conformance.scenarios.scenario import Scenario, installed, scripted
 from signet_conformance.targets import Target, load
 
 FIXTURES = Path(__file__).parent / "fixtures"
@@ -101,7 +101,8 @@ def recorded(_shared: tuple[Station, Path], tmp_path: Path) -> Recorded:
         shutil.rmtree(home, ignore_errors=True)
         home.mkdir()
         station.target = target
-        return recordings(station, tmp_path / "traces", [scenario for scenario in scripted() if scenario.name in names])
+        wanted = [scenario for scenario in (*scripted(), *installed()) if scenario.name in names]
+        return recordings(station, tmp_path / "traces", wanted)
 
     return drive
 

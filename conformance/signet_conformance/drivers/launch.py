@@ -6,17 +6,19 @@ import contextlib
 import dataclasses
 import os
 import pwd
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from signet_conformance.children.environment import MARK
 from signet_conformance.children.temporary import temporary_folder
 from signet_conformance.drivers.hosts.protocol import PROJECTS_VARIABLE, Projects
+from signet_conformance.drivers.installing import INSTALL_VARIABLE, Installations, find_installer
 from signet_conformance.drivers.process import HANDOVER, ConnectorDriver, DriverProcess, OnEvent, Starting
 from signet_conformance.errors import TargetError
 from signet_conformance.targets import Target
 from signet_conformance.targets.real import real_command_line
+from signet_conformance.trace.marks import ONCE
 
 _REMEMBERED = ("agent", "project", "key")
 _ALL = "all"
@@ -136,6 +138,23 @@ def _projects_folder(folders: contextlib.ExitStack) -> Path:
     return folders.enter_context(temporary_folder("signet-conformance-"))
 
 
+class Reinstalled(Fleet):
+    """A connector that was installed in each way: `installations` are the rows that its answer to the greeting has."""
+
+    installations: Sequence[Mapping[str, Any]] = ()
+
+    def hello(self) -> Mapping[str, Any]:
+        """Greet the connector, and add what the installations left."""
+        about = super().hello()
+        failed = [row["words"] for row in self.installations if row["how"] != ONCE and "words" in row]
+        remarks = [f"installed again, or over an older release, the installer fails: {words}" for words in failed]
+        return {
+            **about,
+            "reinstalled": [*self.installations, *about.get("reinstalled", ())],
+            "remarks": [*about.get("remarks", ()), *remarks],
+        }
+
+
 def launch(
     target: Target,
     env: Mapping[str, str],
@@ -149,6 +168,12 @@ def launch(
     """
     ready = dataclasses.replace(target, command=command_line(target))
     env = {**env, **target.env}
+    installer = find_installer(target) if INSTALL_VARIABLE in env else None
+    if installer is not None:
+        rows = Installations(target, installer, env).rows()
+        reinstalled = Reinstalled(ready, env, cwd, step_timeout_s, starting)
+        reinstalled.installations = rows
+        return reinstalled
     if target.kind.own_program and target.processes == "one":
         return DriverProcess(ready, env, cwd, step_timeout_s, starting)
     return Fleet(ready, env, cwd, step_timeout_s, starting)

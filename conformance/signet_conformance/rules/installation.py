@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from signet_conformance.facts import LIFECYCLE, Call, Recording
-from signet_conformance.rules.outcome import PASS, Outcome, warn
-from signet_conformance.trace.marks import AGAIN, OVER, ReinstalledMark
+from signet_conformance.rules.outcome import PASS, Outcome, undecided, warn
+from signet_conformance.trace.marks import AGAIN, ONCE, OVER, ReinstalledMark
 
 _MOST_NAMED = 3
 
@@ -16,7 +16,9 @@ def nothing_stands_twice(recording: Recording) -> Iterator[Outcome]:
     """Installed twice, or over an older release, nothing stands twice and nothing old is left."""
     for mark in recording.marks(ReinstalledMark):
         if not (mark.twice or mark.old or mark.changed):
-            yield PASS
+            # An installer that leaves a file alone which it cannot read does well.
+            failed = mark.words is not None and mark.how != ONCE
+            yield undecided(message=f"{_when(mark)}, the installer failed: {mark.words}") if failed else PASS
             continue
         host = " ".join(filter(None, (mark.host or "its host", mark.release)))
         pairs = sent_twice(recording)

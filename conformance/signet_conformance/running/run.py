@@ -14,6 +14,7 @@ from typing import NoReturn
 from msgspec.structs import replace
 
 from signet_conformance import engine, trace
+from signet_conformance.drivers.installing import has_installer
 from signet_conformance.drivers.process import WatchedDriver
 from signet_conformance.errors import NothingTestedError, TargetError
 from signet_conformance.facts import Recording
@@ -35,7 +36,15 @@ from signet_conformance.running.shrinking import Chunk
 from signet_conformance.running.station import Station
 from signet_conformance.running.workers import Job, StationWorkers
 from signet_conformance.scenarios.deciding import deciding
-from signet_conformance.scenarios.scenario import BYPASS, Scenario, real, remembered, scripted, with_each_bypass
+from signet_conformance.scenarios.scenario import (
+    BYPASS,
+    Scenario,
+    installed,
+    real,
+    remembered,
+    scripted,
+    with_each_bypass,
+)
 from signet_conformance.scenarios.steps import SwitchFaultOn, SwitchFaultsOff
 from signet_conformance.targets import Target
 from signet_conformance.trace.fault_kinds import SLOW
@@ -142,7 +151,7 @@ class _Performed:
 def _usual(target: Target) -> Sequence[Scenario]:
     every = with_each_bypass(scripted(), target.profile.bypass_env or {BYPASS: "1"})
     if target.real is None:
-        return every
+        return (*every, *installed()) if has_installer(target) else every
     return (*real(), *remembered(), *(every if target.every_scenario else ()))
 
 

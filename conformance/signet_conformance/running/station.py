@@ -18,6 +18,7 @@ from typing import Any
 from signet_conformance import trace
 from signet_conformance.children.environment import MARK, clean_environment
 from signet_conformance.drivers.answers import printed_mark
+from signet_conformance.drivers.installing import INSTALL_VARIABLE
 from signet_conformance.drivers.launch import launch
 from signet_conformance.drivers.model_process import CONTROL_VARIABLE, MODEL_VARIABLE, ModelProcess
 from signet_conformance.drivers.played_model import PlayedModel
@@ -97,6 +98,7 @@ class Station:
         self._model: ModelRecorder | None = None
         self._model_variables: Mapping[str, str] = {}
         self._between = 0
+        self._installations = 0
         self.unheard_port: str | None = None
         """Why requests to the daemon's default port are not heard; None if they are."""
 
@@ -175,10 +177,15 @@ class Station:
     def launch(self, env: Mapping[str, str]) -> ConnectorDriver:
         """Launch a connector process that calls this station's recorder, with `env` beside the usual variables."""
         self.start()
+        home = self._home / "home"
+        if INSTALL_VARIABLE in env:
+            self._installations += 1
+            home = self._home / f"home-{self._installations}"
+            home.mkdir()
         declared = self.target.declared
         extra = {
             "SIGNET_DAEMON_URL": self._recorder.url,
-            "SIGNET_PATH": str(self._home / "home" / ".agents"),
+            "SIGNET_PATH": str(home / ".agents"),
             **({"SIGNET_AGENT_ID": declared.agents[0]} if declared.agents else {}),
             **({"SIGNET_TOKEN": self._token} if declared.token else {}),
             **self._model_variables,
@@ -189,7 +196,6 @@ class Station:
         timeout_s = max(declared.bounds_s.values(), default=15.0) * 4 + STEP_MARGIN_S
         if self.target.real is not None:
             timeout_s = REAL_STEP_S
-        home = self._home / "home"
         # The variables of a scenario are what it tests: they win over the target's own.
         own = {name: value for name, value in self.target.env.items() if name not in env}
         return launch(

@@ -193,6 +193,12 @@ def remembered() -> Sequence[Scenario]:
 
 
 @cache
+def installed() -> Sequence[Scenario]:
+    """Return the scenario added where the connector has an installer: it is installed in each way a user does."""
+    return read_scenarios(Path(__file__).with_name("installed.json"))
+
+
+@cache
 def real() -> Sequence[Scenario]:
     """Return the few scenarios that a real program performs by default: each of its processes takes seconds."""
     return read_scenarios(Path(__file__).with_name("real.json"))

@@ -327,6 +327,13 @@ class FaceDocument(Document):
     mcp: Annotated[
         Maybe[MemoryServer], Field(description="a table {file, members}: where the harness finds the memory server")
     ] = None
+    others: Annotated[
+        dict[str, Any],
+        Field(
+            description="Files of the harness, by their paths below the home, as a user has them who uses other tools: "
+            "an installer leaves them as they are, but for its own entries."
+        ),
+    ] = Field(default_factory=dict)
     program: Annotated[
         Maybe[HostProgram],
         Field(description="a table {name, answers}: the harness's own program, as installers ask it"),

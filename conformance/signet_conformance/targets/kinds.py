@@ -233,7 +233,7 @@ KINDS: Mapping[str, ConnectorKind] = {
         # Programs that a harness runs at its events, as a file of hooks says.
         ConnectorKind(
             name="command-hooks",
-            reads=_LOADED | {"config", "face", "programs", "tools"},
+            reads=_LOADED | {"config", "face", "older", "programs", "tools"},
             instead={"config": _FILE},
             command_line=_command_hooks,
             needs=_command_hooks_needs,
@@ -254,7 +254,7 @@ KINDS: Mapping[str, ConnectorKind] = {
         # A memory server, which the kit speaks to as the harness of a model would.
         ConnectorKind(
             name="mcp",
-            reads=_LOADED | {"command", "face", "programs", "tools", "url"},
+            reads=_LOADED | {"command", "face", "older", "programs", "tools", "url"},
             instead={"command": _LOADED | {"programs"}, "url": _LOADED | {"programs"}},
             command_line=_mcp,
             needs=_mcp_needs,
@@ -264,7 +264,7 @@ KINDS: Mapping[str, ConnectorKind] = {
         # A module that a harness in JavaScript loads.
         ConnectorKind(
             name="node-plugin",
-            reads=_LOADED | {"face", "plugin_config", "tools"},
+            reads=_LOADED | {"face", "older", "plugin_config", "tools"},
             command_line=_node_plugin,
             needs=loaded_needs,
             plays="code",
@@ -274,7 +274,7 @@ KINDS: Mapping[str, ConnectorKind] = {
         # A module that a harness in Python loads.
         ConnectorKind(
             name="python-plugin",
-            reads=_FILE | {"face", "tools"},
+            reads=_FILE | {"face", "older", "tools"},
             command_line=_python_plugin,
             needs=lambda target: iter([connector_need(target)]),
             plays="calls",

@@ -169,6 +169,13 @@ class Settable(Part):
     config: Annotated[
         Maybe[Text], Field(description="a path: the file of hooks, instead of what the installer writes")
     ] = None
+    older: Annotated[
+        Maybe[Text],
+        Field(
+            description="a path: the folder of an older release of the connector, built; its installer runs before "
+            "this one's where the kit looks at upgrades"
+        ),
+    ] = None
     plugin_config: Annotated[
         Maybe[dict[str, Any]], Field(description="a table: what the harness gives to the plugin as its settings")
     ] = None
@@ -183,6 +190,16 @@ class EarlierConnector(Part):
     declared: Annotated[TargetDeclarations, Field(description="What differs; the rest is that of the profile.")]
     undriven: Annotated[Maybe[Text], Field(description="a sentence: why the kit cannot drive it")] = None
     notes: Annotated[Items[str], Field(description="What a reader of a verdict on it should know, as sentences.")] = ()
+
+
+class FormerInstallation(Part):
+    """What an older release of the connector left in its user's home, as far as it matters to later ones."""
+
+    release: Annotated[Text, Field(description="the release, or the releases, as a reader knows them")]
+    files: Annotated[
+        dict[str, Any],
+        Field(description="a table: path below the home to the content, an object for a JSON file, else a text"),
+    ]
 
 
 class Profile(Document, Settable):
@@ -202,6 +219,9 @@ class Profile(Document, Settable):
     title: Text
     driver: DriverKind
     declared: TargetDeclarations
+    former: Annotated[
+        Items[FormerInstallation], Field(description="What older releases left, to be installed over.")
+    ] = ()
     earlier: Annotated[
         Items[EarlierConnector],
         Field(description="The first that a connector's release is before counts, so the earliest stands first."),

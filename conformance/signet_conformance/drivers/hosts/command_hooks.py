@@ -24,6 +24,7 @@ from signet_conformance.drivers.hosts.hook_plugins import doubled, hook_sources,
 from signet_conformance.drivers.hosts.hook_process import HookRun, blocks, run_hook
 from signet_conformance.drivers.hosts.hook_settings import lacking, remarks
 from signet_conformance.drivers.hosts.installed import (
+    INSTALLED,
     has_server,
     install,
     mcp_command,
@@ -42,8 +43,6 @@ from signet_conformance.drivers.hosts.registry import (
 from signet_conformance.drivers.hosts.tools import keep_back, use_tool
 from signet_conformance.drivers.hosts.transcript import HostTranscript
 
-_INSTALLED = ".signet-conformance-installed"
-"""The file in a home that says that the connector's installer has run there."""
 _OF_TOOLS = ("memory-", "secrets-", "sessions-", "hooks-")
 """How the names of the operations begin that a memory server's tools call."""
 _NOT_SENT = ("event", "next_turn", "quit")
@@ -96,11 +95,11 @@ class CommandHooks:
         programs = home / ".signet-conformance-bin"
         self._env = {**os.environ, "PATH": with_programs(options.get("programs", {}), programs)}
         settings = home / face["settings"] if "config" not in options else Path(options["config"])
-        if "config" not in options and not (home / _INSTALLED).exists():
+        if "config" not in options and not (home / INSTALLED).exists():
             host_program.put_on_path(face, programs)
             # Where hooks inherit nothing, what they need has to be written down.
             install(options["install"], module, self._env, remote="environment" in face)
-            (home / _INSTALLED).touch()
+            (home / INSTALLED).touch()
         if "config" in options and not settings.is_file():
             raise StepError(f"{settings}: no hooks are installed there: mend the setting config")
         self._sources = hook_sources(home, settings, face)

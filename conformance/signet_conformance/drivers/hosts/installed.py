@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 import tomllib
@@ -14,6 +13,8 @@ from typing import Any
 from signet_conformance.drivers.hosts.hook_plugins import plugin_servers
 from signet_conformance.drivers.hosts.protocol import NotLoadedError, Skipped
 
+INSTALLED = ".signet-conformance-installed"
+"""The file in a home that says that the connector's installer has run there."""
 INSTALL_TIMEOUT_S = 60
 _IDENTITY = ("IDENTITY.md", "USER.md", "SOUL.md", "MEMORY.md", "AGENTS.md")
 
@@ -31,7 +32,7 @@ def install(
     The daemon's address is left out unless the installation is to write it down: a local one finds it where the
     program runs. Raises NotLoadedError, with the installer's own words, when it fails.
     """
-    agents = Path(os.environ.get("SIGNET_PATH") or Path.home() / ".agents")
+    agents = Path(env.get("SIGNET_PATH") or Path(env["HOME"]) / ".agents")
     agents.mkdir(parents=True, exist_ok=True)
     for name in _IDENTITY:
         (agents / name).touch()
@@ -50,7 +51,10 @@ def install(
     said = done.stderr.decode("utf-8", "replace")
     sys.stderr.write(said)
     if done.returncode != 0:
-        why = next((line.strip() for line in said.splitlines() if "Error: " in line), said.strip()[-300:])
+        why = next(
+            (line.strip() for line in said.splitlines() if "Error: " in line or line.startswith("error: ")),
+            said.strip()[-300:],
+        )
         raise NotLoadedError(f"the connector's installer ended with status {done.returncode}: {why}")
 
 

@@ -7,11 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from signet_conformance.drivers.hosts.installed import install
+from signet_conformance.drivers.hosts.installed import INSTALLED, install
 from signet_conformance.drivers.hosts.protocol import NotLoadedError
 from signet_conformance.files.json_values import merge
-
-_DONE = ".signet-conformance-installed"
 
 
 def prepare(home: Path, options: Mapping[str, Any], known: Mapping[str, str], env: Mapping[str, str]) -> None:
@@ -19,14 +17,14 @@ def prepare(home: Path, options: Mapping[str, Any], known: Mapping[str, str], en
 
     Raises NotLoadedError when the connector's installer fails, or leaves no file that its setup goes on with.
     """
-    if (home / _DONE).exists():
+    if (home / INSTALLED).exists():
         return
     for path, content in fill_in(options["settings"], known).items():
         file = home / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(content if isinstance(content, str) else json.dumps(content, indent=2), "utf-8")
     install_connector(home, options, known, env)
-    (home / _DONE).touch()
+    (home / INSTALLED).touch()
 
 
 def install_connector(home: Path, options: Mapping[str, Any], known: Mapping[str, str], env: Mapping[str, str]) -> None:

@@ -1,0 +1,181 @@
+"""Installations as users have them: beside other tools, a second time, over an older release, over a broken file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from signet_conformance.drivers.files_left import Files, files_below, grown, left_over, lost, parse
+from signet_conformance.drivers.hosts import host_program
+from signet_conformance.drivers.hosts.hook_plugins import doubled, hook_sources
+from signet_conformance.drivers.hosts.installed import INSTALLED, install
+from signet_conformance.drivers.hosts.protocol import NotLoadedError, with_programs
+from signet_conformance.errors import TargetError
+from signet_conformance.targets import Target
+from signet_conformance.targets.face import find_face
+from signet_conformance.targets.files import find_file, find_runtime, first_of, release_of
+from signet_conformance.targets.kinds import host_file, installed_programs
+from signet_conformance.targets.program import find_program_profile
+from signet_conformance.trace.marks import AGAIN, ONCE, OVER
+
+INSTALL_VARIABLE = "SIGNET_CONFORMANCE_INSTALL"
+"""A variable of scenarios: the connector is installed in each way before it performs the steps."""
+_BROKEN = '{"kept-by-the-user": [1, 2'
+_SETTINGS = (".json", ".toml")
+
+
+@dataclass(frozen=True, slots=True)
+class Installer:
+    """The connector's own installer: the command that runs it, its module and what its setup passes to it."""
+
+    command: Sequence[str]
+    module: str
+    options: Mapping[str, Any]
+    told_daemon: bool
+
+
+def find_installer(target: Target) -> Installer | None:
+    """Find the installer of a target whose harness is played; None where it has none, or it is not built."""
+    if target.real is not None or not target.kind.has_face or target.profile.config is not None:
+        return None
+    face = find_face(target).data
+    options: Mapping[str, Any] = {}
+    told = False
+    if target.kind.name == "command-hooks":
+        module, told = find_file(target), face.environment is not None
+    elif target.kind.name == "mcp":
+        if target.command or target.profile.url is not None or face.mcp is None:
+            return None
+        module = find_file(target)
+    else:
+        try:
+            connector = find_program_profile(face.harness).profile.connector
+        except TargetError:
+            return None
+        place = first_of(target, connector.installer)
+        if place is None:
+            return None
+        module, options, told = place, connector.options, connector.told_daemon
+    return Installer([find_runtime(target, module), host_file("install.mjs")], str(module), options, told)
+
+
+def has_installer(target: Target) -> bool:
+    """Whether the connector can be installed here by its own installer."""
+    try:
+        return find_installer(target) is not None
+    except TargetError:
+        return False
+
+
+class Installations:
+    """The homes in which a target's connector is installed, one for each way. The first is the one that is used."""
+
+    def __init__(self, target: Target, installer: Installer, env: Mapping[str, str]) -> None:
+        self._target = target
+        self._installer = installer
+        self._env = env
+        self._home = Path(env["HOME"])
+        self._face: Mapping[str, Any] = json.loads(find_face(target).path.read_bytes())
+        self._others: Mapping[str, Any] = self._face.get("others", {})
+
+    def rows(self) -> Sequence[Mapping[str, Any]]:
+        """Install in each way, and say how the files are afterwards, as an answer to `hello` tells it."""
+        again, fresh = self._again()
+        formers = [(f"{each.release}", dict(each.files)) for each in self._target.profile.former]
+        older = [] if self._target.profile.older is None else [self._of_older_checkout()]
+        return [again, *(self._over(name, files, fresh) for name, files in (*older, *formers)), *self._over_broken()]
+
+    def _again(self) -> tuple[Mapping[str, Any], Files]:
+        _write(self._home, self._others)
+        before = files_below(self._home)
+        row: dict[str, Any] = {"how": AGAIN}
+        fresh: Files = {}
+        try:
+            self._install(self._home)
+            fresh = files_below(self._home)
+            self._install(self._home)
+        except NotLoadedError as failure:
+            row["words"] = str(failure)
+        (self._home / INSTALLED).touch()
+        after = files_below(self._home)
+        return {**row, "twice": grown(fresh, after), "changed": lost(before, after)}, fresh
+
+    def _over(self, release: str, former: Mapping[str, Any], fresh: Files) -> Mapping[str, Any]:
+        home = self._home_beside(f"over-{release}")
+        _write(home, former)
+        row: dict[str, Any] = {"how": OVER, "older": release}
+        try:
+            self._install(home)
+        except NotLoadedError as failure:
+            row["words"] = str(failure)
+        settings = self._face.get("settings")
+        twice = [] if settings is None else doubled(hook_sources(home, home / settings, self._face))
+        old = left_over({path: _parsed(path, value) for path, value in former.items()}, files_below(home), fresh)
+        return {**row, "twice": twice, "old": old}
+
+    def _of_older_checkout(self) -> tuple[str, Mapping[str, Any]]:
+        """What the installer of the older checkout of the setting `older` leaves in an empty home."""
+        folder = self._target.folder / str(self._target.profile.older)
+        profile = self._target.profile
+        if profile.module is not None and Path(profile.module).is_absolute():
+            # It is this release's; the older one's is looked for where releases have it.
+            profile = profile.model_copy(update={"module": None})
+        target = replace(self._target, root=folder, folder=folder, profile=profile)
+        installer = find_installer(target)
+        if installer is None:
+            raise TargetError(
+                f"{folder} has no installer of {target.name}",
+                where=self._target.where,
+                remedy="build the older release, or mend the setting older",
+            )
+        home = self._home_beside("older")
+        self._install(home, installer)
+        return release_of(Path(installer.module)) or folder.name, files_below(home)
+
+    def _over_broken(self) -> Sequence[Mapping[str, Any]]:
+        paths = [path for path in self._others if path.endswith(_SETTINGS)]
+        if not paths:
+            return ()
+        home = self._home_beside("broken")
+        _write(home, dict.fromkeys(paths, _BROKEN))
+        row: dict[str, Any] = {"how": ONCE}
+        try:
+            self._install(home)
+        except NotLoadedError as failure:
+            row["words"] = str(failure)
+        left = [path for path, text in files_below(home).items() if isinstance(text, str) and _BROKEN in text]
+        # A copy beside the file, whose name begins with the file's, is as good.
+        gone = [path for path in paths if not any(other.startswith(path) for other in left)]
+        return [
+            {**row, "changed": [f"{path}, which cannot be parsed, is written anew without a copy" for path in gone]}
+        ]
+
+    def _home_beside(self, name: str) -> Path:
+        home = self._home.with_name(f"{self._home.name}-{name}")
+        home.mkdir()
+        return home
+
+    def _install(self, home: Path, installer: Installer | None = None) -> None:
+        ours = self._installer if installer is None else installer
+        programs = home / ".signet-conformance-bin"
+        env = {**self._env, "HOME": str(home), "XDG_CONFIG_HOME": str(home / ".config")}
+        env |= {"SIGNET_PATH": str(home / ".agents"), "PATH": with_programs(installed_programs(self._target), programs)}
+        host_program.put_on_path(self._face, programs)
+        if "mcp" in self._face:
+            # The harness has been used before: where its folder is, the connector may look.
+            (home / self._face["mcp"]["file"]).parent.mkdir(parents=True, exist_ok=True)
+        install(ours.command, ours.module, env, remote=ours.told_daemon, options=ours.options)
+
+
+def _write(home: Path, files: Mapping[str, Any]) -> None:
+    for path, content in files.items():
+        file = home / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(content if isinstance(content, str) else json.dumps(content, indent=2), "utf-8")
+
+
+def _parsed(path: str, content: Any) -> Any:
+    return parse(path, content) if isinstance(content, str) else content

@@ -1,0 +1,109 @@
+"""Installations as users have them: what stands twice, what is left of an older release, what others lose."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+
+from signet_conformance import engine, trace
+from signet_conformance.drivers.files_left import grown, left_over, lost
+from signet_conformance.drivers.installing import has_installer
+from signet_conformance.finding import Verdict
+from signet_conformance.targets import load
+from signet_conformance.trace.marks import ReinstalledMark, marks_of
+
+from .conftest import FIXTURES, Made, Recorded
+
+HOOK = shlex.join([sys.executable, str(FIXTURES / "hook.py")])
+SETTINGS = ".claude/settings.json"
+TWICE = "each hook is sent twice (session-start 1 time, user-prompt-submit 1 time, session-end 1 time)"
+OLD = "what the older release wrote is left beside the new"
+SAID = {
+    "conforming": [],
+    "beside-others": [],
+    "copies-what-is-broken": [],
+    "adds-again": [
+        f"{TWICE}: installed once, claude-code 2.1.197 has the hooks of SessionStart, UserPromptSubmit and",
+        f"{TWICE}: installed twice, claude-code 2.1.197 has 3 entries of /hooks/SessionStart, 2 after the first",
+    ],
+    "overwrites-others": [
+        f"installed twice, settings of others are changed or gone: {SETTINGS}: /hooks/SessionStart/0 is gone"
+    ],
+    "leaves-old-hooks": [
+        f"installed over 0.14.0, {OLD}: {SETTINGS}: /hooks/PreCompaction/*/hooks/*",
+        f"installed over 0.1.101, {OLD}: {SETTINGS}: /mcpServers/signet/type",
+    ],
+    "loses-what-is-broken": [
+        f"installed once, settings of others are changed or gone: {SETTINGS}, which cannot be parsed, is written anew"
+    ],
+}
+"""What an installer does wrong, to the beginnings of what is said of it."""
+
+
+@pytest.mark.parametrize("mode", SAID)
+def test_each_way_to_install(mode: str, made: Made, recorded: Recorded, runtime: str) -> None:
+    """Beside other tools, twice, over older releases, over broken files: what is wrong is named, and nothing else."""
+    module = str(FIXTURES / "settings_installer.mjs")
+    target = made("claude-code", mode=mode, module=module, runtime=[runtime], capabilities=["session-start"])
+    target.env["FIXTURE_HOOK"] = HOOK  # type: ignore[index]
+    assert has_installer(target)
+    (path,) = recorded(target, ["installed-again"])
+    judged = engine.judge(trace.read(path)).judgements["SIG-LOAD-005"]
+    said = [finding.message for finding in judged.findings if finding.verdict is Verdict.WARN]
+    assert judged.verdict is (Verdict.WARN if SAID[mode] else Verdict.PASS), said
+    assert [words for words in SAID[mode] if not any(message.startswith(words) for message in said)] == [], said
+    ways = [(mark.how, mark.older) for mark in marks_of(trace.read(path), ReinstalledMark)]
+    assert [way for way in ways if way[0] != "once"] == [("again", None), ("over", "0.14.0"), ("over", "0.1.101")]
+
+
+def test_an_older_checkout_is_installed_first(made: Made, recorded: Recorded, tmp_path: Path) -> None:
+    """The setting `older` names its folder: what its installer leaves is looked for after this one's."""
+    older = tmp_path / "older" / "integrations" / "claude-code" / "connector"
+    (older / "dist").mkdir(parents=True)
+    (older / "package.json").write_text('{"name": "@signet/connector-claude-code", "version": "0.13.1"}')
+    text = (FIXTURES / "settings_installer.mjs").read_text()
+    text = text.replace('SessionEnd: "', 'Stop: "')
+    (older / "dist" / "index.js").write_text(text)
+    module = str(FIXTURES / "settings_installer.mjs")
+    target = made("claude-code", module=module, older="older", capabilities=["session-start"])
+    target.env["FIXTURE_HOOK"] = HOOK  # type: ignore[index]
+    (path,) = recorded(target, ["installed-again"])
+    (mark,) = (mark for mark in marks_of(trace.read(path), ReinstalledMark) if mark.older == "0.13.1")
+    assert mark.old == (".claude/settings.json: /hooks/Stop/*/hooks/*",)
+
+
+def test_connectors_without_an_installer_are_not_installed(tmp_path: Path) -> None:
+    """A program of the author's, an adapter over HTTP, a plugin whose installer is not built, a file of hooks."""
+    assert [name for name in ("reference", "llama-cpp", "pi", "mcp") if has_installer(load(name, tmp_path))] == []
+
+
+def test_what_of_others_is_lost() -> None:
+    """Members and items that are gone or another; what was added in a list or an object is none."""
+    before = {"a.json": {"x": 1, "rows": [{"n": 1, "inner": [1]}, {"n": 2}]}, "b.yaml": "one: 1\ntwo: 2\n", "c.js": "x"}
+    rows = [{"n": 3}, {"n": 1, "inner": [0, 1]}]
+    after = {"a.json": {"x": 2, "new": 0, "rows": rows}, "b.yaml": "two: 2\n  three: 3\n"}
+    told = ["a.json: /x is another one", "a.json: /rows/1 is gone", "b.yaml: the line `one: 1`", "c.js is gone"]
+    assert lost(before, after) == told
+    assert lost(before, before) == []
+
+
+def test_what_a_second_installation_adds() -> None:
+    """A list that is longer, lines that stand there already; a file that is rewritten alike is none."""
+    first = {"a.json": {"hooks": {"Stop": [{"hooks": [1]}]}}, "b.yaml": "memory:\n  provider: acme\n", "c.json": [1]}
+    again = {"a.json": {"hooks": {"Stop": [{"hooks": [1, 1]}]}}, "b.yaml": first["b.yaml"] * 2, "c.json": [2]}  # type: ignore[operator]
+    assert grown(first, again) == [
+        "2 entries of /hooks/Stop/*/hooks, 1 after the first installation, in a.json",
+        "the line `memory:` again in b.yaml",
+    ]
+    assert grown(first, first) == []
+
+
+def test_what_is_left_of_an_older_release() -> None:
+    """Its entries that a fresh installation does not write; a member that holds another value now is none."""
+    former = {"a.json": {"old": 1, "kept": 2, "on": True}, "b.js": "old"}
+    after = {"a.json": {"old": 1, "kept": 2, "on": False}, "b.js": "old"}
+    assert left_over(former, after, {"a.json": {"kept": 2}}) == ["a.json: /old", "b.js"]
+    assert left_over(former, {"a.json": {"kept": 2}}, {"a.json": {"kept": 2}}) == []
