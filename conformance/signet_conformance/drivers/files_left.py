@@ -78,7 +78,7 @@ def grown(first: Files, second: Files) -> list[str]:
 
 def _more(first: Any, second: Any, place: tuple[str, ...]) -> Iterator[str]:
     if isinstance(first, dict) and isinstance(second, dict):
-        for name in first.keys() & second.keys():
+        for name in (name for name in first if name in second):
             yield from _more(first[name], second[name], (*place, name))
     elif isinstance(first, list) and isinstance(second, list):
         if len(second) > len(first):
