@@ -1,9 +1,10 @@
 """Renews what in the schemas folder follows from something else.
 
-That is the requirement ids of a frozen contract version and the SHA-256 of every file that it names, and the
-JSON Schema of every document that the kit has a model of.
+That is the requirement ids of a frozen contract version and the SHA-256 of every file that it names, the JSON Schema
+of every document that the kit has a model of, and the row of a new requirement in tests/evidence/law.json, by which
+tests know that its sentence, level and first version stay as they are: compare it with the contract.
 
-    python ci/tools/freeze_schemas.py            write schemas/versions/*.json and the schemas of documents anew
+    python ci/tools/freeze_schemas.py            write all of these anew
     python ci/tools/freeze_schemas.py --check    write nothing; exit 1 and name the files that differ
 
 A schema or a model is edited on purpose, then frozen again: the change in the diff is what a reviewer sees.
@@ -21,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 SCHEMAS = Path(__file__).resolve().parents[2] / "schemas"
+LAW = "tests/evidence/law.json"
 DOCUMENTS = (
     "signet_conformance.audit.rows:BreachRow",
     "signet_conformance.audit.rows:RecordingRow",
@@ -59,11 +61,16 @@ def frozen_entries(version: dict[str, Any]) -> Iterator[tuple[dict[str, Any], st
             yield entry, "file", "sha256"
 
 
-def requirement_lists(version: dict[str, Any], schemas: Path) -> dict[str, list[str]]:
-    """The ids in force at the version's reference daemon, and those that begin later, area by area."""
+def connector_entries(schemas: Path) -> list[dict[str, Any]]:
+    """The entries of all requirements on the connector, area by area."""
     areas = [json.loads(file.read_bytes()) for file in (schemas / "requirements").glob("*.json")]
     areas.sort(key=lambda area: area["place"])
-    entries = [entry for area in areas if area["side"] == "connector" for entry in area["requirements"]]
+    return [entry for area in areas if area["side"] == "connector" for entry in area["requirements"]]
+
+
+def requirement_lists(version: dict[str, Any], schemas: Path) -> dict[str, list[str]]:
+    """The ids in force at the version's reference daemon, and those that begin later, area by area."""
+    entries = connector_entries(schemas)
     reference = _numbers(version["daemon_versions"]["reference"])
     begun = [entry["since"] is None or _numbers(entry["since"]) <= reference for entry in entries]
     return {
@@ -88,6 +95,24 @@ def renew(version: dict[str, Any], schemas: Path) -> Iterator[str]:
         if entry[digest] != actual:
             yield f"{entry[name]} differs from its frozen hash"
             entry[digest] = actual
+
+
+def extend_law(schemas: Path, law: Path, *, write: bool) -> list[str]:
+    """The ids of requirements that the law has no row of; with `write` they get one. No row is changed."""
+    if not law.is_file():
+        return []
+    rows = json.loads(law.read_bytes())
+    missing = [entry for entry in connector_entries(schemas) if entry["id"] not in {row["id"] for row in rows}]
+    for entry in missing if write else ():
+        area = entry["id"].rpartition("-")[0]
+        earlier = [place for place, row in enumerate(rows, 1) if row["id"].startswith(area) and row["id"] < entry["id"]]
+        since = {None: "", "0.145": "B"}.get(entry["since"], entry["since"])
+        row = {"id": entry["id"], "level": entry["level"], "sentence": entry["title"], "since": since}
+        rows.insert(max(earlier, default=len(rows)), row)
+    if missing and write:
+        lines = ",\n".join(f"  {json.dumps(row, ensure_ascii=False)}" for row in rows)
+        law.write_text(f"[\n{lines}\n]\n", "utf-8")
+    return [entry["id"] for entry in missing]
 
 
 def renew_documents(schemas: Path, *, write: bool) -> list[str]:
@@ -129,6 +154,9 @@ def main(arguments: list[str] | None = None, schemas: Path = SCHEMAS) -> int:
     differences += len(differing)
     for name in differing:
         print(f"{name}: {'differs from its model' if check else 'renewed'}")
+    for name in extend_law(schemas, schemas.parent / LAW, write=not check):
+        differences += 1
+        print(f"{LAW}: {name} {'has no row' if check else 'added: compare it with the contract'}")
     if check and differences:
         print("if the edit is meant: python ci/tools/freeze_schemas.py", file=sys.stderr)
         return 1

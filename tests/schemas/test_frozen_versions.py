@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from signet_conformance.contract import contract_version_of, requirements
+from tests.support.evidence import LAW
 from tests.support.tools import tool
 
 VERSIONS = ("0.58", "0.109", "0.145", "0.205")
@@ -130,13 +131,17 @@ def test_freezing_again_settles_an_edit(freeze: ModuleType, copied: Path) -> Non
 def test_a_requirement_that_no_version_names_is_found(
     freeze: ModuleType, copied: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """An entry that was added fails the check by name in the versions it concerns, and freezing puts it there."""
+    """An entry that was added fails the check by name, and freezing puts it into versions and law."""
     file = copied / "requirements" / "NOTE.json"
     area = json.loads(file.read_text("utf-8"))
     area["requirements"].append({**area["requirements"][0], "id": "SIG-NOTE-002", "since": "0.123.15"})
     file.write_text(json.dumps(area), "utf-8")
+    law = copied.parent / "tests" / "evidence" / "law.json"
+    law.parent.mkdir(parents=True)
+    law.write_bytes(LAW.read_bytes())
     assert freeze.main(["--check"], copied) == 1
     printed = capsys.readouterr()
+    assert "law.json: SIG-NOTE-002 has no row" in printed.out
     assert "0.145.json: requirements differs from what schemas/requirements says: SIG-NOTE-002" in printed.out
     assert "0.58.json: unscored differs from what schemas/requirements says: SIG-NOTE-002" in printed.out
     assert freeze.main([], copied) == 0
@@ -144,6 +149,8 @@ def test_a_requirement_that_no_version_names_is_found(
     frozen = json.loads((copied / "versions" / "0.145.json").read_text("utf-8"))
     assert "SIG-NOTE-002" in frozen["requirements"]
     assert "SIG-NOTE-001" in frozen["unscored"]
+    ids, known = ([row["id"] for row in json.loads(path.read_text("utf-8"))] for path in (law, LAW))
+    assert ids == [each for name in known for each in ([name, "SIG-NOTE-002"] if name == "SIG-NOTE-001" else [name])]
 
 
 def test_a_missing_file_is_named(freeze: ModuleType, copied: Path, capsys: pytest.CaptureFixture[str]) -> None:
