@@ -106,8 +106,7 @@ def extend_law(schemas: Path, law: Path, *, write: bool) -> list[str]:
     for entry in missing if write else ():
         area = entry["id"].rpartition("-")[0]
         earlier = [place for place, row in enumerate(rows, 1) if row["id"].startswith(area) and row["id"] < entry["id"]]
-        since = {None: "", "0.145": "B"}.get(entry["since"], entry["since"])
-        row = {"id": entry["id"], "level": entry["level"], "sentence": entry["title"], "since": since}
+        row = {"id": entry["id"], "level": entry["level"], "sentence": entry["title"], "since": entry["since"] or ""}
         rows.insert(max(earlier, default=len(rows)), row)
     if missing and write:
         lines = ",\n".join(f"  {json.dumps(row, ensure_ascii=False)}" for row in rows)

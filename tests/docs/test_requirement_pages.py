@@ -36,6 +36,12 @@ def test_the_counts_of_the_versions_are_current() -> None:
     assert pages.VERSIONS.read_text("utf-8") == pages.versions(), "try: python ci/tools/requirement_pages.py"
 
 
+@pytest.mark.parametrize("page", pages.PYTEST_RUNS, ids=lambda page: page.name)
+def test_the_items_of_a_shown_run_are_counted(page: Path) -> None:
+    """A page that shows a run of pytest has an item for each requirement."""
+    assert page.read_text("utf-8") == pages.with_items(page), "try: python ci/tools/requirement_pages.py"
+
+
 @pytest.mark.parametrize("name", [requirement["id"] for requirement in pages.catalogue()])
 def test_a_page_tells_the_whole_requirement(name: str) -> None:
     """Sentence, level, verdict, why, remedy, example and proof stand on every page."""
