@@ -1,7 +1,7 @@
 """One page a requirement, from schemas/requirements; and the index of them that GitHub shows too.
 
 `python ci/tools/requirement_pages.py` writes docs/requirements/README.md, the list of variants in docs/self-test.md and
-the counts in docs/contract-versions.md, README.md and docs/tutorial.md anew, `--check` only says whether they are so.
+the counts in README.md and docs/tutorial.md anew, `--check` only says whether they are so.
 The pages themselves are made when the documentation is built (docs_hook.py) and are committed nowhere.
 """
 
@@ -18,7 +18,6 @@ from typing import Any
 SCHEMAS = Path(__file__).parents[2] / "schemas"
 INDEX = Path(__file__).parents[2] / "docs" / "requirements" / "README.md"
 SELFTEST = Path(__file__).parents[2] / "docs" / "self-test.md"
-VERSIONS = Path(__file__).parents[2] / "docs" / "contract-versions.md"
 PYTEST_RUNS = (Path(__file__).parents[2] / "README.md", Path(__file__).parents[2] / "docs" / "tutorial.md")
 """Pages that show a run of pytest."""
 _LIST = "<!-- What follows is written by ci/tools/requirement_pages.py; a test holds it against schemas/. -->\n"
@@ -176,15 +175,6 @@ def selftest() -> str:
     return told + _LIST + "\n".join(lines) + "\n"
 
 
-def versions() -> str:
-    """docs/contract-versions.md as it is, with the number of requirements that are in force in each version."""
-    told = VERSIONS.read_text("utf-8")
-    for file in (SCHEMAS / "versions").glob("*.json"):
-        count = len(read(f"versions/{file.name}")["requirements"])
-        told = re.sub(rf"(?m)^(\| {re.escape(file.stem)} (?:\|[^|]*){{2}}\| )\d+(?= \|)", rf"\g<1>{count}", told)
-    return told
-
-
 def with_items(page: Path) -> str:
     """A page that shows a pytest run, with the number of items that it collects: one a requirement."""
     areas = [read(f"requirements/{file.name}") for file in (SCHEMAS / "requirements").glob("*.json")]
@@ -195,7 +185,7 @@ def with_items(page: Path) -> str:
 def main() -> int:
     """Write what is made from schemas/, or check it; the exit status."""
     shown = tuple((page, with_items(page)) for page in PYTEST_RUNS)
-    for file, text in ((INDEX, index()), (SELFTEST, selftest()), (VERSIONS, versions()), *shown):
+    for file, text in ((INDEX, index()), (SELFTEST, selftest()), *shown):
         if (file.read_text("utf-8") if file.exists() else "") == text:
             continue
         if "--check" in sys.argv[1:]:

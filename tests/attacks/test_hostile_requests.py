@@ -61,7 +61,7 @@ def filled(kit: Kit) -> None:
     kit.remember("Deploy window is Friday 16:00 UTC")
 
 
-@pytest.mark.parametrize("version", ["0.58", "0.109", "0.145", "0.205"])
+@pytest.mark.parametrize("version", ["0.58", "0.109", "0.145", "0.205", "0.237"])
 def test_no_text_makes_it_fail(start: Callable[..., Kit], version: str) -> None:
     """Whatever the route: as each member, as the part of a path, as a field of a query."""
     kit = start(version=version)

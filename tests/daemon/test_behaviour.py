@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -23,7 +24,7 @@ def test_releases_belong_to_a_contract_version() -> None:
     assert behaviour_of("0.145.7") is VERSIONS["0.145"]
     with pytest.raises(UsageError, match=r"there is no daemon version '0\.9'") as raised:
         behaviour_of("0.9")
-    assert "0.58, 0.109, 0.145, 0.205" in str(raised.value)
+    assert "0.58, 0.109, 0.145, 0.205, 0.237" in str(raised.value)
 
 
 @pytest.mark.parametrize(
@@ -44,11 +45,11 @@ def test_health(start: Callable[..., Kit], version: str, reported: str, more: se
 @pytest.mark.parametrize(
     ("method", "path", "served"),
     [
-        ("POST", "/api/hooks/skill-invocation", {"0.145", "0.205"}),
-        ("POST", "/api/hooks/session-checkpoint-extract", {"0.109", "0.145", "0.205"}),
-        ("POST", "/api/sessions/search", {"0.145", "0.205"}),
-        ("POST", "/api/hooks/notifications", {"0.205"}),
-        ("GET", "/health/ready", {"0.205"}),
+        ("POST", "/api/hooks/skill-invocation", {"0.145", "0.205", "0.237"}),
+        ("POST", "/api/hooks/session-checkpoint-extract", {"0.109", "0.145", "0.205", "0.237"}),
+        ("POST", "/api/sessions/search", {"0.145", "0.205", "0.237"}),
+        ("POST", "/api/hooks/notifications", {"0.205", "0.237"}),
+        ("GET", "/health/ready", {"0.205", "0.237"}),
     ],
 )
 def test_routes(start: Callable[..., Kit], method: str, path: str, served: set[str]) -> None:
@@ -105,6 +106,20 @@ def test_context_hash(start: Callable[..., Kit]) -> None:
     body = start(version="0.205").hook("session-start", sessionKey=KEY, project="/srv/a").json()
     assert body["contextHash"] == hashlib.sha256(body["inject"].encode()).hexdigest()
     assert (body["stableSystemPrompt"] + body["dynamicContext"], body["contextVersion"]) == (body["inject"], 1)
+
+
+def test_clock_context(start: Callable[..., Kit]) -> None:
+    """From 0.206 a prompt's answer says when it is, in a form that connectors check; before, no answer does."""
+    prompt = {"sessionKey": KEY, "userPrompt": "deploy it"}
+    said = start(version="0.237").hook("user-prompt-submit", **prompt).json()["clockContext"]
+    assert re.fullmatch(r"Current date/time: \d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[+-]\d\d:\d\d \(UTC\)", said)
+    assert "clockContext" not in start(version="0.205").hook("user-prompt-submit", **prompt).json()
+
+
+def test_synthesis_is_done_by_later_daemons(start: Callable[..., Kit]) -> None:
+    """From 0.209.1 a connector that writes MEMORY.md is told that this is over; before, that no worker runs."""
+    complete = ("/api/hooks/synthesis/complete", {"content": "# Memory"})
+    assert {v: start(version=v).post(*complete).status_code for v in ("0.205", "0.237")} == {"0.205": 503, "0.237": 410}
 
 
 def test_claim_only(start: Callable[..., Kit]) -> None:

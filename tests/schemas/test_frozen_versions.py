@@ -14,7 +14,7 @@ from signet_conformance.contract import contract_version_of, requirements
 from tests.support.evidence import LAW
 from tests.support.tools import tool
 
-VERSIONS = ("0.58", "0.109", "0.145", "0.205")
+VERSIONS = ("0.58", "0.109", "0.145", "0.205", "0.237")
 FREEZE = Path(__file__).resolve().parents[2] / "ci" / "tools" / "freeze_schemas.py"
 
 
@@ -45,7 +45,14 @@ def test_a_version_satisfies_the_schema(schema: Any, load: Any, version: str) ->
 
 @pytest.mark.parametrize(
     ("daemon", "version"),
-    [("0.57.9", "0.58"), ("0.123.14", "0.109"), ("0.123.15", "0.145"), ("0.144.9", "0.145"), ("0.205.0", "0.205")],
+    [
+        ("0.57.9", "0.58"),
+        ("0.123.14", "0.109"),
+        ("0.123.15", "0.145"),
+        ("0.144.9", "0.145"),
+        ("0.236.9", "0.205"),
+        ("0.237.5", "0.237"),
+    ],
 )
 def test_a_daemon_is_judged_by_the_newest_version_that_it_reached(daemon: str, version: str) -> None:
     assert contract_version_of(daemon) == version

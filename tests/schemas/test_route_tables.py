@@ -10,7 +10,7 @@ from signet_conformance.contract.routes import route_table
 from signet_conformance.daemon.http.routes import ROUTES, Endpoint
 from tests.support.evidence import json_lines, truth_table
 
-VERSIONS = ("0.58", "0.109", "0.145", "0.205")
+VERSIONS = ("0.58", "0.109", "0.145", "0.205", "0.237")
 
 
 @pytest.mark.parametrize("version", VERSIONS)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from signet_conformance.errors import UsageError
@@ -37,7 +37,11 @@ class Behaviour:
     claim_only: bool = False
     """Start knows ``claimOnly``."""
     prompt_has_envelope: bool = False
-    """Prompt answers carry dynamicContext, clockContext and the context hash."""
+    """Prompt answers carry dynamicContext and the context hash."""
+    prompt_has_clock: bool = False
+    """Prompt answers carry clockContext, one line with the time of the turn."""
+    synthesis_is_gone: bool = False
+    """synthesis/complete is refused with 410."""
     prompt_limit: int | None = None
     """How many prompts may be in flight; the next one is answered 503."""
     recall_is_plain: bool = False
@@ -71,6 +75,23 @@ class Behaviour:
     skill_conflict_is_409: bool = False
     """skill-invocation is refused when the other runtime path holds the session."""
 
+
+_0_205: Final = Behaviour(
+    contract="0.205",
+    reported="0.205.9",
+    tombstone_takes_claim_path=True,
+    claims_by_agent=True,
+    claims_persist=True,
+    start_has_envelope=True,
+    claim_only=True,
+    prompt_has_envelope=True,
+    prompt_limit=8,
+    end_has_capture_job=True,
+    health="workers",
+    notifications=True,
+    checkpoint_always_skips=True,
+    skill_conflict_is_409=True,
+)
 
 VERSIONS: Final = {
     version.contract: version
@@ -106,22 +127,8 @@ VERSIONS: Final = {
             later_hooks=False,
         ),
         Behaviour(contract="0.145", reported="0.145.7"),
-        Behaviour(
-            contract="0.205",
-            reported="0.205.9",
-            tombstone_takes_claim_path=True,
-            claims_by_agent=True,
-            claims_persist=True,
-            start_has_envelope=True,
-            claim_only=True,
-            prompt_has_envelope=True,
-            prompt_limit=8,
-            end_has_capture_job=True,
-            health="workers",
-            notifications=True,
-            checkpoint_always_skips=True,
-            skill_conflict_is_409=True,
-        ),
+        _0_205,
+        replace(_0_205, contract="0.237", reported="0.237.5", prompt_has_clock=True, synthesis_is_gone=True),
     )
 }
 

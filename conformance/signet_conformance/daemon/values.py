@@ -286,3 +286,8 @@ def date_line(seconds: float) -> str:
     moment = datetime.fromtimestamp(seconds, UTC)
     hour = moment.hour % 12 or 12
     return f"{moment:%A, %B} {moment.day}, {moment.year} at {hour}:{moment:%M %p} (UTC)"
+
+
+def moment_line(seconds: float) -> str:
+    """`seconds` as the time of a turn: ``2026-11-21T21:40:05+00:00 (UTC)``."""
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}+00:00 (UTC)"

@@ -49,7 +49,7 @@ class Outgoing:
     @property
     def operation(self) -> str | None:
         """The operation of method and path in the newest contract; None without one."""
-        route = route_table("0.205").find(self.method, self.path)
+        route = route_table("0.237").find(self.method, self.path)
         return None if route is None else route.operation
 
     @property

@@ -115,6 +115,7 @@ SYNTHESIS_CONFIG: Final = Canned(
         "idleGapMinutes": 15,
     }
 )
+SYNTHESIS_GONE: Final = Canned({"error": "Synthesis is done by the daemon", "code": "gone"}, 410)
 SYNTHESIS_COMPLETE: Final = Canned(
     {"error": "Synthesis worker not running"}, 503, demands=((_gives("content"), "content is required"),)
 )

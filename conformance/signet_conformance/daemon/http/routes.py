@@ -76,6 +76,10 @@ def _newest(behaviour: Behaviour) -> bool:
     return behaviour.notifications
 
 
+def _synthesises_itself(behaviour: Behaviour) -> bool:
+    return behaviour.synthesis_is_gone
+
+
 def _early(behaviour: Behaviour) -> bool:
     return behaviour.early
 
@@ -128,6 +132,7 @@ ROUTES: Final = (
     Endpoint("POST", "/api/hooks/remember", hook_memories.hook_remember, _HOOK_FAILED),
     Endpoint("POST", "/api/hooks/recall", hook_memories.hook_recall, _HOOK_FAILED),
     Endpoint("GET", "/api/hooks/synthesis/config", canned.SYNTHESIS_CONFIG),
+    Endpoint("POST", "/api/hooks/synthesis/complete", canned.SYNTHESIS_GONE, only=_synthesises_itself),
     Endpoint("POST", "/api/hooks/synthesis/complete", canned.SYNTHESIS_COMPLETE, "Failed to save MEMORY.md"),
     Endpoint("GET", "/api/memories", reading.list_memories),
     Endpoint("GET", "/memory/search", reading.search_rows, right=_READS),

@@ -11,7 +11,7 @@ from signet_conformance.daemon.handlers.hooks.claims import claim, is_bypassed, 
 from signet_conformance.daemon.state.agents import plain_agent, resolve_agent
 from signet_conformance.daemon.state.texts import phrase, says_little, subject_words, without_envelope
 from signet_conformance.daemon.state.transcripts import plain_lines, read_file
-from signet_conformance.daemon.values import date_line, fields_of, text_or_none, trimmed, truthy
+from signet_conformance.daemon.values import date_line, fields_of, moment_line, text_or_none, trimmed, truthy
 from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, present, refusal
 
 if TYPE_CHECKING:
@@ -72,9 +72,11 @@ def _prompt(daemon: Daemon, fields: Mapping[str, Any], prompt: str) -> dict[str,
         warnings=daemon.sessions.warnings(key, agent) if truthy(key) else None,
     )
     if daemon.behaviour.prompt_has_envelope:
-        answer |= {"dynamicContext": inject, "clockContext": today}
+        answer |= {"dynamicContext": inject}
         if inject:
             answer |= {"contextHash": hashlib.sha256(inject.encode()).hexdigest(), "contextVersion": CONTEXT_VERSION}
+    if daemon.behaviour.prompt_has_clock:
+        answer["clockContext"] = f"Current date/time: {moment_line(daemon.clock())}"
     return answer
 
 
