@@ -14,7 +14,7 @@ import pytest
 from signet_conformance import targets
 from signet_conformance.contract import document
 from signet_conformance.errors import TargetError
-from signet_conformance.targets.face import FOLDER, find_face, with_faces
+from signet_conformance.targets.face import FOLDER, changes_of_id, find_face, with_faces
 from signet_conformance.targets.face_document import FaceDocument
 from signet_conformance.targets.kinds import HOSTS
 from signet_conformance.targets.profile import Profile
@@ -22,6 +22,7 @@ from signet_conformance.targets.profile import Profile
 ROOT = Path(__file__).parents[2]
 FACES = sorted(FOLDER.glob("*.json"))
 PROFILES = sorted(Path(targets.__file__).parent.glob("*.json"))
+PLAYED = ("claude-code", "codex", "hermes-agent", "oh-my-pi", "opencode", "pi", "sdk")
 HOOKS: Mapping[str, Any] = json.loads((FOLDER / "kimi-1.json").read_bytes())
 
 
@@ -67,6 +68,28 @@ def own(folder: Path, face: Any, driver: str = "command-hooks") -> targets.Targe
     text = f'[targets.mine]\ndriver = "{driver}"\nface = "face.json"\n'
     (folder / "signet-conformance.toml").write_text(text)
     return targets.load("mine", folder)
+
+
+def test_events_that_tell_of_another_id_are_known_events() -> None:
+    """Who hears of another id of a session is told by an event, hook or call that the face plays."""
+    for face in map(find_face, map(targets.load, PLAYED)):
+        known = {*face.data.events, *face.data.hooks, *(face.data.calls or ()), "session.created"}
+        told = {event for events in face.data.changes_id.values() for event in events}
+        assert told <= known, face.name
+
+
+@pytest.mark.parametrize(
+    ("name", "step", "told_by"),
+    [
+        ("hermes-agent", "compact", ("on_session_switch",)),
+        ("claude-code", "clear", ("SessionEnd", "SessionStart")),
+        ("claude-code", "compact", ()),
+        ("reference", "clear", None),
+    ],
+)
+def test_what_tells_of_another_id(name: str, step: str, told_by: tuple[str, ...] | None) -> None:
+    """A face names the events; without a face nothing is known of them."""
+    assert changes_of_id(targets.load(name), step) == told_by
 
 
 def test_face_of_the_repository_s_own(tmp_path: Path) -> None:

@@ -43,6 +43,7 @@ from signet_conformance.facts.calls import (
     plain,
     text_or_none,
 )
+from signet_conformance.facts.host_ids import HostId
 from signet_conformance.facts.light import Lightened, Packed, packed
 from signet_conformance.facts.recording import (
     NOTHING_REGISTERED,
@@ -92,6 +93,7 @@ __all__ = [
     "START",
     "SUB_AGENT_MEMBERS",
     "Call",
+    "HostId",
     "Lightened",
     "NeedsWholeError",
     "Packed",

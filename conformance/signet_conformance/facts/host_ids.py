@@ -10,10 +10,14 @@ from signet_conformance.trace.marks import SessionKeyMark
 
 
 class HostId(Struct, frozen=True):
-    """An id of a session at its host, from the mark with that number on."""
+    """An id of a session at its host, from the mark with that number on.
+
+    `told_by` are the events by which the host told the connector of a change, None where nothing is known of them.
+    """
 
     id: str
     since: int
+    told_by: tuple[str, ...] | None = None
 
 
 class HostIds:
@@ -23,7 +27,7 @@ class HostIds:
         ids: dict[str, list[HostId]] = {}
         for mark in marks:
             if mark.session is not None and mark.key is not None:
-                ids.setdefault(mark.session, []).append(HostId(mark.key, mark.seq))
+                ids.setdefault(mark.session, []).append(HostId(mark.key, mark.seq, mark.told_by))
         self._ids: Mapping[str, Sequence[HostId]] = ids
 
     @property
@@ -35,6 +39,6 @@ class HostIds:
         """The ids that a session has had, in order; the host may take one up again."""
         return () if session is None else self._ids.get(session, ())
 
-    def at(self, session: str | None, seq: int) -> str | None:
+    def at(self, session: str | None, seq: float) -> HostId | None:
         """The id of a session just before a number; None before its first."""
-        return next((each.id for each in reversed(self.of(session)) if each.since < seq), None)
+        return next((each for each in reversed(self.of(session)) if each.since < seq), None)

@@ -96,14 +96,12 @@ class Situation(Struct, frozen=True):
     """What a call belongs to, as far as marks tell.
 
     `step` is the one in which it came, `asked_by` that which asked for it: an earlier one of its own session where a
-    connector sends from a queue. `session` is the one of its key, as marks name it, `host_id` what the host called
-    that session when the call came.
+    connector sends from a queue. `session` is the one of its key, as marks name it.
     """
 
     step: StepMark | None = None
     asked_by: StepMark | None = None
     session: str | None = None
-    host_id: str | None = None
     turn: Turn | None = None
     troubles: frozenset[Trouble] = frozenset()
 
@@ -156,7 +154,6 @@ class Timeline:
             step,
             self._asking_step(call, step),
             session,
-            self.host_ids.at(session, call.seq),
             next((turn for turn in self.turns if any(call.seq == prompt.seq for prompt in turn.prompts)), None),
             frozenset(trouble for trouble, is_there in troubles.items() if is_there),
         )
@@ -173,6 +170,11 @@ class Timeline:
         marks = self._marks
         place = bisect_left(marks, step.seq + 1, key=lambda mark: mark.seq)
         return next((mark.seq for mark in marks[place:] if isinstance(mark, StepMark | Switch)), step.seq + _FAR)
+
+    def next_step(self, step: StepMark) -> float:
+        """The number of the step after a step, whatever is switched meanwhile."""
+        index = bisect_left(self._seqs, step.seq + 1)
+        return self._seqs[index] if index < len(self._seqs) else inf
 
     def steps_of(self, session: str | None, before: float = inf) -> Sequence[StepMark]:
         """The steps of a session that came before a number, in order."""

@@ -101,6 +101,7 @@ _WRITTEN: Mapping[str, Rule] = {
     "SIG-SESS-001": identity.keys_are_distinct,
     "SIG-SESS-002": identity.session_is_not_taken_for_noise,
     "SIG-SESS-003": identity.harness_is_constant,
+    "SIG-SESS-004": host_ids.hooks_follow_the_host_id,
     "SIG-SESS-005": host_ids.sessions_of_host_are_apart,
     "SIG-FAIL-001": robustness.turn_takes_place_without_daemon,
     "SIG-FAIL-002": robustness.slow_call_is_abandoned,

@@ -2,16 +2,119 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
-from signet_conformance.facts import OPENING, START, Call, Recording
-from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body
-from signet_conformance.trace.marks import StepName
+from signet_conformance.facts import CHECKPOINT, END, OPENING, PROMPT, START, Call, HostId, Recording, plain
+from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undecided
+from signet_conformance.trace.marks import StepMark, StepName
 
 _STARTED_IN = OPENING | {StepName.PROMPT}
 """The steps in which a session's own start may come: a connector may wait for the first prompt."""
+
+
+_BY_ID = frozenset({START, PROMPT, CHECKPOINT})
+"""The hooks that go by the present id of their session; an end may be that of a former one."""
+
+
+def hooks_follow_the_host_id(recording: Recording) -> Iterator[Outcome]:
+    """After the host has given a session another id, its hooks go by that id."""
+    for session in recording.timeline.host_ids.sessions:
+        if len(recording.timeline.host_ids.of(session)) > 1:
+            yield from _Following(recording.whole, session).outcomes()
+
+
+class _Following:
+    """One session of the host: the keys that stood for each of its ids, as far as they are known."""
+
+    def __init__(self, recording: Recording, session: str) -> None:
+        self._recording = recording
+        self._timeline = recording.timeline
+        self._session = session
+        self._own = [call for call in recording.keyed_hooks if self._is_own(call)]
+        self._keys: dict[str, dict[str, Call]] = {}
+        """The keys of each id, each with the first hook that carried it."""
+        self._changed: tuple[StepMark, HostId] | None = None
+        """The step in which the host changed the id last, and the id since then."""
+        self._said: list[tuple[str, bool]] = []
+        """What the user said until the last change, and whether a prompt with it was accepted."""
+
+    def outcomes(self) -> Iterator[Outcome]:
+        said: list[tuple[str, bool]] = []
+        for step in self._timeline.steps_of(self._session):
+            before = self._timeline.host_ids.at(self._session, step.seq)
+            until = self._timeline.next_step(step)
+            after = self._timeline.host_ids.at(self._session, until)
+            calls = [call for call in self._own if step.seq < call.seq < until]
+            if after is not None and before is not None and before.id != after.id:
+                self._changed, self._said = (step, after), said.copy()
+                yield from self._change(calls, before, after)
+            elif after is not None:
+                yield from self._go_on(calls, after)
+            if step.text is not None:
+                said.append((step.text, any(call.operation == PROMPT and call.accepted for call in calls)))
+
+    def _is_own(self, call: Call) -> bool:
+        return self._timeline.session_of(call.key) in (None, self._session)
+
+    def _former(self, key: str | None, present: HostId) -> Call | None:
+        """The first hook of a key that stood for another id than the present one, and not for that."""
+        if key is None or key in self._keys.get(present.id, ()):
+            return None
+        return next((keys[key] for host_id, keys in self._keys.items() if host_id != present.id and key in keys), None)
+
+    def _change(self, calls: Sequence[Call], before: HostId, after: HostId) -> Iterator[Outcome]:
+        """The step in which the id changes: what is started in it after the former session's end is the new one."""
+        ended: set[str | None] = set()
+        for call in calls:
+            if call.operation == END:
+                ended.add(call.key)
+            elif call.operation == START and (call.key in ended or call.key not in self._keys.get(before.id, ())):
+                yield from self._judge(call, after)
+
+    def _go_on(self, calls: Sequence[Call], present: HostId) -> Iterator[Outcome]:
+        for call in calls:
+            if call.operation in _BY_ID and not self._is_late(call):
+                yield from self._judge(call, present)
+
+    def _is_late(self, call: Call) -> bool:
+        """Whether a prompt says what the user said before the change, and what no accepted prompt has said."""
+        text = plain(call.text or "")
+        return call.operation == PROMPT and any(not accepted and plain(each) == text for each, accepted in self._said)
+
+    def _judge(self, call: Call, present: HostId) -> Iterator[Outcome]:
+        former = self._former(call.key, present)
+        if former is None or self._changed is None:
+            self._keys.setdefault(present.id, {}).setdefault(str(call.key), call)
+            if self._changed is not None:
+                yield PASS
+            return
+        step, _ = self._changed
+        if (why := self._excuse(call, step, present)) is not None:
+            yield undecided(call, former, message=f"{call.operation} goes under the key of a former id, and {why}")
+            return
+        events = "" if not present.told_by else f", of which {', '.join(present.told_by)} told the connector"
+        yield fail(
+            call,
+            former,
+            message=f"{call.operation} goes on under the key of a former id, though the host calls the session"
+            f" {present.id[:60]} since step {step.index} ({step.step}){events}",
+            pointer=in_body("sessionKey"),
+            expected="the key of the present id",
+            received=call.key,
+            fold=str(call.operation),
+        )
+
+    def _excuse(self, call: Call, step: StepMark, present: HostId) -> str | None:
+        if present.told_by == ():
+            return "no event of the host is known to tell the connector of another"
+        disturbed = self._timeline.switches.any_between(step.seq, self._timeline.next_step(step))
+        if disturbed or self._timeline.was_stopped_in(step):
+            return f"step {step.index}, in which it changed, was disturbed"
+        if call.operation == START and not any(each.accepted for each in self._recording.earlier(call)):
+            return "nothing of that key was accepted before: it may be late"
+        return None
 
 
 class _Use(Struct, frozen=True):

@@ -31,6 +31,7 @@ from signet_conformance.scenarios.steps import (
     ToolStep,
 )
 from signet_conformance.targets import Target
+from signet_conformance.targets.face import changes_of_id
 from signet_conformance.trace.marks import RESTART, FaultMark, KitMark, ModelMark, SessionKeyMark, SkippedMark, StepMark
 
 _NOT_SENT = ("as", "repeat", "for_late_start")
@@ -224,7 +225,7 @@ class StepPerformer:
             self.took_s.append(time.perf_counter() - began)
         trouble = handler_marks(index, result, self._target.declared.bounds_s.get(step.step))
         told = (each for each in (sent_mark(index, result), printed_mark(index, result)) if each is not None)
-        key_mark = self._key_mark(step.session, result.get("key"))
+        key_mark = self._key_mark(step, result.get("key"))
         asked = [] if self._model is None else [asked_model(each) for each in self._model.end(result)]
         self._recorder.ask(*asked, *map(mark, (*trouble, *told, *key_mark)))
         if "skipped" in result:
@@ -233,11 +234,13 @@ class StepPerformer:
             content = result.get("content")
             self._results[step.as_] = content if isinstance(content, Mapping) else {}
 
-    def _key_mark(self, session: str, key: object) -> list[KitMark]:
-        if not isinstance(key, str) or self._keys.get(session) == key:
+    def _key_mark(self, step: ConnectorStep, key: object) -> list[KitMark]:
+        before = self._keys.get(step.session)
+        if not isinstance(key, str) or before == key:
             return []
-        self._keys[session] = key
-        return [SessionKeyMark(session=f"{session}{self._apart}", key=key)]
+        self._keys[step.session] = key
+        told_by = None if before is None else changes_of_id(self._target, step.step)
+        return [SessionKeyMark(session=f"{step.session}{self._apart}", key=key, told_by=told_by)]
 
     def _on_event(self, event: Mapping[str, Any]) -> None:
         if event.get("event") == "model":

@@ -98,6 +98,14 @@ def face_of_harness(name: str, release: str | None = None) -> HostFace:
     return HostFace(path, demand(FaceDocument, _documents()[wanted], str(path), error=TargetError))
 
 
+def changes_of_id(target: Target, step: str) -> tuple[str, ...] | None:
+    """The events by which the target's host tells of another id of a session in a step; None without a played host."""
+    if target.real is not None or not target.kind.has_face:
+        return None
+    changes = find_face(target).data.changes_id.items()
+    return next((tuple(events) for name, events in changes if name == step), ())
+
+
 def known_releases(harness: str) -> Mapping[str, str]:
     """Map each release of a harness that the kit knows, oldest first, to its face or to what is known of it."""
     played = {release: f"face {name}" for name, release in _playing_it(harness).items()}

@@ -307,6 +307,10 @@ class FaceDocument(Document):
     starts_a_turn_before_its_context: Annotated[
         bool, Field(description="true where the turn after a tool's starts before the messages of it are told")
     ] = False
+    changes_id: Annotated[
+        dict[Step, Texts],
+        Field(description="Step in which the harness gives a session another id, to the events that tell a connector."),
+    ] = Field(default_factory=dict)
     replaces_by: Maybe[Literal["session_switch", "session_shutdown"]] = None
     ends_on_stray_errors: Annotated[
         bool,

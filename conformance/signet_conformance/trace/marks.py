@@ -130,12 +130,16 @@ class SkippedMark(KitMark, frozen=True, kw_only=True):
 
 
 class SessionKeyMark(KitMark, frozen=True, kw_only=True):
-    """The driver told the native id of a session: for the first time, or another one than before."""
+    """The driver told the native id of a session: for the first time, or another one than before.
+
+    `told_by` are the events by which the host tells a connector of the change, None where nothing is known of them.
+    """
 
     NAME = "session_key"
 
     session: str | None
     key: str | None
+    told_by: tuple[str, ...] | None = None
 
 
 class ModelMark(KitMark, frozen=True, kw_only=True):

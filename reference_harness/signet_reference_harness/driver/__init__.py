@@ -25,7 +25,8 @@ Steps, each with `session`, a name for as long as the process lives:
     sessionless_prompt   text, reply: a turn of no session, which the daemon does not hear of
     tool                 tool, arguments
     compact              summary; or its halves pre_compaction, and compaction_complete with summary
-    clear, resume, checkpoint
+    clear                anew (true: the session goes on under another key)
+    resume, checkpoint
     end                  reason
 
 The result of a step holds `key`, `calls` (operation, status, sent) and `failures` (operation, class, status,

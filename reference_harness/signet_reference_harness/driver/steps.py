@@ -152,9 +152,12 @@ async def _compact(host: SessionHost, session: Session, step: Step) -> Result:
     }
 
 
-async def _clear(host: SessionHost, session: Session, _step: Step) -> Result:
-    await host.clear(session)
-    return {"opened": True}
+async def _clear(host: SessionHost, session: Session, step: Step) -> Result:
+    if step.get("anew") is True:
+        session = await host.begin_anew(_string(step, "session"))
+    else:
+        await host.clear(session)
+    return {"opened": True, "key": session.identity.key}
 
 
 async def _resume(host: SessionHost, session: Session, _step: Step) -> Result:

@@ -21,7 +21,7 @@ from signet_reference_harness.identity import SessionIdentity
 from signet_reference_harness.providers import CompletionResult, Provider
 from signet_reference_harness.providers.scripted import ScriptedProvider
 from signet_reference_harness.session import Session
-from signet_reference_harness.session.lifecycle import SHUTDOWN
+from signet_reference_harness.session.lifecycle import CLEAR, SHUTDOWN
 from signet_reference_harness.tools import DaemonTool, Tool, ToolSource
 from signet_reference_harness.tools.registry import BUILT_IN, ToolRegistry
 
@@ -128,6 +128,15 @@ class SessionHost:
         """
         await self._show_life(session)
         await session.clear()
+
+    async def begin_anew(self, name: str) -> Session:
+        """Clear a session as hosts do that give it another id: it ends, and one with a fresh key takes its name."""
+        before = self.session(name)
+        await self.end(before, CLEAR)
+        self._sessions[f"{name}, until {before.identity.key}"] = self._sessions.pop(name)
+        after = self.session_for(name, project=before.identity.project, agent=before.identity.agent, key=None)
+        await after.start(CLEAR)
+        return after
 
     async def end(self, session: Session, reason: str = SHUTDOWN) -> Reply:
         """Close a session.

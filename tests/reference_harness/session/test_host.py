@@ -59,6 +59,26 @@ def test_overtaken_session_is_checkpointed_before_it_is_cleared(daemon: Recordin
     assert daemon.paths() == [*cleared, "session-start", "session-checkpoint-extract", "session-end"]
 
 
+def test_session_that_begins_anew_has_another_key(daemon: RecordingDaemon, hosted: Hosted) -> None:
+    """It ends as cleared, and a session of the same agent and project takes its name under a fresh key."""
+
+    async def work(host: SessionHost) -> None:
+        await host.start(session_of(host), "startup")
+        anew = await host.begin_anew("s1")
+        assert host.session("s1") is anew
+        await host.end(anew)
+
+    hosted(work)
+    assert daemon.paths() == ["session-start", "session-end", "session-start", "session-end"]
+    first, second = daemon.bodies(START)
+    assert (first["sessionKey"], second["source"]) == ("key-s1", "clear")
+    assert second["sessionKey"] not in ("key-s1", "")
+    assert [(body["sessionKey"], body["reason"]) for body in daemon.bodies(END)] == [
+        ("key-s1", "clear"),
+        (second["sessionKey"], "session_shutdown"),
+    ]
+
+
 def test_session_of_another_agent_overtakes_nobody(daemon: RecordingDaemon, hosted: Hosted) -> None:
     """Sessions of different agents end without a checkpoint."""
 
