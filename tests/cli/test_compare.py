@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 from tests.support.command_line import Invoke
-from tests.support.trace_files import BREACHING, CONFORMING, HEADER, Line, write
+from tests.support.trace_files import BREACHING, CONFORMING, HEADER, Line, recall, write
 
 
 def run_of(invoke: Invoke, folder: Path, lines: list[Line], created: str) -> Path:
@@ -107,3 +108,98 @@ def test_a_run_without_a_report_is_compared_as_far_as_it_goes(invoke: Invoke, ol
     assert "judged for the first time: FAIL SIG-AGENT-002" in done.stdout
     assert "tools" not in done.stdout
     assert invoke("compare", folder, folder).stdout.splitlines()[-1].startswith("0 new, 0 mended, ")
+
+
+HIDDEN = recall(agentId="atlas-agent")
+HIDDEN["request"]["body"] = {"cut": True, "size": 9, "sha256": "0" * 64, "text": "", "undecoded": "br"}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "status"),
+    [
+        ([*CONFORMING, HIDDEN], [*CONFORMING, HIDDEN], 0),
+        ([*CONFORMING, HIDDEN], [*CONFORMING, HIDDEN, HIDDEN], 0),
+        ([*BREACHING, HIDDEN], [*CONFORMING, HIDDEN], 0),
+        (CONFORMING, [*CONFORMING, HIDDEN], 4),
+        (BREACHING, [*BREACHING, HIDDEN], 4),
+        ([*BREACHING, HIDDEN], [*BREACHING, HIDDEN], 0),
+    ],
+    ids=[
+        "as before",
+        "once more",
+        "as before, beside a mend",
+        "new",
+        "new beside a known breach",
+        "as before beside it",
+    ],
+)
+def test_what_the_old_run_could_not_judge_either_fails_nothing(
+    invoke: Invoke, tmp_path: Path, before: list[Line], after: list[Line], status: int
+) -> None:
+    """A body that could not be decoded ends with 4 where the old run read it, whatever the new run ended with."""
+    old = run_of(invoke, tmp_path / "old", before, "2026-11-20T10:00:00Z")
+    new = run_of(invoke, tmp_path / "new", after, "2026-11-21T10:00:00Z")
+    done = invoke("compare", old, new, "--markdown", "comment.md")
+    assert done.exit_code == status, done.stdout
+    told = "not judged any more: not decoded, POST memory-recall, in recordings"
+    assert (told in done.stdout) is (status == 4)
+    assert (told in Path("comment.md").read_text(encoding="utf-8")) is (status == 4)
+
+
+def test_a_recording_that_cannot_be_read_any_more_ends_with_2(invoke: Invoke, old: Path, tmp_path: Path) -> None:
+    """The report says which; where the old run could not read it either, nothing is lost."""
+    new = tmp_path / "new"
+    new.mkdir()
+    recording = write(new / "a.jsonl", CONFORMING)
+    (new / "b.jsonl").write_text("no recording\n")
+    checked = invoke("check", recording, new / "b.jsonl", "--json", "--output", new / "report.json")
+    assert checked.exit_code == 2
+    done = invoke("compare", old, new)
+    assert done.exit_code == 2, done.stdout
+    assert "could not be read: " in " ".join(done.stdout.split())
+    assert "b.jsonl:1" in done.stdout
+    assert invoke("compare", new, new).exit_code == 0
+
+
+def scenario(folder: Path, name: str, lines: list[Line], error: str | None = None) -> None:
+    """The recording of a scenario, which may have broken off."""
+    folder.mkdir(exist_ok=True)
+    begin = {"kind": "mark", "t": 0.5, "name": "scenario", "data": {"name": name}}
+    over = {"kind": "mark", "t": 99.0, "name": "scenario_end", "data": {"name": name, "error": error}}
+    write(folder / f"{name}.jsonl", [begin, *lines, over])
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "status"),
+    [
+        ({"plain": None, "tools": "died"}, {"plain": None, "tools": "died"}, 0),
+        ({"plain": None, "tools": None}, {"plain": None, "tools": "died"}, 4),
+        ({"plain": "died", "tools": None}, {"plain": None, "tools": "died"}, 4),
+        ({"plain": None, "tools": "died"}, {"plain": None, "tools": None}, 0),
+        ({"plain": None}, {"plain": None, "tools": "died"}, 0),
+    ],
+    ids=["as before", "anew", "another one", "mended", "one that is new"],
+)
+def test_a_scenario_that_broke_off_before_too_fails_nothing(
+    invoke: Invoke, tmp_path: Path, before: dict[str, str | None], after: dict[str, str | None], status: int
+) -> None:
+    """What the old run judged and the new one could not is named, and ends with 4."""
+    for name, performed in (("old", before), ("new", after)):
+        for each, error in performed.items():
+            scenario(tmp_path / name, each, CONFORMING, error)
+        files = sorted((tmp_path / name).glob("*.jsonl"))
+        invoke("check", *files, "--json", "--output", tmp_path / name / "report.json")
+    done = invoke("compare", tmp_path / "old", tmp_path / "new")
+    assert done.exit_code == status, done.stdout
+    assert ("not judged any more: scenario tools" in done.stdout) is (status == 4)
+
+
+def test_a_report_that_does_not_say_why_is_held_to_its_status(invoke: Invoke, old: Path, tmp_path: Path) -> None:
+    """That of an earlier kit says that not all was judged, and no more."""
+    folder = run_of(invoke, tmp_path / "earlier", CONFORMING, "2026-11-20T10:00:00Z")
+    document = json.loads((folder / "report.json").read_text())
+    del document["lacks"]
+    (folder / "report.json").write_text(json.dumps({**document, "exit": 4}))
+    assert invoke("compare", old, folder).exit_code == 4
+    assert invoke("compare", folder, folder).exit_code == 0
+    assert invoke("compare", folder, old).exit_code == 0

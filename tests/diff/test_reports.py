@@ -79,6 +79,14 @@ def is_judged(judged: Judged, key: Key, pointer: str) -> bool:
     return not (key[2] and pointer not in ("", "/request/path")) or key[2] in called
 
 
+def looked_otherwise(judged: Judged, key: Key) -> bool:
+    """Whether calls of its operation left the requirement of a breach undecided, none of them by the same kind."""
+    findings = judged.judgements[key[0]].findings
+    calls = [(judged.recording.by_seq[finding.exchanges[0]], finding.kind) for finding in findings if finding.exchanges]
+    kinds = [kind for call, kind in calls if key[2] in ("", call.operation)]
+    return bool(kinds) and key[1] not in kinds
+
+
 @cache
 def recordings() -> list[tuple[Path, list[Line]]]:
     """The smaller of the recordings of real connectors, as lines."""
@@ -132,9 +140,10 @@ def test_every_edit_of_a_real_recording_is_told_exactly(tmp_path: Path) -> None:
         hidden = {key for key in added if is_worse(before.judgements[key[0]].verdict, now[key][0])}
         fresh = {key for key in added - hidden if is_judged(before, key, now[key][1])}
         gone = was.keys() - now.keys()
+        undecided = {key for key in added if before.judgements[key[0]].verdict is Verdict.INCONCLUSIVE}
+        fresh |= {key for key in undecided if looked_otherwise(before, key)}
         if not gone:
             called = {call.operation for call in before.recording.calls}
-            undecided = {key for key in added if before.judgements[key[0]].verdict is Verdict.INCONCLUSIVE}
             fresh |= {key for key in added - hidden - undecided if key[2] in called}
         assert names(outcome, Became.FRESH) == fresh
         assert names(outcome, Became.FIRST) == added - fresh

@@ -199,6 +199,150 @@ def test_a_warning_behind_a_failure_is_not_new_when_the_failure_is_mended(tmp_pa
     assert set(became(compared(old, report(judged)), name)) == {Became.MENDED, Became.FIRST}
 
 
+# -- a part is mended
+
+
+def spelt(path: str, body: str) -> list[Line]:
+    """A session whose recall spells the runtime path so, in its header and in its body."""
+    hook = post("/api/hooks/recall", {"harness": "openclaw", "query": "x", "sessionKey": "s-41c7", "runtimePath": body})
+    hook["request"]["headers"] = [["content-type", "application/json"], ["x-signet-runtime-path", path]]
+    hook["request"]["body"]["json"]["agentId"] = "atlas-agent"
+    return [health(), start(), hook, end()]
+
+
+def named(*agents: str | None, key: str = "s-41c7") -> list[Line]:
+    """A session whose start, recall and end name these agents."""
+    calls = zip((start, recall, end), agents, strict=True)
+    return [health(), *(call(agentId=agent, sessionKey=key) for call, agent in calls)]
+
+
+ATLAS = "atlas-agent"
+PARTS = {
+    "the end still names no agent": (named(None, None, None), named(ATLAS, ATLAS, None)),
+    "the start still names no agent": (named(None, None, None), named(None, ATLAS, ATLAS)),
+    "one more call is mended beside the start": (named(None, None, ATLAS), named(None, ATLAS, ATLAS)),
+    "the body was hidden behind the header": (spelt("Plugin", "Plugin"), spelt("plugin", "Plugin")),
+    "the agent is right, and the key says another": (
+        named("", "", "", key="agent:x:s-1"), named(ATLAS, ATLAS, ATLAS, key="agent:x:s-1"),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_what_follows_from_a_mend_is_not_new(part: str, tmp_path: Path) -> None:
+    """Calls that are compared with each other differ once some are mended; of several flaws the first was told."""
+    old, new = (report(driven(tmp_path / name, "plain", PARTS[part][n])) for n, name in enumerate(("old", "new")))
+    outcome = compared(old, new)
+    assert outcome.of(Became.MENDED)
+    assert [change.now.key for change in outcome.of(Became.FRESH)] == []
+    assert outcome.of(Became.FIRST)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "requirement"),
+    [
+        (named(ATLAS, ATLAS, ATLAS), named(ATLAS, ATLAS, None), "SIG-AGENT-001"),
+        (named(None, None, ATLAS), named(None, None, "beacon-agent"), AGENT),
+        (spelt("plugin", "plugin"), spelt("plugin", "Plugin"), "SIG-HTTP-005"),
+    ],
+)
+def test_what_is_made_worse_beside_a_mend_is_new(
+    old: list[Line], new: list[Line], requirement: str, tmp_path: Path
+) -> None:
+    """A call that was right and is wrong, or a value that was wrong and is wrong in another way."""
+    runs = (report(driven(tmp_path / name, "plain", lines)) for name, lines in (("old", old), ("new", new)))
+    outcome = compared(*runs)
+    assert Became.FRESH in became(outcome, requirement)
+    assert outcome.fails
+
+
+# -- a secret leaks
+
+TOKEN = "SIG-HTTP-009"
+GIVEN = {**HEADER, "declared": {**HEADER["declared"], "token": True}}
+
+
+def leaking(line: Line, header: str = "x-trace") -> Line:
+    """A request with a token in a header where none belongs."""
+    headers = [*line["request"]["headers"], [header, "sig_sk_4f0c1d2e3a4b5c6d"]]
+    return {**line, "request": {**line["request"], "headers": headers}}
+
+
+RECALL = recall(agentId=ATLAS)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ([start(project=None), RECALL, end()], [start(), leaking(RECALL), end()], Became.FRESH),
+        ([start(), end()], [start(), leaking(RECALL), end()], Became.FRESH),
+        ([leaking(start(), "x-a"), end()], [start(), leaking(RECALL), end()], Became.FRESH),
+        ([leaking(start()), end()], [leaking(start()), leaking(RECALL), end()], Became.FIRST),
+    ],
+    ids=["beside a mend", "in a call that was not made before", "elsewhere in another way", "as other calls did"],
+)
+def test_a_secret_that_leaks_is_new_wherever_it_does(
+    old: list[Line], new: list[Line], expected: Became, tmp_path: Path
+) -> None:
+    """Nothing that was wrong or not called before hides it; only the same leak in other calls was there before."""
+    runs = (report(driven(tmp_path / name, "plain", lines)) for name, lines in (("old", old), ("new", new)))
+    outcome = compared(*runs)
+    assert expected in became(outcome, TOKEN)
+    assert outcome.fails is (expected is Became.FRESH)
+
+
+def test_a_run_that_was_given_no_secret_could_leak_none(tmp_path: Path) -> None:
+    """A token that was declared since then is judged for the first time."""
+    old = report(driven(tmp_path / "old", "plain", [start(), end()]))
+    new = report(driven(tmp_path / "new", "plain", [start(), leaking(RECALL), end()], header=GIVEN))
+    assert became(compared(old, new), TOKEN) == {Became.FIRST: ["plain"]}
+
+
+# -- what was undecided
+
+
+def refused_then(pause: float) -> list[Line]:
+    """A recall that is answered 503 and comes again after a pause."""
+    times = {"t0": 10.0, "t1": 10.01}, {"t0": 10.01 + pause, "t1": 10.02 + pause}
+    busy = {**RECALL, "response": {**RECALL["response"], "status": 503}, **times[0]}
+    return [health(), start(), busy, {**RECALL, **times[1]}, {**end(), "t0": 20.0, "t1": 20.1}]
+
+
+def unended(*marks: Line) -> list[Line]:
+    """A session that the user ends, and the connector does not."""
+    steps = [{"step": kind, "session": "s1", "index": n} for n, kind in enumerate(("start", "end"))]
+    first, last = ({"kind": "mark", "t": 50.0, "name": "step", "data": data} for data in steps)
+    return [health(), first, start(), RECALL, *marks, last]
+
+
+def test_what_was_undecided_and_got_worse_is_new(tmp_path: Path) -> None:
+    """A pause of 0.3 s may have been a slow machine; one of 0.01 s is none."""
+    old, new = (report(driven(tmp_path / str(pause), "plain", refused_then(pause))) for pause in (0.3, 0.01))
+    outcome = compared(old, new)
+    assert became(outcome, "SIG-HTTP-011") == {Became.FRESH: ["plain"]}
+    (change,) = (change for change in outcome.of(Became.FRESH) if change.now.requirement == "SIG-HTTP-011")
+    assert change.before is Verdict.INCONCLUSIVE
+    assert outcome.fails
+
+
+def test_what_was_excused_and_looks_the_same_is_not_new(tmp_path: Path) -> None:
+    """An outage excused a session without an end; the connector does the same without one."""
+    away = {"kind": "mark", "t": 50.0, "name": "fault", "data": {"on": True, "kind": "refuse"}}
+    old, new = (report(driven(tmp_path / str(len(marks)), "plain", unended(*marks))) for marks in ([away], []))
+    assert old.traces[0].verdicts["SIG-END-005"].verdict is Verdict.INCONCLUSIVE
+    assert became(compared(old, new), "SIG-END-005") == {Became.FIRST: ["plain"]}
+
+
+def test_what_was_undecided_for_want_of_a_declaration_is_not_new(tmp_path: Path) -> None:
+    """Nobody had said which agent was right."""
+    silent = {**HEADER, "declared": {"harness": "openclaw"}}
+    lines = named(None, None, None)
+    old = report(driven(tmp_path / "old", "plain", lines, header=silent))
+    outcome = compared(old, report(driven(tmp_path / "new", "plain", lines)))
+    assert became(outcome, AGENT) == {Became.FIRST: ["plain"]}
+    assert not outcome.fails
+
+
 # -- generated sessions
 
 
@@ -235,7 +379,8 @@ def test_a_rule_that_crashes_is_new(tmp_path: Path) -> None:
     new = report(replace(judged, judgements={**judged.judgements, AGENT: crashed}))
     outcome = compared(report(judged), new)
     assert became(outcome, AGENT) == {Became.FRESH: ["plain"]}
-    assert outcome.fails
+    assert (outcome.fails, outcome.unjudged) == (False, 4)
+    assert compared(new, new).unjudged == 0
 
 
 def test_together_holds_each_kind_of_breach_the_worst_first(tmp_path: Path) -> None:

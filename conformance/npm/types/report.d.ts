@@ -71,6 +71,7 @@ export interface Report {
    * Exit status of the run.
    */
   exit: number;
+  lacks?: ReportLacks;
   /**
    * Warnings, such as a torn last line or a file that was left out.
    */
@@ -163,6 +164,10 @@ export interface ReportTrace {
   };
   model?: ReportModel;
   /**
+   * What of its traffic could not be judged.
+   */
+  gaps?: ReportGap[];
+  /**
    * As of the whole report.
    */
   remarks?: string[];
@@ -178,6 +183,17 @@ export interface ReportTrace {
 export interface ReportDeclared {
   harness?: string;
   capabilities?: string[];
+  agents?: string[];
+  bounds_s?: {
+    [k: string]: number;
+  };
+  token?: boolean;
+  /**
+   * Secrets that the recorder was told of: the mark in the trace to the name.
+   */
+  canaries?: {
+    [k: string]: string;
+  };
   [k: string]: unknown;
 }
 /**
@@ -239,6 +255,21 @@ export interface ReportModel {
   verdicts: {
     [k: string]: ReportVerdict;
   };
+  [k: string]: unknown;
+}
+/**
+ * What was sent and could not be judged, for a reason of the recorder or of a capture.
+ */
+export interface ReportGap {
+  /**
+   * not carried, not decoded, not captured, or not kept whole.
+   */
+  lack: string;
+  /**
+   * Method and operation; outside the contract the path.
+   */
+  route: string;
+  times: number;
   [k: string]: unknown;
 }
 /**
@@ -332,6 +363,24 @@ export interface ReportSource {
   [k: string]: unknown;
 }
 /**
+ * What was not judged; absent in reports of kits that did not say so.
+ */
+export interface ReportLacks {
+  /**
+   * Recordings that could not be read.
+   */
+  unread?: string[];
+  /**
+   * Scenarios that broke off or were given up.
+   */
+  scenarios?: string[];
+  /**
+   * Whether the run ended early, so that nothing says which scenarios it lacks.
+   */
+  others?: boolean;
+  [k: string]: unknown;
+}
+/**
  * How much of the contract the traces exercise: operations, fields, answers, requirements; when it was asked for.
  */
 export interface ReportCoverage {
@@ -368,6 +417,12 @@ export interface ReportGenerated {
    * How many steps of each kind were skipped: connector or harness has no counterpart.
    */
   skipped?: {
+    [k: string]: number;
+  };
+  /**
+   * What of them could not be judged, how often.
+   */
+  gaps?: {
     [k: string]: number;
   };
   /**

@@ -21,11 +21,13 @@ OLD and NEW are reports (signet-report/1) or the folders of runs. Where the
 recordings lie beside them, the requests that changed are shown with each
 breach. The recordings of a run that broke off without a report are judged.
 A breach is known by requirement, kind, operation and scenario, not by its
-words. What nothing was subject to in OLD, and what only a generated session of
-another seed shows, is listed and fails nothing.
+words. What nothing was subject to in OLD, what follows from a mend, and what
+only a generated session of another seed shows, is listed and fails nothing; a
+secret that leaks does.
 Exit status: 0 nothing new fails, 1 something does (with --strict a WARN too),
-2 wrong usage or an unreadable report, 3 nothing was tested in NEW, 4 not all of
-it could be judged, so what is new may be missing.
+2 wrong usage, an unreadable report, or a recording of NEW that could not be
+read, 3 nothing was tested in NEW, 4 NEW lacks what OLD judged, so what is new
+may be missing.
 """
 
 

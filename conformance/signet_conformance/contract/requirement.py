@@ -79,6 +79,7 @@ class Requirement(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
     `rests_on` names the operations whose answers its verdict is drawn from, none of them for the answers that a
     finding names itself; None when it rests on no answer. `settled_by` says what decides an INCONCLUSIVE.
+    `forbids_anywhere` says that a breach harms in whatever request it stands, as the leak of a secret does.
     `no_mutant` is the reason why no mutant can break it. `area` and `side` are those of its file.
     """
 
@@ -104,6 +105,7 @@ class Requirement(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     reads: tuple[Reading, ...] = ()
     rests_on: frozenset[str] | None = None
     settled_by: str | None = None
+    forbids_anywhere: bool = False
     no_mutant: str | None = None
     example: tuple[dict[str, Any], ...] = ()
     example_context: dict[str, Any] | None = None

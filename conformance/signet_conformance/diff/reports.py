@@ -1,12 +1,12 @@
 """Two reports of one connector compared by behaviour: new, fixed and remaining breaches.
 
-Requirement, kind, operation and scenario identify a breach; a list is compared by its elements. Wording, ids and
-numbers of exchanges play no part.
+A commit that mends a breach, or a part of one, makes nothing new; nor is what the old run could not show. What it
+judged, or left undecided and looked otherwise in, is new when it is broken. A secret that leaks is, wherever it does.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from pathlib import Path, PurePath
 from typing import NamedTuple
@@ -17,53 +17,23 @@ from msgspec.structs import replace
 from signet_conformance.contract import catalogue
 from signet_conformance.diff.difference import Comparison, Difference
 from signet_conformance.diff.recordings import compare
-from signet_conformance.errors import KitError, NothingTestedError, SignetConformanceError
+from signet_conformance.diff.reported_run import (
+    WHOLE_RUN,
+    BreachKey,
+    ReportedBreach,
+    ReportedRun,
+    is_worse,
+    names_kinds,
+    unread_beside,
+)
+from signet_conformance.errors import KitError, NothingTestedError, SignetConformanceError, UsageError
 from signet_conformance.facts import Recording
-from signet_conformance.finding import BREACHES, FOLDING_ORDER, Verdict
-from signet_conformance.reports.report_document import Report, ReportFinding, ReportTrace, ReportVerdict
+from signet_conformance.finding import BREACHES, Verdict
+from signet_conformance.reports.report_document import Report, ReportTrace
 from signet_conformance.trace import read
 
 MAX_WHY = 3
 """Differences of requests that are shown for one breach."""
-WHOLE_RUN = ""
-"""Stands for the scenario of what only all traces together show."""
-_DECIDED = (Verdict.PASS, *BREACHES)
-_EXISTENCE = ("", "/request/path")
-"""Pointers of findings that say that a call is there; others say how it is."""
-
-
-class BreachKey(NamedTuple):
-    """What identifies a breach, whichever scenario shows it."""
-
-    requirement: str
-    kind: str
-    operation: str
-    element: str
-
-
-class ReportedBreach(Struct, frozen=True):
-    """One kind of breach in one scenario: its verdict, its first finding, and the recording that shows it.
-
-    `finding` is None where a rule crashed, `file` empty where only the run as a whole shows the breach.
-    """
-
-    key: BreachKey
-    scenario: str
-    verdict: Verdict
-    finding: ReportFinding | None
-    file: str
-    message: str
-
-    @property
-    def requirement(self) -> str:
-        """Whose breach it is."""
-        return self.key.requirement
-
-    @property
-    def what(self) -> str:
-        """The breach in the words of its rule."""
-        text = self.message if self.finding is None else self.finding.message
-        return f"{text}: {self.key.element}" if self.key.element and self.key.element not in text else text
 
 
 class Became(StrEnum):
@@ -106,6 +76,10 @@ class Compared(Struct, frozen=True):
     old: Report
     new: Report
     changes: Sequence[Change]
+    unread: Sequence[str] = ()
+    """Recordings of the new run that could not be read, and were none of the old one's."""
+    lacks: Sequence[str] = ()
+    """What the new run did not judge and the old one did, in words."""
 
     def of(self, became: Became) -> Sequence[Change]:
         """The breaches of which this became, the worst first."""
@@ -113,19 +87,28 @@ class Compared(Struct, frozen=True):
 
     @property
     def unjudged(self) -> int:
-        """The exit status of a new run that tested nothing (3) or was not judged whole (4); 0 of any other."""
-        return self.new.exit if self.new.exit in (NothingTestedError.exit_status, KitError.exit_status) else 0
+        """The exit status by what the new run did not judge.
+
+        2: recordings could not be read. 4: it lacks what the old run judged, or a rule of the kit crashed that did not
+        then. 3: nothing was tested. 0: it judged at least what the old one did.
+        """
+        if self.unread:
+            return UsageError.exit_status
+        unproven = [*self.of(Became.FRESH), *self.of(Became.FIRST)]
+        if self.lacks or any(change.now.verdict is Verdict.ERROR for change in unproven):
+            return KitError.exit_status
+        return self.new.exit if self.new.exit == NothingTestedError.exit_status else 0
 
     @property
     def fails(self) -> bool:
         """Whether something is new that fails."""
-        return any(change.now.verdict in (Verdict.ERROR, Verdict.FAIL) for change in self.of(Became.FRESH))
+        return any(change.now.verdict is Verdict.FAIL for change in self.of(Became.FRESH))
 
 
 def compared(old: Report, new: Report, old_folder: Path | None = None, new_folder: Path | None = None) -> Compared:
     """Compare two reports. The folders are where they lie: recordings are looked for beside them."""
-    by_kind = _names_kinds(old) and _names_kinds(new)
-    before, after = _Run(old, by_kind), _Run(new, by_kind)
+    by_kind = names_kinds(old) and names_kinds(new)
+    before, after = ReportedRun(old, by_kind), ReportedRun(new, by_kind)
     requests = _Requests(old, new, old_folder, new_folder)
     changes: dict[tuple[Became, BreachKey], Change] = {}
     for breach, change in _changes(before, after):
@@ -137,7 +120,8 @@ def compared(old: Report, new: Report, old_folder: Path | None = None, new_folde
         else change
         for change in changes.values()
     ]
-    return Compared(old, new, sorted(told, key=lambda change: _place(change.now)))
+    ordered = sorted(told, key=lambda change: _place(change.now))
+    return Compared(old, new, ordered, unread_beside(old, new), [*after.lacks_beside(before)])
 
 
 def _joined(known: Change, other: Change) -> Change:
@@ -147,20 +131,20 @@ def _joined(known: Change, other: Change) -> Change:
     return replace(first, breaches=[*first.breaches, *second.breaches])
 
 
-def _changes(before: _Run, after: _Run) -> Iterator[tuple[ReportedBreach, Change]]:
+def _changes(before: ReportedRun, after: ReportedRun) -> Iterator[tuple[ReportedBreach, Change]]:
     for key in sorted({*before.breaches, *after.breaches}):
         was, now = before.breaches.get(key), after.breaches.get(key)
         if now is None:
             assert was is not None  # noqa: S101 - one of them is there
             yield was, Change(_fate(was, before, after), [was])
-        elif was is not None and not _worse(now.verdict, was.verdict):
+        elif was is not None and not is_worse(now.verdict, was.verdict):
             yield now, Change(Became.STILL, [now])
         else:
-            became, reason = _origin(now, before, after)
-            yield now, Change(became, [now], None if was is None else was.verdict, reason)
+            origin = _origin(now, before, after)
+            yield now, Change(origin.became, [now], origin.before if was is None else was.verdict, origin.reason)
 
 
-def _fate(breach: ReportedBreach, before: _Run, after: _Run) -> Became:
+def _fate(breach: ReportedBreach, before: ReportedRun, after: ReportedRun) -> Became:
     """Classify a breach that only the old report shows."""
     if before.is_generated(breach):
         same = before.draws_the_same(after) and after.verdicts.get(breach.requirement) is Verdict.PASS
@@ -168,160 +152,55 @@ def _fate(breach: ReportedBreach, before: _Run, after: _Run) -> Became:
     return Became.MENDED if after.judges(breach) else Became.UNSEEN
 
 
-def _origin(breach: ReportedBreach, before: _Run, after: _Run) -> tuple[Became, str]:
-    """Classify a breach that only the new report shows, or shows as worse; with the reason why it is not new."""
+class _Origin(NamedTuple):
+    """What a breach became that only the new report shows, or shows as worse; `reason` says why it is not new."""
+
+    became: Became
+    reason: str = ""
+    before: Verdict | None = None
+
+
+def _origin(breach: ReportedBreach, before: ReportedRun, after: ReportedRun) -> _Origin:
+    """Classify a breach that only the new report shows, or shows as worse."""
     if after.is_generated(breach):
         if before.draws_the_same(after) and before.verdicts.get(breach.requirement) is Verdict.PASS:
-            return Became.FRESH, ""
+            return _Origin(Became.FRESH)
         why = "not decided before" if before.draws_the_same(after) else "the other run drew other sessions"
-        return Became.GENERATED, why
+        return _Origin(Became.GENERATED, why)
     shown = before.verdict(breach.requirement, breach.scenario)
     if before.judges(breach):
-        if shown is not None and _worse(shown, breach.verdict):
+        if shown is not None and is_worse(shown, breach.verdict):
             # Of a requirement in one trace a report lists only what led to its verdict.
-            return Became.FIRST, f"hidden by {shown.value} before"
-        return Became.FRESH, ""
+            return _Origin(Became.FIRST, f"hidden by {shown.value} before")
+        return _unless_it_follows(breach, before, after)
     if breach.scenario not in before.scenarios:
-        return Became.FIRST, "its scenario was not judged before"
+        return _Origin(Became.FIRST, "its scenario was not judged before")
+    if before.declares(breach.scenario) != after.declares(breach.scenario):
+        return _Origin(Became.FIRST, "other agents, bounds or secrets were declared before")
+    requirement = catalogue().get(breach.requirement)
+    if requirement is not None and requirement.forbids_anywhere:
+        # Whatever was not called before, or went wrong in another way, a secret that leaks now did not leak then.
+        known = before.shows_elsewhere(breach)
+        return _Origin(Became.FIRST, "other calls showed it before") if known else _Origin(Became.FRESH)
     if shown is Verdict.INCONCLUSIVE:
-        return Became.FIRST, "undecided before"
+        if before.was_undecided(breach):
+            return _Origin(Became.FRESH, before=shown)
+        return _Origin(Became.FIRST, "undecided before")
     if before.calls(breach) and not before.mended(breach.scenario, after):
         # The operation was called before and nothing was wrong with it: no mended breach can have hidden this one.
-        return Became.FRESH, ""
-    return Became.FIRST, "nothing was subject to it before"
+        return _Origin(Became.FRESH)
+    return _Origin(Became.FIRST, "nothing was subject to it before")
 
 
-class _Run:
-    """One report, by scenario. Recordings without a scenario count as one; so do the generated sessions."""
-
-    def __init__(self, report: Report, by_kind: bool) -> None:
-        self._report = report
-        self._by_kind = by_kind
-        self._traces: dict[str, list[ReportTrace]] = {}
-        self._generated: set[str] = set()
-        for trace in report.traces:
-            name = _scenario(trace, report)
-            if name in catalogue():
-                # The kit names the recording that confirms a generated breach after its requirement.
-                self._generated.add(name)
-            self._traces.setdefault(name, []).append(trace)
-        self.verdicts = {name: row.verdict for name, row in report.together.items()}
-        self.breaches = self._gathered()
-
-    @property
-    def scenarios(self) -> set[str]:
-        """Those that were judged, and the run as a whole."""
-        return {*self._traces, WHOLE_RUN}
-
-    def is_generated(self, breach: ReportedBreach) -> bool:
-        """Whether only a generated session shows it."""
-        return breach.scenario == _GENERATED
-
-    def draws_the_same(self, other: _Run) -> bool:
-        """Whether both runs performed the same generated sessions."""
-        return self._generated_sessions == other._generated_sessions and self._generated_sessions is not None
-
-    @property
-    def _generated_sessions(self) -> tuple[int, int, str] | None:
-        generated = self._report.generated
-        return None if generated is None else (generated.seed, generated.performed, self._report.kit)
-
-    def verdict(self, requirement: str, scenario: str) -> Verdict | None:
-        """The verdict over the traces of a scenario, or over the run; None where it was not judged there."""
-        if scenario == WHOLE_RUN and scenario not in self._traces:
-            return self.verdicts.get(requirement)
-        rows = (trace.verdicts.get(requirement) for trace in self._traces.get(scenario, ()))
-        return min((row.verdict for row in rows if row is not None), key=FOLDING_ORDER.index, default=None)
-
-    def judges(self, breach: ReportedBreach) -> bool:
-        """Whether something in the scenario of a breach could have shown it."""
-        if breach.file == "":
-            return self.verdicts.get(breach.requirement) in _DECIDED
-        if self.verdict(breach.requirement, breach.scenario) not in _DECIDED:
-            return False
-        about_a_call = breach.finding is not None and breach.finding.pointer not in _EXISTENCE
-        return not (about_a_call and breach.key.operation) or self.calls(breach)
-
-    def calls(self, breach: ReportedBreach) -> bool:
-        """Whether the scenario of a breach holds a call of its operation."""
-        traces = self._traces.get(breach.scenario, ())
-        return any(breach.key.operation in trace.operations for trace in traces)
-
-    def mended(self, scenario: str, after: _Run) -> bool:
-        """Whether a breach of a scenario, or of the run as a whole, is not in another report."""
-        return any(
-            key not in after.breaches and (breach.scenario in (scenario, WHOLE_RUN))
-            for key, breach in self.breaches.items()
-        )
-
-    def _gathered(self) -> Mapping[tuple[BreachKey, str], ReportedBreach]:
-        gathered: dict[tuple[BreachKey, str], ReportedBreach] = {}
-        for name, traces in self._traces.items():
-            for trace in traces:
-                for requirement, row in trace.verdicts.items():
-                    self._add(gathered, requirement, row, row.findings, name, trace.file)
-        scripted = {key for key, scenario in gathered if scenario not in self._generated}
-        for key, scenario in [*gathered]:
-            if scenario in self._generated:
-                breach = gathered.pop((key, scenario))
-                if key not in scripted:
-                    gathered.setdefault((key, _GENERATED), replace(breach, scenario=_GENERATED))
-        named = {key.requirement for key, _ in gathered}
-        for requirement, row in self._report.together.items():
-            # What only all traces together show is no finding of a recording.
-            findings = [finding for finding in row.findings if finding.file is None]
-            if findings or requirement not in named:
-                self._add(gathered, requirement, row, findings, WHOLE_RUN, "")
-        return gathered
-
-    def _add(
-        self,
-        gathered: dict[tuple[BreachKey, str], ReportedBreach],
-        requirement: str,
-        row: ReportVerdict,
-        findings: Iterable[ReportFinding],
-        scenario: str,
-        file: str,
-    ) -> None:
-        if row.verdict not in BREACHES:
-            return
-        shown: Sequence[ReportFinding | None] = [*findings] or [None]
-        for finding in shown:
-            for key in self._kinds(requirement, finding):
-                before = gathered.get((key, scenario))
-                if before is None or _worse(row.verdict, before.verdict):
-                    gathered[key, scenario] = ReportedBreach(
-                        key, scenario, row.verdict, finding, file, row.message or ""
-                    )
-
-    def _kinds(self, requirement: str, finding: ReportFinding | None) -> Iterator[BreachKey]:
-        if not self._by_kind:
-            yield BreachKey(requirement, "", "", "")
-        elif finding is None:
-            yield BreachKey(requirement, "crashed", "", "")
-        else:
-            for element in finding.elements or ("",):
-                yield BreachKey(requirement, finding.kind or "", finding.operation or "", element)
-
-
-_GENERATED = "generated sessions"
-
-
-def _names_kinds(report: Report) -> bool:
-    """Whether a report says the kind of each breach; one of an earlier kit is compared by requirement alone."""
-    rows = [row for trace in report.traces for row in trace.verdicts.values() if row.verdict in BREACHES]
-    return all(finding.kind is not None for row in [*rows, *report.together.values()] for finding in row.findings)
-
-
-def _scenario(trace: ReportTrace, report: Report) -> str:
-    if trace.scenario is not None:
-        return trace.scenario
-    # Reports of earlier kits name no scenario; a driven run has a recording for each.
-    return PurePath(trace.file).stem if report.generated or report.played else "recordings"
-
-
-def _worse(now: Verdict, was: Verdict) -> bool:
-    return FOLDING_ORDER.index(now) < FOLDING_ORDER.index(was)
+def _unless_it_follows(breach: ReportedBreach, before: ReportedRun, after: ReportedRun) -> _Origin:
+    """Classify a breach of what the old report judged: new, unless it follows from mending a part of what was wrong."""
+    requirement = catalogue().get(breach.requirement)
+    if requirement is None or not requirement.forbids_anywhere:
+        if (hid := before.gave_way(breach, after)) is not None:
+            return _Origin(Became.FIRST, f"hidden by a breach of {hid} before")
+        if (cause := after.rests_on(breach, before)) is not None:
+            return _Origin(Became.FIRST, f"it follows from a breach of {cause} that was there before")
+    return _Origin(Became.FRESH)
 
 
 def _place(breach: ReportedBreach) -> tuple[int, int, BreachKey]:

@@ -10,7 +10,7 @@ from rich.text import Text
 from signet_conformance.contract import catalogue
 from signet_conformance.diff.difference import Difference, DifferenceKind, texts
 from signet_conformance.diff.reports import Became, Change, Compared
-from signet_conformance.errors import KitError, counted, printable
+from signet_conformance.errors import KitError, UsageError, counted, printable
 from signet_conformance.reports.command_lines import explain_command, page_address
 from signet_conformance.reports.markdown import code, inline
 from signet_conformance.reports.report_document import Report
@@ -38,7 +38,7 @@ def identity_words(report: Report) -> str:
         told += [f"connector {run.connector}"] if run.connector else []
         told += [f"seed {run.seed}"] if run.seed is not None else []
     told += [f"{host.host} {host.release}" for host in report.played]
-    told += ["not judged whole"] if report.exit == KitError.exit_status else []
+    told += ["not judged whole"] if report.exit in (UsageError.exit_status, KitError.exit_status) else []
     told += [counted(len(report.traces), "trace"), f"contract {report.contract}", f"kit {report.kit}"]
     return printable(", ".join(told), 400)
 
@@ -82,6 +82,9 @@ def _things(compared: Compared) -> Iterator[RenderableType]:
     for number, change in enumerate(compared.of(Became.FRESH)):
         yield Text()
         yield from _fresh(change, in_full=number < MAX_NEW)
+    if missing := [*_missing(compared)]:
+        yield Text()
+        yield from (Paragraph(line, 0, 4) for line in missing)
     for became in (Became.FIRST, Became.GENERATED, Became.MENDED, Became.UNSEEN):
         changes = compared.of(became)
         if changes:
@@ -92,6 +95,14 @@ def _things(compared: Compared) -> Iterator[RenderableType]:
         names = dict.fromkeys(change.now.requirement for change in still)
         yield Paragraph(f"{Became.STILL.value}: {', '.join(names)}", 0, 4)
     yield Text()
+
+
+def _missing(compared: Compared) -> Iterator[str]:
+    """What the new run did not judge and the old one did."""
+    yield from (f"could not be read: {name}" for name in compared.unread[:MAX_NEW])
+    yield from (f"not judged any more: {text}" for text in compared.lacks[:MAX_NEW])
+    if (more := len(compared.lacks) - MAX_NEW) > 0:
+        yield f"and {more} more"
 
 
 def _fresh(change: Change, *, in_full: bool) -> Iterator[RenderableType]:
@@ -143,6 +154,8 @@ def markdown(compared: Compared) -> str:
         blocks += _block(change)
     if (more := fresh[MAX_NEW:]) and (names := dict.fromkeys(change.now.requirement for change in more)):
         blocks += [f"And {len(more)} more: {', '.join(map(inline, names))}.", ""]
+    blocks += [f"- {inline(line)}" for line in _missing(compared)]
+    blocks += [""] if compared.unread or compared.lacks else []
     blocks.append(f"Old: {inline(identity_words(compared.old))}. New: {inline(identity_words(compared.new))}.")
     return "\n".join(blocks) + "\n"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import PurePath
 from typing import Any, Protocol, Self
 
 from msgspec import Struct, field
@@ -10,6 +11,7 @@ from msgspec.structs import replace
 
 from signet_conformance.contract import REFERENCE_DAEMON, contract_version_of, version_key
 from signet_conformance.engine import Judged
+from signet_conformance.errors import printable
 from signet_conformance.finding import Judgement, Verdict
 from signet_conformance.outcome.conclusion import Conclusion
 from signet_conformance.outcome.coverage import Coverage
@@ -18,6 +20,30 @@ from signet_conformance.outcome.identity import Identity
 from signet_conformance.outcome.known_failures import KnownInRun
 from signet_conformance.outcome.time_spent import TimeSpent
 from signet_conformance.outcome.together import Together, run_level_breaches, together
+from signet_conformance.trace.marks import ScenarioMark, marks_of
+
+
+class NotJudged(Struct, frozen=True):
+    """What a run was to judge and did not: recordings, scenarios by their names, and `others` that nothing names."""
+
+    unread: Sequence[str] = ()
+    scenarios: Sequence[str] = ()
+    others: bool = False
+
+    @classmethod
+    def of(cls, conclusion: Conclusion) -> Self:
+        """The recordings that could not be read, and the scenarios that broke off or were given up."""
+        unread = [printable(failure.where or failure.message, 400) for failure in conclusion.unread]
+        cut_short = [scenario_of(each) or PurePath(each.trace.path or "a trace").stem for each in conclusion.broken_off]
+        if (shortfall := conclusion.shortfall) is None:
+            return cls(unread, cut_short)
+        named = [*(broken.scenario for broken in shortfall.broken), *shortfall.left]
+        return cls(unread, [*cut_short, *named], others=not named)
+
+
+def scenario_of(judged: Judged) -> str | None:
+    """The scenario that a trace was recorded of, by its mark."""
+    return next((mark.name for mark in marks_of(judged.trace, ScenarioMark) if mark.name), None)
 
 
 class RunEnding(Struct, frozen=True):
@@ -29,7 +55,7 @@ class RunEnding(Struct, frozen=True):
     judges a trace of the run as the run did. `known` says why what only the run as a whole breaches may stand,
     `because` what fails the run beside its verdicts. `selftest` is a kill matrix (signet-selftest/1) to show beside.
     `generated` is what came of generated sessions. `part` says that traces of the run are missing. `identity` tells
-    the run from others, `time_spent` where its time went, if that was asked for.
+    the run from others, `time_spent` where its time went, if that was asked for. `lacks` is what was not judged.
     """
 
     judged: Sequence[Judged]
@@ -46,6 +72,7 @@ class RunEnding(Struct, frozen=True):
     part: bool = False
     identity: Identity = field(default_factory=Identity)
     time_spent: TimeSpent | None = None
+    lacks: NotJudged | None = None
 
     @classmethod
     def of(cls, conclusion: Conclusion, selftest: Mapping[str, Any] | None = None) -> Self:
@@ -64,6 +91,7 @@ class RunEnding(Struct, frozen=True):
             conclusion.generated,
             part=conclusion.lacks_scenarios,
             identity=conclusion.identity,
+            lacks=NotJudged.of(conclusion),
         )
 
     def run_level_breaches(self) -> Judged | None:

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, TextIO
 
+from msgspec import to_builtins
 from msgspec.structs import asdict
 
 from signet_conformance import __version__
@@ -21,15 +22,15 @@ from signet_conformance.facts import Call, Recording
 from signet_conformance.finding import BREACHES, Finding, Judgement
 from signet_conformance.outcome.broken_off import warnings_of
 from signet_conformance.outcome.coverage import Coverage
+from signet_conformance.outcome.gaps import lacks_of
 from signet_conformance.outcome.generated_summary import GeneratedSummary
 from signet_conformance.outcome.time_spent import GROUPS, TimeSpent
 from signet_conformance.reports.causes import Cause, Causes
 from signet_conformance.reports.command_lines import explain_command
-from signet_conformance.reports.ending import RunEnding
+from signet_conformance.reports.ending import RunEnding, scenario_of
 from signet_conformance.reports.evidence import known_requirement
 from signet_conformance.reports.remarks import played, remarks
 from signet_conformance.reports.values import shorten
-from signet_conformance.trace.marks import ScenarioMark, marks_of
 
 FORMAT = "signet-report/1"
 _HEAD = {"format": FORMAT, "kit": __version__}
@@ -97,6 +98,7 @@ def _closing(ending: RunEnding, causes: Sequence[Mapping[str, Any]]) -> dict[str
         **({} if ending.generated is None else {"generated": _generated(ending.generated)}),
         **({} if ending.time_spent is None else {"time_spent": _time_spent(ending.time_spent)}),
         "exit": ending.status,
+        **({} if ending.lacks is None else {"lacks": to_builtins(ending.lacks)}),
     }
 
 
@@ -150,7 +152,8 @@ def _time_spent(spent: TimeSpent) -> dict[str, Any]:
 
 def _generated(summary: GeneratedSummary) -> dict[str, Any]:
     held = {"seed": summary.seed, "performed": summary.performed, "outages": summary.outages}
-    return {**held, "skipped": summary.skipped, "lost": [shorten(loss) for loss in summary.lost]}
+    gaps = {"gaps": summary.tally.gaps} if summary.tally.gaps else {}
+    return {**held, "skipped": summary.skipped, **gaps, "lost": [shorten(loss) for loss in summary.lost]}
 
 
 def _coverage(coverage: Coverage) -> dict[str, Any]:
@@ -163,11 +166,12 @@ def trace_entry(judged: Judged) -> dict[str, Any]:
     trace = judged.trace
     return {
         "file": trace.path or "-",
-        **({} if (scenario := _scenario(judged)) is None else {"scenario": shorten(scenario)}),
+        **({} if (scenario := scenario_of(judged)) is None else {"scenario": shorten(scenario)}),
         **({} if trace.header.target is None else {"target": shorten(trace.header.target)}),
         "declared": trace.header.declared.to_json(),
         "operations": dict(sorted(_operations(judged).items())),
         "daemon_version": judged.daemon_version,
+        **({"gaps": gaps} if (gaps := _gaps(judged)) else {}),
         **({"warnings": list(warned)} if (warned := warnings_of(trace)) else {}),
         **({"remarks": notes} if (notes := remarks([trace])) else {}),
         "verdicts": {name: _judgement(judgement, judged) for name, judgement in judged.judgements.items()},
@@ -176,8 +180,8 @@ def trace_entry(judged: Judged) -> dict[str, Any]:
     }
 
 
-def _scenario(judged: Judged) -> str | None:
-    return next((mark.name for mark in marks_of(judged.trace, ScenarioMark) if mark.name), None)
+def _gaps(judged: Judged) -> list[dict[str, Any]]:
+    return [{"lack": at.lack.value, "route": shorten(at.route), "times": n} for at, n in lacks_of(judged).items()]
 
 
 def _model(judged: Judged) -> dict[str, Any]:

@@ -164,6 +164,12 @@ class ReportDeclared(_Open):
 
     harness: Maybe[str] = None
     capabilities: Maybe[Items[str]] = None
+    agents: Items[str] = ()
+    bounds_s: dict[str, float] = Field(default_factory=dict)
+    token: bool = False
+    canaries: Annotated[
+        dict[str, str], Field(description="Secrets that the recorder was told of: the mark in the trace to the name.")
+    ] = Field(default_factory=dict)
 
 
 class ReportModel(_Open):
@@ -171,6 +177,24 @@ class ReportModel(_Open):
 
     file: Annotated[Text, Field(description="The recording of the model.")]
     verdicts: Verdicts
+
+
+class ReportGap(_Open):
+    """What was sent and could not be judged, for a reason of the recorder or of a capture."""
+
+    lack: Annotated[Text, Field(description="not carried, not decoded, not captured, or not kept whole.")]
+    route: Annotated[Text, Field(description="Method and operation; outside the contract the path.")]
+    times: Annotated[int, Field(ge=1)]
+
+
+class ReportLacks(_Open):
+    """What a run was to judge and did not."""
+
+    unread: Annotated[Items[str], Field(description="Recordings that could not be read.")] = ()
+    scenarios: Annotated[Items[str], Field(description="Scenarios that broke off or were given up.")] = ()
+    others: Annotated[
+        bool, Field(description="Whether the run ended early, so that nothing says which scenarios it lacks.")
+    ] = False
 
 
 class ReportTrace(_Open):
@@ -195,6 +219,7 @@ class ReportTrace(_Open):
     model: Annotated[
         Maybe[ReportModel], Field(description="The requests to the harness's model, where they were recorded.")
     ] = None
+    gaps: Annotated[Items[ReportGap], Field(description="What of its traffic could not be judged.")] = ()
     remarks: Annotated[Notes, Field(description="As of the whole report.")] = ()
     warnings: Annotated[
         Notes, Field(description="Warnings, such as a torn last line or a file that was left out.")
@@ -253,6 +278,9 @@ class ReportGenerated(_Open):
         dict[str, Annotated[int, Field(ge=1)]],
         Field(description="How many steps of each kind were skipped: connector or harness has no counterpart."),
     ] = Field(default_factory=dict)
+    gaps: Annotated[
+        dict[str, Annotated[int, Field(ge=1)]], Field(description="What of them could not be judged, how often.")
+    ] = Field(default_factory=dict)
     lost: Annotated[
         Items[str], Field(description="Outages that no session could have, why, and what to do about it.")
     ] = ()
@@ -304,6 +332,9 @@ class Report(Document, _Open):
         Field(description="Breaches by cause: those of the connector, then those of the daemon and of the harness."),
     ] = ()
     exit: Annotated[int, Field(ge=0, le=255, description="Exit status of the run.")]
+    lacks: Annotated[
+        Maybe[ReportLacks], Field(description="What was not judged; absent in reports of kits that did not say so.")
+    ] = None
     warnings: Annotated[
         Notes, Field(description="Warnings, such as a torn last line or a file that was left out.")
     ] = ()

@@ -48,7 +48,7 @@ def excused(requirement: str, finding: Finding, recording: Recording, broken: Ma
         why = excuse.why(recording, calls)
         if why is not None:
             message = excuse.says.format(why=why, breach=finding.message)
-            return undecided(*calls[excuse.names], message=message)
+            return undecided(*calls[excuse.names], message=message, fold=finding.kind)
     return _resting_on_the_daemon(requirement, finding, recording, broken) if broken else finding
 
 
@@ -85,6 +85,7 @@ def _resting_on_the_daemon(
     return undecided(
         *(recording.by_seq[number] for number in finding.exchanges if number in recording.by_seq),
         message=f"rests on the answer of #{seq}, which breaks {broken[seq]}: the daemon's breach, not the connector's",
+        fold=finding.kind,
     )
 
 

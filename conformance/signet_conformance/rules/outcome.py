@@ -69,9 +69,9 @@ def warn(
     return _finding(Verdict.WARN, calls, message, pointer, expected, received, fold, elements)
 
 
-def undecided(*calls: Call, message: str) -> Finding:
-    """The recording does not tell: neither conforming nor a breach."""
-    return _finding(Verdict.INCONCLUSIVE, calls, message, "", "", None, "")
+def undecided(*calls: Call, message: str, fold: str = "") -> Finding:
+    """The recording does not tell: neither conforming nor a breach. `fold` is the kind of what looks like a breach."""
+    return _finding(Verdict.INCONCLUSIVE, calls, message, "", "", None, fold)
 
 
 def no_subject(why: str) -> Finding:
