@@ -1,7 +1,7 @@
-"""The error tree. Every error tells the reader what, where, which value, and what to do next.
+"""The error tree, and what makes text safe in messages. Every error says what, where, which value, what to do next.
 
-Messages reach the terminal as they are, so a message never holds a traceback, a secret or a raw
-control character (see :func:`printable`).
+Messages reach the terminal as they are, so a message never holds a traceback, a secret or a raw control character
+(see :func:`printable`).
 """
 
 from __future__ import annotations

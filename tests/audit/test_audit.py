@@ -12,8 +12,8 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
+from signet_conformance.audit import import_extra, stores
 from signet_conformance.audit import manifest as manifests
-from signet_conformance.audit import package, stores
 from signet_conformance.audit.results import TABLES
 from signet_conformance.errors import UsageError
 from tests.support.command_line import Invoke, Process
@@ -271,6 +271,6 @@ def audited(invoke: Invoke, folder: Path) -> None:
 def test_what_an_absent_package_is_needed_for_is_said() -> None:
     """With the command that installs it."""
     with pytest.raises(UsageError) as caught:
-        package("signet_no_such_package", "audit query")
+        import_extra("signet_no_such_package", "audit query")
     assert "audit query needs the package signet_no_such_package" in caught.value.message
     assert "pip install 'signet-conformance[fleet]'" in str(caught.value.remedy)

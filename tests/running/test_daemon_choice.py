@@ -12,7 +12,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from signet_conformance.children.environment import MARK, marked
+from signet_conformance.children.environment import MARK, marked_ids
 from signet_conformance.children.watchdog import VARIABLE
 from signet_conformance.errors import NothingTestedError, UsageError
 from signet_conformance.running.daemon import DaemonUnderTest, demand_consent
@@ -105,7 +105,7 @@ def test_a_command_gets_a_workspace_of_its_own(tmp_path: Path) -> None:
     assert {name for name in seen if name.startswith("SIGNET_")} == {
         *("SIGNET_PATH", "SIGNET_WORKSPACE", "SIGNET_HOST", "SIGNET_PORT", MARK, VARIABLE)
     }
-    assert marked(seen[MARK]) == []
+    assert marked_ids(seen[MARK]) == []
 
 
 def test_a_command_that_keeps_to_another_workspace_is_refused(tmp_path: Path) -> None:
@@ -148,7 +148,7 @@ def test_marked_processes_are_found_wherever_they_went() -> None:
         start_new_session=True,
     )
     try:
-        wait_until(lambda: marked("of-this-test") == [child.pid], "the child was not found")
-        assert marked("of-this") == []
+        wait_until(lambda: marked_ids("of-this-test") == [child.pid], "the child was not found")
+        assert marked_ids("of-this") == []
     finally:
         child.communicate(b"\n")

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from signet_conformance import trace
-from signet_conformance.children.environment import MARK, marked
+from signet_conformance.children.environment import MARK, marked_ids
 from signet_conformance.running.left_behind import LeftBehind, end_left
 from signet_conformance.trace.marks import LeftMark, marks_of
 from tests.support.case_traces import build
@@ -92,7 +92,7 @@ def test_few_scenarios_are_watched(out: Path, start: Start) -> None:
     assert [left.look(mark, out) for mark in marks] == [None] * 3
     assert [child.poll() is None for child in children] == [True, True, False]
     left.close()
-    assert [*map(marked, marks)] == [[], [], []]
+    assert [*map(marked_ids, marks)] == [[], [], []]
     assert left_in(out) == []
 
 

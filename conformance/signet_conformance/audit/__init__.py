@@ -1,7 +1,8 @@
 """Audits of many recordings: what lies in a data set, judged in batches, as rows, a summary and a page.
 
 A recording is judged alone, by any free worker; what several of them show together (`between`) is worked out from the
-rows of their sessions. The results hold nothing of a recording's place or of its texts.
+rows of their sessions. The results hold nothing of a recording's place or of its texts. Here is only `import_extra`, by
+which the modules load the packages of the extra `fleet`.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any
 from signet_conformance.errors import UsageError
 
 
-def package(name: str, needed_for: str) -> Any:
+def import_extra(name: str, needed_for: str) -> Any:
     """Import a module of the extra `fleet`. Raises UsageError, which names the extra, where it is not installed."""
     try:
         return importlib.import_module(name)

@@ -21,7 +21,7 @@ from typing import Any, BinaryIO
 
 import msgspec
 
-from signet_conformance.audit import package
+from signet_conformance.audit import import_extra
 from signet_conformance.audit.between import Between, between
 from signet_conformance.audit.manifest import FILE, demand_audit
 from signet_conformance.audit.rows import BreachRow, RecordingRow, Row, SaveRow, SessionRow
@@ -158,7 +158,7 @@ def _table(results: Path, name: str) -> Iterator[BinaryIO]:
 
 
 def _to_parquet(results: Path, name: str) -> None:
-    duckdb = package("duckdb", "--format parquet")
+    duckdb = import_extra("duckdb", "--format parquet")
     source, draft, table = (results / f"{name}{suffix}" for suffix in (".jsonl", ".parquet.part", ".parquet"))
     with duckdb.connect(config={"threads": 1}) as connection:
         rows = connection.read_json(str(source), format="newline_delimited", columns=dict(COLUMNS[name]))
@@ -267,7 +267,7 @@ def run_query(folder: Path, sql: str) -> tuple[Sequence[str], Sequence[Sequence[
     Raises UsageError for anything but one statement that reads, and for SQL that is wrong.
     """
     read_summary(folder)
-    duckdb = package("duckdb", "audit query")
+    duckdb = import_extra("duckdb", "audit query")
     with duckdb.connect(":memory:") as connection:
         _load(connection, folder / "results")
         connection.execute("SET enable_external_access = false")

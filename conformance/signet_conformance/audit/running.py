@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, Protocol, Self
 
 from signet_conformance import __version__
+from signet_conformance.audit import import_extra
 from signet_conformance.audit import manifest as manifests
-from signet_conformance.audit import package
 from signet_conformance.audit.judging import judge_batch
 from signet_conformance.audit.manifest import Manifest
 from signet_conformance.audit.results import Batches
@@ -88,7 +88,7 @@ class Cluster:
     """The scheduler at an address, such as tcp://10.0.0.7:8786; raise UsageError when it does not answer."""
 
     def __init__(self, address: str) -> None:
-        distributed = package("distributed", "--scheduler")
+        distributed = import_extra("distributed", "--scheduler")
         self._completed = distributed.as_completed
         try:
             self._client = distributed.Client(address, timeout=_CONNECT_S, set_as_default=False)

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-from signet_conformance.audit import package
+from signet_conformance.audit import import_extra
 from signet_conformance.audit.rows import Unreadable
 from signet_conformance.errors import UsageError, printable
 from signet_conformance.trace.recordings import is_model_side, is_recording, model_side
@@ -187,7 +187,7 @@ def _find(store: Any, root: str) -> dict[str, int]:
 def _store_of(scheme: str, process: int) -> Any:
     """The store of a scheme, opened anew in each process: its connections belong to one."""
     del process
-    fsspec = package("fsspec", f"a data set at {scheme}://")
+    fsspec = import_extra("fsspec", f"a data set at {scheme}://")
     try:
         return fsspec.filesystem(scheme, use_listings_cache=False)
     except ImportError as absent:

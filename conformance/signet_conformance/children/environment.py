@@ -1,4 +1,4 @@
-"""The environment of a child process, and how processes are found again by a mark in theirs."""
+"""The environment of a child process: ours without credentials; a mark in it, by which its descendants are ended."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ def clean_environment(home: Path, **extra: str) -> dict[str, str]:
 
 
 MARK = "SIGNET_CONFORMANCE_MARK"
-"""The variable that carries a mark: a word that occurs nowhere else."""
+"""The variable that carries a mark, a word that occurs nowhere else. Processes that a child starts inherit it."""
 _GRACE_S = 2.0
 
 
-def marked(mark: str) -> list[int]:
+def marked_ids(mark: str) -> list[int]:
     """Return the ids of the living processes of this user whose environment carries `mark`."""
     return [process.pid for process in marked_processes(mark)]
 

@@ -126,7 +126,7 @@ def recordings(
     known: KnownOptions,
 ) -> int:
     """Judge; the exit status is the audit's."""
-    from signet_conformance.audit import package
+    from signet_conformance.audit import import_extra
     from signet_conformance.audit.manifest import AuditTerms, written_or_read
     from signet_conformance.audit.results import lock_folder, write_tables
     from signet_conformance.audit.running import judge_all
@@ -139,7 +139,7 @@ def recordings(
     if fail_on == "new" and not failures.files:
         raise UsageError("needs what is known already", where="--fail-on new", remedy="add --baseline FILE")
     if form == "parquet":
-        package("duckdb", "--format parquet")
+        import_extra("duckdb", "--format parquet")
     demand_apart([html, failures.written], [file.path for file in failures.files])
     folder = Path(out)
     terms = AuditTerms(datasets=datasets, since=since, sample=sample, contract=contract)

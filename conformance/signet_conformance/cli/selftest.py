@@ -135,7 +135,7 @@ def _performed(
                 take(performed)
         for performed in later:
             take(performed)
-    grades = _apart(grades, folder, workers)
+    grades = _retry_alone(grades, folder, workers)
     order = {trial.name: place for place, trial in enumerate(asked)}
     grades.sort(key=lambda grade: order.get(grade.trial.name, len(order)))
     if not whole:
@@ -161,8 +161,8 @@ def _demand_packages(asked: Sequence[Trial]) -> None:
         )
 
 
-def _apart(grades: Sequence[Grade], folder: Path, workers: int) -> list[Grade]:
-    """The grades, where variants that were blamed together have been tried one by one."""
+def _retry_alone(grades: Sequence[Grade], folder: Path, workers: int) -> list[Grade]:
+    """Try variants that were blamed together one by one; return the grades with theirs."""
     blamed = [grade for grade in grades if grade.complaints and len(grade.trial.variants) > 1]
     if not blamed:
         return list(grades)

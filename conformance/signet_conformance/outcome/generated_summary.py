@@ -1,4 +1,4 @@
-"""The results of a run's generated sessions, as data that outlives the run, and their part in the verdicts."""
+"""The results of a run's generated sessions: kept in the run's folder, printed at its end, merged into its verdicts."""
 
 from __future__ import annotations
 

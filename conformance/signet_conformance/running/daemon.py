@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from signet_conformance.children.environment import MARK, clean_environment, end_marked, marked
+from signet_conformance.children.environment import MARK, clean_environment, end_marked, marked_ids
 from signet_conformance.children.processes import LineProcess
 from signet_conformance.errors import NothingTestedError, UsageError, printable
 from signet_conformance.outcome.time_spent import Part
@@ -163,7 +163,7 @@ class DaemonUnderTest:
         """Raise UsageError if the command ends and its daemon goes on, at once or after the daemon answered."""
         assert self._process is not None  # noqa: S101 - it has just been started
         deadline = time.monotonic() + _LEAVING_S
-        while any(_session(pid) != self._process.pid for pid in marked(self._mark)):
+        while any(_session(pid) != self._process.pid for pid in marked_ids(self._mark)):
             if self._process.returncode is not None:
                 raise _background(self._choice)
             if time.monotonic() > deadline:
@@ -262,7 +262,7 @@ def _wait_healthy(url: str, timeout_s: float, choice: str, process: LineProcess 
     deadline = None if process is None else process.deadline(timeout_s)
     while not _healthy(url):
         ended = process is not None and process.returncode is not None
-        if ended and mark and marked(mark):
+        if ended and mark and marked_ids(mark):
             raise _background(choice)
         if ended or (time.monotonic() > ends if deadline is None else not deadline.left_s()):
             tail = "" if process is None else "".join(f"\n    {line}" for line in process.tail())

@@ -20,11 +20,11 @@ from signet_reference_harness.providers import CompletionOptions, Provider, Stop
 from signet_reference_harness.session.context import (
     SessionCompaction,
     TurnContext,
+    ask_for_summary,
     assemble,
     estimated_tokens,
     identity_files,
     is_whole,
-    written_by_model,
 )
 from signet_reference_harness.session.lifecycle import Lifecycle, uninterrupted
 from signet_reference_harness.session.turn import (
@@ -193,7 +193,7 @@ class Session(Lifecycle):
         """
         asked = await uninterrupted(self.pre_compaction())
         options = replace(options or CompletionOptions(), tools=self.tools.definitions)
-        loop = await written_by_model(provider, self.conversation, asked, options)
+        loop = await ask_for_summary(provider, self.conversation, asked, options)
         by_model = is_whole(loop)
         reply = await uninterrupted(self.compaction_complete(loop.reply if by_model else ""))
         (listener or TurnListener()).compaction(self.conversation.summary)

@@ -29,36 +29,37 @@ from signet_reference_harness.session.turn import ModelLoop, result_text
 from signet_reference_harness.tools import ToolResult
 from signet_reference_harness.tools.confined import ConfinedFolder
 
-NAMES: Final = ("AGENTS.md", "SOUL.md", "IDENTITY.md", "USER.md", "MEMORY.md")
+IDENTITY_FILES: Final = ("AGENTS.md", "SOUL.md", "IDENTITY.md", "USER.md", "MEMORY.md")
 """In the order in which they begin the model's context."""
-LONGEST: Final = 24 * 1024
-"""Bytes of one file."""
+LONGEST_IDENTITY: Final = 24 * 1024
+"""Bytes of one identity file; the rest is left out."""
 
 
 def identity_files(workspace: Path | None, project: str) -> tuple[Reminder, ...]:
-    """Those of the files that exist, the workspace's before the project's, each at most 24 kB of it.
+    """Reminders of the IDENTITY_FILES that exist, the workspace's before the project's, each at most 24 kB of it.
 
     A link, or a file that is not text in UTF-8, counts as absent.
     """
     places = ((ReminderOrigin.WORKSPACE, workspace), (ReminderOrigin.PROJECT, project))
     roots = [(origin, ConfinedFolder(root)) for origin, root in places if root is not None]
     made = (
-        next(filter(None, (_read_identity_file(name, origin, root) for origin, root in roots)), None) for name in NAMES
+        next(filter(None, (_read_identity_file(name, origin, root) for origin, root in roots)), None)
+        for name in IDENTITY_FILES
     )
     return tuple(reminder for reminder in made if reminder is not None)
 
 
 def _read_identity_file(name: str, origin: ReminderOrigin, root: ConfinedFolder) -> Reminder | None:
     try:
-        content, size = root.read_bytes(name, most=LONGEST)
+        content, size = root.read_bytes(name, most=LONGEST_IDENTITY)
         # A character that the bound cuts is left out.
-        text = content.decode(errors="strict" if size <= LONGEST else "ignore")
+        text = content.decode(errors="strict" if size <= LONGEST_IDENTITY else "ignore")
     except (ConfinementError, UnicodeDecodeError):
         return None
     if not text.strip():
         return None
-    if size > LONGEST:
-        text += f"\n[the first {LONGEST} of {size} bytes]"
+    if size > LONGEST_IDENTITY:
+        text += f"\n[the first {LONGEST_IDENTITY} of {size} bytes]"
     return Reminder(
         kind=ReminderKind.IDENTITY, origin=origin, scope=ReminderScope.SESSION, text=text, data={"source": name}
     )
@@ -155,10 +156,10 @@ class SessionCompaction:
     usage: Usage = field(default_factory=Usage)
 
 
-async def written_by_model(
+async def ask_for_summary(
     provider: Provider, conversation: Conversation, asked: PreCompactionResult, options: CompletionOptions
 ) -> ModelLoop:
-    """The loop in which the model was asked for a summary; its reply is one if :func:`is_whole` says so."""
+    """Ask the model for a summary of the conversation; return its loop. :func:`is_whole` says if the reply is one."""
     order = "\n\n".join(filter(None, (asked.summary_prompt.strip(), asked.guidelines.strip()))) or DEFAULT_ORDER
     origin = ReminderOrigin.HARNESS if order == DEFAULT_ORDER else ReminderOrigin.DAEMON
     request = Message("user", "", reminders=(Reminder(kind=ReminderKind.NOTICE, origin=origin, text=order),))

@@ -8,7 +8,7 @@ from typing import Any
 
 from signet_reference_harness.providers import CompletionResult
 from signet_reference_harness.providers.scripted import ScriptedProvider
-from signet_reference_harness.session.context import LONGEST, identity_files
+from signet_reference_harness.session.context import LONGEST_IDENTITY, identity_files
 from signet_reference_harness.session.host import SessionHost
 from tests.reference_harness.recording_daemon import START, Answer, RecordingDaemon
 
@@ -41,11 +41,11 @@ def test_the_workspace_goes_before_the_project(tmp_path: Path) -> None:
 
 def test_a_long_file_is_cut_at_a_whole_character(tmp_path: Path) -> None:
     """The rest is named, not read."""
-    project = written(tmp_path / "project", MEMORY="x" + "é" * LONGEST)
+    project = written(tmp_path / "project", MEMORY="x" + "é" * LONGEST_IDENTITY)
     ((_, _, text),) = told(None, str(project))
     beginning, note = text.split("\n")
-    assert len(beginning.encode()) == LONGEST - 1
-    assert note == f"[the first {LONGEST} of {2 * LONGEST + 1} bytes]"
+    assert len(beginning.encode()) == LONGEST_IDENTITY - 1
+    assert note == f"[the first {LONGEST_IDENTITY} of {2 * LONGEST_IDENTITY + 1} bytes]"
 
 
 def test_a_link_or_what_is_no_text_counts_as_absent(tmp_path: Path) -> None:
