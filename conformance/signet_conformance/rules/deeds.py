@@ -1,0 +1,388 @@
+"""The requirement on tools that store, change and forget: they do what was asked of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from signet_conformance.facts import DELETE, FORGET, MODIFY, PATCH, SAVES, Call, Recording, plain
+from signet_conformance.finding import Finding
+from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undecided
+from signet_conformance.rules.tool_steps import NO_ARGUMENTS, REDACTION, identifier_in, is_value, requests_of, text_in
+from signet_conformance.rules.transcripts import SHORTEST_TEXT
+from signet_conformance.trace.marks import StepMark, StepName
+
+_COMMAND_SYNTAX = re.compile(r"\A(?:critical:\s*)?(?:\[[^\]\n]*\]:\s*)?", re.IGNORECASE)
+"""What the host's own command for a memory takes off its beginning."""
+_FILTERS = ("query", "type", "tags", "who", "since", "until")
+"""Members by which a forget chooses memories where it names none."""
+_FORGETS = frozenset({DELETE, FORGET})
+_CHANGES = frozenset({PATCH, MODIFY})
+_VALUES = ("importance", "pinned", "type")
+"""Members of a memory beside its text that a change may give another value."""
+
+
+class _Step(Struct, frozen=True):
+    """A tool's step, what it was given, and the requests that it can have caused, in order."""
+
+    mark: StepMark
+    given: Mapping[str, Any]
+    calls: Sequence[Call]
+
+    @property
+    def undisturbed(self) -> bool:
+        """Whether every request was accepted, so that none is missing because the connector gave up."""
+        return all(call.accepted for call in self.calls)
+
+
+def deed_is_what_was_asked(recording: Recording) -> Iterator[Outcome]:
+    """A memory is stored, changed or forgotten as the tool was asked: this text, these ids, this mode, and no other."""
+    said = _Said()
+    for mark in recording.timeline.steps:
+        judge = _JUDGES.get(str(mark.tool)) if mark.step == StepName.TOOL else None
+        deeds = [] if judge is None else [call for call in requests_of(recording, mark) if _is_deed(call)]
+        if judge is not None and not recording.timeline.was_skipped(mark) and any(call.accepted for call in deeds):
+            if mark.arguments is None:
+                yield undecided(*deeds[:1], message=f"step {mark.index}: {NO_ARGUMENTS}")
+            else:
+                yield from judge(_Step(mark, mark.arguments, deeds), said)
+        said.note(mark, deeds)
+
+
+class _Said:
+    """The texts and ids that earlier steps spoke of: a request that comes late may still carry them."""
+
+    def __init__(self) -> None:
+        self.texts: set[str] = set()
+        self.ids: set[str] = set()
+        self._stored: set[str] = set()
+
+    def is_late(self, text: str) -> bool:
+        """Whether a text that is stored may be one that was said before and not stored yet."""
+        return text not in self._stored and any(
+            text == said or (len(said) >= SHORTEST_TEXT and said in text) for said in self.texts
+        )
+
+    def note(self, mark: StepMark, deeds: Sequence[Call]) -> None:
+        """Take in a step, and what came of it."""
+        given = mark.arguments or {}
+        self._stored |= {plain(text_in(call.body.get("content"))) for call in deeds if call.accepted}
+        self.texts |= {plain(text) for text in (mark.text, mark.reply, given.get("content")) if isinstance(text, str)}
+        self.ids |= {identifier for identifier, _ in _asked_changes(given)} | _asked_ids(given)
+
+
+def _is_deed(call: Call) -> bool:
+    return not call.cut and (call.operation in SAVES or call.operation in _FORGETS | _CHANGES)
+
+
+def _judge_store(step: _Step, said: _Said) -> Iterator[Outcome]:
+    wanted = plain(text_in(step.given.get("content")))
+    strange = next((call for call in step.calls if _harms(call) - said.ids), None)
+    if strange is not None:
+        yield _not_asked(strange, step, "a memory is changed or forgotten by a tool that was to store one")
+        return
+    # What is held whole by a text that was said before may be late, or stored by the connector of itself.
+    told = {call.seq: plain(text_in(call.body.get("content"))) for call in step.calls if call.operation in SAVES}
+    saves = [call for call in step.calls if call.accepted and call.seq in told]
+    if not wanted or not saves:
+        return
+    if any(_holds(text, wanted) for text in told.values()):
+        yield PASS
+        return
+    others = [call for call in saves if not said.is_late(told[call.seq])]
+    if not others:
+        return
+    first, text = others[0], told[others[0].seq]
+    if any(REDACTION in each for each in (wanted, *told.values())):
+        yield undecided(first, message=f"step {step.mark.index}: the text was redacted")
+    elif len(others) > 1 and all(told[call.seq] in wanted for call in others):
+        yield undecided(first, message=f"step {step.mark.index}: the text is stored in parts")
+    else:
+        is_cut = bool(text) and wanted.startswith(text)
+        yield fail(
+            first,
+            message=f"step {step.mark.index}: only the first {len(text)} of {len(wanted)} characters are stored"
+            if is_cut
+            else f"step {step.mark.index}: another text is stored than the tool was given",
+            pointer=in_body("content"),
+            expected=text_in(step.given.get("content")),
+            received=first.body.get("content"),
+            fold="cut" if is_cut else "other text",
+        )
+
+
+def _judge_change(step: _Step, said: _Said) -> Iterator[Outcome]:
+    asked = dict(_asked_changes(step.given))
+    if not asked:
+        return
+    forgetting = next((call for call in step.calls if _forgotten(call) - said.ids), None)
+    if forgetting is not None:
+        yield _not_asked(forgetting, step, "a memory is forgotten that was to be changed")
+        return
+    sent = [(call, *each) for call in step.calls for each in _sent_changes(call)]
+    done = {identifier for _, identifier, _, _ in sent}
+    for call, identifier, _, pointer in sent:
+        if identifier not in asked and identifier not in said.ids and call.accepted:
+            yield fail(
+                call,
+                message=f"step {step.mark.index}: a memory is changed that the tool was not asked to change",
+                pointer=pointer,
+                expected=_listed(asked),
+                received=identifier,
+                fold="other id",
+            )
+            return
+    if missing := [identifier for identifier in asked if identifier not in done]:
+        yield _missing(step, missing)
+        return
+    for identifier, wanted in asked.items():
+        own = [(call, members, pointer) for call, other, members, pointer in sent if other == identifier]
+        wrong = _other_value(step, own, wanted)
+        if wrong is not None:
+            yield wrong
+            return
+    yield PASS
+
+
+def _other_value(
+    step: _Step, sent: Sequence[tuple[Call, Mapping[str, Any], str]], wanted: Mapping[str, Any]
+) -> Finding | None:
+    text = plain(text_in(wanted.get("content")))
+    told = [plain(text_in(members.get("content"))) for _, members, _ in sent]
+    call, members, _ = sent[0]
+    if text and not any(_holds(each, text) for each in told):
+        if any(REDACTION in each for each in (text, *told)):
+            return undecided(call, message=f"step {step.mark.index}: the text was redacted")
+        if members.get("content") is None and not step.undisturbed:
+            return undecided(call, message=f"step {step.mark.index}: not every request was accepted")
+        return fail(
+            call,
+            message=f"step {step.mark.index}: the memory gets another text than the tool was given",
+            pointer=in_body("content"),
+            expected=text_in(wanted.get("content")),
+            received=members.get("content"),
+            fold="other text",
+        )
+    for name in _VALUES:
+        values = [members[name] for _, members, _ in sent if members.get(name) is not None]
+        if wanted.get(name) is not None and values and not any(is_value(value, wanted[name]) for value in values):
+            return fail(
+                call,
+                message=f"step {step.mark.index}: the memory gets another {name} than the tool was given",
+                pointer=in_body(name),
+                expected=f"{wanted[name]!r}",
+                received=values[0],
+                fold=f"other {name}",
+            )
+    return None
+
+
+def _judge_forget(step: _Step, said: _Said) -> Iterator[Outcome]:
+    asked = _asked_ids(step.given)
+    mode = step.given.get("mode")
+    executed = [call for call in step.calls if call.accepted and (_forgotten(call) or _is_executed(call))]
+    changing = next((call for call in step.calls if call.accepted and call.operation in _CHANGES), None)
+    if changing is not None and not {each for each, _, _ in _sent_changes(changing)} <= said.ids:
+        yield _not_asked(changing, step, "a memory is changed by a tool that was to forget one")
+    elif mode == "preview":
+        late = all(_forgotten(call) and _forgotten(call) <= said.ids for call in executed)
+        yield PASS if late else _other_mode(executed[0], step, "a preview was asked for, and memories are forgotten")
+    elif not executed:
+        yield from _judge_previews(step, asked)
+    elif asked:
+        yield _judge_forgotten_ids(step, asked, executed, said)
+    else:
+        yield _judge_forgotten_by_filter(step, executed, said)
+
+
+def _judge_previews(step: _Step, asked: set[str]) -> Iterator[Outcome]:
+    """What to say of a forget that forgets nothing: only a preview took place."""
+    previews = [call for call in step.calls if call.operation == FORGET and call.accepted]
+    if not previews:
+        return
+    if step.given.get("mode") is None and asked:
+        yield undecided(previews[0], message=f"step {step.mark.index}: a preview, and no mode was asked for")
+    elif step.given.get("mode") is None or not any(map(_found_by, previews)):
+        yield PASS
+    elif step.undisturbed:
+        yield _other_mode(previews[0], step, "a preview takes place where memories were to be forgotten")
+
+
+def _judge_forgotten_ids(step: _Step, asked: set[str], executed: Sequence[Call], said: _Said) -> Outcome:
+    for call in executed:
+        ids = _forgotten(call)
+        if not ids:
+            named = ", ".join(name for name in _FILTERS if call.body.get(name))
+            return fail(
+                call,
+                message=f"step {step.mark.index}: memories are forgotten by {named or 'no choice at all'},"
+                " where the tool was given ids",
+                pointer=in_body("ids"),
+                expected=_listed(asked),
+                received={name: call.body[name] for name in _FILTERS if call.body.get(name)},
+                fold="by filter",
+            )
+        if others := ids - asked - said.ids:
+            return fail(
+                call,
+                message=f"step {step.mark.index}: a memory is forgotten that the tool was not asked to forget",
+                pointer="/request/path" if call.operation == DELETE else in_body("ids"),
+                expected=_listed(asked),
+                received=_listed(others),
+                fold="other id",
+            )
+    attempted = {identifier for call in step.calls for identifier in _forgotten(call)}
+    missing = asked - attempted
+    return _missing(step, sorted(missing)) if missing else PASS
+
+
+def _judge_forgotten_by_filter(step: _Step, executed: Sequence[Call], said: _Said) -> Outcome:
+    asked = {name: step.given[name] for name in _FILTERS if step.given.get(name)}
+    if not asked:
+        return undecided(executed[0], message=f"step {step.mark.index}: the tool was given neither ids nor a choice")
+    for call in executed:
+        ids = _forgotten(call)
+        if not ids:
+            other = next((name for name in asked if not is_value(call.body.get(name), asked[name])), None)
+            if other is not None:
+                return fail(
+                    call,
+                    message=f"step {step.mark.index}: memories are forgotten by another {other} than was asked for",
+                    pointer=in_body(other),
+                    expected=f"{asked[other]!r}",
+                    received=call.body.get(other),
+                    fold=f"other {other}",
+                )
+        elif ids - said.ids - _previewed(step, asked):
+            return fail(
+                call,
+                message=f"step {step.mark.index}: the tool was given {', '.join(asked)}, and what a search found for it"
+                " is forgotten",
+                pointer="/request/path" if call.operation == DELETE else in_body("ids"),
+                expected=", ".join(f"{name} {value!r}" for name, value in asked.items()),
+                received=_listed(ids),
+                fold="found",
+            )
+    return PASS
+
+
+def _previewed(step: _Step, asked: Mapping[str, Any]) -> set[str]:
+    """The ids that a preview of the same choice was answered with."""
+    found: set[str] = set()
+    for call in step.calls:
+        same = call.operation == FORGET and all(is_value(call.body.get(name), asked[name]) for name in asked)
+        found |= _found_by(call) if same and not _is_executed(call) else set()
+    return found
+
+
+def _found_by(preview: Call) -> set[str]:
+    """The ids of the memories that a preview was answered with."""
+    listed = (preview.answer or {}).get("candidates")
+    rows = listed if isinstance(listed, list) else []
+    return {identifier_in(row.get("id")) for row in rows if isinstance(row, dict)}
+
+
+# What was asked, and what was sent
+
+
+def _asked_ids(given: Mapping[str, Any]) -> set[str]:
+    ids = given.get("ids")
+    return {
+        identifier_in(each)
+        for each in (*(ids if isinstance(ids, list) else ()), given.get("id"))
+        if identifier_in(each)
+    }
+
+
+def _asked_changes(given: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    patches = given.get("patches")
+    for patch in patches if isinstance(patches, list) else [given]:
+        if isinstance(patch, dict) and identifier_in(patch.get("id")):
+            yield identifier_in(patch.get("id")), patch
+
+
+def _sent_changes(call: Call) -> Iterator[tuple[str, Mapping[str, Any], str]]:
+    """Each memory that a request changes: its id, the members that are given, and where the id stands."""
+    if call.operation == PATCH:
+        yield identifier_in(call.memory_id), call.body, "/request/path"
+    patches = call.body.get("patches") if call.operation == MODIFY else None
+    for place, patch in enumerate(patches if isinstance(patches, list) else ()):
+        if isinstance(patch, dict):
+            yield identifier_in(patch.get("id")), patch, in_body("patches", place, "id")
+
+
+def _is_executed(call: Call) -> bool:
+    return call.operation == FORGET and call.body.get("mode") == "execute"
+
+
+def _forgotten(call: Call) -> set[str]:
+    """The ids that a request forgets."""
+    if call.operation == DELETE:
+        return {identifier_in(call.memory_id)}
+    return _asked_ids(call.body) if _is_executed(call) else set()
+
+
+def _harms(call: Call) -> set[str]:
+    """The ids that an accepted request changes or forgets."""
+    if not call.accepted:
+        return set()
+    by_filter = {"*"} if _is_executed(call) and not _forgotten(call) else set()
+    return _forgotten(call) | {identifier for identifier, _, _ in _sent_changes(call)} | by_filter
+
+
+def _holds(text: str, wanted: str) -> bool:
+    """Whether a text holds another one whole, but for what the host's command syntax takes off its beginning."""
+    bare = plain(_COMMAND_SYNTAX.sub("", wanted, count=1))
+    return wanted in text or (bool(bare) and bare in text)
+
+
+def _listed(ids: Any) -> str:
+    named = sorted(ids)
+    return ", ".join(named[:3]) + (f" and {len(named) - 3} more" if len(named) > 3 else "")
+
+
+# Breaches
+
+
+def _not_asked(call: Call, step: _Step, message: str) -> Finding:
+    return fail(
+        call,
+        message=f"step {step.mark.index}: {message}",
+        expected=str(step.mark.tool),
+        received=f"{call.method} {call.path}",
+        fold="not asked",
+    )
+
+
+def _other_mode(call: Call, step: _Step, message: str) -> Finding:
+    return fail(
+        call,
+        message=f"step {step.mark.index}: {message}",
+        pointer=in_body("mode"),
+        expected=str(step.given.get("mode", "preview")),
+        received=call.body.get("mode", f"{call.method} {call.path}"),
+        fold="mode",
+    )
+
+
+def _missing(step: _Step, missing: Sequence[str]) -> Finding:
+    if not step.undisturbed:
+        return undecided(step.calls[0], message=f"step {step.mark.index}: not every request was accepted")
+    done = "changed" if step.mark.tool == "memory_modify" else "forgotten"
+    return fail(
+        step.calls[0],
+        message=f"step {step.mark.index}: {len(missing)} of the memories that the tool was given are not {done}",
+        expected=_listed(missing),
+        received=None,
+        fold="missing id",
+    )
+
+
+_JUDGES: Mapping[str, Callable[[_Step, _Said], Iterator[Outcome]]] = {
+    "memory_store": _judge_store,
+    "memory_modify": _judge_change,
+    "memory_forget": _judge_forget,
+}

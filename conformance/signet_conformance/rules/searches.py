@@ -1,0 +1,108 @@
+"""The requirement on tools that look for memories: they ask the daemon for what was asked of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from signet_conformance.facts import (
+    GET,
+    HOOK_RECALL,
+    MEMORY_SEARCH,
+    RECALL,
+    SEARCH_SESSIONS,
+    Call,
+    Recording,
+    plain,
+    text_or_none,
+)
+from signet_conformance.finding import Finding
+from signet_conformance.rules.outcome import PASS, Outcome, in_body, undecided, warn
+from signet_conformance.rules.tool_steps import NO_ARGUMENTS, REDACTION, identifier_in, is_value, requests_of, text_in
+from signet_conformance.trace.marks import StepMark, StepName
+
+LIMITS = (1, 100)
+"""How many rows a recall may ask for."""
+_SEARCHES = frozenset({RECALL, HOOK_RECALL, MEMORY_SEARCH, SEARCH_SESSIONS})
+_ASKS: Mapping[str, frozenset[str]] = {
+    "memory_search": _SEARCHES - {SEARCH_SESSIONS},
+    "memory_recall": _SEARCHES - {SEARCH_SESSIONS},
+    "session_search": frozenset({SEARCH_SESSIONS}),
+    "memory_get": frozenset({GET}),
+}
+_NAMES = {"q": "query", "k": "limit", "topk": "limit"}
+"""Other names of a member, in the spelling of `_name`."""
+_OWN = frozenset({"agentid", "sessionkey", "project", "harness"})
+"""Members that the connector knows better than the model."""
+
+
+def search_is_what_was_asked(recording: Recording) -> Iterator[Outcome]:
+    """A tool that looks for memories asks the daemon for what it was asked itself."""
+    for mark in recording.timeline.steps:
+        asks = _ASKS.get(str(mark.tool)) if mark.step == StepName.TOOL else None
+        if asks is None or recording.timeline.was_skipped(mark):
+            continue
+        calls = [call for call in requests_of(recording, mark) if call.operation in asks and not call.cut]
+        # An id that the daemon does not know is asked for all the same.
+        asked = [call for call in calls if call.accepted or (call.operation == GET and call.delivered)]
+        if not asked:
+            continue
+        if mark.arguments is None:
+            yield undecided(asked[0], message=f"step {mark.index}: {NO_ARGUMENTS}")
+            continue
+        wrong = [_other_member(mark, call) for call in asked]
+        yield PASS if None in wrong else next(each for each in wrong if each is not None)
+
+
+def _other_member(mark: StepMark, call: Call) -> Finding | None:
+    if call.operation == GET:
+        wanted = identifier_in((mark.arguments or {}).get("id"))
+        if not wanted or wanted == identifier_in(call.memory_id):
+            return None
+        return warn(
+            call,
+            message=f"step {mark.index}: another memory is read than the tool was asked for",
+            pointer="/request/path",
+            expected=wanted,
+            received=call.memory_id,
+            fold="other id",
+        )
+    sent = {_name(name): value for name, value in {**call.query, **call.body}.items()}
+    for name, wanted in (mark.arguments or {}).items():
+        if _name(name) in _OWN or wanted in (None, False, "", []):
+            continue
+        value = sent.get(_name(name))
+        if _is_asked(_name(name), value, wanted, [*sent.values()]):
+            continue
+        if REDACTION in f"{value}{wanted}":
+            return undecided(call, message=f"step {mark.index}: {name} was redacted")
+        place = next((each for each in (*call.query, *call.body) if _name(each) == _name(name)), name)
+        return warn(
+            call,
+            message=f"step {mark.index}: {name} is not asked for"
+            if value is None
+            else f"step {mark.index}: another {name} is asked for than the tool was given",
+            pointer="/request/query" if place in call.query else in_body(place),
+            expected=f"{name}: {wanted!r}",
+            received=value,
+            fold=f"missing {_name(name)}" if value is None else f"other {_name(name)}",
+        )
+    return None
+
+
+def _name(name: str) -> str:
+    """A member's name however it is spelt: `aggregate_budget` and `aggregateBudget` are one."""
+    spelt = name.replace("_", "").replace("-", "").lower()
+    return _NAMES.get(spelt, spelt)
+
+
+def _is_asked(name: str, sent: object, wanted: Any, others: Sequence[object]) -> bool:
+    if name == "query" and isinstance(wanted, str):
+        return text_or_none(sent) is not None and plain(wanted) in plain(text_in(sent))
+    if name == "limit" and isinstance(wanted, int | float):
+        least, most = LIMITS
+        return is_value(sent, min(max(wanted, least), most))
+    # The tool may call it otherwise than the daemon does.
+    return is_value(sent, wanted) or (
+        sent is None and isinstance(wanted, str) and any(is_value(other, wanted) for other in others)
+    )

@@ -1,0 +1,42 @@
+"""What a tool's step can have caused, and whether a value that was sent is the one that was given."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from signet_conformance.facts import Call, Recording, plain
+from signet_conformance.trace.marks import StepMark
+
+REDACTION = "<redacted:"
+NO_ARGUMENTS = "the step's mark does not say what the tool was given"
+
+
+def requests_of(recording: Recording, mark: StepMark) -> Iterator[Call]:
+    """The requests during a step that no other session's key marks as another's."""
+    timeline = recording.timeline
+    for call in timeline.calls_in(mark):
+        owner = timeline.session_of(call.key)
+        if owner in (None, mark.session) or timeline.are_related(owner, mark.session):
+            yield call
+
+
+def identifier_in(value: object) -> str:
+    """The id that a member holds; empty for what is no text."""
+    return value.strip() if isinstance(value, str) else ""
+
+
+def text_in(value: object) -> str:
+    """The text that a member holds; empty for what is none."""
+    return value if isinstance(value, str) else ""
+
+
+def is_value(sent: object, wanted: object) -> bool:
+    """Whether two values are one, however it is written."""
+    if isinstance(sent, bool) or isinstance(wanted, bool):
+        return str(sent).lower() == str(wanted).lower()
+    if isinstance(sent, list) and isinstance(wanted, str):
+        return {*map(str, sent)} == {each.strip() for each in wanted.split(",")}
+    try:
+        return abs(float(sent) - float(wanted)) < 1e-9  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        return plain(str(sent)).casefold() == plain(str(wanted)).casefold()
