@@ -14,9 +14,11 @@ import pytest
 from msgspec.structs import replace
 
 from signet_conformance.diff.reports import Became, Compared, compared
+from signet_conformance.diff.reports_text import lines as lines_of
 from signet_conformance.engine import Judged, judge
 from signet_conformance.finding import FOLDING_ORDER, Verdict
 from signet_conformance.outcome.identity import Identity
+from signet_conformance.outcome.reach import Reach
 from signet_conformance.reports.ending import RunEnding
 from signet_conformance.reports.json_document import JsonReport
 from signet_conformance.reports.report_document import Report
@@ -191,3 +193,28 @@ def test_a_report_carries_what_tells_its_run_from_others(tmp_path: Path) -> None
     made = report(judge(read(write(tmp_path / "a.jsonl", CONFORMING))), **given)
     assert made.run is not None
     assert made.run.model_dump() == given
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reached", "lost"),
+    [
+        (Reach(("secret_exec",), {"memory_search": ("aggregate", "who")}), Reach((), {"memory_search": ("who",)}),
+         ["memory_search.aggregate", "secret_exec"], []),
+        (Reach(), Reach(unfillable=("memory_get",)), [], ["memory_get"]),
+        (None, Reach(("secret_exec",)), [], []),
+    ],
+)  # fmt: skip
+def test_what_became_reachable_is_told(
+    old: Reach | None, new: Reach | None, reached: list[str], lost: list[str]
+) -> None:
+    """Fields and tools that one report cannot reach and the other can; nothing where one of them does not know."""
+
+    def told(reach: Reach | None) -> Report:
+        stream = io.StringIO()
+        JsonReport(stream).close(RunEnding((), 0, reach=reach))
+        return Report.model_validate_json(stream.getvalue())
+
+    outcome = compared(told(old), told(new))
+    assert (outcome.became_reachable, outcome.became_unreachable) == (reached, lost)
+    text = " ".join(" ".join(lines_of(outcome, 200)).split())
+    assert ("became reachable" in text, "not reachable any more" in text) == (bool(reached), bool(lost))

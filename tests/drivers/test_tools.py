@@ -80,3 +80,11 @@ def test_tool_for_one_memory_is_given_no_query() -> None:
     step = {"step": "tool", "tool": "memory_forget", "arguments": {"query": "q"}}
     with pytest.raises(Skipped):
         use_tool(step, {"memory_forget": schema("id")}, {}, lambda *_: ("", False), lambda *_: None)
+
+
+def test_a_step_tells_what_the_tools_offer() -> None:
+    """The members of each tool's schema, under the scenarios' own names; a tool without a schema offers none."""
+    schemas = {"acme_get": {"properties": {"id": {}, "fields": {}}}, "acme_list": None}
+    step = {"step": "tool", "session": "s1", "tool": "memory_get", "arguments": {"id": "m1"}}
+    told = use_tool(step, schemas, {"memory_get": "acme_get"}, lambda *_: ("", False), lambda *_: None)
+    assert told["offered"] == {"memory_get": ["id", "fields"], "acme_list": []}

@@ -50,6 +50,13 @@ from signet_conformance.trace import Mark
         ),
         ("no_request", {"conn": 1, "words": "9 bytes came"}, "no request: 9 bytes came"),
         ("remark", {"text": "loaded twice"}, "loaded twice"),
+        ("offered", {"tools": {"memory_get": ["id"], "memory_list": []}}, "offers the tools memory_get, memory_list"),
+        ("reinstalled", {"how": "again"}, "installed again"),
+        (
+            "reinstalled",
+            {"how": "over", "older": "0.9", "old": ["a.json: /x"], "twice": ["b", "c"], "changed": ["d"]},
+            "installed over 0.9: 2 entries twice, 1 old, 1 of others changed",
+        ),
         ("bypass", {"on": True}, "the user switches Signet off"),
         ("outage", {"on": True}, "the daemon is away"),
         ("outage", {"on": False}, "the daemon is back"),

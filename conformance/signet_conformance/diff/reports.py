@@ -29,6 +29,7 @@ from signet_conformance.diff.reported_run import (
 from signet_conformance.errors import KitError, NothingTestedError, SignetConformanceError, UsageError
 from signet_conformance.facts import Recording
 from signet_conformance.finding import BREACHES, Verdict
+from signet_conformance.outcome.reach import Reach
 from signet_conformance.reports.report_document import Report, ReportTrace
 from signet_conformance.trace import read
 
@@ -86,6 +87,16 @@ class Compared(Struct, frozen=True):
         return [change for change in self.changes if change.became is became]
 
     @property
+    def became_reachable(self) -> Sequence[str]:
+        """What the model could not reach through the old connector and can through the new one."""
+        return _unreached(self.old, but_not=self.new)
+
+    @property
+    def became_unreachable(self) -> Sequence[str]:
+        """What it could reach through the old one and cannot through the new one."""
+        return _unreached(self.new, but_not=self.old)
+
+    @property
     def unjudged(self) -> int:
         """The exit status by what the new run did not judge.
 
@@ -103,6 +114,15 @@ class Compared(Struct, frozen=True):
     def fails(self) -> bool:
         """Whether something is new that fails."""
         return any(change.now.verdict is Verdict.FAIL for change in self.of(Became.FRESH))
+
+
+def _unreached(report: Report, *, but_not: Report) -> Sequence[str]:
+    if report.unreached is None or but_not.unreached is None:
+        return []
+    points, other = (
+        Reach(each.tools, each.fields, each.unfillable).points for each in (report.unreached, but_not.unreached)
+    )
+    return sorted(points - other)
 
 
 def compared(old: Report, new: Report, old_folder: Path | None = None, new_folder: Path | None = None) -> Compared:

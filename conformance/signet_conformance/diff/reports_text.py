@@ -94,6 +94,7 @@ def _things(compared: Compared) -> Iterator[RenderableType]:
         yield Text()
         names = dict.fromkeys(change.now.requirement for change in still)
         yield Paragraph(f"{Became.STILL.value}: {', '.join(names)}", 0, 4)
+    yield from (Paragraph(line, 0, 4) for line in _reach_lines(compared))
     yield Text()
 
 
@@ -103,6 +104,13 @@ def _missing(compared: Compared) -> Iterator[str]:
     yield from (f"not judged any more: {text}" for text in compared.lacks[:MAX_NEW])
     if (more := len(compared.lacks) - MAX_NEW) > 0:
         yield f"and {more} more"
+
+
+def _reach_lines(compared: Compared) -> Iterator[str]:
+    if compared.became_reachable:
+        yield f"became reachable: {', '.join(compared.became_reachable)}"
+    if compared.became_unreachable:
+        yield f"not reachable any more: {', '.join(compared.became_unreachable)}"
 
 
 def _fresh(change: Change, *, in_full: bool) -> Iterator[RenderableType]:

@@ -11,7 +11,17 @@ from itertools import islice
 from typing import Any, TypeGuard
 
 from signet_conformance.errors import printable
-from signet_conformance.trace.marks import BLOCKED, FAILED, SLOW, THROWN, TIMED_OUT, HandlerMark, PrintedMark, SentMark
+from signet_conformance.trace.marks import (
+    BLOCKED,
+    FAILED,
+    SLOW,
+    THROWN,
+    TIMED_OUT,
+    HandlerMark,
+    OfferedMark,
+    PrintedMark,
+    SentMark,
+)
 
 MAX_MARKS = 20
 """Marks for one step: a handler in a loop must not fill the recording."""
@@ -19,6 +29,7 @@ MAX_TEXT = 400
 GRACE_S = 1.0
 """Time beyond the bound for a handler: a program has to start first."""
 _READ = 2000
+_MOST_TOOLS = 200
 _LARGEST = 1e9
 _ABSENT = (404, 405, 501)
 _ERROR = re.compile(r"(?:Uncaught )?[\w.$]*(?:Error|Exception)\b")
@@ -31,6 +42,20 @@ def handler_marks(index: int, result: Mapping[str, Any], bound_s: float | None =
     target's own word; None: it says nothing of such a step.
     """
     return islice(_read_handlers(index, result, bound_s), MAX_MARKS)
+
+
+def offered_mark(result: Mapping[str, Any]) -> OfferedMark | None:
+    """The tools that a step's answer says the connector offers; None where it says nothing."""
+    given = result.get("offered")
+    if not isinstance(given, dict):
+        return None
+    rows = islice(((name, members) for name, members in given.items() if isinstance(members, list)), _MOST_TOOLS)
+    return OfferedMark(
+        tools={
+            printable(name, 80): tuple(printable(str(each), 80) for each in members[:_MOST_TOOLS])
+            for name, members in rows
+        }
+    )
 
 
 def _read_handlers(index: int, result: Mapping[str, Any], bound_s: float | None) -> Iterator[HandlerMark]:

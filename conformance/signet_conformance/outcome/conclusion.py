@@ -30,6 +30,7 @@ from signet_conformance.outcome.known_failures import (
     target_of,
 )
 from signet_conformance.outcome.options import Declarations
+from signet_conformance.outcome.reach import Reach, ReachMeter
 from signet_conformance.outcome.together import essence, run_level_breaches
 from signet_conformance.rules.coverage import was_tested
 from signet_conformance.trace import Trace
@@ -82,6 +83,7 @@ class Judging:
         self._gaps: Counter[Lack] = Counter()
         self._whole = whole
         self._meter = Meter(terms.contract) if measured or terms.least_coverage is not None else None
+        self._reach = ReachMeter()
         self._lines: dict[tuple[int, str], int] = {}
 
     def judged_alone(self, traces: Sequence[Trace], workers: int = 1) -> Sequence[Judged]:
@@ -104,6 +106,7 @@ class Judging:
             if judgement.verdict in BREACHES and judgement.findings:
                 self._lines[len(self.judged), name] = _line(judged.trace, judgement.findings[0])
         self.judged.append(kept)
+        self._reach.add(judged)
         if self._meter is not None:
             self._meter.add(judged)
 
@@ -132,6 +135,7 @@ class Judging:
             judged=tuple(self.judged),
             judgements=with_generated(JudgedRun(self.judged, judgements), generated).together,
             coverage=None if self._meter is None else self._meter.coverage(),
+            reach=self._reach.reach(),
             generated=generated,
             shortfall=shortfall,
             broken_off=tuple(self.broken_off),
@@ -156,6 +160,7 @@ class Conclusion(Struct, frozen=True, dict=True):
     judged: Sequence[Judged]
     judgements: Mapping[str, Judgement]
     coverage: Coverage | None
+    reach: Reach | None
     generated: GeneratedSummary | None
     shortfall: Shortfall | None
     broken_off: Sequence[Judged]

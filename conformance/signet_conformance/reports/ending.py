@@ -18,6 +18,7 @@ from signet_conformance.outcome.coverage import Coverage
 from signet_conformance.outcome.generated_summary import GeneratedSummary, breach_lines
 from signet_conformance.outcome.identity import Identity
 from signet_conformance.outcome.known_failures import KnownInRun
+from signet_conformance.outcome.reach import Reach
 from signet_conformance.outcome.time_spent import TimeSpent
 from signet_conformance.outcome.together import Together, run_level_breaches, together
 from signet_conformance.trace.marks import ScenarioMark, marks_of
@@ -55,7 +56,8 @@ class RunEnding(Struct, frozen=True):
     judges a trace of the run as the run did. `known` says why what only the run as a whole breaches may stand,
     `because` what fails the run beside its verdicts. `selftest` is a kill matrix (signet-selftest/1) to show beside.
     `generated` is what came of generated sessions. `part` says that traces of the run are missing. `identity` tells
-    the run from others, `time_spent` where its time went, if that was asked for. `lacks` is what was not judged.
+    the run from others, `time_spent` where its time went, if that was asked for. `lacks` is what was not judged,
+    `reach` what the model cannot reach.
     """
 
     judged: Sequence[Judged]
@@ -73,6 +75,7 @@ class RunEnding(Struct, frozen=True):
     identity: Identity = field(default_factory=Identity)
     time_spent: TimeSpent | None = None
     lacks: NotJudged | None = None
+    reach: Reach | None = None
 
     @classmethod
     def of(cls, conclusion: Conclusion, selftest: Mapping[str, Any] | None = None) -> Self:
@@ -92,6 +95,7 @@ class RunEnding(Struct, frozen=True):
             part=conclusion.lacks_scenarios,
             identity=conclusion.identity,
             lacks=NotJudged.of(conclusion),
+            reach=conclusion.reach,
         )
 
     def run_level_breaches(self) -> Judged | None:

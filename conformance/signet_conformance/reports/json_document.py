@@ -24,6 +24,7 @@ from signet_conformance.outcome.broken_off import warnings_of
 from signet_conformance.outcome.coverage import Coverage
 from signet_conformance.outcome.gaps import lacks_of
 from signet_conformance.outcome.generated_summary import GeneratedSummary
+from signet_conformance.outcome.reach import Reach
 from signet_conformance.outcome.time_spent import GROUPS, TimeSpent
 from signet_conformance.reports.causes import Cause, Causes
 from signet_conformance.reports.command_lines import explain_command
@@ -95,6 +96,7 @@ def _closing(ending: RunEnding, causes: Sequence[Mapping[str, Any]]) -> dict[str
         **({"warnings": list(ending.notes)} if ending.notes else {}),
         **({"remarks": noted} if noted else {}),
         **({} if ending.coverage is None else {"coverage": _coverage(ending.coverage)}),
+        **({} if ending.reach is None else {"unreached": _unreached(ending.reach)}),
         **({} if ending.generated is None else {"generated": _generated(ending.generated)}),
         **({} if ending.time_spent is None else {"time_spent": _time_spent(ending.time_spent)}),
         "exit": ending.status,
@@ -159,6 +161,11 @@ def _generated(summary: GeneratedSummary) -> dict[str, Any]:
 def _coverage(coverage: Coverage) -> dict[str, Any]:
     parts = {part.name: {"exercised": list(part.exercised), "missed": list(part.missed)} for part in coverage.parts}
     return {"percent": round(coverage.percent, 1), "parts": parts}
+
+
+def _unreached(reach: Reach) -> dict[str, Any]:
+    fields = {tool: list(names) for tool, names in reach.fields.items()}
+    return {"tools": list(reach.tools), "fields": fields, "unfillable": list(reach.unfillable)}
 
 
 def trace_entry(judged: Judged) -> dict[str, Any]:

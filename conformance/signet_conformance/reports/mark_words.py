@@ -19,10 +19,12 @@ from signet_conformance.trace.marks import (
     LoadedMark,
     ModelMark,
     NoRequestMark,
+    OfferedMark,
     OutageMark,
     PrintedMark,
     RefusedMark,
     RegisteredMark,
+    ReinstalledMark,
     RemarkMark,
     ScenarioEndMark,
     ScenarioMark,
@@ -49,6 +51,15 @@ def mark_words(mark: Mark, limit: int = 120) -> str:
         data = f" {as_text(dict(mark.data), limit)}" if mark.data else ""
         return f"mark {printable(mark.name, 40)}{data}"
     return printable(said, max(limit, _LEAST_OF_HANDLER) if isinstance(told, HandlerMark) else limit)
+
+
+def _reinstalled(mark: ReinstalledMark) -> str:
+    counts = [f"{len(mark.twice)} entries twice"] if mark.twice else []
+    counts += [f"{len(mark.old)} old"] if mark.old else []
+    counts += [f"{len(mark.changed)} of others changed"] if mark.changed else []
+    counts += [mark.words] if mark.words else []
+    over = f" {mark.older}" if mark.older else ""
+    return f"installed {mark.how or ''}{over}" + (f": {', '.join(counts)}" if counts else "")
 
 
 def _scenario(mark: ScenarioMark) -> str | None:
@@ -171,6 +182,8 @@ _WORDS: Mapping[type[KitMark], Callable[..., str | None]] = {
     PrintedMark: _printed,
     LoadedMark: _loaded,
     RegisteredMark: _registered,
+    ReinstalledMark: _reinstalled,
+    OfferedMark: lambda mark: f"offers the tools {', '.join(mark.tools)}",
     LeftMark: _left,
     StrayMark: _stray,
     UnheardPortMark: _unheard_port,

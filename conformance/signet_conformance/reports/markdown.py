@@ -80,6 +80,8 @@ class MarkdownReport:
         if ending.coverage is not None:
             parts = ", ".join(f"{len(part.exercised)} of {part.total} {part.name}" for part in ending.coverage.parts)
             yield f"Coverage: {parts}; {ending.coverage.percent:.0f} % of the contract\n"
+        if ending.reach is not None and ending.reach.words:
+            yield f"Not reachable by the model, for information: {inline(ending.reach.words)}\n"
         if ending.notes:
             yield f"{fenced([printable(note, 600) for note in ending.notes])}\n"
         told = f"; {inline(words)}" if (words := ending.identity.words()) else ""

@@ -265,6 +265,14 @@ class ReportCoverage(_Open):
     parts: dict[str, CoveragePart]
 
 
+class ReportUnreached(_Open):
+    """Tools and fields of the contract that no step of the run could make the connector send."""
+
+    tools: Annotated[Items[str], Field(description="Tools that are not offered, and whose operations were not called.")]
+    fields: Annotated[dict[str, Items[str]], Field(description="Offered tool to the fields that it cannot pass on.")]
+    unfillable: Annotated[Items[str], Field(description="Offered tools whose schema names nothing that they need.")]
+
+
 class ReportGenerated(_Open):
     """The generated sessions of a run."""
 
@@ -351,6 +359,10 @@ class Report(Document, _Open):
             description="How much of the contract the traces exercise: operations, fields, answers, requirements; "
             "when it was asked for."
         ),
+    ] = None
+    unreached: Annotated[
+        Maybe[ReportUnreached],
+        Field(description="What the model cannot reach through the connector, where its tools are known; information."),
     ] = None
     generated: Annotated[Maybe[ReportGenerated], Field(description="The generated sessions, where there were any.")] = (
         None

@@ -142,6 +142,13 @@ def coverage(text: ClosingText) -> Iterable[str]:
         yield note
 
 
+def unreached(text: ClosingText) -> Iterable[str]:
+    """What the model cannot reach through the connector."""
+    reach = text.conclusion.reach
+    if reach is not None and reach.words and text.conclusion.terms.only is None:
+        yield from draw([Paragraph(f"not reachable, for information: {reach.words}", 0, 2)], text.width, text.colour)
+
+
 def silence(text: ClosingText) -> Iterable[str]:
     """What to look at when the connector never called, or none of its requests was passed on."""
     if text.conclusion.recorded:
@@ -171,6 +178,7 @@ PARTS: tuple[Callable[[ClosingText], Iterable[str]], ...] = (
     written_baseline,
     generated_sessions,
     coverage,
+    unreached,
     silence,
 )
 

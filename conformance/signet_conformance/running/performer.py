@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from signet_conformance.drivers.answers import handler_marks, printed_mark, sent_mark
+from signet_conformance.drivers.answers import handler_marks, offered_mark, printed_mark, sent_mark
 from signet_conformance.drivers.played_model import PlayedModel
 from signet_conformance.drivers.process import HANDOVER, ConnectorDriver, OnEvent
 from signet_conformance.outcome.time_spent import Part
@@ -184,6 +184,7 @@ class StepPerformer:
         self._apart = "" if apart is None else f"-{apart}"
         self._results: dict[str, Mapping[str, Any]] = {}
         self._keys: dict[str, str] = {}
+        self._knows_offered = False
         self.said_steps: frozenset[str] | None = None
         """The steps that the driver lists in its answer to hello."""
 
@@ -224,7 +225,9 @@ class StepPerformer:
             handing_over.mark()
             self.took_s.append(time.perf_counter() - began)
         trouble = handler_marks(index, result, self._target.declared.bounds_s.get(step.step))
-        told = (each for each in (sent_mark(index, result), printed_mark(index, result)) if each is not None)
+        offered = None if self._knows_offered else offered_mark(result)
+        self._knows_offered = self._knows_offered or offered is not None
+        told = (each for each in (sent_mark(index, result), printed_mark(index, result), offered) if each is not None)
         key_mark = self._key_mark(step, result.get("key"))
         asked = [] if self._model is None else [asked_model(each) for each in self._model.end(result)]
         self._recorder.ask(*asked, *map(mark, (*trouble, *told, *key_mark)))

@@ -282,6 +282,17 @@ class ReinstalledMark(KitMark, frozen=True, kw_only=True):
     words: str | None = None
 
 
+class OfferedMark(KitMark, frozen=True, kw_only=True):
+    """The tools that a connector offers to the model, each with the members that its schema names.
+
+    The names are those of scenarios where the target's own are known to mean the same.
+    """
+
+    NAME = "offered"
+
+    tools: dict[str, tuple[str, ...]]
+
+
 class ObservedMark(KitMark, frozen=True, kw_only=True):
     """The input of a run of the connector's command by a real program, or an event that its plugins heard.
 
@@ -440,6 +451,7 @@ KINDS: Mapping[str, type[KitMark]] = {
         InstalledMark,
         ReinstalledMark,
         RegisteredMark,
+        OfferedMark,
         ObservedMark,
         StrayMark,
         UnheardPortMark,

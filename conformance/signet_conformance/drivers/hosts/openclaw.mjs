@@ -278,7 +278,7 @@ class Gateway {
       made.set(name, typeof tool === "function" ? tool(ctx) : tool);
       return made.get(name)?.parameters ?? null;
     };
-    return useTool(step, schemaOf, this.#options.tools, async (name, params) => {
+    return useTool(step, schemaOf, this.#options.tools, [...this.#tools.keys()], async (name, params) => {
       const toolCallId = `call_${randomUUID().slice(0, 8)}`;
       await this.#fire("before_tool_call", { toolName: name, params, toolCallId, runId }, ctx);
       const began = performance.now();

@@ -194,10 +194,11 @@ class Server {
     const session = this.#sessions.of(step);
     // The host's own tool for skills; a plugin hears of it as of any other.
     const skill = { execute: async () => "The skill is loaded." };
-    const tools = { skill, ...(await this.#instance(session.directory)).tool };
+    const own = (await this.#instance(session.directory)).tool ?? {};
+    const tools = { skill, ...own };
     // A plugin writes down the members of a tool's arguments, each with its schema.
     const schemaOf = (name) => tools[name] && (tools[name].args === undefined ? null : { properties: tools[name].args });
-    const answer = await useTool(step, schemaOf, this.#options.tools, async (tool, args) => {
+    const answer = await useTool(step, schemaOf, this.#options.tools, Object.keys(own), async (tool, args) => {
       const { id: sessionID } = session;
       const callID = identifier("call");
       const given = await this.#hook(session, "tool.execute.before", { tool, sessionID, callID }, { args });

@@ -221,7 +221,7 @@ class Program {
   async tool(step) {
     const schemaOf = (name) => this.#tools.has(name) ? (this.#tools.get(name).parameters ?? null) : undefined;
     let told;
-    const answer = await useTool(step, schemaOf, this.#options.tools, async (toolName, input) => {
+    const answer = await useTool(step, schemaOf, this.#options.tools, [...this.#tools.keys()], async (toolName, input) => {
       const toolCallId = `call_${randomUUID().slice(0, 8)}`;
       await this.#fire("tool_call", { toolName, toolCallId, input });
       const run = () =>

@@ -57,7 +57,13 @@ def use_tool(
                 status = schemas[SECRET_STATUS]
                 text, failed = _job_end({"jobId": job, **required_arguments(status, {"jobId": job})}, run)
         answer = {"text": text, "content": read_content(text), "is_error": failed}
-    return answer
+    return {**answer, "offered": offered_members(schemas, names)}
+
+
+def offered_members(schemas: Mapping[str, Any], names: Mapping[str, str]) -> Mapping[str, Sequence[str]]:
+    """The members that the schema of each tool names, by the scenarios' own names of tools."""
+    wanted = {own: name for name, own in names.items()}
+    return {wanted.get(own, own): [*(_properties(schema) or {})] for own, schema in schemas.items()}
 
 
 def _job_end(asked: Mapping[str, Any], run: Run) -> tuple[str, bool]:

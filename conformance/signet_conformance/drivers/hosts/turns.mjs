@@ -139,9 +139,10 @@ function asOne({ arguments: given }, calls) {
 /**
  * Perform a tool step through `run(name, arguments)`; several calls are answered by the last.
  *
- * `schemaOf(name)` is undefined where the connector has no such tool; `map` is the target's own naming.
+ * `schemaOf(name)` is undefined where the connector has no such tool; `map` is the target's own naming, `known` are
+ * the names of all its tools.
  */
-export async function useTool(step, schemaOf, map, run) {
+export async function useTool(step, schemaOf, map, known, run) {
   const name = map?.[step.tool] ?? step.tool;
   const schema = schemaOf(name);
   if (schema === undefined) throw new Skipped(`the connector has no tool ${name}`);
@@ -149,5 +150,11 @@ export async function useTool(step, schemaOf, map, run) {
   await handOver(step.session, asOne(step, calls));
   let answer;
   for (const call of calls) answer = toolAnswer(await run(name, call));
-  return answer;
+  return { ...answer, offered: offeredMembers(known, schemaOf, map) };
+}
+
+/** The members that the schema of each tool names, by the scenarios' own names of tools. */
+function offeredMembers(known, schemaOf, map) {
+  const wanted = Object.fromEntries(Object.entries(map ?? {}).map(([name, own]) => [own, name]));
+  return Object.fromEntries(known.map((own) => [wanted[own] ?? own, Object.keys(schemaOf(own)?.properties ?? {})]));
 }

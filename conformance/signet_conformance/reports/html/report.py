@@ -18,6 +18,7 @@ from signet_conformance import __version__
 from signet_conformance.engine import Judged
 from signet_conformance.errors import printable
 from signet_conformance.finding import FOLDING_ORDER, Verdict
+from signet_conformance.outcome.reach import Reach
 from signet_conformance.reports.cause_text import MAX_PROBLEMS, extent, replay_words
 from signet_conformance.reports.causes import Cause, Causes
 from signet_conformance.reports.command_lines import shell_command
@@ -121,6 +122,8 @@ class HtmlReport:
             sections.append(("model", "What reached the model", self._apart(harness, ending)))
         if ending.coverage is not None:
             sections.append(("coverage", "Coverage", _coverage(ending)))
+        if ending.reach is not None and ending.reach.words:
+            sections.append(("unreached", "What the model cannot reach", _unreached(ending.reach)))
         if ending.selftest is not None:
             sections.append(("kill-matrix", "Kill matrix", kill_matrix.section(ending.selftest)))
         if ending.notes:
@@ -278,6 +281,15 @@ def _example(breach: Evidence, name: str | None, *, around: bool) -> Iterator[Ma
     if shown.around and around:
         lines = (element("li", line, class_="it" if it else None) for it, line in shown.around)
         yield element("ol", lines, class_="excerpt", aria_label="The exchanges around it")
+
+
+def _unreached(reach: Reach) -> Markup:
+    rows = [(tool, ", ".join(names)) for tool, names in reach.fields.items()]
+    rows += [(tool, "the whole tool: no operation of it was called, and none is offered") for tool in reach.tools]
+    rows += [(tool, "what it needs: its schema has no member for it") for tool in reach.unfillable]
+    lead = element("p", "For information: no requirement asks for it, and no verdict rests on it.")
+    cells = (element("tr", element("th", tool, scope="row"), element("td", what)) for tool, what in rows)
+    return joined((lead, table("Fields and tools that no step could make it send", ("Tool", "Not reachable"), cells)))
 
 
 def _coverage(ending: RunEnding) -> Markup:

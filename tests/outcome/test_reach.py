@@ -1,0 +1,66 @@
+"""Facts about what the model cannot reach through a connector."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from signet_conformance.engine import judge
+from signet_conformance.outcome.reach import Reach, ReachMeter
+from tests.support.case_traces import build
+
+SEARCH = {
+    "request": {"method": "POST", "path": "/api/memory/recall", "body": {"query": "x", "limit": 5, "pinned": True}}
+}
+
+
+def offered(**tools: list[str]) -> dict[str, Any]:
+    """The mark of a step that has called a tool."""
+    return {"mark": "offered", "data": {"tools": tools}}
+
+
+def reach(folder: Path, *items: dict[str, Any]) -> Reach | None:
+    """What cannot be reached by one recording."""
+    meter = ReachMeter()
+    meter.add(judge(build(folder / "trace.jsonl", items)))
+    return meter.reach()
+
+
+def test_a_field_is_reached_by_a_schema_or_by_what_is_sent(tmp_path: Path) -> None:
+    """A tool offers it, in either spelling, or the connector sends it; what connectors fill in is none of a model."""
+    found = reach(tmp_path, offered(memory_search=["query", "limit", "keyword_query"]), SEARCH)
+    assert found is not None
+    fields = found.fields["memory_search"]
+    assert {"aggregate", "since", "until"} <= set(fields)
+    assert not {"query", "limit", "pinned", "keywordQuery", "agentId", "sessionKey"} & set(fields)
+
+
+def test_a_tool_that_is_not_offered_is_not_reached(tmp_path: Path) -> None:
+    """One is enough: it is offered, under a prefix too, or its operation was called."""
+    found = reach(tmp_path, offered(signet_session_search=["query"]), SEARCH)
+    assert found is not None
+    assert {"secret_exec_status", "memory_store"} <= set(found.tools)
+    assert not {"session_search", "memory_search"} & set(found.tools)
+
+
+def test_a_tool_whose_schema_names_nothing_that_it_needs_cannot_be_filled(tmp_path: Path) -> None:
+    """Without members, or with others than its operation needs; a tool that needs none is none."""
+    tools = offered(secret_exec_status=[], memory_get=["reason"], memory_modify=["id"], secret_list=[])
+    found = reach(tmp_path, tools)
+    assert found is not None
+    assert found.unfillable == ("memory_get", "secret_exec_status")
+
+
+def test_where_no_tool_is_known_nothing_is_said(tmp_path: Path) -> None:
+    """A recording without the mark, and so every passive one."""
+    assert reach(tmp_path, SEARCH) is None
+
+
+def test_the_line_names_the_first_of_many() -> None:
+    """Six names of each part; the report has them all."""
+    found = Reach(("secret_exec",), {"memory_search": tuple("abcdefgh")}, ("memory_get",))
+    assert found.words == (
+        "memory_search: a, b, c, d, e, f and 2 more; tools: secret_exec; no schema that could be filled: memory_get"
+    )
+    assert {"memory_search.a", "secret_exec", "memory_get"} <= found.points
+    assert Reach().words == ""
