@@ -101,17 +101,17 @@ RULES = {
     "pattern": "[a-z_]+", "ill_formed": "{name} is ill-formed", "reserved": ["session_search"],
     "reserved_words": "{name} is a core tool", "schema_form": "json-schema", "schema_words": "{name} has no schema",
 }  # fmt: skip
-WHOLE = {"inputSchema": {"type": "object", "properties": {"query": {"type": "string"}}}}
+WHOLE = {"type": "object", "properties": {"query": {"type": "string"}}}
 
 
 def test_tools_that_the_harness_does_not_offer() -> None:
     """Those of an ill-formed or reserved name and those without a schema are refused, a bare one is warned of."""
-    bare = {"inputSchema": {"type": "object", "properties": {}}}
+    bare = {"type": "object", "properties": {}}
     tools = {
         "recall": WHOLE,
         "a b": WHOLE,
         "session_search": WHOLE,
-        "zod": {"inputSchema": {"_def": {}}},
+        "zod": {"_def": {}},
         "store": bare,
     }
     taken, told = tools_taken(tools, {"registry": {"tools": RULES}}, {"memory_store": "store"})
@@ -128,7 +128,7 @@ def test_tools_that_the_harness_does_not_offer() -> None:
 
 def test_a_bare_tool_of_no_scenario_is_taken_as_it_is() -> None:
     """A tool without fields may need none."""
-    bare = {"inputSchema": {"type": "object", "additionalProperties": True}}
+    bare = {"type": "object", "additionalProperties": True}
     _, told = tools_taken({"status": bare}, {"registry": {"tools": RULES}}, {})
     assert told["installed"] == []
 

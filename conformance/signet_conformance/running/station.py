@@ -370,9 +370,8 @@ def _installed(row: Mapping[str, Any], host: Mapping[str, Any]) -> InstalledMark
     names = ("file", "words", "event", "elsewhere")
     told: dict[str, Any] = {name: str(row[name])[:600] for name in names if row.get(name) is not None}
     operations = tuple(str(name) for name in _rows(row.get("operations"))[:5])
-    return InstalledMark(
-        accepted=row["accepted"], minor=row.get("minor") is True, operations=operations, **told, **host
-    )
+    flags: dict[str, Any] = {name: row.get(name) is True for name in ("accepted", "minor", "formerly")}
+    return InstalledMark(operations=operations, **flags, **told, **host)
 
 
 def _registered(row: Mapping[str, Any], host: Mapping[str, Any]) -> RegisteredMark:

@@ -27,6 +27,7 @@ _ACTION = (
     "quit is a member of its JSON"
 )
 
+_MONTH = r"^20[0-9]{2}-(0[1-9]|1[0-2])$"
 Texts = Annotated[Items[str], Field(description="a list of texts")]
 Step = Literal["start", "prompt", "tool", "compact", "pre_compaction", "compaction_complete", "clear", "resume", "end"]
 Blocking = Literal["status", "decision", "continue", "permission"]
@@ -171,8 +172,11 @@ class ToolRules(Part):
     twice_words: Annotated[Text, Field(description="the words for a second one that is ignored")] = "{name} is there"
     asked: Annotated[
         Maybe[Literal["before-initialisation", "after-initialisation"]],
-        Field(description="when the harness asks a provider for its tools"),
+        Field(description="when the harness asks for the tools whose calls it passes on"),
     ] = None
+    not_asked_words: Annotated[Text, Field(description="the words for one that it was not told of then")] = (
+        "{name} was not named in time"
+    )
 
 
 class OutputForm(Part):
@@ -187,6 +191,13 @@ class Registry(Part):
     """What a harness knows of connectors: names, files and forms that it takes, and its words for those it does not."""
 
     events: Annotated[Texts, Field(description="every event that a handler can be registered for")] = ()
+    formerly: Annotated[
+        Texts,
+        Field(
+            description="events of other releases, or of a harness that takes the same plugins: connectors may be "
+            "ready for both"
+        ),
+    ] = ()
     unknown_event: Annotated[
         Maybe[Text], Field(description="the harness's words for another one, with {name} for it")
     ] = None
@@ -207,6 +218,16 @@ class Registry(Part):
         dict[str, OutputForm],
         Field(description="Event to the form of a hook's output; of an event that is left out nothing is known."),
     ] = Field(default_factory=dict)
+
+
+class Current(Part):
+    """The months in which people ran a release, or others that do the same to connectors."""
+
+    from_: Annotated[str, Field(alias="from", pattern=_MONTH, description="the first month, such as 2026-03")]
+    to: Annotated[
+        Maybe[Annotated[str, Field(pattern=_MONTH)]],
+        Field(description="the month in which it was no longer so; left out of the newest"),
+    ] = None
 
 
 class LaterRelease(Part):
@@ -248,6 +269,9 @@ class FaceDocument(Document):
         Field(description="Releases after this one that no face of the kit plays, with what is known of each."),
     ] = ()
 
+    current: Annotated[
+        Maybe[Current], Field(description="When people ran this release, or others that do the same to connectors.")
+    ] = None
     registry: Annotated[
         Maybe[Registry], Field(description="What the harness knows, refuses and ignores of what connectors register.")
     ] = None

@@ -226,7 +226,8 @@ class InstalledMark(KitMark, frozen=True, kw_only=True):
 
     `file` names it, `release` is the host's, `words` are those it refuses it with. `minor` tells that the host takes it
     all the same, or loses nothing by it. Of a handler of an `event` that the host does not know: `operations` are those
-    that it is for, `elsewhere` the known event under which the connector has a handler for them too.
+    that it is for, `elsewhere` the known event under which the connector has a handler for them too, `formerly` that
+    another release of the host knows it.
     """
 
     NAME = "installed"
@@ -237,6 +238,7 @@ class InstalledMark(KitMark, frozen=True, kw_only=True):
     release: str | None = None
     words: str | None = None
     minor: bool = False
+    formerly: bool = False
     event: str | None = None
     operations: tuple[str, ...] = ()
     elsewhere: str | None = None

@@ -34,7 +34,7 @@ class Gateway {
   constructor(face, options) {
     this.#face = face;
     this.#options = options;
-    this.#registry = new Registry(face);
+    this.#registry = new Registry(face, options.tools);
     this.#calls = new Calls(face.budgets_ms, { catches: true });
   }
 

@@ -3,11 +3,32 @@
 
 import { randomBytes } from "node:crypto";
 
-import { givenFor, modelTurn, NotLoaded } from "./protocol.mjs";
+import { givenFor, modelTurn, NotLoaded, tellAbout } from "./protocol.mjs";
+import { Registry } from "./registry.mjs";
 import { Calls, compaction, keepBack, performerOf, pick, Sessions, useTool } from "./turns.mjs";
 
 const MODEL = { providerID: "scripted", modelID: "scripted-model" };
 const SYSTEM_PROMPT = "You are opencode, an interactive CLI tool.";
+
+/**
+ * The plugins of a module: the server of its default export, or else each function that it exports, once.
+ *
+ * Those are OpenCode's two interfaces of plugins.
+ */
+function pluginsOf(module) {
+  const { default: own } = module;
+  if (typeof own === "object" && own !== null && ("id" in own || "server" in own)) {
+    if (own.server !== undefined && typeof own.server !== "function") throw new NotLoaded("the plugin has invalid server export");
+    if (own.server === undefined) throw new NotLoaded("the plugin must default export an object with server()");
+    if (typeof own.id !== "string" || own.id.trim() === "") throw new NotLoaded("a path plugin must export id");
+    return [own.server];
+  }
+  return [...new Set(Object.values(module))].map((exported) => {
+    const plugin = typeof exported === "function" ? exported : exported?.server;
+    if (typeof plugin !== "function") throw new NotLoaded("Plugin export is not a function");
+    return plugin;
+  });
+}
 
 const identifier = (kind) => `${kind}_${randomBytes(13).toString("hex")}`;
 
@@ -15,7 +36,8 @@ class Server {
   #face;
   #options;
   #calls;
-  #connector;
+  #plugins;
+  #registry;
   #instances = new Map();
   #sessions = new Sessions();
   #messages = new Map();
@@ -23,25 +45,47 @@ class Server {
   constructor(face, connector, options) {
     this.#face = face;
     this.#options = options;
+    this.#registry = new Registry(face, options.tools);
     this.#calls = new Calls(face.budgets_ms);
-    this.#connector = connector;
-    if (typeof this.#plugin !== "function") throw new NotLoaded("the module exports no plugin function");
-  }
-
-  get #plugin() {
-    return this.#connector.default ?? Object.values(this.#connector).find((one) => typeof one === "function");
+    this.#plugins = pluginsOf(connector);
   }
 
   get about() {
     return { harness: "opencode", face: `opencode-${this.#face.version}` };
   }
 
-  /** The plugin, loaded once for each project that the server is used in. */
+  /** The hooks of the module's plugins, loaded once for each project that the server is used in. */
   async #instance(directory) {
     if (!this.#instances.has(directory)) {
-      this.#instances.set(directory, (await this.#calls.call("load", this.#plugin, this.#input(directory))) ?? {});
+      const loaded = [];
+      for (const plugin of this.#plugins) {
+        const hooks = await this.#calls.call("load", plugin, this.#input(directory));
+        if (typeof hooks === "object" && hooks !== null) loaded.push(hooks);
+      }
+      this.#instances.set(directory, loaded);
+      if (this.#instances.size === 1) await this.#tellRegistered(loaded);
     }
     return this.#instances.get(directory);
+  }
+
+  /** Say what the server takes of the first instance. */
+  async #tellRegistered(loaded) {
+    const taken = { handlers: 0, tools: 0, others: 0, refused: 0 };
+    for (const hooks of loaded) {
+      const names = Object.keys(hooks).filter((name) => hooks[name] !== undefined);
+      for (const name of names) {
+        if (typeof hooks[name] !== "function") taken.others += name === "tool" ? 0 : 1;
+        else if (this.#registry.knows(name, names)) taken.handlers += 1;
+        else taken.refused += 1;
+      }
+      for (const [name, tool] of Object.entries(hooks.tool ?? {})) {
+        if (this.#registry.takesTool(name, tool, new Map())) taken.tools += 1;
+        else taken.refused += 1;
+      }
+    }
+    const doubled = loaded.slice(1).some((hooks) => Object.keys(hooks).some((name) => name in loaded[0]));
+    if (doubled) this.#registry.refuse("a second plugin", "each function that the module exports is a plugin: their hooks run one after the other");
+    await tellAbout({ installed: this.#registry.refused, registered: [taken] });
   }
 
   #input(directory) {
@@ -61,18 +105,21 @@ class Server {
    * one threw, for the user's turn is lost with it.
    */
   async #hook(session, name, bag, output, { ofTurn = false } = {}) {
-    const handler = (await this.#instance(session.directory))[name];
     const members = this.#face.hooks[name];
-    if (handler === undefined || members === undefined) return output;
-    await this.#calls.call(name, handler, pick(bag, members), output);
-    return ofTurn && this.#calls.lost() ? undefined : output;
+    for (const { [name]: handler } of await this.#instance(session.directory)) {
+      if (handler === undefined || members === undefined) continue;
+      await this.#calls.call(name, handler, pick(bag, members), output);
+      if (ofTurn && this.#calls.lost()) return undefined;
+    }
+    return output;
   }
 
   async #event(session, type, more = {}) {
-    const handler = (await this.#instance(session.directory)).event;
     const properties = { sessionID: session.id, ...more };
     const event = { id: identifier("evt"), type, properties };
-    if (handler !== undefined) await this.#calls.call(`event ${type}`, handler, { event });
+    for (const { event: handler } of await this.#instance(session.directory)) {
+      if (handler !== undefined) await this.#calls.call(`event ${type}`, handler, { event });
+    }
   }
 
   async perform(step) {
@@ -194,7 +241,7 @@ class Server {
     const session = this.#sessions.of(step);
     // The host's own tool for skills; a plugin hears of it as of any other.
     const skill = { execute: async () => "The skill is loaded." };
-    const own = (await this.#instance(session.directory)).tool ?? {};
+    const own = Object.assign({}, ...(await this.#instance(session.directory)).map((hooks) => hooks.tool));
     const tools = { skill, ...own };
     // A plugin writes down the members of a tool's arguments, each with its schema.
     const schemaOf = (name) => tools[name] && (tools[name].args === undefined ? null : { properties: tools[name].args });
@@ -274,7 +321,7 @@ class Server {
   }
 
   async close() {
-    for (const hooks of this.#instances.values()) await this.#calls.call("dispose", async () => hooks.dispose?.());
+    for (const hooks of [...this.#instances.values()].flat()) await this.#calls.call("dispose", async () => hooks.dispose?.());
   }
 }
 

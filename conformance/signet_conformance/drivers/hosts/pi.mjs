@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { randomUUID } from "node:crypto";
 
 import { givenFor, modelTurn, NotLoaded, StepError } from "./protocol.mjs";
+import { Registry } from "./registry.mjs";
 import { Calls, compaction, performerOf, pick, useTool } from "./turns.mjs";
 
 const MODEL = { provider: "scripted", model: "scripted-model", api: "scripted" };
@@ -65,36 +66,54 @@ class Program {
   #handlers = new Map();
   #tools = new Map();
   #flags = new Map();
+  #registry;
+  #registered;
   #session;
   #turn;
 
   constructor(face, options) {
     this.#face = face;
     this.#options = options;
+    this.#registry = new Registry(face, options.tools);
     this.#calls = new Calls(face.budgets_ms, { catches: true });
   }
 
   get about() {
     const { harness, version } = this.#face;
-    return { harness, face: `${harness}-${version}`, tools: [...this.#tools.keys()], events: [...this.#handlers.keys()] };
+    const taken = { tools: [...this.#tools.keys()], events: [...this.#handlers.keys()] };
+    return { harness, face: `${harness}-${version}`, ...taken, installed: this.#registry.refused, registered: [this.#registered] };
   }
 
   async load(connector) {
     const extension = connector.default ?? connector;
-    if (typeof extension !== "function") throw new NotLoaded("the module's default export is not a function of (pi)");
+    const factory = this.#registry.registrar(extension);
+    if (factory === undefined) throw new NotLoaded(this.#registry.noExport ?? "the module's default export is not a function of (pi)");
+    const taken = { tools: 0, refused: 0, others: 0 };
     const ui = this.#ui();
     const api = {
       ui,
       on: (event, handler) => this.#handlers.set(event, [...(this.#handlers.get(event) ?? []), handler]),
-      registerFlag: (name, flag) => this.#flags.set(name, flag.default),
+      registerFlag: (name, flag) => {
+        taken.others += 1;
+        this.#flags.set(name, flag.default);
+      },
       getFlag: (name) => this.#flags.get(name),
-      registerCommand: () => {},
-      registerShortcut: () => {},
+      registerCommand: () => void (taken.others += 1),
+      registerShortcut: () => void (taken.others += 1),
       sendMessage: () => {},
       appendEntry: (customType, data) => this.#session?.add({ type: "custom", customType, data }),
     };
-    if (this.#face.tools) api.registerTool = (tool) => this.#tools.set(tool.name, tool);
-    await NotLoaded.guard("the extension threw", () => extension(api));
+    if (this.#face.tools) {
+      api.registerTool = (tool) => {
+        if (this.#registry.takesTool(tool?.name, tool, this.#tools)) this.#tools.set(tool.name, tool);
+        else taken.refused += 1;
+      };
+    }
+    await NotLoaded.guard("the extension threw", () => factory(api));
+    const events = [...this.#handlers.keys()];
+    const handlers = events.filter((event) => this.#registry.knows(event, events));
+    const count = (names) => names.reduce((sum, event) => sum + this.#handlers.get(event).length, 0);
+    this.#registered = { ...taken, tools: this.#tools.size, handlers: count(handlers), refused: taken.refused + count(events) - count(handlers) };
   }
 
   #ui() {

@@ -62,6 +62,13 @@ export const modelTurn = (session, more = {}) => tell("model", session, more);
 /** Say which arguments a tool of the connector is about to be given. */
 export const handOver = (session, given) => tell("handover", session, { arguments: given });
 
+/** Say what shows of the connector only while a step is performed, as `about` says it at first. */
+export function tellAbout(about) {
+  if (!tells.includes("model")) return Promise.resolve();
+  write({ event: "hello", about });
+  return new Promise((resolve) => awaitingGo.push(resolve));
+}
+
 export const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 function write(answer) {

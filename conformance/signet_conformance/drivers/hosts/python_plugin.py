@@ -27,6 +27,7 @@ from types import FrameType
 from typing import Any
 
 from signet_conformance.drivers.hosts.protocol import NotLoadedError, Peer, Projects, Skipped, StepError
+from signet_conformance.drivers.hosts.registry import tools_taken
 from signet_conformance.drivers.hosts.tools import keep_back, use_tool
 
 MAX_REQUESTS = 100
@@ -113,6 +114,13 @@ class _Context:
         self.provider = provider
 
 
+def _by_name(schemas: Any) -> Mapping[str, Any]:
+    """Tools by name, as the harness reads them: bare, or within the form of a vendor."""
+    given = [each for each in schemas or () if isinstance(each, Mapping)]
+    bare = [each["function"] if isinstance(each.get("function"), Mapping) else each for each in given]
+    return {str(each.get("name") or ""): each.get("parameters") for each in bare}
+
+
 class ProviderProgram:
     """The memory manager of the harness around one provider."""
 
@@ -129,6 +137,7 @@ class ProviderProgram:
         self._projects = Projects()
         self._session = ""
         self._is_there = False
+        self._told = False
         self._known: dict[str, Any] = {}
         self._messages: list[dict[str, str]] = []
         self._kept, self._compacting = 0, False
@@ -188,7 +197,7 @@ class ProviderProgram:
         home = Path.home() / ".hermes"
         home.mkdir(exist_ok=True)
         self._is_there = bool(self._call("is_available"))
-        self._call("get_tool_schemas")
+        early = self._call("get_tool_schemas")
         if self._is_there and "thrown" in self._calls[-1]:
             # The harness asks for the tools before it takes the provider in, and takes none in that fails there.
             self._is_there = False
@@ -201,11 +210,28 @@ class ProviderProgram:
             "agent_workspace": "hermes",
         }
         self._call("initialize", **said)
-        schemas = self._call("get_tool_schemas") or ()
-        self._known = {str(each.get("name")): each.get("parameters") for each in schemas if isinstance(each, Mapping)}
+        self._take_tools(_by_name(early), _by_name(self._call("get_tool_schemas")))
         # What the harness told its model at the beginning it keeps, and builds no second time.
         block = None if step["step"] == "resume" else self._call("system_prompt_block")
         return {"opened": self._is_there, "injected": block or "", "given": _given("system_prompt_block", block)}
+
+    def _take_tools(self, early: Mapping[str, Any], late: Mapping[str, Any]) -> None:
+        """Take the tools that the provider names before and after it is initialised; tell once what becomes of them."""
+        rules = self._face.get("registry", {}).get("tools", {})
+        routed = early if rules.get("asked") == "before-initialisation" else late
+        taken, told = tools_taken({**routed, **late}, self._face, self._names)
+        rows = [
+            {"file": f"the tool {name}", "accepted": False, "words": rules["not_asked_words"].replace("{name}", name)}
+            for name in taken
+            if name not in routed
+        ]
+        self._known = {name: taken[name] for name in taken if name in routed}
+        if not self._is_there or self._told:
+            return
+        self._told = True
+        offered = [name for name in self._face["calls"] if callable(getattr(self._provider, name, None))]
+        numbers = {"handlers": len(offered), "tools": len(self._known), "refused": len(late) - len(self._known)}
+        self._peer.tell_about({"installed": [*told["installed"], *rows], "registered": [numbers]})
 
     def _prompt(self, step: Mapping[str, Any]) -> Mapping[str, Any]:
         text = str(step.get("text"))

@@ -15,15 +15,21 @@ export function operationsOf(event) {
   return OPERATIONS.find(([what, when]) => what.test(event) && when.test(event))?.[2] ?? [];
 }
 
+const WITH_FIELDS = ["memory_store", "memory_search", "memory_get", "memory_modify", "memory_forget", "secret_exec"];
+const BARE = "its schema declares no field, and the model cannot know what to say in it";
+
 /** The words of a face with a name in them. */
 const filled = (words, name) => words.replaceAll("{name}", name);
 
 export class Registry {
   #rules;
+  #names;
   #rows = new Map();
 
-  constructor(face) {
+  /** `names` is the target's own naming of the tools that scenarios use. */
+  constructor(face, names = {}) {
     this.#rules = face.registry ?? {};
+    this.#names = names;
   }
 
   /** What the harness refused, for the answer to `hello`. */
@@ -45,12 +51,12 @@ export class Registry {
 
   /** Whether the harness calls a handler for that event; `all` are the events that the plugin has handlers for. */
   knows(event, all = []) {
-    const { events, unknown_event: words } = this.#rules;
-    if (events === undefined || words === undefined || events.includes(event)) return true;
+    const { events, formerly = [], unknown_event: words = "never called" } = this.#rules;
+    if (events === undefined || events.includes(event)) return true;
     const operations = operationsOf(event);
     const elsewhere = all.find((one) => events.includes(one) && operationsOf(one).some((each) => operations.includes(each)));
     const told = { event, operations, ...(elsewhere === undefined ? {} : { elsewhere }) };
-    this.refuse(`a handler of ${event}`, filled(words, event), told);
+    this.refuse(`a handler of ${event}`, filled(words, event), { ...told, ...(formerly.includes(event) ? { formerly: true } : {}) });
     return false;
   }
 
@@ -70,7 +76,15 @@ export class Registry {
     const rules = this.#rules.tools ?? {};
     const words = this.#objection(name, tool, known, rules);
     if (words !== undefined) this.refuse(`the tool ${name || "without a name"}`, filled(words, name || "?"));
+    else if (this.#isBare(name, tool)) this.refuse(`the tool ${name}`, BARE, { minor: true });
     return words === undefined;
+  }
+
+  /** Whether a tool that scenarios ask something of declares no field to say it in. */
+  #isBare(name, tool) {
+    if (typeof tool !== "object" || !WITH_FIELDS.some((one) => (this.#names[one] ?? one) === name)) return false;
+    const fields = "args" in tool ? tool.args : tool.parameters?.type === "object" ? (tool.parameters.properties ?? {}) : undefined;
+    return typeof fields === "object" && fields !== null && Object.keys(fields).length === 0;
   }
 
   #objection(name, tool, known, rules) {

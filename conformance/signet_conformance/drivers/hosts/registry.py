@@ -95,47 +95,45 @@ def _breach_of(schema: dict[str, Any], data: Any) -> str | None:
 
 
 def tools_taken(
-    tools: Mapping[str, Any], face: Mapping[str, Any], names: Mapping[str, str], schema_member: str = "inputSchema"
+    tools: Mapping[str, Any], face: Mapping[str, Any], names: Mapping[str, str]
 ) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-    """The tools that the harness offers to its model, and what is told of that; `schema_member` holds their schemas.
+    """The tools that the harness offers to its model, name to schema, and what is told of them.
 
     `names` is the target's own naming of the tools that scenarios use.
     """
     rules = face.get("registry", {}).get("tools", {})
     rows: list[Row] = []
     taken: dict[str, Any] = {}
-    for name, tool in tools.items():
+    for name, schema in tools.items():
         what = f"the tool {name or 'without a name'}"
-        words = _tool_objection(name, tool, rules, schema_member)
+        words = _tool_objection(name, schema, rules)
         if words is not None:
             rows.append({"file": what, "accepted": False, "words": words.replace("{name}", name)})
             continue
-        taken[name] = tool
-        if _is_bare(tool, schema_member) and name in (names.get(each, each) for each in _WITH_FIELDS):
+        taken[name] = schema
+        if _is_bare(schema) and name in (names.get(each, each) for each in _WITH_FIELDS):
             rows.append({"file": what, "accepted": False, "minor": True, "words": BARE})
     return taken, {"installed": rows, "registered": [{"tools": len(taken), "refused": len(tools) - len(taken)}]}
 
 
-def _tool_objection(name: str, tool: Any, rules: Mapping[str, Any], schema_member: str) -> str | None:
+def _tool_objection(name: str, schema: Any, rules: Mapping[str, Any]) -> str | None:
     words: str | None = None
     if "pattern" in rules and re.fullmatch(rules["pattern"], name) is None:
         words = rules["ill_formed"]
     elif name in rules.get("reserved", ()):
         words = rules["reserved_words"]
-    elif rules.get("schema_form") == "json-schema" and not _is_object_schema(tool, schema_member):
+    elif rules.get("schema_form") == "json-schema" and not _is_object_schema(schema):
         words = rules["schema_words"]
     return words
 
 
-def _is_bare(tool: Any, member: str) -> bool:
-    """Whether a tool has a schema in which no field stands."""
-    schema = tool.get(member) if isinstance(tool, dict) else None
-    return isinstance(schema, dict) and schema.get("type") == "object" and not schema.get("properties")
-
-
-def _is_object_schema(tool: Any, member: str) -> bool:
-    schema = tool.get(member) if isinstance(tool, dict) else None
+def _is_object_schema(schema: Any) -> bool:
     return isinstance(schema, dict) and schema.get("type") == "object"
+
+
+def _is_bare(schema: Any) -> bool:
+    """Whether a tool has a schema in which no field stands."""
+    return isinstance(schema, dict) and schema.get("type") == "object" and not schema.get("properties")
 
 
 def misplaced_server(home: Path, face: Mapping[str, Any], operations: Sequence[str]) -> Iterator[Row]:
