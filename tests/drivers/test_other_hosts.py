@@ -23,7 +23,7 @@ from signet_conformance.targets.files import find_file
 from signet_conformance.trace.marks import LoadedMark, marks_of
 from signet_conformance.trace.recordings import recordings_in
 
-from .conftest import FIXTURES, PROMPT, START, Broken, Made, Recorded, performed
+from .conftest import FIXTURES, PROMPT, START, Broken, Made, Recorded, greeted, performed
 
 PROMPT_TEXT = {"SIG-PROMPT-001": Verdict.FAIL, "SIG-PROMPT-002": Verdict.FAIL}
 
@@ -148,6 +148,13 @@ def test_hook_that_always_blocks(made: Made, broken: Broken, tmp_path: Path) -> 
     assert note.startswith(
         "UserPromptSubmit: ended with status 2 and blocked the user's turn, in 1 step of 1 scenario;"
     )
+
+
+def test_timeouts_of_the_settings_are_told(made: Made, tmp_path: Path) -> None:
+    """What the installed settings give the hooks of a start and of a prompt stands in the answer to hello."""
+    target = made("claude-code", config=settings(tmp_path, 4), capabilities=["session-start"])
+    about, _ = greeted(target, tmp_path / "home", [])
+    assert about["timeouts_s"] == {"start": 30.0, "prompt": 4.0}
 
 
 def test_hook_that_hangs(made: Made, broken: Broken, tmp_path: Path) -> None:

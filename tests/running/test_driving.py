@@ -82,6 +82,24 @@ def test_answer_is_held_back_beyond_the_bound_of_the_hook_that_it_is_to(drive: D
     assert [mark.data["delay_s"] for mark in marks if mark.name == "fault" and mark.data.get("on")] == [3.0]
 
 
+def test_answer_that_shall_be_in_time_comes_after_half_of_the_bound(drive: Drive) -> None:
+    """A prompt is held back for half of the bound of prompts."""
+    (drive.folder / "signet-conformance.toml").write_text(
+        "[targets.reference]\nbounds_s = {start = 30.0, prompt = 2.0}\n"
+    )
+    slow = {
+        "step": "fault",
+        "fault": {"kind": "delay", "delay_s": "within"},
+        "match": {"path": "/api/hooks/user-prompt-submit"},
+    }
+    said = {"step": "prompt", "session": "s1", "text": "Which database?", "reply": "PostgreSQL."}
+    steps = [START, slow, said, {"step": "fault_off"}, END]
+    done = drive.perform("--signet-report=report", scenario={"name": "slow", "title": "In time", "steps": steps})
+    assert done.status == 0, done.everything
+    marks = trace.read(drive.folder / "report" / "slow.jsonl").marks
+    assert [mark.data["delay_s"] for mark in marks if mark.name == "fault" and mark.data.get("on")] == [1.0]
+
+
 LAZY = """[targets.lazy]
 command = ["{python}", "-m", "signet_reference_harness", "--start-at-prompt"]
 agents = ["atlas-agent"]

@@ -185,8 +185,18 @@ class StepPerformer:
         self._results: dict[str, Mapping[str, Any]] = {}
         self._keys: dict[str, str] = {}
         self._knows_offered = False
+        self._timeouts_s: dict[str, float] = {}
+        """The seconds that installed settings give the hooks of a step."""
         self.said_steps: frozenset[str] | None = None
         """The steps that the driver lists in its answer to hello."""
+
+    def note_about(self, about: Mapping[str, Any]) -> None:
+        """Take in what the driver says of itself: the steps that it lists, the timeouts that were installed."""
+        self.said_steps = said_steps(about) or self.said_steps
+        told = about.get("timeouts_s")
+        for name, seconds in told.items() if isinstance(told, Mapping) else ():
+            if isinstance(seconds, int | float) and not isinstance(seconds, bool) and seconds > 0:
+                self._timeouts_s[str(name)] = float(seconds)
 
     def step(self, index: int, step: Step, hints: Mapping[str, bool]) -> None:
         """Perform one step, after its mark. `hints`: `more`, the turn goes on; `resumed`, the session will be."""
@@ -252,16 +262,20 @@ class StepPerformer:
         elif event.get("event") == "hello":
             about = event.get("about")
             about = about if isinstance(about, Mapping) else {}
-            self.said_steps = said_steps(about) or self.said_steps
+            self.note_about(about)
             self._greeted(about)
 
     def _fault(self, step: SwitchFaultOn) -> Mapping[str, Any]:
-        if step.fault.get("delay_s") != "beyond":
-            return step.fault
         bounds_s = self._target.declared.bounds_s
         met = _BOUND_OF.get((step.match or {}).get("path"), "")
-        # Beyond the bound and its grace: only a connector that gives up in time is unharmed.
-        return {**step.fault, "delay_s": bounds_s.get(met, max(bounds_s.values(), default=15.0)) + 2.0}
+        bound_s = bounds_s.get(met, max(bounds_s.values(), default=15.0))
+        if step.fault.get("delay_s") == "beyond":
+            # Beyond the bound and its grace: only a connector that gives up in time is unharmed.
+            return {**step.fault, "delay_s": bound_s + 2.0}
+        if step.fault.get("delay_s") == "within":
+            # Half of what the connector declares, and of what its host gives it by the installed settings.
+            return {**step.fault, "delay_s": min(bound_s, self._timeouts_s.get(met, bound_s)) / 2}
+        return step.fault
 
     def _message_for(self, step: ConnectorStep) -> dict[str, Any]:
         """Return the message for a step, with agents for numbers, own names, and results in place of references."""

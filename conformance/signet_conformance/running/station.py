@@ -31,7 +31,6 @@ from signet_conformance.running.left_behind import LeftBehind, end_left
 from signet_conformance.running.performer import StepPerformer, is_resumed, turn_goes_on
 from signet_conformance.running.recorder import CANARY_VARIABLE, ModelRecorder, RecorderClient, mark
 from signet_conformance.running.stopwatch import Stopwatch
-from signet_conformance.scenarios.features import said_steps
 from signet_conformance.scenarios.scenario import Scenario
 from signet_conformance.targets import Target
 from signet_conformance.targets.face import find_face
@@ -266,7 +265,7 @@ class Station:
             performance = StepPerformer(
                 self._recorder, self.daemon, self.target, driver, apart, self._note, self.stopwatch, model
             )
-            performance.said_steps = said_steps(about)
+            performance.note_about(about)
             for index, step in enumerate(scenario.steps):
                 hints = {"more": turn_goes_on(scenario.steps, index), "resumed": is_resumed(scenario.steps, index)}
                 performance.step(index, step, {name: True for name, holds in hints.items() if holds})

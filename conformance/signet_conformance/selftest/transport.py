@@ -56,6 +56,7 @@ class MutatingTransport(httpx.AsyncBaseTransport):
             "insert": self._insert,
             "defer": self._defer,
             "wait": self._wait,
+            "give_up": self._give_up,
             "fall_silent": self._fall_silent,
             "spell": self._spell,
             "stray": self._stray,
@@ -169,6 +170,12 @@ class MutatingTransport(httpx.AsyncBaseTransport):
                 # The adapter's deadline has passed; this mutant ignores it.
                 continue
         return waiting.result()
+
+    async def _give_up(self, request: Outgoing, send: Send, _like: httpx.Request) -> Heard:
+        try:
+            return await asyncio.wait_for(send(request), self._change["after_s"])
+        except TimeoutError:
+            raise httpx.ReadTimeout("the mutant has no patience") from None
 
     async def _stray(self, request: Outgoing, _send: Send, _like: httpx.Request) -> Heard:
         # By a process of its own: the environment of a process says to which run a request belongs.

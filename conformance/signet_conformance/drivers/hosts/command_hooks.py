@@ -138,7 +138,17 @@ class CommandHooks:
             "reinstalled": [{"how": "once", "twice": twice}] if twice else [],
             "unheard": [*said, *lacking(self._hooks, self._options.get("capabilities", ()))],
             "remarks": remarks(self._hooks, self._face),
+            "timeouts_s": self._timeouts_s(),
         }
+
+    def _timeouts_s(self) -> Mapping[str, float]:
+        """The least that the installed settings give the hooks of a step that the user waits for, in seconds."""
+        least: dict[str, float] = {}
+        for kind in ("start", "prompt"):
+            events = [action.get("event") or action.get("next_turn") for action in self._face["steps"][kind]]
+            given = [hook.timeout_s for event in events for hook in self._hooks.get(str(event), ())]
+            least.update({kind: min(given)} if given else {})
+        return least
 
     def _find_server(self) -> tuple[bool, Sequence[Mapping[str, Any]]]:
         """Whether the harness finds a memory server; if not, the rows of files that name one where it does not look."""

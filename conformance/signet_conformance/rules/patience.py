@@ -1,0 +1,154 @@
+"""Requirements on the answers that come late, and in time: they are waited for, and used."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from msgspec import Struct
+
+from signet_conformance.facts import PROMPT, START, Call, Recording
+from signet_conformance.rules.model.given import InjectedText, Standing, expect_text, injected_texts
+from signet_conformance.rules.model.turns import turns_of
+from signet_conformance.rules.outcome import PASS, Outcome, undecided, warn
+from signet_conformance.trace import fault_kinds
+from signet_conformance.trace.marks import TIMED_OUT, HandlerMark, StepMark
+
+_BOUND_OF = {START: "start", PROMPT: "prompt"}
+"""The operations that a user waits for, to the names of their declared bounds."""
+_LATE_ANSWER, _LATE_REQUEST = 0.8, 0.25
+"""The parts of a bound beyond which a busy machine explains what became of an answer, or of a request."""
+_CLOCK_S = 0.25
+
+
+class _Slow(Struct, frozen=True):
+    """A start or prompt whose answer was held back, with its step, the declared bound, and the handlers in the step.
+
+    `held_s` is None where the answer came beyond any bound. `asked_s` is how long after the step's begin its first
+    request came.
+    """
+
+    call: Call
+    step: StepMark
+    bound_s: float
+    held_s: float | None
+    asked_s: float
+    stopped: tuple[HandlerMark, ...]
+
+    @property
+    def lasted_s(self) -> float:
+        """How long the exchange took."""
+        return self.call.t1 - self.call.t0
+
+
+def answer_in_time_is_used(recording: Recording) -> Iterator[Outcome]:
+    """An answer that comes within the declared bound is used."""
+    unused = _unused(recording)
+    for slow in _slow_calls(recording):
+        if slow.held_s is None:
+            yield from _stopped_first(slow)
+        else:
+            yield from _in_time(slow, slow.held_s, unused.get(slow.call.seq))
+
+
+def _slow_calls(recording: Recording) -> Iterator[_Slow]:
+    times = {mark.seq: mark.t for mark in recording.trace.marks}
+    for call in recording.of(START, PROMPT, cut=True):
+        bound_s = recording.declared.bounds_s.get(_BOUND_OF[str(call.operation)])
+        step = recording.timeline.step_at(call.seq)
+        if call.fault not in fault_kinds.SLOW or bound_s is None or step is None:
+            continue
+        until = recording.timeline.next_step(step)
+        first = next(iter(each for each in recording.calls if step.seq < each.seq < until), call)
+        stopped = (mark for mark in recording.marks(HandlerMark) if mark.outcome == TIMED_OUT)
+        handlers = tuple(mark for mark in stopped if call.seq < mark.seq < until and mark.index in (None, step.index))
+        held_s = _held_s(call.exchange.fault or {}, bound_s)
+        yield _Slow(call, step, bound_s, held_s, first.t0 - times[step.seq], handlers)
+
+
+def _held_s(fault: Mapping[str, Any], bound_s: float) -> float | None:
+    """How long a fault holds an answer back that shall come in time; None for any other."""
+    delay_s = fault.get("delay_s")
+    if fault.get("kind") != "delay" or isinstance(delay_s, bool) or not isinstance(delay_s, int | float):
+        return None
+    return float(delay_s) if delay_s < bound_s * _LATE_ANSWER else None
+
+
+def _in_time(slow: _Slow, held_s: float, unused: InjectedText | None) -> Iterator[Outcome]:
+    """Judge what became of an answer that was held back for half of what the connector has."""
+    call, limit_s = slow.call, 2 * held_s
+    said = f"{call.operation}, whose answer came after {held_s:.1f} s of {slow.bound_s:g} s that the connector declares"
+    if slow.asked_s > limit_s * _LATE_REQUEST:
+        yield undecided(call, message=f"{said}: its process needed {slow.asked_s:.1f} s until its first request")
+    elif call.error == "client_closed" and slow.lasted_s < held_s - _CLOCK_S:
+        yield _breach(slow, f"{said}, was given up after {slow.lasted_s:.1f} s", f"left after {slow.lasted_s:.1f} s")
+    elif slow.lasted_s > limit_s * _LATE_ANSWER:
+        yield undecided(call, message=f"{said}: it left the recorder after {slow.lasted_s:.1f} s")
+    elif slow.stopped:
+        event, after_s = slow.stopped[0].event, _after_s(slow.stopped[0])
+        yield _breach(slow, f"{said}, was lost: the host stopped {event}{after_s}", "stopped by its host")
+    elif call.error == "client_closed":
+        yield undecided(call, message=f"{said}: the connector left when it came")
+    elif unused is not None:
+        yield _breach(
+            slow, f"{said}, was not used: what it injected is not before the model, as it is elsewhere", "not used"
+        )
+    else:
+        yield PASS
+
+
+def _stopped_first(slow: _Slow) -> Iterator[Outcome]:
+    """Judge a hook that its host stopped while the connector still waited for a slow answer."""
+    for handler in slow.stopped:
+        after_s = (handler.ms or 0.0) / 1000
+        waited_to_the_end = slow.call.error == "client_closed" and slow.lasted_s + slow.asked_s > after_s - 1.0
+        if not 0 < after_s < slow.bound_s - 2 * _CLOCK_S or not waited_to_the_end:
+            continue
+        if slow.asked_s > after_s * _LATE_REQUEST:
+            yield undecided(slow.call, message=f"its process needed {slow.asked_s:.1f} s until its first request")
+            continue
+        yield _breach(
+            slow,
+            f"the host stopped {handler.event} after {after_s:.0f} s, the timeout that the installed settings give it,"
+            f" while the connector itself waits {slow.bound_s:g} s for {slow.call.operation}: an answer in between is"
+            " lost",
+            f"stopped after {after_s:.0f} s",
+        )
+        return
+
+
+def _breach(slow: _Slow, message: str, received: str) -> Outcome:
+    return warn(
+        slow.call,
+        message=message,
+        pointer="/t1",
+        expected=f"an answer that comes within {slow.bound_s:g} s is waited for and used",
+        received=received,
+        fold=f"{slow.call.operation} {received.partition(' after')[0]}",
+    )
+
+
+def _after_s(handler: HandlerMark) -> str:
+    return "" if handler.ms is None else f" after {handler.ms / 1000:.1f} s"
+
+
+def _unused(recording: Recording) -> Mapping[int, InjectedText]:
+    """The texts of slow answers that do not stand where those of the same operation stand that nothing held back."""
+    if recording.model is None:
+        return {}
+    standing = [(text, _standing(recording, text)) for text in injected_texts(recording)]
+    usual = {text.call.operation for text, here in standing if text.call.fault is None and here is Standing.HELD}
+    return {
+        text.call.seq: text
+        for text, here in standing
+        if text.call.fault in fault_kinds.SLOW and here is Standing.LACKED and text.call.operation in usual
+    }
+
+
+def _standing(recording: Recording, text: InjectedText) -> Standing | None:
+    """How much of a text stands in the first request of the turn that it is for; None where that was not recorded."""
+    turn = next((turn for turn in turns_of(recording, text.session) if turn.high > text.call.seq), None)
+    if turn is None or not turn.main or turn.unread:
+        return None
+    wanted = expect_text(recording, text.session, text.call, text.text, text.lines, text.memories)
+    return wanted.standing_in(turn.main[0])
