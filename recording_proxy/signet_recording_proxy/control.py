@@ -99,6 +99,8 @@ class Control:
         if isinstance(given.get("target"), str):
             header = replace(header, target=given["target"])
         header = replace(header, **{name: given[name] for name in RELEASES if isinstance(given.get(name), str)})
+        if isinstance(given.get("lasts"), str) and isinstance(given.get("in_prompt"), bool):
+            header = replace(header, lasts=given["lasts"], in_prompt=given["in_prompt"])
         if isinstance(given.get("declared"), dict):
             header = replace(header, declared=Declared.from_json(given["declared"]))
         self._recorder.switch(path, header, model)

@@ -21,7 +21,7 @@ from .model_requests import ASKED, EXAMPLES, FACT, INJECTED, Item, anthropic, as
 @pytest.mark.parametrize("name", MODEL_RULES)
 def test_the_example_of_a_requirement_breaches_it_and_no_other(name: str, tmp_path: Path) -> None:
     """A requirement's own example is found in breach, at its level, on the harness's side; the others stand."""
-    outcome = judged(tmp_path, EXAMPLES[name]).harness
+    outcome = judged(tmp_path, EXAMPLES[name], **(harness_requirements()[name].example_context or {})).harness
     breached = {other: judgement.verdict for other, judgement in outcome.items() if judgement.findings}
     assert breached == {name: Verdict.FAIL if harness_requirements()[name].level == "MUST" else Verdict.WARN}
     assert {finding.side for finding in outcome[name].findings} == {Side.HARNESS}

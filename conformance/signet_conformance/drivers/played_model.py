@@ -184,6 +184,8 @@ class PlayedModel:
         match step["step"]:
             case StepName.PROMPT | StepName.SESSIONLESS_PROMPT:
                 if conversation.prompt is not None:  # the model was never asked
+                    if step.get("stopped"):
+                        conversation.messages.append(_message_of(conversation.prompt))
                     conversation.prompt = conversation.reply = None
             case StepName.TOOL if "skipped" not in result:
                 self._call(conversation, step, result)

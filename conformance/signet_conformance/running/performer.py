@@ -34,10 +34,20 @@ from signet_conformance.targets import Target
 from signet_conformance.targets.face import changes_of_id
 from signet_conformance.trace.marks import RESTART, FaultMark, KitMark, ModelMark, SessionKeyMark, SkippedMark, StepMark
 
+STOPPED = "stopped_prompt"
+"""How a driver lists that it can play a turn which the user stops."""
 _NOT_SENT = ("as", "repeat", "for_late_start")
 """Members of steps that concern the kit alone."""
 _BOUND_OF: Mapping[object, str] = {"/api/hooks/session-start": "start", "/api/hooks/user-prompt-submit": "prompt"}
 """The path of a hook to the name of the bound that a connector declares for it."""
+
+
+def _unlisted(step: ConnectorStep, listed: frozenset[str]) -> str | None:
+    """What only some drivers can play, in words, if this driver does not list it; None where it can be performed."""
+    if isinstance(step, SessionlessPromptStep) and step.step not in listed:
+        return "turn without a session"
+    stopped = isinstance(step, PromptStep) and step.stopped
+    return "turn that is stopped" if stopped and STOPPED not in listed else None
 
 
 def turn_goes_on(steps: Sequence[Step], index: int) -> bool:
@@ -221,8 +231,8 @@ class StepPerformer:
         handing_over = _HandingOver(self._recorder, index, given, self._on_event)
         if not isinstance(step, StartStep | ResumeStep | ToolStep):
             handing_over.mark()
-        if isinstance(step, SessionlessPromptStep) and step.step not in (self.said_steps or ()):
-            self._recorder.mark(SkippedMark(index=index, reason="the driver lists no turn without a session"))
+        if (lacking := _unlisted(step, self.said_steps or frozenset())) is not None:
+            self._recorder.mark(SkippedMark(index=index, reason=f"the driver lists no {lacking}"))
             self.took_s.append(0.0)
             return
         if self._model is not None:

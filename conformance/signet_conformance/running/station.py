@@ -23,7 +23,7 @@ from signet_conformance.drivers.launch import launch
 from signet_conformance.drivers.model_process import CONTROL_VARIABLE, MODEL_VARIABLE, ModelProcess
 from signet_conformance.drivers.played_model import PlayedModel
 from signet_conformance.drivers.process import ConnectorDriver, ConnectorNotLoadedError
-from signet_conformance.errors import KitError, NothingTestedError, SignetConformanceError
+from signet_conformance.errors import KitError, NothingTestedError, SignetConformanceError, TargetError
 from signet_conformance.outcome.time_spent import Part
 from signet_conformance.running.daemon import DaemonUnderTest, ask_directly
 from signet_conformance.running.default_port import Strays
@@ -33,7 +33,8 @@ from signet_conformance.running.recorder import CANARY_VARIABLE, ModelRecorder, 
 from signet_conformance.running.stopwatch import Stopwatch
 from signet_conformance.scenarios.scenario import Scenario
 from signet_conformance.targets import Target
-from signet_conformance.targets.face import find_face
+from signet_conformance.targets.face import face_of_harness, find_face
+from signet_conformance.targets.face_answers import Answers
 from signet_conformance.trace import GIVEN_CREDENTIAL
 from signet_conformance.trace.marks import (
     BypassMark,
@@ -247,6 +248,7 @@ class Station:
             "connector_release": self.target.release,
             "host": played.get("host"),
             "host_release": played.get("release"),
+            **self._about_model(),
         }
         model = self._played_model() if apart is None else None
         self._recorder.ask(
@@ -312,10 +314,25 @@ class Station:
 
     def _played_model(self) -> PlayedModel | None:
         """What the host that is played asks its model; None where that is not known, or a real program asks one."""
-        if self._has_model or self.target.real is not None or not self.target.kind.has_face:
-            return None
-        answers = find_face(self.target).data.answers
-        return None if answers is None else PlayedModel(answers)
+        answers = self._answers
+        plays = answers is not None and not self._has_model and self.target.real is None
+        return PlayedModel(answers) if plays and answers is not None else None
+
+    @property
+    def _answers(self) -> Answers | None:
+        """How the host, played or real, writes its requests to the model; None where that is not known."""
+        real = self.target.real
+        if real is not None:
+            with contextlib.suppress(TargetError):
+                return face_of_harness(real.program.name, real.release).data.answers
+        return find_face(self.target).data.answers if real is None and self.target.kind.has_face else None
+
+    def _about_model(self) -> Mapping[str, Any]:
+        answers = self._answers
+        if answers is not None:
+            return answers.in_header()
+        # The reference, whose model the self-test records: what its hooks were told is system text in each request.
+        return {"lasts": "turn", "in_prompt": True} if self._has_model else {}
 
     @property
     def _played(self) -> dict[str, Any]:

@@ -100,6 +100,13 @@ class PromptStep(ConnectorStep):
         bool,
         Field(description="true: said only where a fault of the session's start has met no request of the connector"),
     ] = False
+    stopped: Annotated[
+        bool,
+        Field(
+            description="true: the user stops the turn when the connector has heard of it, before the model is asked; "
+            "drivers that do not list stopped_prompt among their steps in the answer to hello skip it"
+        ),
+    ] = False
     feedback: Annotated[
         Maybe[dict[str, float]],
         Field(description="an object: what memories were worth, by their ids, from -1 to 1"),

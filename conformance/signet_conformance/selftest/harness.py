@@ -124,6 +124,32 @@ def _late(asked: _Asked, change: Change) -> bool:
     return asked.messages[-1].role == "user" and _drop(asked, change)
 
 
+def _once(asked: _Asked, change: Change) -> bool:
+    """Leave it out as soon as the model has called a tool."""
+    return asked.messages[-1].role == "tool" and _drop(asked, change)
+
+
+def _words(asked: _Asked, _change: Change) -> bool:
+    """Leave out the last word of what the user said."""
+    place = max(n for n, message in enumerate(asked.messages) if message.role == "user")
+    said = asked.messages[place]
+    asked.messages[place] = replace(said, content=said.content.rpartition(" ")[0])
+    return True
+
+
+def _echo(asked: _Asked, _change: Change) -> bool:
+    """Say again what the user said last."""
+    return asked.append([message for message in asked.messages if message.role == "user"][-1].content)
+
+
+def _unheard(asked: _Asked, change: Change) -> bool:
+    """Tell the model something where session-start gave nothing."""
+    lacking = "session-start" not in asked.blocks
+    if lacking:
+        asked.set_system(f"{asked.options.system_prompt}\n\n{change['told']}")
+    return lacking
+
+
 def _double(asked: _Asked, change: Change) -> bool:
     """Put a part of the context beside the user's words, too."""
     block = asked.blocks.get(change["of"])
@@ -196,6 +222,10 @@ def _shorten(block: str) -> str:
 _CHANGES: Mapping[str, Callable[[_Asked, Change], bool]] = {
     "drop": _drop,
     "late": _late,
+    "once": _once,
+    "words": _words,
+    "echo": _echo,
+    "unheard": _unheard,
     "double": _double,
     "leak": _leak,
     "stale": _stale,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import Annotated, Literal, get_args
 
 from pydantic import Field
 
@@ -13,6 +14,7 @@ TEXT = "TEXT"
 
 Request = Literal["turn", "title", "compaction"]
 Lasts = Literal["request", "turn", "until-compaction", "session"]
+_LASTS = get_args(Lasts)
 Wrap = Annotated[str, Field(pattern=TEXT, description="a text with TEXT in it: what the host writes around it")]
 
 
@@ -69,3 +71,9 @@ class Answers(Part):
         ),
     ]
     compaction: Annotated[Maybe[Compaction], Field(description="Left out where nothing was seen of it.")] = None
+
+    def in_header(self) -> Mapping[str, str | bool]:
+        """The members of a recording's header that say what the host does with texts for a turn."""
+        turns = [each for placements in self.sources.values() for each in placements if each.of == "turn"]
+        lasts = min((each.lasts for each in turns), key=_LASTS.index, default="session")
+        return {"lasts": lasts, "in_prompt": any(each.place.startswith("prompt") for each in turns)}

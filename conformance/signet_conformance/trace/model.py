@@ -280,7 +280,7 @@ class Declared(Struct, frozen=True):
 
 RELEASES = ("connector_release", "host", "host_release")
 """The members of a header that say which releases were recorded."""
-MAY_LACK = ("side", "played", "clock_s", "recorder", "kit", *RELEASES)
+MAY_LACK = ("side", "played", "lasts", "in_prompt", "clock_s", "recorder", "kit", *RELEASES)
 """The members that a header leaves out where they say nothing."""
 
 
@@ -288,7 +288,9 @@ class Header(Struct, frozen=True):
     """The first line of a trace.
 
     `side` names what was upstream of the recorder: None for a daemon, `model` for a model server. `played` is True
-    where no model was asked: the kit's host wrote what the program that it plays would ask. `clock_s` is the
+    where no model was asked: the kit's host wrote what the program that it plays would ask. `lasts` says how long the
+    host lets the text stand before its model that it drops first (request, turn, until-compaction, session),
+    `in_prompt` whether it puts any into the user's message; None where that is not known. `clock_s` is the
     machine's monotonic clock at `created`, by which the times of two recordings of one run compare. `recorder` is the
     id of the recorder's process, `kit` the kit's version; `connector_release`, `host` and `host_release` say what was
     recorded, where that was known.
@@ -307,6 +309,8 @@ class Header(Struct, frozen=True):
     host: str | None = None
     host_release: str | None = None
     played: bool | None = None
+    lasts: str | None = None
+    in_prompt: bool | None = None
 
     def to_json(self) -> dict[str, JSONValue]:
         """The header as the object of its line, without the empty members among MAY_LACK."""

@@ -66,11 +66,16 @@ def _header(data: JSONValue, where: str) -> Header:
         value = data.get(member)
         return value if isinstance(value, str) else None
 
+    def flag(member: str) -> bool | None:
+        value = data.get(member)
+        return value if isinstance(value, bool) else None
+
     clock_s = data.get("clock_s")
     return Header(
         text("created"), text("target"), text("upstream"), text("daemon_version"), Declared.from_json(declared, where),
         text("side"), clock_s if is_seconds(clock_s) else None,
-        **{name: text(name) for name in ("recorder", "kit", *RELEASES)}, played=data.get("played") is True or None,
+        **{name: text(name) for name in ("recorder", "kit", *RELEASES)}, played=flag("played") or None,
+        lasts=text("lasts"), in_prompt=flag("in_prompt"),
     )  # fmt: skip
 
 

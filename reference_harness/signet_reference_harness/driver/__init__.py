@@ -21,7 +21,8 @@ Steps, each with `session`, a name for as long as the process lives:
     start                project (once), agent, key, source (startup, resume, clear), replaces (a session to end first),
                          parent (the session whose sub-agent works in it), subagent (the harness's id of that one)
     prompt               text, reply (what the model says), tools (a list of {tool, arguments} the model calls first),
-                         feedback (ratings of memories by id, from -1 to 1)
+                         feedback (ratings of memories by id, from -1 to 1), stopped (true: the user stops it before
+                         the model is asked)
     sessionless_prompt   text, reply: a turn of no session, which the daemon does not hear of
     tool                 tool, arguments
     compact              summary; or its halves pre_compaction, and compaction_complete with summary
@@ -54,7 +55,7 @@ import httpx
 from signet_reference_harness.config import HarnessConfig
 from signet_reference_harness.daemon_client import OPERATIONS
 from signet_reference_harness.daemon_client.routing import RoutingTable, routing_table
-from signet_reference_harness.driver.steps import PERFORMERS, SESSIONLESS, perform
+from signet_reference_harness.driver.steps import PERFORMERS, SESSIONLESS, STOPPED, perform
 from signet_reference_harness.errors import HarnessError, StepError
 from signet_reference_harness.providers.scripted import ScriptedProvider
 from signet_reference_harness.session.host import Models, SessionHost
@@ -194,7 +195,7 @@ class DriverServer:
             "harness": self._config.harness,
             "agent": self._config.agent,
             "capabilities": list(OPERATIONS),
-            "steps": [*PERFORMERS, SESSIONLESS],
+            "steps": [*PERFORMERS, SESSIONLESS, STOPPED],
             "bypassed": self._config.bypassed,
             "timeouts_s": timeouts,
         }

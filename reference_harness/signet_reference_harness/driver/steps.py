@@ -92,6 +92,10 @@ def _source(step: Step) -> StartSource:
 
 
 async def _prompt(host: SessionHost, session: Session, step: Step) -> Result:
+    if step.get("stopped") is True:
+        # The daemon hears of the turn, and the user stops it before the model is asked.
+        await session.submit(_string(step, "text"), _ratings(step))
+        return {"turn": False, "reply": "", "injected": False, "tools": []}
     reply = _optional_string(step, "reply")
     reply = DEFAULT_REPLY if reply is None else reply
     calls = _tool_calls(step)
@@ -186,6 +190,8 @@ PERFORMERS: Final[Mapping[str, Callable[[SessionHost, Session, Step], Awaitable[
     "checkpoint": _checkpoint,
 }
 SESSIONLESS: Final = "sessionless_prompt"
+STOPPED: Final = "stopped_prompt"
+"""How the answer to hello lists that a prompt may be stopped."""
 OPENING: Final = frozenset({"start", "resume"})
 """Steps that a session need not be open for."""
 

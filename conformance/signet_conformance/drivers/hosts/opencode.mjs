@@ -51,7 +51,9 @@ class Server {
   }
 
   get about() {
-    return { harness: "opencode", face: `opencode-${this.#face.version}` };
+    // A message that the user stops is kept, and no model hears of it until the next one.
+    const steps = [...Object.keys(STEPS), "stopped_prompt"];
+    return { harness: "opencode", face: `opencode-${this.#face.version}`, steps };
   }
 
   /** The hooks of the module's plugins, loaded once for each project that the server is used in. */
@@ -164,6 +166,10 @@ class Server {
     session.said = (session.said ?? 0) + 1;
     await this.#event(session, "message.updated", { info: message });
     await this.#event(session, "session.status", { status: { type: "busy" } });
+    if (step.stopped) {
+      await this.#idle(session);
+      return { turn: false };
+    }
     const system = await this.#callModel(session, step.session);
     if (system === undefined) {
       await this.#idle(session);

@@ -16,7 +16,7 @@ from signet_conformance.rules.model.given import (
     injected_texts,
 )
 from signet_conformance.rules.model.requests import ModelCall, marker_lines, plain_words, presence, says, times
-from signet_conformance.rules.model.turns import TOLERANCE_S, ModelTurn, breach, turns, turns_of, unclear
+from signet_conformance.rules.model.turns import TOLERANCE_S, ModelTurn, asking_turns, breach, turns, turns_of, unclear
 from signet_conformance.rules.outcome import PASS, Outcome
 from signet_conformance.trace.marks import StepMark, StepName
 
@@ -26,7 +26,7 @@ _COMPACTING = frozenset({StepName.COMPACT, StepName.COMPACTION_COMPLETE, StepNam
 def start_is_before_the_model(recording: Recording) -> Iterator[Outcome]:
     """The first request after session-start holds the text that it injected."""
     for text in (each for each in injected_texts(recording) if each.call.operation == START):
-        turn = next((t for t in turns_of(recording, text.session) if t.high > text.call.seq), None)
+        turn = next((t for t in asking_turns(recording, text.session) if t.high > text.call.seq), None)
         if turn is None or _is_cleared(recording, text, turn):
             continue
         main = [request for request in turn.main if request.t0 >= text.call.t1 - TOLERANCE_S]
@@ -39,7 +39,7 @@ def start_is_before_the_model(recording: Recording) -> Iterator[Outcome]:
 def prompt_context_is_before_the_model(recording: Recording) -> Iterator[Outcome]:
     """The first request of a turn holds the text that its prompt hook injected."""
     for text in (each for each in injected_texts(recording) if each.call.operation == PROMPT):
-        turn = next((t for t in turns_of(recording, text.session) if t.low < text.call.seq < t.high), None)
+        turn = next((t for t in asking_turns(recording, text.session) if t.low < text.call.seq < t.high), None)
         if turn is not None and plain(text.call.text or "") == plain(turn.text):
             yield from _in_first(recording, text, turn, turn.main)
 
@@ -98,7 +98,7 @@ def _breach_of(
 def injected_text_stands_once(recording: Recording) -> Iterator[Outcome]:
     """A request holds an injected text once for each time that it was given."""
     for session in dict.fromkeys(text.session for text in injected_texts(recording)):
-        compacted = _compacted_at(recording, session)
+        compacted = compacted_at(recording, session)
         for turn in turns_of(recording, session):
             for request in turn.main:
                 texts = [t for t in injected_texts(recording) if t.session == session and t.call.t0 <= request.t0]
@@ -137,7 +137,7 @@ def _often(number: int) -> str:
     return {1: "once", 2: "twice"}.get(number, f"{number} times")
 
 
-def _compacted_at(recording: Recording, session: str) -> float:
+def compacted_at(recording: Recording, session: str) -> float:
     """The number from which a summary in the session's history may quote what was injected before."""
     steps = (mark for mark in recording.marks(StepMark) if mark.session == session and mark.step in _COMPACTING)
     return min((mark.seq for mark in steps), default=inf)
@@ -150,7 +150,7 @@ def model_works_with_the_told_summary(recording: Recording) -> Iterator[Outcome]
         step = recording.timeline.step_at(call.seq)
         session = recording.timeline.session_of(call.key) or (None if step is None else step.session)
         lines = marker_lines(summary) if isinstance(summary, str) and session is not None else ()
-        turn = next((turn for turn in turns_of(recording, session) if turn.high > call.seq), None)
+        turn = next((turn for turn in asking_turns(recording, session) if turn.high > call.seq), None)
         if turn is None or session is None:
             continue
         # What the daemon has said itself is before the model without the summary.

@@ -44,6 +44,11 @@ class ModelTurn(Struct, frozen=True, dict=True):
         return self.step.session
 
     @property
+    def stopped(self) -> bool:
+        """Whether the user stopped it before the model was asked."""
+        return self.step.other.get("stopped") is True
+
+    @property
     def unread(self) -> bool:
         """Whether the turn's own request may be among those of which no text was recorded."""
         return any(not request.whole for request in self.asked)
@@ -79,6 +84,11 @@ def session_asking(recording: Recording, request: ModelCall) -> str | None:
 def turns_of(recording: Recording, session: str | None) -> Sequence[ModelTurn]:
     """The turns of one session."""
     return [turn for turn in turns(recording) if turn.session == session]
+
+
+def asking_turns(recording: Recording, session: str | None) -> Sequence[ModelTurn]:
+    """The turns of one session without those that the user stopped before the model was asked."""
+    return [turn for turn in turns_of(recording, session) if not turn.stopped]
 
 
 def _turns(recording: Recording) -> Iterator[ModelTurn]:
@@ -192,7 +202,7 @@ def prompt_hook_comes_first(recording: Recording) -> Iterator[Outcome]:
 
 def turn_is_answered_without_the_daemon(recording: Recording) -> Iterator[Outcome]:
     """The model answers the user's turn while the daemon is away, and no later than the declared bounds allow."""
-    away = [turn for turn in turns(recording) if _is_away(recording, turn)]
+    away = [turn for turn in turns(recording) if _is_away(recording, turn) and not turn.stopped]
     undisturbed = _undisturbed(recording)
     bounds = recording.declared.bounds_s
     for turn in away:

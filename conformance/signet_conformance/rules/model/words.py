@@ -1,0 +1,100 @@
+"""The rule on the user's words: they reach the model as they were said, and once."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterator, Sequence
+from difflib import SequenceMatcher
+from itertools import takewhile
+
+from signet_conformance.facts import Recording
+from signet_conformance.rules.model.given import heard_by
+from signet_conformance.rules.model.injected import compacted_at
+from signet_conformance.rules.model.requests import ModelCall, plain_words, says_left_out
+from signet_conformance.rules.model.turns import ModelTurn, breach, turns, unclear
+from signet_conformance.rules.outcome import PASS, Outcome
+from signet_conformance.trace.marks import StepMark
+
+_LEAST_WORDS = 3
+_HALF = 0.5
+_MOST_WORDS = 2000
+
+
+def words_reach_the_model(recording: Recording) -> Iterator[Outcome]:
+    """The turn's own request holds the user's words, each time that they were said and no more."""
+    for turn in turns(recording):
+        if turn.main:
+            yield _repeated(recording, turn, turn.main[0]) or PASS
+        elif not turn.unread and (outcome := _changed(turn)) is not None:
+            yield outcome
+
+
+def _repeated(recording: Recording, turn: ModelTurn, request: ModelCall) -> Outcome | None:
+    """The breach of a request that repeats the words; None where that cannot be told, or does not hold."""
+    lines = _lines(turn.text)
+    if turn.session is None or turn.low > compacted_at(recording, turn.session):
+        return None
+    said = [part.text for part in request.parts if part.role == "user"]
+    counted = sum(_count(lines, _lines(text)) for text in said)
+    if counted < 2:
+        return None
+    # The user may say it again; model, summary and daemon may quote it.
+    steps = [mark for mark in recording.marks(StepMark) if mark.session == turn.session and mark.seq <= turn.high]
+    known = [text for mark in steps for text in (mark.text, mark.reply, mark.other.get("summary"))]
+    allowed = sum(_count(lines, _lines(text)) for text in known if isinstance(text, str))
+    heard = heard_by(recording, turn.session, request.t0)
+    if counted <= allowed or f" {' '.join(words for words, _ in lines)} " in heard:
+        return None
+    return breach(
+        asked=[request],
+        message=f"step {turn.step.index}: the user's words are before the model {counted} times, and were said"
+        f" {'once' if allowed == 1 else f'{allowed} times'}",
+        expected=f"{turn.text.strip()[:200]!r}, once for each time that it was said",
+        received=request.excerpt,
+        fold="words doubled",
+    )
+
+
+def _lines(text: str) -> Sequence[tuple[str, str]]:
+    """The lines that have words: in plain wording, and as they are."""
+    return [(words, line.strip()) for line in text.splitlines() if (words := plain_words(line))]
+
+
+def _count(lines: Sequence[tuple[str, str]], text: Sequence[tuple[str, str]]) -> int:
+    """Count the lines of a prompt, in a row, among those of a text; a host may put a stamp before the first."""
+    if not lines:
+        return 0
+    (first, as_said), *rest = lines
+    places = (n for n, (words, line) in enumerate(text) if words == first or line.endswith(f" {as_said}"))
+    following = [words for words, _ in rest]
+    return sum([words for words, _ in text[n + 1 : n + 1 + len(rest)]] == following for n in places)
+
+
+def _changed(turn: ModelTurn) -> Outcome | None:
+    """The breach of a turn whose own request holds some of the user's words, and not all of them."""
+    own = next((request for request in turn.asked if request.tools), None)
+    said = _words(turn.text)
+    if own is None or len(said) < _LEAST_WORDS:
+        return None
+    newest = [part.text for part in takewhile(lambda part: part.role not in ("assistant", "result"), own.parts[::-1])]
+    told = "\n".join(newest[::-1])
+    there = _words(told)
+    matching = SequenceMatcher(None, said[:_MOST_WORDS], there[:_MOST_WORDS], autojunk=False).get_matching_blocks()
+    held = sum(block.size for block in matching) / len(said[:_MOST_WORDS])
+    if held == 1:
+        return PASS
+    if held < _HALF:
+        return None
+    if says_left_out(told, [plain_words(line) for line in turn.text.splitlines() if line.strip()], turn.text):
+        return unclear(asked=[own], message=f"step {turn.step.index}: the host says that it left something out")
+    return breach(
+        asked=[own],
+        message=f"step {turn.step.index}: the user's words are not before the model as they were said",
+        expected=turn.text.strip()[:200],
+        received=own.excerpt,
+        fold="words changed",
+    )
+
+
+def _words(text: str) -> Sequence[str]:
+    return plain_words(unicodedata.normalize("NFKC", text)).split()

@@ -1,0 +1,88 @@
+"""Facts about the user's words before the model: whole, in a row, and as often as they were said."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from .model_requests import ASKED, Item
+from .model_turns import MEMORY, OPEN, PASS, WARN, asks, hook, only, said, start, step, verdicts
+
+LONG = "Please look at the billing service and tell me which port it listens on."
+QUOTED = f'<signet-memory query="{ASKED}">\n{MEMORY}\n</signet-memory>\n\n{ASKED}'
+TWO = "First list the open invoices.\nThen close the month."
+
+
+def user(*texts: str) -> list[Mapping[str, Any]]:
+    """Messages of the user."""
+    return [{"role": "user", "content": text} for text in texts]
+
+
+def asked(text: str, *told: str, tools: bool = True) -> list[Item]:
+    """A turn in which the user says a text, and the model is told others."""
+    return [step("start"), start(), said(text), asks(messages=user(*told), tools=tools)]
+
+
+CASES: Mapping[str, tuple[Sequence[Item], list[object]]] = {
+    "as they were said": (asked(ASKED, ASKED), [PASS]),
+    "behind a stamp": (asked(ASKED, f"[Thu 2026-11-26 16:13 UTC] {ASKED}"), [PASS]),
+    "before context of the harness": (asked(ASKED, f"{ASKED}\n\n<memory>\n{MEMORY}\n</memory>"), [PASS]),
+    "quoted by what wraps a memory": (asked(ASKED, QUOTED), [PASS]),
+    "in other letters and marks": (asked(ASKED, ASKED.upper().replace("?", " !")), [PASS]),
+    "in another normalisation form": (asked("Wo steht das Café heute?", "Wo steht das Cafe\u0301 heute?"), [PASS]),
+    "twice": (asked(ASKED, f"{ASKED}\n\n{ASKED}"), [WARN]),
+    "in two messages": (asked(ASKED, ASKED, ASKED), [WARN]),
+    "twice, of two lines": (asked(TWO, f"{TWO}\n{TWO}"), [WARN]),
+    "one of two lines twice": (asked(TWO, f"{TWO}\nThen close the month."), [PASS]),
+    "twice, and said in two turns": (
+        [*asked(ASKED, ASKED), said(), asks(messages=user(ASKED, ASKED))], [PASS, PASS]
+    ),
+    "twice, and said by the model": (
+        [step("start"), start(), said(reply=ASKED), asks(messages=user(ASKED, ASKED))], [PASS]
+    ),
+    "twice, and said by the daemon": (
+        [step("start"), start(f"{MEMORY}\n{ASKED}"), said(), asks(messages=user(ASKED, f"{MEMORY}\n{ASKED}"))], [PASS]
+    ),
+    "twice, after a compaction": (
+        [*asked(ASKED, ASKED), step("compact"), said(), asks(messages=user(ASKED, ASKED, ASKED))], [PASS, PASS]
+    ),
+    "twice, quoted by a summary": (
+        [step("start"), start(), step("compact", summary=ASKED), said(), asks(messages=user(ASKED, ASKED))], [PASS]
+    ),
+    "with a word replaced": (asked(LONG, LONG.replace("billing", "ledger")), [WARN]),
+    "without their end": (asked(LONG, LONG[:50]), [WARN]),
+    "without their end, as the host says": (
+        asked(f"{LONG}\n{LONG.upper()} Now.", f"{LONG}\n[truncated, the rest is left out]"), [OPEN]
+    ),
+    "in another order of lines": (asked(TWO, "Then close the month.\nFirst list the open invoices."), [WARN]),
+    "not at all": (asked(LONG, "Write a haiku."), []),
+    "replaced in a request without tools": (asked(LONG, LONG.replace("billing", "ledger"), tools=False), []),
+    "replaced, of two words": (asked("Go on", "Go ahead"), []),
+    "broken in two by markup": (asked(LONG, LONG.replace("service ", "service</p><p>")), [PASS]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_user_s_words_reach_the_model_as_they_were_said(case: str, tmp_path: Path) -> None:
+    """Wrapping and quoting is none of it; a word that is lost, changed or doubled is."""
+    items, expected = CASES[case]
+    assert verdicts(tmp_path, 10, items) == expected
+
+
+def test_what_became_of_the_words_is_told(tmp_path: Path) -> None:
+    """How often they stand there, or what stands there in their place."""
+    doubled = only(tmp_path, 10, asked(ASKED, ASKED, ASKED))
+    assert doubled.message == "step None: the user's words are before the model 2 times, and were said once"
+    assert (doubled.model, doubled.fold) == ((4,), "words doubled")
+    changed = only(tmp_path, 10, asked(LONG, LONG.replace("billing", "ledger")))
+    assert changed.message == "step None: the user's words are not before the model as they were said"
+    assert (changed.expected, changed.fold) == (LONG, "words changed")
+
+
+def test_words_that_a_hook_was_told_otherwise_are_not_judged_here(tmp_path: Path) -> None:
+    """What the connector submits to the daemon has requirements of its own."""
+    items = [step("start"), start(), said(), hook(text="Something else."), asks()]
+    assert verdicts(tmp_path, 10, items) == [PASS]
