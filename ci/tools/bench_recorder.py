@@ -109,7 +109,8 @@ def _cpu_s(process: int) -> float:
 
 
 @contextmanager
-def _running(*command: str) -> Iterator[subprocess.Popen[str]]:
+def running(*command: str) -> Iterator[subprocess.Popen[str]]:
+    """A process, ended with the block."""
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, start_new_session=True
     )
@@ -120,7 +121,8 @@ def _running(*command: str) -> Iterator[subprocess.Popen[str]]:
         process.wait()
 
 
-def _line(process: subprocess.Popen[str]) -> str:
+def line(process: subprocess.Popen[str]) -> str:
+    """The next line on a process's stdout."""
     return process.stdout.readline() if process.stdout else ""
 
 
@@ -143,31 +145,36 @@ def _free_port() -> int:
 
 @contextmanager
 def _peer(*command: str, port: int) -> Iterator[Proxy]:
-    with _running(*command) as process:
+    with running(*command) as process:
         _wait_for(port)
         yield Proxy(port, process.pid)
 
 
-def _mitmdump(upstream: str, _folder: Path) -> AbstractContextManager[Proxy]:
+def mitmdump(upstream: str, _folder: Path) -> AbstractContextManager[Proxy]:
+    """mitmdump, before this upstream."""
     port, mitmdump = _free_port(), str(Path(sys.executable).with_name("mitmdump"))
     reverse = ("--quiet", "--mode", f"reverse:{upstream}", "--listen-host", "127.0.0.1", "-p", str(port))
     return _peer(mitmdump, *reverse, port=port)
 
 
-def _redocly(program: str, upstream: str, folder: Path) -> AbstractContextManager[Proxy]:
+def redocly(program: str, upstream: str, folder: Path) -> AbstractContextManager[Proxy]:
+    """Redocly's proxy, before this upstream."""
     port, har = _free_port(), str(folder / "redocly.har")
     return _peer(program, "proxy", "--target", upstream, "--port", str(port), "--har", har, port=port)
 
 
 @contextmanager
-def _recorder(upstream: str, folder: Path) -> Iterator[Proxy]:
+def recorder(upstream: str, folder: Path, *, counts: bool = True) -> Iterator[Proxy]:
+    """The recorder, before this upstream."""
     out = folder / "recorder.jsonl"
     command = (sys.executable, "-m", "signet_recording_proxy", "--upstream", upstream, "--out", str(out))
-    with _running(*command) as process:
-        proxy = Proxy(int(json.loads(_line(process))["url"].rpartition(":")[2]), process.pid)
+    with running(*command) as process:
+        proxy = Proxy(int(json.loads(line(process))["url"].rpartition(":")[2]), process.pid)
         yield proxy
+    if not counts:
+        return
     with out.open("rb") as trace:
-        missing = proxy.sent - sum(line.startswith(b'{"kind":"exchange"') for line in trace)
+        missing = proxy.sent - sum(each.startswith(b'{"kind":"exchange"') for each in trace)
     print(f"{missing} of {proxy.sent} requests do not stand in the recording")
 
 
@@ -196,13 +203,13 @@ def main() -> None:
     requests = max(1, options.requests // 32) * 32
     with ExitStack() as up:
         folder = Path(up.enter_context(tempfile.TemporaryDirectory()))
-        server = up.enter_context(_running(sys.executable, __file__, "--serve"))
-        upstream = f"http://127.0.0.1:{_line(server).strip()}"
-        proxies = {"recorder": up.enter_context(_recorder(upstream, folder))}
+        server = up.enter_context(running(sys.executable, __file__, "--serve"))
+        upstream = f"http://127.0.0.1:{line(server).strip()}"
+        proxies = {"recorder": up.enter_context(recorder(upstream, folder))}
         if options.redocly:
-            proxies["redocly"] = up.enter_context(_redocly(options.redocly, upstream, folder))
+            proxies["redocly"] = up.enter_context(redocly(options.redocly, upstream, folder))
         if Path(sys.executable).with_name("mitmdump").exists():
-            proxies["mitmdump"] = up.enter_context(_mitmdump(upstream, folder))
+            proxies["mitmdump"] = up.enter_context(mitmdump(upstream, folder))
         for proxy in proxies.values():
             proxy.warm()
         for _ in range(options.turns):

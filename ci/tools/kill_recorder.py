@@ -1,8 +1,9 @@
 """Kills the recorder by SIGKILL at random instants under load, and counts the answered exchanges that were lost.
 
-Many connections, each with its next request as soon as its answer is complete, of every form an answer may have. What
-a client had the whole answer of must stand in the trace, and no line of it but the last may be damaged. Ends with 1
-when anything was lost.
+Many connections, each with its next request as soon as its answer is complete, of every form an answer may have; some
+requests are large and hold a secret. What a client had the whole answer of must stand in the trace, if only as a
+pending line, no line of it but the last may be damaged, and no secret may stand in it. Ends with 1 when anything was
+lost or shown.
 
     python ci/tools/kill_recorder.py [--instants 40] [--connections 64] [--seed N]
 """
@@ -20,11 +21,16 @@ import tempfile
 from pathlib import Path
 
 from signet_conformance import trace
+from signet_conformance.trace.model import NOT_WRITTEN
 
 LONGEST_S = 1.5
 """Instants lie between the first answer and so many seconds after it."""
 REQUEST = json.dumps({"harness": "claude-code", "userMessage": "Round invoices half to even. " * 30}).encode()
 ANSWER = json.dumps({"inject": "- Invoices are rounded half to even.\n" * 40}).encode()
+SECRET = f"token-{'0123456789abcdef' * 2}"
+LARGE = json.dumps({"transcript": f"{'Round invoices half to even. ' * 4000} token={SECRET}"}).encode()
+EVERY = 7
+"""Every so many requests one is large."""
 FORMS = (
     b"content-length: %d\r\n\r\n%b" % (len(ANSWER), ANSWER),
     b"transfer-encoding: chunked\r\n\r\n%x\r\n%b\r\n0\r\n\r\n" % (len(ANSWER), ANSWER),
@@ -38,7 +44,8 @@ async def _answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) ->
             head = await reader.readuntil(b"\r\n\r\n")
             number = 0
             if head.startswith(b"POST"):
-                await reader.readexactly(len(REQUEST))
+                length = head.lower().partition(b"content-length:")[2].partition(b"\r\n")[0]
+                await reader.readexactly(int(length))
                 number = int(head.split(b" ", 2)[1].rpartition(b"/")[2])
             writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n" + FORMS[number % len(FORMS)])
     except (asyncio.IncompleteReadError, ConnectionError):
@@ -50,8 +57,9 @@ async def _client(port: int, connection: int, answered: set[str], first: asyncio
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         for number in range(1_000_000):
             path = f"/{connection}/{number}"
+            body = LARGE if number % EVERY == EVERY - 1 else REQUEST
             head = f"POST {path} HTTP/1.1\r\nhost: 127.0.0.1:{port}\r\ncontent-type: application/json\r\n"
-            writer.write(b"%bcontent-length: %d\r\n\r\n%b" % (head.encode(), len(REQUEST), REQUEST))
+            writer.write(b"%bcontent-length: %d\r\n\r\n%b" % (head.encode(), len(body), body))
             await _whole_answer(reader)
             answered.add(path)
             first.set()
@@ -100,7 +108,7 @@ async def _main(instants: int, connections: int, seed: int) -> int:
     drawn = random.Random(seed)
     server = await asyncio.start_server(_answer, "127.0.0.1", 0)
     upstream: int = server.sockets[0].getsockname()[1]
-    answered_in_all = lost_in_all = torn = 0
+    answered_in_all = lost_in_all = torn = pending = shown = 0
     with tempfile.TemporaryDirectory() as folder:
         for instant in range(instants):
             after_s, out = drawn.uniform(0, LONGEST_S), Path(folder) / f"{instant}.jsonl"
@@ -109,12 +117,15 @@ async def _main(instants: int, connections: int, seed: int) -> int:
             lost = answered - {e.request.path for e in recorded.exchanges if e.response is not None and e.error is None}
             answered_in_all, lost_in_all = answered_in_all + len(answered), lost_in_all + len(lost)
             torn += bool(recorded.warnings)
+            pending += sum(gap.why == NOT_WRITTEN for gap in recorded.gaps)
+            shown += SECRET.encode() in out.read_bytes()
             print(f"killed after {after_s:.3f} s: {len(answered)} answered, {len(lost)} lost", flush=True)
     print(
         f"{instants} instants, {connections} connections, seed {seed}: {answered_in_all} answered, "
-        f"{lost_in_all} lost, {torn} traces with a torn last line"
+        f"{lost_in_all} lost, {pending} without bodies, {torn} traces with a torn last line, "
+        f"{shown} with a secret"
     )
-    return 1 if lost_in_all else 0
+    return 1 if lost_in_all or shown else 0
 
 
 def main() -> int:

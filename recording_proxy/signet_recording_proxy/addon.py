@@ -27,7 +27,8 @@ from signet_conformance.trace import Declared, Header
 from signet_recording_proxy.body import DEFAULT_LIMIT
 from signet_recording_proxy.captures.common import DEFAULT_ORIGIN
 from signet_recording_proxy.captures.flows import error_kind
-from signet_recording_proxy.recorder import Headers, Ongoing, Recorder, SentMessage
+from signet_recording_proxy.exchange_line import Headers, SentMessage
+from signet_recording_proxy.recorder import Ongoing, Recorder
 from signet_recording_proxy.redaction.redactor import Redactor, canaries_in
 from signet_recording_proxy.trace_file import TraceFile
 from signet_recording_proxy.upstream import Upstream, health
@@ -106,10 +107,11 @@ class RecordingAddon:
         logging.getLogger(__name__).error("%s", failure)
         ctx.master.shutdown()
 
-    def done(self) -> None:
+    async def done(self) -> None:
         """Write what is in flight."""
         if self._recorder is not None:
             self._recorder.abandon("mitmproxy ended")
+            await self._recorder.lines_made()
 
     def client_disconnected(self, client: Client) -> None:
         """Forget the number of a client."""

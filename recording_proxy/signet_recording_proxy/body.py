@@ -13,7 +13,6 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from signet_conformance.trace.model import NOT_CAPTURED
 from signet_recording_proxy.content_coding import not_installed, undo
 
 DEFAULT_LIMIT = 8 * 1024 * 1024
@@ -40,6 +39,7 @@ class KeptBody(Struct):
     size: int = 0
     _chunks: list[bytes] = []
     _digest: Any = None
+    _sealed: str | None = None
 
     def feed(self, data: bytes) -> None:
         """Take the next bytes."""
@@ -56,6 +56,11 @@ class KeptBody(Struct):
         self._digest.update(data)
         self._chunks.append(data[: self.limit - before])
 
+    def seal(self) -> None:
+        """No more bytes come: what is left can be sent to another process."""
+        if self._digest is not None:
+            self._sealed, self._digest = self._digest.hexdigest(), None
+
     def forget(self) -> None:
         """Drop the bytes once the line is written, even if the exchange is still referenced."""
         self._chunks.clear()
@@ -63,7 +68,7 @@ class KeptBody(Struct):
     @property
     def is_cut(self) -> bool:
         """Whether more bytes passed than were kept."""
-        return self._digest is not None
+        return self._digest is not None or self._sealed is not None
 
     def kept_bytes(self) -> bytes:
         """The first `limit` bytes."""
@@ -71,7 +76,7 @@ class KeptBody(Struct):
 
     def sha256(self) -> str:
         """The SHA-256 of everything that passed, in hexadecimal."""
-        return str((self._digest or hashlib.sha256(self.kept_bytes())).hexdigest())
+        return self._sealed or str((self._digest or hashlib.sha256(self.kept_bytes())).hexdigest())
 
 
 def describe(body: KeptBody, media_type: str | None, content_encoding: str | None) -> dict[str, Any] | None:
@@ -103,11 +108,9 @@ def undecoded(size: int, sha256: str, media_type: str | None, coding: str) -> di
     return {"cut": True, "size": size, "sha256": sha256, "text": "", "media_type": media_type, "undecoded": coding}
 
 
-def uncaptured(size: int | None, media_type: str | None) -> dict[str, Any]:
-    """A body that was sent and that a capture does not hold; `size` is None where that is unknown too."""
-    return {
-        "cut": True, "size": size, "sha256": None, "text": "", "media_type": media_type, "undecoded": NOT_CAPTURED
-    }  # fmt: skip
+def unwritten(size: int | None, media_type: str | None, why: str) -> dict[str, Any]:
+    """A body that was sent and of which nothing else is known, for a reason of `trace.model`."""
+    return {"cut": True, "size": size, "sha256": None, "text": "", "media_type": media_type, "undecoded": why}
 
 
 def as_carried(body: KeptBody) -> dict[str, Any] | None:

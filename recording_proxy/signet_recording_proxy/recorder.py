@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
-from urllib.parse import parse_qsl
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -18,49 +19,20 @@ from msgspec.structs import replace
 from signet_conformance.errors import KitError, SignetConformanceError, UsageError
 from signet_conformance.trace import Header
 from signet_conformance.trace.marks import FaultMark
-from signet_conformance.trace.reading import MAX_LINE_BYTES
 from signet_conformance.trace.recordings import MODEL
 from signet_recording_proxy import faults
-from signet_recording_proxy.body import KeptBody, as_carried, describe
+from signet_recording_proxy.body import KeptBody, describe
+from signet_recording_proxy.exchange_line import EndedExchange, Headers, SentMessage
 from signet_recording_proxy.faults import Fault
+from signet_recording_proxy.line_maker import LineMaker
 from signet_recording_proxy.redaction.redactor import Ready, Redactor
 from signet_recording_proxy.trace_file import TraceFile
 
-Headers = list[tuple[str, str]]
-# Of a head that no line could hold: what a server takes at most is a fraction of it.
-_LONGEST_KEPT = 8192
-_MOST_KEPT = 200
 _MOST_TOGETHER, _LARGE = 64, 64 * 1024
 """So many lines wait for each other at most, and none for a larger one: they are held in memory meanwhile."""
-_READY_MOST = 64 * 1024
-"""Of a larger body nothing is encoded ahead: its exchange would be held twice for as long as the daemon takes."""
-
-
-class SentMessage(Struct, eq=False):
-    """What one side has sent so far."""
-
-    headers: Headers
-    body: KeptBody
-
-    def header(self, name: str) -> str | None:
-        """The first value of the header with this lower-case name."""
-        return next((value for key, value in self.headers if key == name), None)
-
-    def body_json(self, *, closely: bool) -> dict[str, Any] | None:
-        """The `body` member of the trace line: JSON as it was carried, decoded only where `closely` is set."""
-        if not self.body.size:
-            return None
-        media_type, codings = None, []
-        for name, value in self.headers:
-            if name == "content-type" and media_type is None:
-                media_type = value
-            elif name == "content-encoding":
-                codings.append(value)
-        if not closely and not codings:
-            carried = as_carried(self.body)
-            if carried is not None:
-                return carried
-        return describe(self.body, media_type, ",".join(codings))
+_AT_ONCE_MOST, _CODED_MOST = 16 * 1024, 1024
+"""Lines with larger bodies are made by another process, with coded ones at less: they grow when they are decoded."""
+_WORTH_TELLING_S = 0.001
 
 
 class Ongoing(Struct, eq=False):
@@ -81,6 +53,8 @@ class Ongoing(Struct, eq=False):
     incomplete: bool = False
     """Whether the client left before all of its request had come."""
     ready: Ready | None = None
+    held_s: float = 0.0
+    """For how long the recorder kept the end of the answer back, for a reason of its own."""
 
     @property
     def path(self) -> str:
@@ -104,6 +78,9 @@ class Recorder:
         self._redactor = redactor
         self._body_limit = body_limit
         self._ongoing: dict[int, Ongoing] = {}
+        self._maker = LineMaker(redactor)
+        self._making = 0
+        self._one_made: asyncio.Future[None] | None = None
         self._quiet = asyncio.Event()
         self._quiet.set()
         self._waiting: list[tuple[TraceFile, Callable[[], None]]] = []
@@ -113,7 +90,7 @@ class Recorder:
     @property
     def in_flight(self) -> int:
         """How many exchanges have begun and have no line yet, in all files."""
-        return len(self._ongoing)
+        return len(self._ongoing) + self._making
 
     def begin(self, conn: int, method: str, target: str, headers: Headers) -> Ongoing:
         """A request head has come. It gets the next number, and the fault that is for it, if any."""
@@ -131,21 +108,36 @@ class Recorder:
 
         `error` is one of the trace format's kinds, `at` the instant at which it happened.
         """
-        line = self._end_exchange(exchange, error, note, at)
-        if line is not None:
-            exchange.file.end_exchange(line)
+        ended = self._end_exchange(exchange, error, note, at)
+        if ended is None:
+            return
+        if _is_large(ended.request, ended.response):
+            exchange.file.hold_place(ended.pending_line(self._redactor))
             self._write(exchange.file)
-            self._look_whether_quiet()
+            self._make(exchange, ended)
+            return
+        exchange.file.end_exchange(ended.line(self._redactor, exchange.ready))
+        ended.forget()
+        self._write(exchange.file)
+        self._look_whether_quiet()
 
     def finish_before(self, exchange: Ongoing, then: Callable[[], None]) -> None:
         """As `finish` of one that went well; `then` lets the client hear the end, and is called once the line is there.
 
-        Lines of exchanges that end in the same turn of the loop are written at once.
+        Lines of exchanges that end in the same turn of the loop are written at once. The line of a large body takes
+        longer: what is there then holds its place.
         """
-        line = self._end_exchange(exchange, None, "", None)
-        if line is None:
+        ended = self._end_exchange(exchange, None, "", None)
+        if ended is None:
             then()
             return
+        if _is_large(ended.request, ended.response):
+            exchange.file.hold_place(ended.pending_line(self._redactor))
+            self._waiting.append((exchange.file, partial(self._let_hear_first, then, exchange, ended)))
+            self._write_waiting()
+            return
+        line = ended.line(self._redactor, exchange.ready)
+        ended.forget()
         exchange.file.end_exchange(line)
         self._waiting.append((exchange.file, then))
         if not self._ongoing or len(self._waiting) == _MOST_TOGETHER or len(line) > _LARGE:
@@ -153,6 +145,10 @@ class Recorder:
         elif len(self._waiting) == 1:
             asyncio.get_running_loop().call_soon(self._write_waiting)
         self._look_whether_quiet()
+
+    def _let_hear_first(self, then: Callable[[], None], exchange: Ongoing, ended: EndedExchange) -> None:
+        then()
+        self._make(exchange, ended)
 
     def _write_waiting(self) -> None:
         waiting, self._waiting = self._waiting, []
@@ -168,45 +164,68 @@ class Recorder:
             self.fail(failure)
 
     def _look_whether_quiet(self) -> None:
-        if not self._ongoing:
+        if not self._ongoing and not self._making:
             self._quiet.set()
 
-    def _end_exchange(self, exchange: Ongoing, error: str | None, note: str, at: float | None) -> bytes | None:
-        """The line of an exchange that ends now; None when it has ended before."""
+    def _end_exchange(self, exchange: Ongoing, error: str | None, note: str, at: float | None) -> EndedExchange | None:
+        """What ends now; None when it has ended before."""
         if exchange.done:
             return None
         exchange.done = True
-        ended = time.monotonic() if at is None else max(at, exchange.begun)
         del self._ongoing[id(exchange)]
-        line = self._encoded(exchange, error, note, ended)
-        exchange.request.body.forget()
-        if exchange.response is not None:
-            exchange.response.body.forget()
-        return line
+        return self._ended(exchange, error, note, at)
 
     def request_is_whole(self, exchange: Ongoing) -> None:
         """All of a request has come and was passed on: its part of the line is made while the daemon works.
 
         While others are in flight too there is more to do than to wait, and a line that is made at once costs less.
         """
-        if len(self._ongoing) == 1 and not exchange.done and exchange.request.body.size <= _READY_MOST:
-            exchange.ready = self._redactor.request(_request(exchange, closely=False))
+        if len(self._ongoing) == 1 and not exchange.done and not _is_large(exchange.request):
+            exchange.ready = self._redactor.request(self._ended(exchange, None, "", None).request_member(closely=False))
 
-    def _encoded(self, exchange: Ongoing, error: str | None, note: str, ended: float) -> bytes:
-        ready, encoded = exchange.ready, None
-        end = _rest(exchange, error, note, ended, closely=False)
-        if ready is not None:
-            encoded = self._redactor.completed(_frame(exchange, ended), ready, end)
-        else:
-            encoded = self._redactor.unsuspected(
-                {**_frame(exchange, ended), "request": _request(exchange, closely=False), **end}
-            )
-        if encoded is None:
-            encoded = self._redactor.exchange(_line(exchange, error, note, ended))
-        if len(encoded) <= MAX_LINE_BYTES:
-            return encoded
-        # Tokens may be longer than what they stand for, and heads have no bound of their own.
-        return self._redactor.exchange(_shorten(_line(exchange, error, note, ended), exchange))
+    def _ended(self, exchange: Ongoing, error: str | None, note: str, at: float | None) -> EndedExchange:
+        ended = time.monotonic() if at is None else max(at, exchange.begun)
+        seconds = exchange.file.seconds
+        frame = {
+            "kind": "exchange",
+            "seq": exchange.seq,
+            "conn": exchange.conn,
+            "t0": seconds(exchange.begun),
+            "t1": seconds(ended),
+        }
+        outcome: dict[str, Any] = {}
+        if error == "client_closed":
+            outcome["error"] = {"kind": error, "t": seconds(ended)}
+        elif error is not None:
+            outcome["error"] = {"kind": error, "note": note}
+        if exchange.fault is not None and exchange.faulted:
+            outcome["fault"] = dict(exchange.fault.spec)
+        return EndedExchange(
+            frame, exchange.method, exchange.target, exchange.request, exchange.incomplete, exchange.status,
+            exchange.response, outcome,
+        )  # fmt: skip
+
+    def _make(self, exchange: Ongoing, ended: EndedExchange) -> None:
+        """Have the line of an exchange with a large body made, whose place is held in the file."""
+        if exchange.held_s >= _WORTH_TELLING_S:
+            ended.frame.update(t1=exchange.file.seconds(), held_ms=round(exchange.held_s * 1000, 1))
+        self._making += 1
+
+        def deliver(line: bytes | None, why: str) -> None:
+            self._making -= 1
+            if line is None:
+                self.internal_errors += 1
+                lost = KitError(
+                    f"the line of exchange {exchange.seq} could not be made: {why}", where=exchange.file.path
+                )
+                print(f"error: {lost}", file=sys.stderr, flush=True)
+            exchange.file.end_exchange(line)
+            self._write(exchange.file)
+            self._look_whether_quiet()
+            if self._one_made is not None and not self._one_made.done():
+                self._one_made.set_result(None)
+
+        self._maker.make(ended, deliver)
 
     def mark(self, name: str, data: Mapping[str, Any]) -> int:
         """Write a mark, return its number; it stands in the model's side too where that is written."""
@@ -273,6 +292,14 @@ class Recorder:
         for exchange in list(self._ongoing.values()):
             self.finish(exchange, "upstream_reset", note=note)
 
+    async def lines_made(self) -> None:
+        """Return when the lines are there that were still being made, or the recording cannot go on."""
+        while self._making and not self.failure.done():
+            self._one_made = asyncio.get_running_loop().create_future()
+            either: list[asyncio.Future[Any]] = [self._one_made, self.failure]
+            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+        await self._maker.end()
+
     # ---- faults
 
     @property
@@ -316,70 +343,14 @@ class Recorder:
         self.mark(mark.NAME, mark.data)
 
 
-def _shorten(line: dict[str, Any], exchange: Ongoing) -> dict[str, Any]:
-    """A line without the bodies, and with the beginnings of what is long in the heads."""
-    request, response = line["request"], line["response"]
-    for message, sent in ((request, exchange.request), (response, exchange.response)):
-        if message is None or sent is None:
-            continue
-        message["headers"] = [
-            (name[:_LONGEST_KEPT], value[:_LONGEST_KEPT]) for name, value in message["headers"][:_MOST_KEPT]
-        ]
-        if message["body"] is not None:
-            kept = sent.body
-            message["body"] = {
-                "cut": True, "size": kept.size, "sha256": kept.sha256(), "text": "", "media_type": None
-            }  # fmt: skip
-    request["path"], request["method"] = request["path"][:_LONGEST_KEPT], request["method"][:_LONGEST_KEPT]
-    request["query"] = [(name[:_LONGEST_KEPT], value[:_LONGEST_KEPT]) for name, value in request["query"][:_MOST_KEPT]]
-    return line
-
-
-def _request(exchange: Ongoing, *, closely: bool = True) -> dict[str, Any]:
-    path, _, query = exchange.target.partition("?")
-    told: dict[str, Any] = {
-        "method": exchange.method,
-        "path": path,
-        "query": parse_qsl(query, keep_blank_values=True) if query else [],
-        "headers": exchange.request.headers,
-        "body": exchange.request.body_json(closely=closely),
-    }
-    if exchange.incomplete:
-        told["incomplete"] = True
-    return told
-
-
-def _line(exchange: Ongoing, error: str | None, note: str, ended: float) -> dict[str, Any]:
-    rest = _rest(exchange, error, note, ended)
-    return {**_frame(exchange, ended), "request": _request(exchange), **rest}
-
-
-def _frame(exchange: Ongoing, ended: float) -> dict[str, Any]:
-    """The members of a line before the request."""
-    seconds = exchange.file.seconds
-    return {
-        "kind": "exchange",
-        "seq": exchange.seq,
-        "conn": exchange.conn,
-        "t0": seconds(exchange.begun),
-        "t1": seconds(ended),
-    }
-
-
-def _rest(exchange: Ongoing, error: str | None, note: str, ended: float, *, closely: bool = True) -> dict[str, Any]:
-    """The members of a line after the request."""
-    rest: dict[str, Any] = {"response": None}
-    response = exchange.response
-    if response is not None:
-        rest["response"] = {
-            "status": exchange.status,
-            "headers": response.headers,
-            "body": response.body_json(closely=closely),
-        }
-    if error == "client_closed":
-        rest["error"] = {"kind": error, "t": exchange.file.seconds(ended)}
-    elif error is not None:
-        rest["error"] = {"kind": error, "note": note}
-    if exchange.fault is not None and exchange.faulted:
-        rest["fault"] = dict(exchange.fault.spec)
-    return rest
+def _is_large(*messages: SentMessage | None) -> bool:
+    """Whether making the line of an exchange with these messages takes too long to be done between two others."""
+    size = 0
+    for message in messages:
+        if message is not None and message.body.size:
+            size += message.body.size
+            if message.body.size > _CODED_MOST:
+                for name, _ in message.headers:
+                    if name == "content-encoding":
+                        return True
+    return size > _AT_ONCE_MOST

@@ -30,6 +30,7 @@ class TraceFile:
         self._seq = 0
         self._superseded = False
         self._waiting: list[bytes] = []
+        self._ending = 0
         self._fd = _create(path)
         self._zero = time.monotonic()
         created = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
@@ -50,16 +51,25 @@ class TraceFile:
         self.open_exchanges += 1
         return self.number()
 
-    def end_exchange(self, line: bytes) -> None:
-        """Take the line of an exchange that `begin_exchange` announced; it waits for `write_waiting`."""
-        self.open_exchanges -= 1
+    def hold_place(self, line: bytes) -> None:
+        """Take the line that holds the place of an exchange's; it waits for `write_waiting`."""
         self._waiting.append(line)
+
+    def end_exchange(self, line: bytes | None) -> None:
+        """Take the line of an exchange that `begin_exchange` announced; it waits for `write_waiting`.
+
+        None: it could not be made, and what holds its place stays.
+        """
+        self.open_exchanges -= 1
+        if line is not None:
+            self._ending += 1
+            self._waiting.append(line)
 
     def write_waiting(self) -> None:
         """Write the lines that wait, at once."""
         if self._waiting:
             lines, self._waiting = self._waiting, []
-            self.written += len(lines)
+            self.written, self._ending = self.written + self._ending, 0
             self._write(b"".join(lines))
         self._close_when_done()
 

@@ -100,13 +100,15 @@ def test_no_more_lines_wait_than_a_bound(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_a_large_line_does_not_wait(tmp_path: Path) -> None:
-    """Nor do those before it."""
+    """Nor do those before it; while it is made, another line holds its place."""
 
     async def work(recording: Recording) -> None:
         first, second, _ = recording.begin(), recording.begin(), recording.begin()
         recording.end(first)
         recording.end(second, b'"%b"' % (b"x" * LARGE))
         assert recording.told == [(1, [1, 2]), (2, [1, 2])]
+        assert recording.recorder.in_flight == 2
+        await recording.recorder.lines_made()
 
     recorded(tmp_path / "t", work)
 

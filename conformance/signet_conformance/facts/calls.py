@@ -134,6 +134,11 @@ class Call:
         )
 
     @property
+    def took_s(self) -> float:
+        """How many seconds the call took, without those in which the recorder itself kept the answer back."""
+        return self.t1 - self.t0 - (self.exchange.held_ms or 0.0) / 1000
+
+    @property
     def is_stub(self) -> bool:
         """Whether a start was answered with the stub that a repeated start gets instead of context."""
         answer = self.answer

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from signet_conformance.engine import Judged
 from signet_conformance.trace import Gap
-from signet_conformance.trace.model import NOT_CAPTURED, OVER_LIMIT
+from signet_conformance.trace.model import NOT_CAPTURED, NOT_WRITTEN, OVER_LIMIT
 
 
 class Lack(StrEnum):
@@ -20,6 +20,7 @@ class Lack(StrEnum):
     DECODED = "not decoded"
     CAPTURED = "not captured"
     KEPT = "not kept whole"
+    WRITTEN = "not written"
 
 
 _WORDS: Mapping[Lack, tuple[str, str]] = {
@@ -27,6 +28,10 @@ _WORDS: Mapping[Lack, tuple[str, str]] = {
     Lack.DECODED: ("body that could not be decoded", "bodies that could not be decoded"),
     Lack.CAPTURED: ("body that the capture does not hold", "bodies that the capture does not hold"),
     Lack.KEPT: ("body over the recorder's limit", "bodies over the recorder's limit"),
+    Lack.WRITTEN: (
+        "body that the recorder was killed before it wrote",
+        "bodies that the recorder was killed before it wrote",
+    ),
 }
 
 
@@ -54,7 +59,8 @@ def _lacks(judged: Judged) -> Iterator[LackAt]:
 def _lack_of(gap: Gap) -> Lack:
     if gap.side is None:
         return Lack.CARRIED
-    return {NOT_CAPTURED: Lack.CAPTURED, OVER_LIMIT: Lack.KEPT}.get(gap.why, Lack.DECODED)
+    known = {NOT_CAPTURED: Lack.CAPTURED, OVER_LIMIT: Lack.KEPT, NOT_WRITTEN: Lack.WRITTEN}
+    return known.get(gap.why, Lack.DECODED)
 
 
 def in_words(counts: Mapping[Lack, int]) -> Sequence[str]:

@@ -30,7 +30,7 @@ from signet_conformance.trace.marks import (
     kit_marks,
     marks_of,
 )
-from signet_conformance.trace.model import NOT_CAPTURED, OVER_LIMIT
+from signet_conformance.trace.model import NOT_CAPTURED, NOT_WRITTEN, OVER_LIMIT
 
 MAX_KINDS = 12
 """Lines about handlers; further kinds are counted."""
@@ -120,6 +120,8 @@ def _reason_of(gap: Gap) -> str:
         )
     if gap.why == OVER_LIMIT:
         return f"not judged: {body} is over the recorder's limit; record with a larger --body-limit"
+    if gap.why == NOT_WRITTEN:
+        return f"not judged: {body}, which the recorder was killed before it wrote; record again"
     coding = (
         "is not text and may be compressed" if gap.why == "unknown" else f"is compressed with {printable(gap.why, 40)}"
     )

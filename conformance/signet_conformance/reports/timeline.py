@@ -30,7 +30,7 @@ from signet_conformance.reports.terminal import (
     verdict_text,
 )
 from signet_conformance.trace import Body, Mark, Message
-from signet_conformance.trace.model import NOT_CAPTURED
+from signet_conformance.trace.model import NOT_CAPTURED, NOT_WRITTEN
 
 SHOWN = (Verdict.ERROR, Verdict.FAIL, Verdict.WARN)
 MAX_BODY_LINES = 400
@@ -193,8 +193,8 @@ def _body_lines(body: Body) -> list[str]:
     if body.kind == "json":
         return json.dumps(body.value, indent=2, ensure_ascii=False).split("\n")
     if body.kind == "cut":
-        if body.undecoded == NOT_CAPTURED:
-            return ["(not captured)"]
+        if body.undecoded in (NOT_CAPTURED, NOT_WRITTEN):
+            return [f"({body.undecoded})"]
         return [f"(cut: {body.size} bytes, SHA-256 {body.sha256})", *str(body.value).split("\n")]
     return str(body.value).split("\n")
 

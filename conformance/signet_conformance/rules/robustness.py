@@ -127,7 +127,7 @@ def slow_call_is_abandoned(recording: Recording) -> Iterator[Outcome]:
             continue
         name = "start" if call.operation == START else "prompt"
         bound = bounds.get(name)
-        duration = call.t1 - call.t0
+        duration = call.took_s
         if bound is not None and duration > bound + GRACE_S:
             yield fail(
                 call,

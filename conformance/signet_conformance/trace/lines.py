@@ -14,6 +14,7 @@ from msgspec.structs import force_setattr
 
 from signet_conformance.errors import printable
 from signet_conformance.trace.model import (
+    PENDING,
     Body,
     ErrorOfLine,
     Exchange,
@@ -38,17 +39,22 @@ class LineReader:
         self._headers: dict[Pairs, Pairs] = {}
 
     def entry(self, raw: bytes, line: int) -> Exchange | Mark:
-        """The exchange or mark of a line with that number in its file; raise BrokenLineError."""
+        """The exchange or mark of a line with that number in its file; raise BrokenLineError.
+
+        A pending line tells its exchange as far as that was known.
+        """
         entry: Exchange | Mark | None = _decoded(raw)
+        pending = False
         if entry is None:
             value = parse_line(raw)
-            entry = _at_once(value)
-            if entry is None:
-                return _member_by_member(value, line, raw)
-        # Frozen for all others; these two are not in the line, whatever members it has.
+            if isinstance(value, dict) and value.get("kind") == PENDING:
+                value, pending = {**value, "kind": "exchange"}, True
+            entry = _at_once(value) or _member_by_member(value, line, raw)
+        # Frozen for all others; these three are not in the line, whatever members it has.
         force_setattr(entry, "line", line)
         if type(entry) is Exchange:
             force_setattr(entry, "raw", raw)
+            force_setattr(entry, "pending", pending)
             if isinstance(entry.error, ErrorOfLine):
                 force_setattr(entry, "error", entry.error.kind)
             self._share_headers(entry.request)
@@ -200,6 +206,7 @@ def _exchange(data: dict[str, JSONValue], line: int, raw: bytes) -> Exchange:
         response=answer,
         error=kind,
         fault=fault,
+        held_ms=float(held) if is_seconds(held := data.get("held_ms")) else None,  # type: ignore[arg-type]
         line=line,
         raw=raw,
     )

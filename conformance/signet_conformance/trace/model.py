@@ -138,6 +138,10 @@ else:
 
 NOT_CARRIED = "not_carried"
 """The error of an exchange whose request the recorder itself refused to pass on, such as an upgrade."""
+PENDING = "pending"
+"""The kind of a line that holds the place of an exchange's: it counts where that line does not follow."""
+NOT_WRITTEN = "not written"
+"""`undecoded` of a body in a pending line: the recorder was killed before the exchange's line was made."""
 NOT_CAPTURED = "not captured"
 """`undecoded` of a body that was sent and that a capture, such as a browser's, does not hold."""
 OVER_LIMIT = "over the limit"
@@ -160,8 +164,12 @@ class Exchange(Struct, frozen=True, gc=False, kw_only=True, tag_field="kind", ta
     response: Response | None = None
     error: ErrorKind = None
     fault: dict[str, JSONValue] | None = None
+    held_ms: float | None = None
+    """For how long the recorder kept the end of the answer back for a reason of its own; None for none that counts."""
     line: int = 0
     raw: bytes = b""
+    pending: bool = False
+    """Whether its line only held the place of the exchange's."""
 
     @property
     def is_unhandled(self) -> bool:

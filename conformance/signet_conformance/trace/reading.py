@@ -167,12 +167,10 @@ def _read_file(name: str, held_bytes: int, workers: int = 1) -> Trace:
 
 def _read(recording: OpenRecording, name: str, shelf: Shelf | None, workers: int) -> Trace:
     """Read a file to its end; with a shelf, of the exchanges only where they are."""
-    exchanges: list[Exchange] = []
     marks: list[Mark] = []
     header: Header | None = None
     warnings: list[str] = []
-    gaps: list[Gap] = []
-    seen, lines = _Numbers(), LineReader()
+    seen, lines, taken = _Numbers(), LineReader(), _Taken(shelf)
     number = offset = 0
     while raw := recording.stream.readline(MAX_LINE_BYTES + 1):
         number, begins, offset = number + 1, offset, offset + len(raw)
@@ -203,24 +201,51 @@ def _read(recording: OpenRecording, name: str, shelf: Shelf | None, workers: int
                 warnings.append(f"{where}: the last line is torn and was left out ({broken}); the rest counts")
                 break
             raise _damage(broken, where, is_header=header is None) from None
+        if isinstance(entry, Exchange) and entry.pending:
+            taken.pending[entry.seq] = entry, begins, len(raw)
+            continue
         seen.add(entry.seq)
         if isinstance(entry, Mark):
             marks.append(entry)
-            continue
-        gaps += _gaps(entry)
-        if shelf is None:
-            exchanges.append(entry)
         else:
-            shelf.put(glance_at(entry), begins, len(raw), number)
+            taken.take(entry, begins, len(raw))
+    taken.take_pending(seen)
     if header is None:
         raise TraceError(
             "the file is empty, a trace begins with a header line", where=_place(name, 1), remedy=_REMEDY_RECORD
         )
     if shelf is not None:
         shelf.sort()
-    kept = tuple(sorted(exchanges, key=lambda e: e.seq)) if shelf is None else shelf
+    kept = tuple(sorted(taken.exchanges, key=lambda e: e.seq)) if shelf is None else shelf
     in_order = tuple(sorted(marks, key=lambda m: m.seq))
-    return Trace(header, kept, in_order, name, tuple(warnings), gaps=tuple(sorted(gaps, key=lambda g: g.exchange)))
+    return Trace(
+        header, kept, in_order, name, tuple(warnings), gaps=tuple(sorted(taken.gaps, key=lambda g: g.exchange))
+    )
+
+
+class _Taken:
+    """The exchanges that were read, or the shelf that holds them, and their gaps."""
+
+    def __init__(self, shelf: Shelf | None) -> None:
+        self.exchanges: list[Exchange] = []
+        self.gaps: list[Gap] = []
+        self.pending: dict[int, tuple[Exchange, int, int]] = {}
+        """What pending lines tell of exchanges, by number, with the places of the lines."""
+        self._shelf = shelf
+
+    def take(self, entry: Exchange, begins: int, length: int) -> None:
+        """Take an exchange in, with the place of its line in the file."""
+        self.gaps += _gaps(entry)
+        if self._shelf is None:
+            self.exchanges.append(entry)
+        else:
+            self._shelf.put(glance_at(entry), begins, length, entry.line)
+
+    def take_pending(self, seen: _Numbers) -> None:
+        """Take in the exchanges whose lines did not follow."""
+        for waiting in self.pending.values():
+            if waiting[0].seq not in seen:
+                self.take(*waiting)
 
 
 def _damage(broken: BrokenLineError, where: str, *, is_header: bool) -> TraceError:

@@ -20,7 +20,7 @@ from msgspec import Struct
 from signet_conformance.errors import UsageError, printable
 from signet_conformance.trace import Body, Exchange, Header, Message, Trace, encode
 from signet_conformance.trace.model import NOT_CAPTURED
-from signet_recording_proxy.body import KeptBody, describe, uncaptured
+from signet_recording_proxy.body import KeptBody, describe, unwritten
 from signet_recording_proxy.redaction.redactor import Redactor
 
 BODY_LIMIT = 32 * 1024 * 1024
@@ -49,7 +49,7 @@ class CapturedMessage(Struct, frozen=True):
     def body(self) -> dict[str, Any] | None:
         """The `body` member of a trace line."""
         if self.lacks_content:
-            return uncaptured(self.size, self.media_type)
+            return unwritten(self.size, self.media_type, NOT_CAPTURED)
         kept = KeptBody(BODY_LIMIT)
         kept.feed(self.content)
         return describe(kept, self.media_type, self.coding)

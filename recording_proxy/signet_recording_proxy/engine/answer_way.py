@@ -197,6 +197,7 @@ class AnswerWay:
 
     def _pass(self, pieces: list[bytes]) -> None:
         answer = self._answer
+        begun = time.monotonic()
         out = wire.chunks(pieces) if self._chunked else pieces
         if not self.begun:
             self.begun = True
@@ -207,13 +208,14 @@ class AnswerWay:
         if self._chunked:
             out.append(wire.last_chunk(answer.trailers))
         # Who has heard the end finds the line on disk: it is written before the last bytes go out.
-        self._asked.presence.hears_the_end(self._exchange, partial(self._let_hear, b"".join(out)))
+        self._asked.presence.hears_the_end(self._exchange, partial(self._let_hear, b"".join(out), begun))
 
-    def _let_hear(self, end: bytes) -> None:
+    def _let_hear(self, end: bytes, came_at: float) -> None:
         if self._asked.over:
             return  # the client left, or was reset, in the turn of the loop in which the answer ended
         try:
             self._asked.write(end)
+            self._exchange.held_s = time.monotonic() - came_at
             answer = self._answer
             self._asked.answer_is_out(keeps_open=answer.keeps_open and self._chunked is answer.chunked)
         except Exception as bug:  # noqa: BLE001 - a bug costs this exchange, and none of those that end with it

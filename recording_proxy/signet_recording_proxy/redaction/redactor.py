@@ -12,6 +12,7 @@ import base64
 import binascii
 import hashlib
 import json
+import os
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -36,7 +37,9 @@ _SCHEMES = frozenset({"bearer", "basic", "digest", "token", "negotiate", "apikey
 _CLEAN_HEADER = b'["authorization","Bearer <redacted:'
 _HARMLESS_HEADER = b'["access-control-allow-credentials","true"]'
 """What real daemons answer with: its name ends as secret ones do."""
-_TOKEN = re.compile(r"<redacted:\d+>")
+_TOKEN = re.compile(r"<redacted:(?:\d+|~\w+)>")
+_PROVISIONAL = re.compile(r"<redacted:~[0-9a-f]{16}_(\d+)>")
+_PROVISIONAL_IN_LINE = re.compile(_PROVISIONAL.pattern.encode())
 _WORDS = re.compile(r"\S+")
 _NEXT_COOKIE = re.compile(r",(?=\s{0,8}[!#$%&'*+.^_`|~0-9A-Za-z-]{1,256}+=)")
 """Where proxies joined what were several Set-Cookie headers; the comma in a date is followed by no name."""
@@ -50,6 +53,13 @@ _LEARNED_ANYHOW = 16
 
 MIN_CANARY = 8
 _MOST_PLAIN, _LONGEST_PLAIN = 4096, 256
+
+
+class Learned(NamedTuple):
+    """A secret that is looked for wherever it may stand. A canary is, as long as the recorder lives."""
+
+    secret: str
+    for_ever: bool = False
 
 
 class Ready(NamedTuple):
@@ -77,7 +87,11 @@ class Redactor:
 
     def __init__(self, canaries: Mapping[str, str]) -> None:
         """`canaries` maps names to the secret values that are watched for, each of 8 characters or more."""
+        self.canaries = canaries
         self._tokens: dict[str, str] = {}
+        self._numbered: list[str] = []
+        """The secrets in the order of their numbers."""
+        self._learned: list[Learned] = []
         self._known = KnownSecrets()
         self._numeric: list[tuple[str, str]] = []
         self._plain_headers: set[tuple[str, str]] = set()
@@ -192,16 +206,42 @@ class Redactor:
         known = self._tokens.get(secret)
         if known is None and _TOKEN.fullmatch(secret):
             return secret  # of a trace that was converted to a capture, and comes back
-        if known is None:
-            known = self._tokens[secret] = f"<redacted:{len(self._tokens) + 1}>"
-        return known
+        return self._number(secret) if known is None else known
+
+    def _number(self, secret: str) -> str:
+        self._numbered.append(secret)
+        token = self._tokens[secret] = f"<redacted:{len(self._numbered)}>"
+        return token
 
     def _learn(self, secret: str) -> str:
         """The token of a secret that is looked for from now on, wherever else it may stand."""
         token = self._token(secret)
         if token != secret and secret not in self._known and (len(secret) >= _LEARNED_ANYHOW or _is_no_word(secret)):
             self._known.add(secret, token)
+            self._learned.append(Learned(secret))
         return token
+
+    # ---- lines that another process makes
+
+    def learn_from(self, headers: Sequence[tuple[str, str]]) -> None:
+        """Learn the secrets of a message's headers, as its line would."""
+        for pair in headers:
+            if pair not in self._plain_headers:
+                self._header(pair)
+
+    def news(self, secrets: int, learned: int) -> tuple[Sequence[str], Sequence[Learned]]:
+        """The secrets with numbers, and those that were learned, after so many of each."""
+        return self._numbered[secrets:], self._learned[learned:]
+
+    def settled(self, line: bytes, secrets: Sequence[str]) -> bytes:
+        """A line of a `ProvisionalRedactor` with tokens of ours in place of those that it gave to `secrets`."""
+        if not secrets:
+            return line
+        tokens: list[str] = []
+        for secret in secrets:
+            # One secret may hold the token of another.
+            tokens.append(self._token(_PROVISIONAL.sub(lambda match: tokens[int(match[1])], secret)))
+        return _PROVISIONAL_IN_LINE.sub(lambda match: tokens[int(match[1])].encode(), line)
 
     # ---- places that are secret by their name
 
@@ -265,7 +305,8 @@ class Redactor:
             return body
         if "json" not in body:
             kept = {key: value for key, value in body.items() if key not in ("text", "base64")}
-            return {**kept, "text": self._token(body.get("text", body.get("base64", "")))}
+            content = body.get("text", body.get("base64", ""))
+            return {**kept, "text": self._token(content)} if content else body
         members = body["json"]
         if not isinstance(members, dict):
             return {"json": self._token(_as_text(members))}
@@ -309,6 +350,39 @@ class Redactor:
             text = text.replace(form, token)
         text = text[: len(text) - self._known.begun_at_the_end(text)]
         return text[: -len(match[0])] if (match := _UNFINISHED_WORD.search(text, max(0, len(text) - 4096))) else text
+
+
+class ProvisionalRedactor(Redactor):
+    """A redactor that follows another one, in another process, which alone gives numbers to secrets."""
+
+    def __init__(self, canaries: Mapping[str, str]) -> None:
+        self._new: dict[str, str] = {}
+        self._mark: str | None = None
+        super().__init__(canaries)
+        self._mark = os.urandom(8).hex()
+
+    def learn_from_recorder(self, secrets: Sequence[str], learned: Sequence[Learned]) -> None:
+        """Take over what the other redactor has numbered and learned since the last call."""
+        mark, self._mark = self._mark, None
+        for secret in secrets:
+            if secret not in self._tokens:  # canaries have their numbers already
+                self._number(secret)
+        for each in learned:
+            self._known.add(each.secret, self._tokens[each.secret], for_ever=each.for_ever)
+        self._mark = mark
+
+    def take_new(self) -> Sequence[str]:
+        """Return and forget the secrets that have provisional tokens."""
+        new, self._new = list(self._new), {}
+        for secret in new:
+            del self._tokens[secret]
+        return new
+
+    def _number(self, secret: str) -> str:
+        if self._mark is None:
+            return super()._number(secret)
+        token = self._new[secret] = self._tokens[secret] = f"<redacted:~{self._mark}_{len(self._new)}>"
+        return token
 
 
 def _encoded(members: dict[str, Any]) -> bytes:

@@ -23,7 +23,7 @@ from signet_conformance.reports.timeline import findings_of
 from signet_conformance.reports.values import finite, shorten
 from signet_conformance.trace import Body, Mark, Message
 from signet_conformance.trace.marks import ScenarioMark, StepMark, marks_of, read_mark
-from signet_conformance.trace.model import NOT_CAPTURED
+from signet_conformance.trace.model import NOT_CAPTURED, NOT_WRITTEN
 
 MAX_BODY = 16_000
 """Characters of one body."""
@@ -199,8 +199,8 @@ def body_data(body: Body) -> Mapping[str, Any]:
     text = str(body.value)
     data: dict[str, Any] = {"kind": body.kind, "body": text[:MAX_BODY]}
     if body.kind == "cut":
-        lacks = body.undecoded == NOT_CAPTURED
-        data["note"] = "not in the capture" if lacks else f"recorded in part only: {body.size} bytes"
+        lacks = body.undecoded in (NOT_CAPTURED, NOT_WRITTEN)
+        data["note"] = body.undecoded if lacks else f"recorded in part only: {body.size} bytes"
     elif len(text) > MAX_BODY:
         data["note"] = f"{len(text)} characters, the first {MAX_BODY} of them shown"
     return data

@@ -1,0 +1,39 @@
+"""What the recorder and the process that makes lines say to each other: pickles with their length before them."""
+
+from __future__ import annotations
+
+import pickle
+import struct
+from collections.abc import Mapping, Sequence
+
+from msgspec import Struct
+
+from signet_recording_proxy.exchange_line import EndedExchange
+from signet_recording_proxy.redaction.redactor import Learned
+
+LENGTH = struct.Struct(">Q")
+
+
+class Job(Struct):
+    """An exchange whose line is to be made, and what the recorder has learned of secrets since the job before."""
+
+    number: int
+    exchange: EndedExchange
+    canaries: Mapping[str, str]
+    secrets: Sequence[str]
+    learned: Sequence[Learned]
+
+
+class Made(Struct):
+    """The line of a job, in which new `secrets` have provisional tokens; or why there is none."""
+
+    number: int
+    line: bytes = b""
+    secrets: Sequence[str] = ()
+    failure: str | None = None
+
+
+def packed(message: Job | Made) -> bytes:
+    """A message as it is sent."""
+    data = pickle.dumps(message, protocol=5)
+    return LENGTH.pack(len(data)) + data
