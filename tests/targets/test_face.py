@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from collections.abc import Mapping
@@ -14,7 +15,7 @@ import pytest
 from signet_conformance import targets
 from signet_conformance.contract import document
 from signet_conformance.errors import TargetError
-from signet_conformance.targets.face import FOLDER, changes_of_id, find_face, with_faces
+from signet_conformance.targets.face import FOLDER, changes_of_id, face_of_the_day, find_face, with_faces
 from signet_conformance.targets.face_document import FaceDocument
 from signet_conformance.targets.kinds import HOSTS
 from signet_conformance.targets.profile import Profile
@@ -146,15 +147,69 @@ def test_unknown_face_lists_the_known(tmp_path: Path) -> None:
         ("openclaw", None, ["openclaw-2026.6.1"]),
         ("openclaw", "openclaw-2026.9.6", ["openclaw-2026.9.6"]),
         ("openclaw", "2026.9.6", ["openclaw-2026.9.6"]),
-        ("openclaw", "all", ["openclaw-2026.6.1", "openclaw-2026.9.6"]),
+        ("openclaw", "all", ["openclaw-2026.2", "openclaw-2026.3", "openclaw-2026.6.1", "openclaw-2026.9.6"]),
         ("pi", "all", ["pi-0.54", "pi-0.73"]),
-        ("codex", "all", ["codex-0.169"]),
+        ("codex", "all", ["codex-0.124", "codex-0.169"]),
         ("reference", None, [None]),
     ],
 )
 def test_face_is_chosen(name: str, choice: str | None, expected: list[str | None]) -> None:
     """By its name or its release, or every one of the target's harness from the oldest on; its own without a choice."""
     assert [each.profile.face for each in with_faces(targets.load(name), choice, "--face")] == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "day", "face"),
+    [
+        ("codex-0.169", "2026-04-26", "codex-0.124"),
+        ("codex-0.169", "2026-06-24", "codex-0.169"),
+        ("codex-0.169", "2027-01", "codex-0.169"),
+        ("openclaw-2026.6.1", "2026-02-23", "openclaw-2026.2"),
+        ("openclaw-2026.6.1", "2026-03-31", "openclaw-2026.3"),
+        ("openclaw-2026.6.1", "2026-06-24", "openclaw-2026.6.1"),
+        ("openclaw-2026.6.1", "2026-10", "openclaw-2026.9.6"),
+        ("claude-code-2.1", "2026-05-28", "claude-code-2.1.9"),
+        ("hermes-agent-0.19", "2026-05-28", "hermes-agent-0.19"),
+        ("../ours.json", "2026-05-28", "../ours.json"),
+    ],
+)
+def test_face_of_the_day(name: str, day: str, face: str) -> None:
+    """The one that people ran then, or else the first later one; a harness without times keeps its face."""
+    assert face_of_the_day(name, day) == face
+
+
+def test_times_of_the_faces_of_a_harness_do_not_overlap() -> None:
+    """Each begins where the one before has ended, or later; only the newest has no end."""
+    times: dict[str, list[tuple[str, str]]] = {}
+    for path in FACES:
+        face = FaceDocument.model_validate(json.loads(path.read_bytes()))
+        if face.current is not None:
+            times.setdefault(face.harness, []).append((face.current.from_, face.current.to or "9999"))
+    for each in map(sorted, times.values()):
+        assert all(end <= begin for (_, end), (begin, _) in itertools.pairwise(each))
+
+
+@pytest.mark.parametrize(
+    ("release", "package", "own", "face"),
+    [
+        ("0.109.15", "@signet/connector-codex", "", "codex-0.124"),
+        ("0.145.7", "@signet/connector-codex", "", "codex-0.169"),
+        ("0.206.0", "@signet/connector-codex", "", "codex-0.169"),
+        ("0.109.15", "@acme/codex-memory", "", "codex-0.169"),
+        ("0.109.15", "@acme/codex-memory", 'released = "2026-04"', "codex-0.124"),
+        ("0.109.15", "@signet/connector-codex", 'face = "codex-0.169"', "codex-0.169"),
+    ],
+)
+def test_connector_meets_the_harness_of_its_day(
+    release: str, package: str, own: str, face: str, tmp_path: Path
+) -> None:
+    """The days of Signet's releases are known; others may name theirs, and a face that is named counts."""
+    file = tmp_path / "integrations/codex/connector/dist/index.js"
+    file.parent.mkdir(parents=True)
+    file.touch()
+    (file.parent.parent / "package.json").write_text(json.dumps({"name": package, "version": release}))
+    (tmp_path / "signet-conformance.toml").write_text(f"[targets.codex]\n{own}\n")
+    assert targets.load("codex", tmp_path).profile.face == face
 
 
 def test_face_of_a_file_is_chosen(tmp_path: Path) -> None:

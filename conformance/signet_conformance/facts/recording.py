@@ -144,6 +144,12 @@ class Recording:
         """The calls whose requests came whole: those that a daemon can have handled."""
         return [call for call in self.calls if not call.incomplete]
 
+    @cached_property
+    def host_age(self) -> str:
+        """A remark in brackets, with a blank before it, on a host that came out after the connector; empty without."""
+        ahead = next((mark.ahead for mark in self.marks(LoadedMark) if len(mark.ahead) == 2), None)
+        return "" if ahead is None else f" (a host of {ahead[0]}, newer than this connector of {ahead[1]})"
+
     @property
     def is_held(self) -> bool:
         """Whether its exchanges are held, and not read from a file when they are asked for."""

@@ -124,7 +124,9 @@ def connector_loads(recording: Recording) -> Iterator[Outcome]:
             continue
         host = " ".join(filter(None, (loaded.host or "its host", loaded.release)))
         yield fail(
-            message=f"the connector cannot be loaded by {host}" + (f": {loaded.words}" if loaded.words else ""),
+            message=f"the connector cannot be loaded by {host}"
+            + (f": {loaded.words}" if loaded.words else "")
+            + recording.host_age,
             expected="a connector that its host can load",
             received=loaded.words,
             fold="not loaded",
@@ -159,7 +161,7 @@ def _empty_registration(recording: Recording) -> Finding | None:
         return None
     host = " ".join(filter(None, (registered[0].host or "the host", registered[0].release)))
     return fail(
-        message=f"{NOTHING_REGISTERED}: {host} has loaded the connector, and calls nothing of it",
+        message=f"{NOTHING_REGISTERED}: {host} has loaded the connector, and calls nothing of it{recording.host_age}",
         expected="a handler or a tool for what the target declares",
         received=NOTHING_REGISTERED,
         fold="nothing registered",

@@ -13,6 +13,7 @@ from signet_conformance.trace.marks import (
     LoadedMark,
     ModelMark,
     OutageMark,
+    RegisteredMark,
     StepMark,
     StepName,
     StrayMark,
@@ -47,11 +48,12 @@ def installed_files_are_accepted(recording: Recording) -> Iterator[Outcome]:
         else:
             breach, does = (warn, "takes") if mark.minor else (fail, "does not accept")
             yield breach(
-                message=f"{host} {does} {what}" + (f": {mark.words}" if mark.words else ""),
+                message=f"{host} {does} {what}" + (f": {mark.words}" if mark.words else "") + recording.host_age,
                 expected=f"what {host} takes",
                 received=mark.words,
                 fold=f"{mark.file}",
             )
+    yield from (PASS for mark in recording.marks(RegisteredMark) if mark.refused == 0)
     if not any(mark.accepted is False for mark in recording.marks(InstalledMark)):
         yield from _silence(recording)
 
@@ -71,7 +73,7 @@ def _unknown_event(recording: Recording, mark: InstalledMark, host: str) -> Outc
         why = f"{operations} reached the daemon all the same" if called else "nothing tells what it was for"
     elif not _is_disturbed(recording) and any(_OCCASIONS.get(name, _NEVER) <= given for name in mark.operations):
         return fail(
-            message=f"{told}: the daemon never heard of {operations}",
+            message=f"{told}: the daemon never heard of {operations}{recording.host_age}",
             expected=f"an event that {host} knows",
             received=mark.event,
             fold=f"event {mark.event}",

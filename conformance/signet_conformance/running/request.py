@@ -130,7 +130,7 @@ class RunRequest:
         target = self.target
         if target is not None and target.real is not None:
             return f"the real {target.real.program.name} {target.real.release}"
-        return find_face(target).describe(option) if target is not None and target.kind.has_face else ""
+        return find_face(target).describe(option, target.day) if target is not None and target.kind.has_face else ""
 
     def terms(self) -> Terms:
         """Return the terms by which the run is judged."""

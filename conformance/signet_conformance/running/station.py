@@ -342,7 +342,9 @@ class Station:
         if not self.target.kind.has_face:
             return {}
         face = find_face(self.target)
-        return {"host": face.data.harness, "release": face.data.version, "newer": tuple(face.newer)}
+        current, day = face.data.current, self.target.day
+        ahead = (current.from_, day) if current is not None and day is not None and day < current.from_ else ()
+        return {"host": face.data.harness, "release": face.data.version, "newer": tuple(face.newer), "ahead": ahead}
 
     def _settle(self, scenario: Scenario, error: str | None, *, part: bool) -> None:
         self._recorder.ask({"op": "fault_off", "id": None})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import difflib
 import json
@@ -14,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from signet_conformance.errors import TargetError, printable
-from signet_conformance.targets.files import find_file, release_of
+from signet_conformance.targets.files import find_file, package_folder, package_name, release_of
 from signet_conformance.targets.kinds import DEFAULT, KINDS, ConnectorKind
-from signet_conformance.targets.releases import numbers
+from signet_conformance.targets.releases import numbers, signet_day
 from signet_conformance.targets.settings import Settings, read_settings
 from signet_conformance.trace import Declared
 
@@ -50,6 +51,8 @@ class Target:
     root: Path = field(default_factory=Path.cwd)
     folder: Path = field(default_factory=Path.cwd)
     where: str = "--target"
+    day: str | None = None
+    """The day or month in which the connector came out, where it is known."""
     release: str | None = None
     """The connector's release, where it is known and the profile tells releases apart."""
     notes: Sequence[str] = ()
@@ -159,8 +162,36 @@ def _build(name: str, data: Mapping[str, Any], settings: Settings, root: Path) -
         where=where,
         own_agents="agents" in own or "agents" in own.get("declared", {}),
     )
+    target = _of_its_day(target, own)
     _demand_resumable(target)
     return _as_released(target, {*own, *own.get("declared", {})}) if profile.earlier else target
+
+
+def _of_its_day(target: Target, own: Mapping[str, Any]) -> Target:
+    """Note when the connector came out, and play the release of its harness that people ran then.
+
+    The settings may name the day, or a face, which is played whatever the day. Of Signet's own connectors it is known.
+    """
+    day = target.profile.released
+    if day is None and target.kind.has_face:
+        with contextlib.suppress(TargetError):
+            file = find_file(target)
+            release = release_of(file)
+            if release is not None and _is_signet_s(package_name(package_folder(file))):
+                day = signet_day(release)
+    if day is None:
+        return target
+    face = target.profile.face
+    if face is None or not target.kind.has_face or "face" in own:
+        return dataclasses.replace(target, day=day)
+    from signet_conformance.targets.face import face_of_the_day
+
+    profile = target.profile.model_copy(update={"face": face_of_the_day(face, day)})
+    return dataclasses.replace(target, profile=profile, day=day)
+
+
+def _is_signet_s(package: str | None) -> bool:
+    return package is not None and package.startswith(("@signet/", "@signetai/", "signet"))
 
 
 def _demand_resumable(target: Target) -> None:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from signet_conformance.targets.face_document import FaceDocument
 
 FOLDER = Path(__file__).parent / "faces"
+_NEVER = "9999"
 EVERY = "all"
 """In place of a name: every shipped face of the target's harness."""
 
@@ -41,12 +42,24 @@ class HostFace:
         known = (*_playing_it(self.data.harness).values(), *_not_played(self.data.harness))
         return sorted({release for release in known if numbers(release) > numbers(self.data.version)}, key=numbers)
 
-    def describe(self, option: str) -> str:
-        """Describe the played release and later known ones; `option` is the option that chooses another face."""
+    def describe(self, option: str, day: str | None = None) -> str:
+        """Describe the played release and later known ones, for a connector that came out on a `day`.
+
+        `option` is the option that chooses another face.
+        """
         faces = {release: f"{option} {name}" for name, release in _playing_it(self.data.harness).items()}
         facts = {**_not_played(self.data.harness), **faces}
         newer = ", ".join(f"{release} ({facts[release]})" for release in self.newer)
-        return f"{self.data.harness} {self.data.version}" + (f"; newer: {newer}" if newer else "")
+        current = self.data.current
+        age = ""
+        if current is not None and day is not None:
+            runs = day < (current.to or _NEVER)
+            age = (
+                f", newer than this connector of {day}"
+                if day < current.from_
+                else f", as people ran it on {day}" * runs
+            )
+        return f"{self.data.harness} {self.data.version}{age}" + (f"; newer: {newer}" if newer else "")
 
 
 def find_face(target: Target) -> HostFace:
@@ -104,6 +117,18 @@ def changes_of_id(target: Target, step: str) -> tuple[str, ...] | None:
         return None
     changes = find_face(target).data.changes_id.items()
     return next((tuple(events) for name, events in changes if name == step), ())
+
+
+def face_of_the_day(name: str, day: str) -> str:
+    """Find the shipped face of the harness of a face `name` that people ran on a day or in a month.
+
+    Without one of that time it is the first of a later time, and without any such, `name` itself.
+    """
+    documents = _documents()
+    harness = documents[name]["harness"] if name in documents else None
+    times = [(face["current"]["from"], face["current"].get("to", _NEVER), each)
+             for each, face in documents.items() if face["harness"] == harness and "current" in face]  # fmt: skip
+    return next((each for _, to, each in sorted(times) if day < to), name)
 
 
 def known_releases(harness: str) -> Mapping[str, str]:

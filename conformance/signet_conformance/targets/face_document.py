@@ -27,7 +27,7 @@ _ACTION = (
     "quit is a member of its JSON"
 )
 
-_MONTH = r"^20[0-9]{2}-(0[1-9]|1[0-2])$"
+_DAY = r"^20[0-9]{2}-(0[1-9]|1[0-2])(-[0-3][0-9])?$"
 Texts = Annotated[Items[str], Field(description="a list of texts")]
 Step = Literal["start", "prompt", "tool", "compact", "pre_compaction", "compaction_complete", "clear", "resume", "end"]
 Blocking = Literal["status", "decision", "continue", "permission"]
@@ -221,12 +221,12 @@ class Registry(Part):
 
 
 class Current(Part):
-    """The months in which people ran a release, or others that do the same to connectors."""
+    """When people ran a release, or others that do the same to connectors: months such as 2026-03, or days."""
 
-    from_: Annotated[str, Field(alias="from", pattern=_MONTH, description="the first month, such as 2026-03")]
+    from_: Annotated[str, Field(alias="from", pattern=_DAY, description="the first month or day")]
     to: Annotated[
-        Maybe[Annotated[str, Field(pattern=_MONTH)]],
-        Field(description="the month in which it was no longer so; left out of the newest"),
+        Maybe[Annotated[str, Field(pattern=_DAY)]],
+        Field(description="the month or day on which it was no longer so; left out of the newest"),
     ] = None
 
 

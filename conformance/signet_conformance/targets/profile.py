@@ -109,6 +109,13 @@ class Settable(Part):
             "or the path of a .json file."
         ),
     ] = None
+    released: Annotated[
+        Maybe[Annotated[str, Field(pattern=r"^20[0-9]{2}-[01][0-9](-[0-3][0-9])?$")]],
+        Field(
+            description="a month or day such as 2026-04-23: when the connector came out; the release of its harness "
+            "that people ran then is played"
+        ),
+    ] = None
     processes: Annotated[
         Processes, Field(description="what shares a process: the whole run, the sessions of an agent, or one session")
     ] = "one"

@@ -208,7 +208,8 @@ class LoadedMark(KitMark, frozen=True, kw_only=True):
     """Whether the host, or the kit in its place, could load the connector. `words` are what was said where not.
 
     `release` is the host's, `newer` are later ones that the kit knows. `real` tells that the host is the program that
-    people run, and not played by the kit.
+    people run, and not played by the kit. `ahead` are the first day of a host that is newer than the connector, and the
+    day of the connector.
     """
 
     NAME = "loaded"
@@ -219,6 +220,7 @@ class LoadedMark(KitMark, frozen=True, kw_only=True):
     newer: tuple[str, ...] = ()
     words: str | None = None
     real: bool = False
+    ahead: tuple[str, ...] = ()
 
 
 class InstalledMark(KitMark, frozen=True, kw_only=True):
