@@ -193,6 +193,8 @@ class Station:
             MARK: secrets.token_hex(16),
             **env,
         }
+        if self._plays and find_face(self.target).data.tells_plugins:
+            self._tell_identity(home / ".agents")
         timeout_s = max(declared.bounds_s.values(), default=15.0) * 4 + STEP_MARGIN_S
         if self.target.real is not None:
             timeout_s = REAL_STEP_S
@@ -201,6 +203,16 @@ class Station:
         return launch(
             replace(self.target, env=own), clean_environment(home, **extra), str(home), timeout_s, self._starting
         )
+
+    def _tell_identity(self, workspace: Path) -> None:
+        """Let the user's workspace hold the agent's instructions, as the daemon's own does.
+
+        A plugin that gets no answer to its start reads them there. Installers of commands make files of them.
+        """
+        own, told = self._home / "agents" / "AGENTS.md", workspace / "AGENTS.md"
+        if own.is_file() and not told.exists():
+            workspace.mkdir(parents=True, exist_ok=True)
+            told.write_bytes(own.read_bytes())
 
     @property
     def _cache_variables(self) -> Mapping[str, str]:
@@ -242,15 +254,16 @@ class Station:
         of a part of the scenarios of a run. Raises NothingTestedError if the connector cannot be started.
         """
         played = self._played
+        answers = self._answers
+        model = PlayedModel(answers) if answers is not None and apart is None and self._plays else None
         header = {
             "target": self.target.name,
             "declared": self.target.declared.to_json(),
             "connector_release": self.target.release,
             "host": played.get("host"),
             "host_release": played.get("release"),
-            **self._about_model(),
+            **self._about_model(answers),
         }
-        model = self._played_model() if apart is None else None
         self._recorder.ask(
             {"op": "trace", "out": str(out), "header": header, "model": model and model_side(str(out))},
             mark(ScenarioMark(name=scenario.name, title=scenario.title)),
@@ -312,11 +325,10 @@ class Station:
         marks += [each for each in [printed_mark(None, about)] if each is not None]
         self._recorder.ask(*map(mark, marks))
 
-    def _played_model(self) -> PlayedModel | None:
-        """What the host that is played asks its model; None where that is not known, or a real program asks one."""
-        answers = self._answers
-        plays = answers is not None and not self._has_model and self.target.real is None
-        return PlayedModel(answers) if plays and answers is not None else None
+    @property
+    def _plays(self) -> bool:
+        """Whether the harness is one that the kit plays, and asks no model of its own."""
+        return self.target.kind.has_face and self.target.real is None and not self._has_model
 
     @property
     def _answers(self) -> Answers | None:
@@ -325,10 +337,9 @@ class Station:
         if real is not None:
             with contextlib.suppress(TargetError):
                 return face_of_harness(real.program.name, real.release).data.answers
-        return find_face(self.target).data.answers if real is None and self.target.kind.has_face else None
+        return find_face(self.target).data.answers if self._plays else None
 
-    def _about_model(self) -> Mapping[str, Any]:
-        answers = self._answers
+    def _about_model(self, answers: Answers | None) -> Mapping[str, Any]:
         if answers is not None:
             return answers.in_header()
         # The reference, whose model the self-test records: what its hooks were told is system text in each request.
