@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from tests.support.evidence import EVIDENCE, TRACES, json_lines, truth_table
+from signet_conformance.probing.replay import answers_file
+from tests.support.evidence import EVIDENCE, TRACES, json_lines
 
 CLIPPED = re.compile(r"\.\.\.\[")
 LOOSER = {
@@ -28,7 +29,7 @@ def unclipped(value: Any) -> Any:
 
 def probes() -> list[dict[str, Any]]:
     """The requests to a real daemon, with its answers."""
-    return json_lines(truth_table("0.145.7"))
+    return json_lines(answers_file("0.145.7"))
 
 
 def trace_lines() -> Iterator[tuple[str, dict[str, Any]]]:

@@ -8,7 +8,8 @@ import pytest
 
 from signet_conformance.contract.routes import route_table
 from signet_conformance.daemon.http.routes import ROUTES, Endpoint
-from tests.support.evidence import json_lines, truth_table
+from signet_conformance.probing.replay import answers_file
+from tests.support.evidence import json_lines
 
 VERSIONS = ("0.58", "0.109", "0.145", "0.205", "0.237")
 
@@ -65,7 +66,7 @@ def test_an_older_daemon_served_the_routes_of_its_table(version: str, release: s
     table = route_table(version)
     differing = [
         probe["id"]
-        for probe in json_lines(truth_table(release))
+        for probe in json_lines(answers_file(release))
         if (probe["status"] == 404 and probe["response_body"] == "404 Not Found")
         == bool(table.find(probe["request"]["method"], probe["request"]["path"].partition("?")[0]))
     ]
@@ -75,7 +76,7 @@ def test_an_older_daemon_served_the_routes_of_its_table(version: str, release: s
 def test_a_real_daemon_serves_exactly_the_routes_of_the_table(find_operation: Any) -> None:
     """Each probe of a real 0.145.7 found its route if and only if the table has it."""
     differing = []
-    for probe in json_lines(truth_table("0.145.7")):
+    for probe in json_lines(answers_file("0.145.7")):
         served = not (probe["status"] == 404 and probe["response_body"] == "404 Not Found")
         try:
             find_operation(probe["request"]["method"], probe["request"]["path"].partition("?")[0])

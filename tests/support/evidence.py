@@ -15,12 +15,6 @@ HOST_EVENTS = EVIDENCE / "host-events"
 CLAIMS = EVIDENCE / "claims.jsonl"
 MCP_TOOLS = EVIDENCE / "mcp-tools" / "0.145.jsonl"
 LAW = EVIDENCE / "law.json"
-SEED = EVIDENCE / "truth-tables" / "seed.jsonl"
-
-
-def truth_table(daemon_version: str) -> Path:
-    """The requests to a real daemon of `daemon_version`, such as 0.145.7, with its answers."""
-    return EVIDENCE / "truth-tables" / f"{daemon_version}.jsonl"
 
 
 def recordings() -> list[Path]:

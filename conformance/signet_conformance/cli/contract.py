@@ -1,12 +1,13 @@
-"""`signet-conformance contract`: the frozen contract versions, and what changed between two of them."""
+"""`signet-conformance contract`: the frozen versions, what changed between two, and which one a daemon serves."""
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import RenderableType
@@ -17,6 +18,9 @@ from signet_conformance.contract import contract_versions, requirements, version
 from signet_conformance.contract.folder import schemas_folder
 from signet_conformance.errors import ContractError, UsageError, printable
 from signet_conformance.reports.terminal import STRONG, Paragraph, draw, terminal_width, wants_colour
+
+if TYPE_CHECKING:
+    from signet_conformance.probing.learning import Learnt, OtherAnswer
 
 _DIFF = "contract diff"
 
@@ -89,6 +93,89 @@ def diff(old: str, new: str, as_json: bool) -> None:
         click.echo(json.dumps(changed, indent=2))
     else:
         _print(_describe_changes(changed))
+
+
+_DAEMON = click.option(
+    "--daemon",
+    required=True,
+    metavar="URL_OR_COMMAND",
+    help="A command that starts a daemon with the workspace of SIGNET_PATH and the port of SIGNET_PORT, or an address.",
+)
+_WRITES = click.option("--allow-writes", is_flag=True, help="Let the probes write into a daemon that runs already.")
+
+
+def _put_probes(daemon: str, versions: Sequence[str], *, allow_writes: bool) -> Learnt:
+    from signet_conformance.probing.learning import learn
+    from signet_conformance.running.daemon import demand_consent
+
+    def tell(line: str) -> None:
+        print(line, file=sys.stderr, flush=True)
+
+    demand_consent(daemon, tell, allowed=allow_writes, option="--allow-writes")
+    return learn(daemon, versions, tell)
+
+
+@command.command("learn", epilog=_example("contract learn --daemon 'node daemon.js' --draft draft-0.238"))
+@_DAEMON
+@_WRITES
+@click.option("--draft", metavar="DIR", help="Write the answers and a draft of the next version into this new folder.")
+def learn_version(*, daemon: str, allow_writes: bool, draft: str | None) -> int:
+    """Ask a daemon what real ones were asked: which version it serves best, and what it answers otherwise."""
+    if draft is not None and Path(draft).exists():
+        raise UsageError("is there already", where=printable(draft, 400), remedy="name a folder that does not exist")
+    learnt = _put_probes(daemon, contract_versions(), allow_writes=allow_writes)
+    _print(_describe_learnt(learnt))
+    if draft is not None:
+        from signet_conformance.probing.learning import write_draft
+
+        for path in write_draft(learnt, Path(draft)):
+            click.echo(f"wrote {printable(str(path), 400)}")
+    return 0
+
+
+@command.command("prove", epilog=_example("contract prove 0.145 --daemon 'node daemon.js'"))
+@click.argument("version")
+@_DAEMON
+@_WRITES
+def prove(version: str, *, daemon: str, allow_writes: bool) -> int:
+    """Hold a daemon to VERSION: exit status 0 when it answers every probe as that version does, else 1."""
+    version_document(version)
+    learnt = _put_probes(daemon, [version], allow_writes=allow_writes)
+    others = list(learnt.other_answers(version))
+    _print(_describe_others(others, version, len(learnt.rows)))
+    return 1 if others else 0
+
+
+def _describe_learnt(learnt: Learnt) -> Iterator[RenderableType]:
+    release = printable(learnt.reported or "of no version that it names", 40)
+    yield Text(f"daemon {release} serves contract {learnt.best} best", STRONG)
+    table = Table.grid(padding=(0, 2, 0, 0))
+    for version, agreeing in learnt.agreeing.items():
+        table.add_row(Text(f"  {version}"), Text(f"{agreeing:>4} of {len(learnt.rows)} answers alike"))
+    yield table
+    yield Text()
+    yield from _describe_others(list(learnt.other_answers(learnt.best)), learnt.best, len(learnt.rows))
+
+
+def _describe_others(others: Sequence[OtherAnswer], version: str, probes: int) -> Iterator[RenderableType]:
+    from signet_conformance.probing.learning import rules_on
+
+    if not others:
+        yield Text(f"all {probes} probes are answered as contract {version} says")
+        return
+    yield Text(f"{len(others)} of {probes} probes are answered otherwise than contract {version} says")
+    operations = sorted({each.operation or "" for each in others})
+    for operation in operations:
+        yield Text(f"\n  {operation or 'outside the contract'}", STRONG)
+        if rules := rules_on(operation):
+            yield Paragraph(f"rules that rest on it: {', '.join(rules)}", 4)
+        alike: dict[str, list[str]] = {}
+        for each in others:
+            if (each.operation or "") == operation:
+                alike.setdefault(printable(each.differences[0], 300), []).append(each.probe)
+        for said, probes_of_it in alike.items():
+            more = f" and {len(probes_of_it) - 1} more" if len(probes_of_it) > 1 else ""
+            yield Paragraph(f"{probes_of_it[0]}{more}: {said}", 4, 6)
 
 
 def _describe_changes(changed: Mapping[str, Any]) -> Iterator[RenderableType]:

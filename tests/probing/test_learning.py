@@ -1,0 +1,90 @@
+"""What a daemon's answers to recorded requests say of the contract that it serves."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from signet_conformance.probing.learning import Learnt, learn, rules_on, write_draft
+from signet_conformance.probing.replay import ProbeAnswer, differences, recorded, row_of
+from signet_conformance.running.daemon import DaemonUnderTest
+from tests.support.command_line import Process
+
+ROWS = {row["id"]: row for row in recorded("0.145.7")}
+
+
+@pytest.fixture(scope="module")
+def learnt() -> Learnt:
+    """What the embedded daemon of 0.109 says beside those of 0.58, 0.109 and 0.145."""
+    return learn("embedded:0.109", ("0.58", "0.109", "0.145"), lambda _: None)
+
+
+def test_a_daemon_serves_the_version_whose_answers_it_gives(learnt: Learnt) -> None:
+    assert (learnt.reported, learnt.best) == ("0.109.15", "0.109")
+    assert learnt.agreeing["0.109"] == len(learnt.rows)
+    assert list(learnt.other_answers("0.109")) == []
+
+
+def test_other_answers_are_named_with_their_operation(learnt: Learnt) -> None:
+    others = list(learnt.other_answers("0.145"))
+    assert len(others) == len(learnt.rows) - learnt.agreeing["0.145"]
+    executed = next(each for each in others if each.probe == "secrets-exec/valid")
+    assert (executed.operation, executed.differences) == ("secrets-exec", ["status 200, not 202"])
+
+
+def test_rules_rest_on_the_answers_of_an_operation() -> None:
+    assert {"SIG-START-005", "SIG-DAEMON-004"} <= set(rules_on("session-start"))
+    assert rules_on("no-operation") == []
+
+
+def test_a_draft_satisfies_the_schemas(learnt: Learnt, tmp_path: Path, schema: Any) -> None:
+    answers, routes, version = write_draft(learnt, tmp_path / "draft")
+    drafted = json.loads(version.read_text("utf-8"))
+    schema("versions.schema.json").demand(drafted, version.name)
+    schema("routes.schema.json").demand(json.loads(routes.read_text("utf-8")), routes.name)
+    assert drafted["daemon_versions"] == {"from": "0.109.15", "reference": "0.109.15"}
+    assert len(answers.read_text("utf-8").splitlines()) == len(learnt.rows)
+
+
+def test_a_draft_replaces_nothing(learnt: Learnt, tmp_path: Path) -> None:
+    with pytest.raises(FileExistsError):
+        write_draft(learnt, tmp_path)
+
+
+def test_members_are_named_by_their_place() -> None:
+    """Not by two whole shapes, of which a reader would have to find the difference."""
+    row = ROWS["session-start/valid-full"]
+    body = {**row["response_body"], "memories": [], "later": 1}
+    del body["inject"]
+    said = list(differences(row, ProbeAnswer(200, row["response_headers"], body, is_json=True)))
+    assert "/later is new" in said
+    assert "/inject is missing" in said
+    assert "/memories/* is missing" in said
+
+
+def test_an_answer_is_kept_as_a_row() -> None:
+    row = ROWS["session-start/valid-full"]
+    answer = ProbeAnswer(200, {**row["response_headers"], "x-other": "1"}, row["response_body"], is_json=True)
+    kept = row_of(row, answer)
+    assert kept["response_headers"] == row["response_headers"]
+    assert list(differences(kept, answer)) == []
+
+
+@pytest.mark.parametrize(("version", "status", "says"), [("0.58", 0, "all "), ("0.205", 1, "are answered otherwise")])
+def test_prove_ends_with_what_it_found(process: Process, version: str, status: int, says: str) -> None:
+    done = process("contract", "prove", version, "--daemon", "embedded:0.58")
+    assert (done.returncode, says in done.stdout) == (status, True), done
+
+
+def test_a_running_daemon_is_written_to_only_if_that_is_allowed(process: Process, tmp_path: Path) -> None:
+    daemon = DaemonUnderTest("embedded", tmp_path)
+    daemon.start()
+    try:
+        done = process("contract", "learn", "--daemon", daemon.url)
+    finally:
+        daemon.close()
+    assert done.returncode == 2
+    assert "--allow-writes" in done.stderr
