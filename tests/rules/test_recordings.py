@@ -20,6 +20,8 @@ NOT_SCORED = {
     "SIG-SESS-005",
     "SIG-MEM-006",
     "SIG-REC-005",
+    "SIG-PROMPT-012",
+    "SIG-PROMPT-013",
 }
 """Added to the catalogue after the recordings were judged."""
 

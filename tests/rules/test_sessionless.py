@@ -55,7 +55,7 @@ def test_prompt_without_a_key_is_undecided_where_there_is_no_session(tmp_path: P
 
 def test_text_of_a_turn_without_a_session_is_judged(tmp_path: Path) -> None:
     """What the user said there arrives as it was said."""
-    assert verdicts(tmp_path, "sessionless_prompt", agent="beacon-agent", text="Is it")["SIG-PROMPT-010"] == "WARN"
+    assert verdicts(tmp_path, "sessionless_prompt", agent="beacon-agent", text="Is it")["SIG-PROMPT-012"] == "FAIL"
 
 
 def test_agent_of_a_turn_without_a_session_is_judged(tmp_path: Path) -> None:

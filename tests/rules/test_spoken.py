@@ -156,7 +156,7 @@ OTHER_TEXTS: Mapping[str, str] = {
     "> Fix the first host <": "the text of another turn, in the host's envelope",
     "Write th? notes ?f 3 May": "the prompt arrives with characters replaced",
     "Write th\ufffd notes of 3 May": "the prompt arrives with characters replaced",
-    "the notes of 3 May": AS_GIVEN,
+    "the notes of 3 May": "the prompt arrives with 6 characters less",
     "???": AS_GIVEN,
 }
 
@@ -167,8 +167,9 @@ def test_what_was_done_to_a_text(text: str, tmp_path: Path) -> None:
     turns = [step("prompt", text=given, reply="one") for given in (*OTHER_TURNS, GIVEN)]
     items = [step("start"), start(), *turns, hook("user-prompt-submit", "k1", userMessage=text)]
     trace = build(tmp_path / "trace.jsonl", items, shared=False)
-    findings = judge(trace, frozenset({"SIG-PROMPT-010"})).judgements["SIG-PROMPT-010"].findings
-    assert [finding.message for finding in findings] == [OTHER_TEXTS[text]]
+    judgements = judge(trace, frozenset({"SIG-PROMPT-010", "SIG-PROMPT-012"})).judgements
+    breaches = [each for name in judgements for each in judgements[name].findings if each.verdict != "INCONCLUSIVE"]
+    assert [finding.message for finding in breaches] == [OTHER_TEXTS[text]]
 
 
 @pytest.mark.parametrize("said_blank", ["\ufeff", "\x01"])

@@ -169,7 +169,11 @@ def _by_workers(case: _Case, names: Sequence[str], workers: int) -> Mapping[str,
 
 _LONG = 4000
 """Exchanges of a recording that several workers judge sooner than one: to begin and to hear them takes a while."""
-_TOGETHER = (("SIG-PROMPT-007",), ("SIG-PROMPT-003", "SIG-PROMPT-010", "SIG-END-012"), ("SIG-DAEMON-001",))
+_TOGETHER = (
+    ("SIG-PROMPT-007",),
+    ("SIG-PROMPT-003", "SIG-PROMPT-010", "SIG-PROMPT-012", "SIG-END-012"),
+    ("SIG-DAEMON-001",),
+)
 """What takes longest, foremost; those of a group read the same transcripts."""
 _GROUP = 4
 

@@ -29,6 +29,7 @@ from signet_conformance.rules import (
     patience,
     prompt,
     registration,
+    replies,
     robustness,
     searches,
     spoken,
@@ -36,6 +37,7 @@ from signet_conformance.rules import (
     tokens,
     transport,
     waiting,
+    words,
 )
 from signet_conformance.rules.fields import check_fields
 from signet_conformance.rules.outcome import Rule, RunRule
@@ -70,6 +72,8 @@ _WRITTEN: Mapping[str, Rule] = {
     "SIG-PROMPT-008": prompt.few_prompts_in_flight,
     "SIG-PROMPT-010": spoken.text_is_the_current_prompt,
     "SIG-PROMPT-011": spoken.every_turn_is_submitted,
+    "SIG-PROMPT-012": words.words_arrive_as_they_were_said,
+    "SIG-PROMPT-013": replies.last_message_is_the_newest_reply,
     "SIG-END-002": end.end_names_the_started_session,
     "SIG-END-003": end.transcript_is_sent,
     "SIG-END-004": end.working_directory_is_the_project,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-import unicodedata
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
@@ -11,17 +9,10 @@ from signet_conformance.facts import PROMPT, START, Call, Recording, Turn, plain
 from signet_conformance.rules.outcome import PASS, Outcome, in_body, undecided, warn
 from signet_conformance.rules.prompt import answered_before, is_in_its_turn
 from signet_conformance.rules.transcripts import SHORTEST_TEXT
+from signet_conformance.rules.words import REDACTION, damage, is_said, loses_words, normal_form
 from signet_conformance.trace.marks import StepMark, StepName
 
-_REDACTION = "<redacted:"
 _REFUSED = (401, 403, 409)
-
-
-def _is_cut(text: str, whole: str, limit: int) -> bool:
-    """Whether a text is what is left of another one cut at a number of characters, as Python or JavaScript counts."""
-    units = whole.encode("utf-16-le", "surrogatepass")
-    cut = units[: 2 * limit].decode("utf-16-le", "replace")
-    return text in {whole[:limit].strip(), cut.strip(), cut.rstrip("\ufffd").strip()} and len(units) // 2 > limit
 
 
 def text_is_the_current_prompt(recording: Recording) -> Iterator[Outcome]:
@@ -44,14 +35,14 @@ def text_is_the_current_prompt(recording: Recording) -> Iterator[Outcome]:
     others = {plain(turn.text) for turn in turns}
     for turn in turns:
         wanted = plain(turn.text)
-        answered = any(_says(recording, call.text or "", wanted) for call in turn.prompts)
+        answered = any(is_said(recording, call.text or "", wanted) for call in turn.prompts)
         for call in turn.prompts:
             if call.seq in settled or not plain(call.text or ""):
                 continue
             settled.add(call.seq)
-            if _says(recording, call.text or "", wanted):
+            if is_said(recording, call.text or "", wanted):
                 yield PASS
-            else:
+            elif not loses_words(recording, call):
                 yield _another_text(call, turn, others, beside=answered)
     rest = [p for p in recording.of(PROMPT) if p.seq not in settled]
     if rest:
@@ -61,19 +52,14 @@ def text_is_the_current_prompt(recording: Recording) -> Iterator[Outcome]:
 
 def _is_what_was_said(recording: Recording, turns: Sequence[Turn], call: Call) -> bool:
     """Whether a submission holds the text of the step in which it was sent."""
-    return any(call in turn.prompts and _says(recording, call.text or "", plain(turn.text)) for turn in turns)
-
-
-def _says(recording: Recording, text: str, wanted: str) -> bool:
-    sent, limit = plain(text), recording.declared.prompt_chars
-    return sent == wanted or (limit is not None and _is_cut(sent, wanted, limit))
+    return any(call in turn.prompts and is_said(recording, call.text or "", plain(turn.text)) for turn in turns)
 
 
 def _another_text(call: Call, turn: Turn, others: set[str], *, beside: bool) -> Outcome:
     """What to say of a submission that does not hold the text of its step; `beside` another one that does."""
     given, reply = turn.text, plain(turn.step.reply or "")
     text, wanted = plain(call.text or ""), plain(given)
-    if _REDACTION in text or _REDACTION in wanted:
+    if REDACTION in text or REDACTION in wanted:
         return undecided(call, message="the text was redacted")
     if not wanted:
         return undecided(call, message="what was said is blank: what stands for it is the host's business")
@@ -90,7 +76,7 @@ def _another_text(call: Call, turn: Turn, others: set[str], *, beside: bool) -> 
     elif beside:
         return undecided(call, message="a text that no step gave, beside the one that was given")
     else:
-        message, fold = _damage(text, wanted), "changed"
+        message, fold = _how_changed(text, wanted), "changed"
     return warn(
         call,
         message=message,
@@ -101,29 +87,11 @@ def _another_text(call: Call, turn: Turn, others: set[str], *, beside: bool) -> 
     )
 
 
-def _damage(text: str, wanted: str) -> str:
-    """What was done to a text, as far as it can be recognised."""
-    for form in ("NFC", "NFD", "NFKC", "NFKD"):
-        if text == unicodedata.normalize(form, wanted):
-            return f"the prompt arrives in another normalisation form ({form})"
-    if wanted.startswith(text):
-        return f"only the first {len(text)} of {len(wanted)} characters of the prompt arrive"
-    if text.casefold() == wanted.casefold():
-        return "the prompt arrives in another case"
-    if _is_replaced(text, wanted):
-        return "the prompt arrives with characters replaced"
-    return "the prompt does not arrive as it was given"
-
-
-def _is_replaced(text: str, wanted: str) -> bool:
-    """Whether a text is another one in which characters gave way to question marks, or to U+FFFD."""
-    kept = [piece for piece in re.split("[?\ufffd]+", text) if piece]
-    at = 0
-    for piece in kept:
-        if (at := wanted.find(piece, at)) < 0:
-            return False
-        at += len(piece)
-    return bool(kept) and text != wanted and ("?" in text or "\ufffd" in text)
+def _how_changed(text: str, wanted: str) -> str:
+    form = normal_form(text, wanted)
+    if form is not None:
+        return f"the prompt arrives in another normalisation form ({form})"
+    return damage(text, wanted) or "the prompt does not arrive as it was given"
 
 
 def every_turn_is_submitted(recording: Recording) -> Iterator[Outcome]:

@@ -1,0 +1,141 @@
+"""The requirement on lastAssistantMessage: it is the newest reply of its session."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from msgspec import Struct
+
+from signet_conformance.facts import END, PROMPT, Call, Recording, plain, text_or_none
+from signet_conformance.rules.outcome import PASS, Outcome, in_body, undecided, warn
+from signet_conformance.rules.words import REDACTION, is_said
+from signet_conformance.trace.marks import ModelMark, StepMark, StepName
+
+_CUT = ("\u2026", "...", "[truncated]")
+"""What connectors put behind a text that they cut."""
+_LEAST = 3
+"""A text of fewer characters is the beginning of another one by chance."""
+
+
+class _Reply(Struct, frozen=True):
+    """A turn of a session, and what the model said in it; None where the mark does not say, or nothing was said.
+
+    A summary of a compaction is the model's words too, and no answer to the user.
+    """
+
+    mark: StepMark
+    words: str | None
+    is_summary: bool = False
+
+
+def last_message_is_the_newest_reply(recording: Recording) -> Iterator[Outcome]:
+    """What the model said last in a session when a prompt begins is what lastAssistantMessage holds."""
+    replies: dict[str, list[_Reply]] = {}
+    for reply in _replies(recording):
+        replies.setdefault(str(reply.mark.session), []).append(reply)
+    for call in recording.of(PROMPT, END) if replies else ():
+        told = plain(text_or_none(call.body.get("lastAssistantMessage")) or "")
+        session = _session_of(recording, call)
+        own = [reply for reply in replies.get(str(session), ()) if reply.mark.seq < call.seq]
+        if told and session is not None and any(reply.words for reply in own):
+            others = [reply for name, told_there in replies.items() if name != session for reply in told_there]
+            yield from _judge(recording, call, told, own, [each for each in others if each.mark.seq < call.seq])
+
+
+def _session_of(recording: Recording, call: Call) -> str | None:
+    if call.key is not None:
+        return recording.timeline.session_of(call.key)
+    step = recording.timeline.step_at(call.seq)
+    return None if step is None else step.session
+
+
+def _replies(recording: Recording) -> Iterator[_Reply]:
+    """What the model said, turn by turn."""
+    timeline = recording.timeline
+    tells_of_the_model = bool(recording.marks(ModelMark))
+    took_place = {turn.step.seq for turn in timeline.turns if turn.model_seq is not None}
+    for mark in timeline.steps:
+        if timeline.was_skipped(mark):
+            continue
+        if mark.step == StepName.PROMPT:
+            spoke = mark.seq in took_place or not tells_of_the_model
+            yield _Reply(mark, plain(mark.reply or "") or None if spoke else None)
+        elif isinstance(summary := mark.other.get("summary"), str) and plain(summary):
+            yield _Reply(mark, plain(summary), is_summary=True)
+
+
+def _judge(
+    recording: Recording, call: Call, told: str, own: Sequence[_Reply], others: Sequence[_Reply]
+) -> Iterator[Outcome]:
+    before = _before(recording, call, own)
+    # An end in the step of a turn may come before or after what the model says in it.
+    accepted = [*_newest(own), *(_newest(before) if before else ())] if call.operation == END else [*_newest(before)]
+    if any(_is_told(told, reply.words) for reply in accepted):
+        yield PASS
+        return
+    if call.operation == PROMPT and len(before) < len(own) and _is_told(told, own[len(before)].words):
+        # The reply to the very prompt is SIG-PROMPT-003's.
+        return
+    if not before or not accepted:
+        return
+    silent = own[-1].words is None if call.operation == END else before[-1].words is None
+    if any(REDACTION in each for each in (told, *(reply.words or "" for reply in accepted))):
+        yield undecided(call, message="the reply was redacted")
+        return
+    related = [each for each in others if recording.timeline.are_related(each.mark.session, own[0].mark.session)]
+    if any(_is_told(told, each.words) for each in related):
+        yield undecided(call, message="a reply in a session that this one works in, or that works in it")
+        return
+    strange = next((each for each in others if _is_told(told, each.words)), None)
+    older = next((each for each in before if _is_told(told, each.words)), None)
+    if strange is None and older is None and silent:
+        yield undecided(call, message="what the model said in the turn before is not marked")
+        return
+    message, fold = "lastAssistantMessage holds words that the model did not say", "not said"
+    if older is not None:
+        message, fold = "lastAssistantMessage is an older reply, and not the newest of its session", "older"
+    elif strange is not None:
+        message, fold = (
+            f"lastAssistantMessage is a reply of another session ({strange.mark.session})",
+            "another session",
+        )
+    yield warn(
+        call,
+        message=message,
+        pointer=in_body("lastAssistantMessage"),
+        expected=accepted[-1].words or "",
+        received=call.body.get("lastAssistantMessage"),
+        fold=fold,
+    )
+
+
+def _before(recording: Recording, call: Call, own: Sequence[_Reply]) -> Sequence[_Reply]:
+    """The turns before the one that a prompt belongs to, which may be an earlier one than the latest."""
+    if call.operation == END:
+        step = recording.timeline.step_at(call.seq)
+        in_turn = step is not None and own[-1].mark.seq == step.seq
+        return own[:-1] if in_turn else own
+    text = call.text or ""
+    said = [place for place, each in enumerate(own) if is_said(recording, text, plain(each.mark.text or ""))]
+    return own[: said[-1]] if said else own[:-1]
+
+
+def _newest(replies: Sequence[_Reply]) -> Iterator[_Reply]:
+    """The newest reply, after turns without one the one before them; a summary that was written since."""
+    for reply in reversed(replies):
+        if reply.words:
+            yield reply
+            if not reply.is_summary:
+                return
+
+
+def _is_told(told: str, words: str | None) -> bool:
+    """Whether a text is a reply, or the beginning of one that was cut."""
+    if words is None:
+        return False
+    said, whole = " ".join(told.split()), " ".join(words.split())
+    if said == whole:
+        return True
+    for mark in _CUT:
+        said = said.removesuffix(mark).rstrip()
+    return len(said) >= _LEAST and whole.startswith(said)

@@ -1,0 +1,217 @@
+"""The requirement on the words of a turn: they arrive as they were said, in the session that they were said in."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from difflib import SequenceMatcher
+from itertools import takewhile
+from typing import Literal
+
+from msgspec import Struct
+
+from signet_conformance.facts import PROMPT, Call, Recording, Turn, plain, text_or_none
+from signet_conformance.finding import Finding, Verdict
+from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undecided
+from signet_conformance.rules.transcripts import SHORTEST_TEXT
+
+REDACTION = "<redacted:"
+_ALIKE = 0.6
+"""The share of a text that is left of it where something was done to it, and it was not made of something else."""
+_COMPARED = 2000
+"""Characters of a text that are compared one by one."""
+
+
+def words_arrive_as_they_were_said(recording: Recording) -> Iterator[Outcome]:
+    """A prompt holds the words of a turn of its own session, the first that was not told yet, and all of them."""
+    yield from outcomes(recording).values()
+
+
+def outcomes(recording: Recording) -> Mapping[int, Outcome]:
+    """What to say of the words of each accepted prompt, by its number; the text of a turn is its measure."""
+    known: Mapping[int, Outcome] | None = recording.memo.get(outcomes)
+    if known is None:
+        known = recording.memo[outcomes] = dict(_outcomes(recording.whole))
+    return known
+
+
+def loses_words(recording: Recording, call: Call) -> bool:
+    """Whether the words of a prompt do not arrive as they were said."""
+    if not recording.timeline.turns:
+        return False
+    outcome = outcomes(recording).get(call.seq)
+    return isinstance(outcome, Finding) and outcome.verdict is Verdict.FAIL
+
+
+def is_said(recording: Recording, text: str, wanted: str) -> bool:
+    """Whether a text is another one, or what the declared cut leaves of it; both are plain."""
+    sent, limit = plain(text), recording.declared.prompt_chars
+    return sent == wanted or (limit is not None and _is_cut(sent, wanted, limit))
+
+
+def _is_cut(text: str, whole: str, limit: int) -> bool:
+    """Whether a text is what is left of another one cut at a number of characters, as Python or JavaScript counts."""
+    units = whole.encode("utf-16-le", "surrogatepass")
+    cut = units[: 2 * limit].decode("utf-16-le", "replace")
+    return text in {whole[:limit].strip(), cut.strip(), cut.rstrip("\ufffd").strip()} and len(units) // 2 > limit
+
+
+def _outcomes(recording: Recording) -> Iterator[tuple[int, Outcome]]:
+    turns = [_Told(turn, plain(turn.text)) for turn in recording.timeline.turns]
+    accepted: set[int] = set()
+    for call in recording.of(PROMPT) if turns else ():
+        if not call.accepted or not plain(call.text or ""):
+            continue
+        session = _session_of(recording, call)
+        if session is None:
+            yield call.seq, undecided(call, message="no mark tells whose session the key of this prompt is")
+            continue
+        begun = [told for told in turns if told.turn.step.seq < call.seq]
+        own = [told for told in begun if told.turn.step.session == session]
+        same = _said_in(recording, call, own)
+        fresh = next((told for told in same if told.turn.step.seq not in accepted), None)
+        if fresh is not None:
+            accepted.add(fresh.turn.step.seq)
+            yield call.seq, PASS
+        elif same:
+            # Said once more in its own turn it is a repeat (SIG-PROMPT-003), and its words are right.
+            yield call.seq, PASS if same[-1] is own[-1] else _stale(call, own[-1])
+        else:
+            yield call.seq, _of_no_own_turn(recording, call, session, begun, own)
+
+
+class _Told(Struct, frozen=True):
+    """A turn, and its text without what a connector may leave out."""
+
+    turn: Turn
+    text: str
+
+
+def _said_in(recording: Recording, call: Call, own: Sequence[_Told]) -> Sequence[_Told]:
+    """The turns of its session whose words a prompt holds; the host's envelope around them is SIG-PROMPT-010's."""
+    text = plain(call.text or "")
+    same = [told for told in own if is_said(recording, text, told.text)]
+    if same or not own:
+        return same
+    if own[-1].text in text:
+        return own[-1:]
+    return [told for told in own if len(told.text) >= SHORTEST_TEXT and told.text in text]
+
+
+def _session_of(recording: Recording, call: Call) -> str | None:
+    """The session whose words a prompt has to tell: that of its key, or without a key that of the step it came in."""
+    if call.key is not None:
+        return recording.timeline.session_of(call.key)
+    step = recording.timeline.step_at(call.seq)
+    return None if step is None else step.session
+
+
+def _of_no_own_turn(
+    recording: Recording, call: Call, session: str, begun: Sequence[_Told], own: Sequence[_Told]
+) -> Outcome:
+    """What to say of a prompt that holds the very text of no turn of its session."""
+    text = plain(call.text or "")
+    elsewhere = [told for told in begun if told.text == text]
+    if elsewhere:
+        if any(recording.timeline.are_related(told.turn.step.session, session) for told in elsewhere):
+            return undecided(call, message="a turn of the session that this one works in, or of one that works in it")
+        return fail(
+            call,
+            message=f"the words of a turn of another session ({elsewhere[-1].turn.step.session}) arrive in {session}",
+            pointer=_pointer(call),
+            expected=own[-1].turn.text if own else "the words of a turn of this session",
+            received=call.text,
+            fold="another session",
+        )
+    if not own:
+        return undecided(call, message="no step of its session has said anything yet")
+    current = own[-1]
+    if any(REDACTION in each for each in (text, current.text)):
+        return undecided(call, message="the text was redacted")
+    if normal_form(text, current.text) is not None:
+        # SIG-PROMPT-010's.
+        return PASS
+    if current.text.startswith("/") or re.search(r"(?:^|\s)@\S", current.text):
+        return undecided(call, message="what the host makes of a command or of a file's name is its own business")
+    return _damaged(call, current, text)
+
+
+def _stale(call: Call, current: _Told) -> Finding:
+    return fail(
+        call,
+        message="the words of an earlier turn, which arrived before, stand in place of those of this turn",
+        pointer=_pointer(call),
+        expected=current.turn.text,
+        received=call.text,
+        fold="stale",
+    )
+
+
+def _damaged(call: Call, current: _Told, text: str) -> Outcome:
+    message = damage(text, current.text)
+    if message is None:
+        return undecided(call, message="a text that no turn of its session said: the host may have made it")
+    return fail(
+        call,
+        message=message,
+        pointer=_pointer(call),
+        expected=current.turn.text,
+        received=call.text,
+        fold="changed",
+    )
+
+
+def _pointer(call: Call) -> str:
+    return in_body("userMessage" if text_or_none(call.body.get("userMessage")) else "userPrompt")
+
+
+def normal_form(text: str, wanted: str) -> str | None:
+    """The name of the normalisation form of `wanted` that a text is; None where it is none of them."""
+    forms: tuple[Literal["NFC", "NFD", "NFKC", "NFKD"], ...] = ("NFC", "NFD", "NFKC", "NFKD")
+    return next((form for form in forms if text == unicodedata.normalize(form, wanted)), None)
+
+
+def damage(text: str, wanted: str) -> str | None:
+    """What was done to the words of a turn; None where a text has little of them."""
+    if wanted.startswith(text):
+        return f"only the first {len(text)} of {len(wanted)} characters of the prompt arrive"
+    if text.casefold() == wanted.casefold():
+        return "the prompt arrives in another case"
+    if _is_replaced(text, wanted) or text in (_mojibake(wanted, "latin-1"), _mojibake(wanted, "cp1252")):
+        return "the prompt arrives with characters replaced"
+    if _likeness(text, wanted) < _ALIKE:
+        return None
+    lost = len(wanted) - len(text)
+    return f"the prompt arrives with {lost} characters less" if lost > 0 else "the prompt arrives with other characters"
+
+
+def _is_replaced(text: str, wanted: str) -> bool:
+    """Whether a text is another one in which characters gave way to question marks, or to U+FFFD."""
+    kept = [piece for piece in re.split("[?\ufffd]+", text) if piece]
+    at = 0
+    for piece in kept:
+        if (at := wanted.find(piece, at)) < 0:
+            return False
+        at += len(piece)
+    return bool(kept) and text != wanted and ("?" in text or "\ufffd" in text)
+
+
+def _mojibake(text: str, charset: str) -> str:
+    return plain(text.encode("utf-8", "surrogatepass").decode(charset, "replace"))
+
+
+def _likeness(text: str, wanted: str) -> float:
+    """The share of the longer of two texts that stands in both, from 0 to 1."""
+    longer = max(len(text), len(wanted))
+    head = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(text, wanted, strict=False)))
+    tail = sum(
+        1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(text[:head:-1], wanted[:head:-1], strict=False))
+    )
+    if (head + tail) / longer >= _ALIKE:
+        return (head + tail) / longer
+    if longer <= _COMPARED:
+        return SequenceMatcher(None, text, wanted, autojunk=False).ratio()
+    words, others = Counter(text.split()), Counter(wanted.split())
+    return (words & others).total() / max(words.total(), others.total(), 1)
