@@ -83,7 +83,7 @@ def test_warn_passes_with_a_warning(imperfect_run: JudgedRun) -> None:
     assert (case.outcome, case.verdict) == ("passed", "WARN")
     assert f"{imperfect_run.recording}:3: ConformanceWarning: SIG-START-003: " in done.out
     assert "signet-conformance explain SIG-START-003" in done.out
-    assert "conforming, with 1 WARN" in done.out
+    assert "conforming; 1 SHOULD broken" in done.out
 
 
 def test_warn_does_not_print_the_line_of_the_trace(imperfect_run: JudgedRun) -> None:

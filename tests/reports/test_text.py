@@ -26,11 +26,27 @@ def test_counts_stand_in_columns_or_in_sentences() -> None:
     assert summary_lines(rows, None, MIN_WIDTH) == ["a.jsonl: 1 FAIL, 1 PASS", "b.jsonl: 1 INC"]
 
 
+def test_conforming_is_said_with_its_price() -> None:
+    """What should be and is not is counted; what touches every session is named, three of it."""
+    verdicts = dict.fromkeys(("A", "B", "C", "D", "E"), Verdict.WARN) | {"F": Verdict.FAIL, "G": Verdict.PASS}
+    told = closing_line(verdicts, 1, 0, in_every_session=("E", "B", "F"))
+    assert told.startswith(
+        "conforming, with 1 FAIL; 5 SHOULD broken, 2 of them in every session (B, E); 7 requirements"
+    )
+    told = closing_line(verdicts, 1, 0, in_every_session="ABCDE")
+    assert "5 of them in every session (A, B, C and 2 more)" in told
+
+
 @pytest.mark.parametrize(
     ("verdicts", "status", "line"),
     [
         ((Verdict.PASS,), 0, "conforming; 1 requirement tested in 2 traces (exit 0)"),
-        ((Verdict.PASS, Verdict.WARN), 0, "conforming, with 1 WARN; 2 requirements tested in 2 traces (exit 0)"),
+        ((Verdict.PASS, Verdict.WARN), 0, "conforming; 1 SHOULD broken; 2 requirements tested in 2 traces (exit 0)"),
+        (
+            (Verdict.FAIL, Verdict.WARN, Verdict.WARN),
+            0,
+            "conforming, with 1 FAIL; 2 SHOULD broken; 3 requirements tested in 2 traces (exit 0)",
+        ),
         ((Verdict.PASS, Verdict.WARN), 1, "1 WARN; 2 requirements tested in 2 traces (exit 1)"),
         ((Verdict.FAIL, Verdict.WARN), 1, "1 FAIL, 1 WARN; 2 requirements tested in 2 traces (exit 1)"),
         ((Verdict.ERROR, Verdict.FAIL), 4, "1 ERROR, 1 FAIL; 2 requirements tested in 2 traces (exit 4)"),

@@ -111,4 +111,5 @@ def closing_line(conclusion: Conclusion, stream: TextIO) -> str:
         wants_colour(stream),
         len(conclusion.unread),
         conclusion.because,
+        conclusion.in_every_session,
     )

@@ -87,6 +87,16 @@ class Compared(Struct, frozen=True):
         return [change for change in self.changes if change.became is became]
 
     @property
+    def later(self) -> Sequence[tuple[str, Became]]:
+        """What the next contract would breach in one of the reports or in both, and what became of it."""
+        if self.old.newer is None and self.new.newer is None:
+            return []
+        old, new = (() if each.newer is None else each.newer.breaches for each in (self.old, self.new))
+        fates = {True: Became.STILL, False: Became.FRESH}
+        gone = Became.UNSEEN if self.new.newer is None else Became.MENDED
+        return [*((name, fates[name in old]) for name in new), *((name, gone) for name in old if name not in new)]
+
+    @property
     def became_reachable(self) -> Sequence[str]:
         """What the model could not reach through the old connector and can through the new one."""
         return _unreached(self.old, but_not=self.new)

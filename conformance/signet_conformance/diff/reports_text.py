@@ -94,7 +94,7 @@ def _things(compared: Compared) -> Iterator[RenderableType]:
         yield Text()
         names = dict.fromkeys(change.now.requirement for change in still)
         yield Paragraph(f"{Became.STILL.value}: {', '.join(names)}", 0, 4)
-    yield from (Paragraph(line, 0, 4) for line in _reach_lines(compared))
+    yield from (Paragraph(line, 0, 4) for line in _information(compared))
     yield Text()
 
 
@@ -106,7 +106,15 @@ def _missing(compared: Compared) -> Iterator[str]:
         yield f"and {more} more"
 
 
-def _reach_lines(compared: Compared) -> Iterator[str]:
+def _information(compared: Compared) -> Iterator[str]:
+    """What the next contract would say, and what can be reached: neither changes the exit status."""
+    if compared.later:
+        by_fate: dict[Became, list[str]] = {}
+        for name, became in compared.later:
+            by_fate.setdefault(became, []).append(name)
+        newer = compared.new.newer or compared.old.newer
+        told = "; ".join(f"{became.value}: {', '.join(names)}" for became, names in by_fate.items())
+        yield f"would breach {newer.contract if newer is not None else 'the next contract'}: {told}"
     if compared.became_reachable:
         yield f"became reachable: {', '.join(compared.became_reachable)}"
     if compared.became_unreachable:

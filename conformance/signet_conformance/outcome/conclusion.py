@@ -29,7 +29,9 @@ from signet_conformance.outcome.known_failures import (
     failing_text,
     target_of,
 )
+from signet_conformance.outcome.newer import NewerContract, NewerJudging
 from signet_conformance.outcome.options import Declarations
+from signet_conformance.outcome.price import PriceMeter
 from signet_conformance.outcome.reach import Reach, ReachMeter
 from signet_conformance.outcome.together import essence, run_level_breaches
 from signet_conformance.rules.coverage import was_tested
@@ -84,6 +86,8 @@ class Judging:
         self._whole = whole
         self._meter = Meter(terms.contract) if measured or terms.least_coverage is not None else None
         self._reach = ReachMeter()
+        self._newer = NewerJudging(terms.only, terms.connector)
+        self._price = PriceMeter()
         self._lines: dict[tuple[int, str], int] = {}
 
     def judged_alone(self, traces: Sequence[Trace], workers: int = 1) -> Sequence[Judged]:
@@ -107,6 +111,8 @@ class Judging:
                 self._lines[len(self.judged), name] = _line(judged.trace, judgement.findings[0])
         self.judged.append(kept)
         self._reach.add(judged)
+        self._newer.add(judged)
+        self._price.add(judged)
         if self._meter is not None:
             self._meter.add(judged)
 
@@ -136,6 +142,8 @@ class Judging:
             judgements=with_generated(JudgedRun(self.judged, judgements), generated).together,
             coverage=None if self._meter is None else self._meter.coverage(),
             reach=self._reach.reach(),
+            newer=self._newer.newer(),
+            in_every_session=tuple(self._price.in_every_session()),
             generated=generated,
             shortfall=shortfall,
             broken_off=tuple(self.broken_off),
@@ -153,7 +161,8 @@ class Conclusion(Struct, frozen=True, dict=True):
 
     `judged` are the traces that count, `judgements` the requirements over all of them and the generated sessions, in
     the catalogue's order. `broken_off` are traces of scenarios that were not performed to their end: they decide
-    nothing. `unread` says why files could not be judged.
+    nothing. `unread` says why files could not be judged. `newer` is what the next contract would say,
+    `in_every_session` names requirements of which each session breaks one.
     """
 
     terms: Terms
@@ -161,6 +170,8 @@ class Conclusion(Struct, frozen=True, dict=True):
     judgements: Mapping[str, Judgement]
     coverage: Coverage | None
     reach: Reach | None
+    newer: NewerContract | None
+    in_every_session: Sequence[str]
     generated: GeneratedSummary | None
     shortfall: Shortfall | None
     broken_off: Sequence[Judged]

@@ -18,6 +18,7 @@ from signet_conformance.outcome.coverage import Coverage
 from signet_conformance.outcome.generated_summary import GeneratedSummary, breach_lines
 from signet_conformance.outcome.identity import Identity
 from signet_conformance.outcome.known_failures import KnownInRun
+from signet_conformance.outcome.newer import NewerContract
 from signet_conformance.outcome.reach import Reach
 from signet_conformance.outcome.time_spent import TimeSpent
 from signet_conformance.outcome.together import Together, run_level_breaches, together
@@ -57,7 +58,8 @@ class RunEnding(Struct, frozen=True):
     `because` what fails the run beside its verdicts. `selftest` is a kill matrix (signet-selftest/1) to show beside.
     `generated` is what came of generated sessions. `part` says that traces of the run are missing. `identity` tells
     the run from others, `time_spent` where its time went, if that was asked for. `lacks` is what was not judged,
-    `reach` what the model cannot reach.
+    `reach` what the model cannot reach, `newer` what the next contract would say. `in_every_session` are requirements
+    that each session breaks.
     """
 
     judged: Sequence[Judged]
@@ -76,6 +78,8 @@ class RunEnding(Struct, frozen=True):
     time_spent: TimeSpent | None = None
     lacks: NotJudged | None = None
     reach: Reach | None = None
+    newer: NewerContract | None = None
+    in_every_session: Sequence[str] = ()
 
     @classmethod
     def of(cls, conclusion: Conclusion, selftest: Mapping[str, Any] | None = None) -> Self:
@@ -96,6 +100,8 @@ class RunEnding(Struct, frozen=True):
             identity=conclusion.identity,
             lacks=NotJudged.of(conclusion),
             reach=conclusion.reach,
+            newer=conclusion.newer,
+            in_every_session=conclusion.in_every_session,
         )
 
     def run_level_breaches(self) -> Judged | None:

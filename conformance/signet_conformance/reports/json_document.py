@@ -24,6 +24,7 @@ from signet_conformance.outcome.broken_off import warnings_of
 from signet_conformance.outcome.coverage import Coverage
 from signet_conformance.outcome.gaps import lacks_of
 from signet_conformance.outcome.generated_summary import GeneratedSummary
+from signet_conformance.outcome.newer import NewerContract
 from signet_conformance.outcome.reach import Reach
 from signet_conformance.outcome.time_spent import GROUPS, TimeSpent
 from signet_conformance.reports.causes import Cause, Causes
@@ -96,6 +97,7 @@ def _closing(ending: RunEnding, causes: Sequence[Mapping[str, Any]]) -> dict[str
         **({"warnings": list(ending.notes)} if ending.notes else {}),
         **({"remarks": noted} if noted else {}),
         **({} if ending.coverage is None else {"coverage": _coverage(ending.coverage)}),
+        **({} if ending.newer is None else {"newer": _newer(ending.newer)}),
         **({} if ending.reach is None else {"unreached": _unreached(ending.reach)}),
         **({} if ending.generated is None else {"generated": _generated(ending.generated)}),
         **({} if ending.time_spent is None else {"time_spent": _time_spent(ending.time_spent)}),
@@ -161,6 +163,19 @@ def _generated(summary: GeneratedSummary) -> dict[str, Any]:
 def _coverage(coverage: Coverage) -> dict[str, Any]:
     parts = {part.name: {"exercised": list(part.exercised), "missed": list(part.missed)} for part in coverage.parts}
     return {"percent": round(coverage.percent, 1), "parts": parts}
+
+
+def _newer(newer: NewerContract) -> dict[str, Any]:
+    breaches = {
+        name: {
+            "verdict": breach.verdict.value,
+            "traces": breach.traces,
+            "message": breach.message,
+            **({} if breach.path is None else {"file": breach.path}),
+        }
+        for name, breach in newer.breaches.items()
+    }
+    return {"contract": newer.version, "of": newer.of, "breaches": breaches}
 
 
 def _unreached(reach: Reach) -> dict[str, Any]:

@@ -53,7 +53,16 @@ class JunitReport:
         self._stream.write(f'<testsuite name="signet-conformance" {attributes}>\n')
         for name, verdict in verdicts.items():
             self._stream.writelines(_case(name, verdict, told.get(name, ()), known=name in known))
-        lines = [closing_line(verdicts, len(ending.judged), ending.status, because=ending.because), *ending.notes]
+        lines = [
+            closing_line(
+                verdicts,
+                len(ending.judged),
+                ending.status,
+                because=ending.because,
+                in_every_session=ending.in_every_session,
+            ),
+            *ending.notes,
+        ]
         lines += [text for cause in (*self._causes.daemon(), *self._causes.harness()) for text in _lines(cause, ())]
         self._stream.write(_output(lines))
         self._stream.write("</testsuite>\n</testsuites>\n")

@@ -56,7 +56,14 @@ class MarkdownReport:
     def _blocks(self, ending: RunEnding) -> Iterator[str]:
         verdicts = ending.verdicts()
         yield f"{HEADING}\n"
-        yield f"{inline(closing_line(verdicts, len(ending.judged), ending.status, because=ending.because))}\n"
+        told = closing_line(
+            verdicts,
+            len(ending.judged),
+            ending.status,
+            because=ending.because,
+            in_every_session=ending.in_every_session,
+        )
+        yield f"{inline(told)}\n"
         yield f"{_counts(verdicts)}\n"
         for host in played(each.trace for each in ending.judged):
             yield f"Here {inline(host.words)}.\n"
@@ -80,6 +87,15 @@ class MarkdownReport:
         if ending.coverage is not None:
             parts = ", ".join(f"{len(part.exercised)} of {part.total} {part.name}" for part in ending.coverage.parts)
             yield f"Coverage: {parts}; {ending.coverage.percent:.0f} % of the contract\n"
+        if ending.newer is not None and ending.newer.words:
+            yield f"### {inline(ending.newer.words)}\n\nApart from the connector's verdicts and the exit status.\n"
+            rows = ((name, each) for name, each in ending.newer.breaches.items())
+            yield (
+                "\n".join(
+                    f"- {each.verdict} {inline(name)}: {inline(printable(each.message, 300))}" for name, each in rows
+                )
+                + "\n"
+            )
         if ending.reach is not None and ending.reach.words:
             yield f"Not reachable by the model, for information: {inline(ending.reach.words)}\n"
         if ending.notes:

@@ -265,6 +265,23 @@ class ReportCoverage(_Open):
     parts: dict[str, CoveragePart]
 
 
+class LaterBreach(_Open):
+    """A requirement that the next contract would find breached."""
+
+    verdict: Outcome
+    traces: Annotated[int, Field(ge=1, description="How many traces breach it.")]
+    message: Text
+    file: Annotated[Maybe[str], Field(description="The first of them.")] = None
+
+
+class ReportNewer(_Open):
+    """What the next contract would say of a connector whose release lies between two."""
+
+    contract: Text
+    of: Annotated[int, Field(ge=1, description="How many traces were judged by it.")]
+    breaches: dict[str, LaterBreach]
+
+
 class ReportUnreached(_Open):
     """Tools and fields of the contract that no step of the run could make the connector send."""
 
@@ -358,6 +375,13 @@ class Report(Document, _Open):
         Field(
             description="How much of the contract the traces exercise: operations, fields, answers, requirements; "
             "when it was asked for."
+        ),
+    ] = None
+    newer: Annotated[
+        Maybe[ReportNewer],
+        Field(
+            description="What the next contract would breach beside, where the connector's release lies between two; "
+            "it changes no exit status."
         ),
     ] = None
     unreached: Annotated[

@@ -97,6 +97,16 @@ def daemon_side(text: ClosingText) -> Iterable[str]:
     return side_summary_lines(text.conclusion.judged, text.width)
 
 
+def later_contract(text: ClosingText) -> Iterable[str]:
+    """What the next contract would say of a release between two."""
+    newer = text.conclusion.newer
+    if newer is None or not newer.words:
+        return
+    yield from draw([Paragraph(f"{newer.words} (changes no exit status)", 0, 2)], text.width, text.colour)
+    rows = [f"{each.verdict} {name}: {printable(each.message, 300)}" for name, each in newer.breaches.items()]
+    yield from draw((Paragraph(row, 2, 4) for row in rows), text.width, text.colour)
+
+
 def hosts(text: ClosingText) -> Iterable[str]:
     """The harnesses that the kit played, which decide what a connector can do."""
     return (host.words for host in played(each.trace for each in text.conclusion.judged))
@@ -108,7 +118,14 @@ def closing(text: ClosingText) -> Iterable[str]:
     if concluded.is_about_model and not concluded.because:
         yield model_closing_line(concluded.judged, concluded.at_model, text.status)
         return
-    yield closing_line(concluded.verdicts, len(concluded.judged), text.status, text.colour, because=concluded.because)
+    yield closing_line(
+        concluded.verdicts,
+        len(concluded.judged),
+        text.status,
+        text.colour,
+        because=concluded.because,
+        in_every_session=concluded.in_every_session,
+    )
 
 
 def broken_off(text: ClosingText) -> Iterable[str]:
@@ -172,6 +189,7 @@ PARTS: tuple[Callable[[ClosingText], Iterable[str]], ...] = (
     known,
     verdicts,
     daemon_side,
+    later_contract,
     hosts,
     closing,
     broken_off,

@@ -194,12 +194,13 @@ def closing_line(
     colour: bool = False,
     unread: int = 0,
     because: str = "",
+    in_every_session: Sequence[str] = (),
 ) -> str:
     """The verdict of a run in one line.
 
     `verdicts` is by requirement, over all `traces`; `unread` counts what could not be read; `status` is
     the exit status, which is 3 where no hook or memory request was accepted, whatever was met by silence.
-    `because` says in words what fails the run beside its verdicts.
+    `because` says in words what fails the run beside its verdicts, `in_every_session` are broken in each session.
     """
     tally = Counter(verdicts.values())
     tested = sum(tally[verdict] for verdict in BREACHES) + tally[Verdict.PASS]
@@ -218,12 +219,28 @@ def closing_line(
     elif status:
         text = tallied or "nothing is breached"
     else:
-        text = f"conforming{with_counted}"
+        known = ", ".join(f"{tally[verdict]} {verdict}" for verdict in BREACHES[:-1] if tally[verdict])
+        text = f"conforming{f', with {known}' if known else ''}{_price(verdicts, in_every_session)}"
     tail = f"; {counted(tested, 'requirement')} tested in {where} (exit {status})"
     (line,) = draw([one_line(Text.assemble((text, VERDICT_STYLES[worst]), tail))], MAX_WIDTH, colour)
     return line
 
 
+def _price(verdicts: Mapping[str, Verdict], in_every_session: Sequence[str]) -> str:
+    """What should be and is not, counted, and the names of what touches every session."""
+    warned = [name for name, verdict in verdicts.items() if verdict is Verdict.WARN]
+    touching = [name for name in warned if name in in_every_session]
+    if not warned:
+        return ""
+    names = ", ".join(touching[:MAX_TOUCHING]) + (
+        f" and {more} more" if (more := len(touching) - MAX_TOUCHING) > 0 else ""
+    )
+    return f"; {len(warned)} SHOULD broken" + (
+        f", {len(touching)} of them in every session ({names})" if touching else ""
+    )
+
+
+MAX_TOUCHING = 3
 MAX_NAMES = 6
 MAX_NOTES = 20
 

@@ -18,6 +18,7 @@ from signet_conformance import __version__
 from signet_conformance.engine import Judged
 from signet_conformance.errors import printable
 from signet_conformance.finding import FOLDING_ORDER, Verdict
+from signet_conformance.outcome.newer import NewerContract
 from signet_conformance.outcome.reach import Reach
 from signet_conformance.reports.cause_text import MAX_PROBLEMS, extent, replay_words
 from signet_conformance.reports.causes import Cause, Causes
@@ -94,7 +95,15 @@ class HtmlReport:
         hosts = (("played", host.words) for host in played(each.trace for each in ending.judged))
         header = (
             element(
-                "p", closing_line(verdicts, len(ending.judged), ending.status, because=ending.because), class_="lead"
+                "p",
+                closing_line(
+                    verdicts,
+                    len(ending.judged),
+                    ending.status,
+                    because=ending.because,
+                    in_every_session=ending.in_every_session,
+                ),
+                class_="lead",
             ),
             facts(
                 (
@@ -122,6 +131,8 @@ class HtmlReport:
             sections.append(("model", "What reached the model", self._apart(harness, ending)))
         if ending.coverage is not None:
             sections.append(("coverage", "Coverage", _coverage(ending)))
+        if ending.newer is not None and ending.newer.words:
+            sections.append(("newer", f"Would breach {ending.newer.version}", _newer(ending.newer)))
         if ending.reach is not None and ending.reach.words:
             sections.append(("unreached", "What the model cannot reach", _unreached(ending.reach)))
         if ending.selftest is not None:
@@ -281,6 +292,24 @@ def _example(breach: Evidence, name: str | None, *, around: bool) -> Iterator[Ma
     if shown.around and around:
         lines = (element("li", line, class_="it" if it else None) for it, line in shown.around)
         yield element("ol", lines, class_="excerpt", aria_label="The exchanges around it")
+
+
+def _newer(newer: NewerContract) -> Markup:
+    said = (
+        "The release lies between two contracts; this is the later one's. Apart from the verdicts and the exit status."
+    )
+    cells = (
+        element(
+            "tr",
+            element("th", name, scope="row"),
+            element("td", each.verdict.value),
+            element("td", f"{each.traces} of {newer.of}"),
+            element("td", printable(each.message, 400)),
+        )
+        for name, each in newer.breaches.items()
+    )
+    heads = ("Requirement", "Verdict", "Traces", "What")
+    return joined((element("p", said), table(f"What contract {newer.version} would breach", heads, cells)))
 
 
 def _unreached(reach: Reach) -> Markup:

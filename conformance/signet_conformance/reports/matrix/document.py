@@ -13,6 +13,7 @@ from signet_conformance.errors import UsageError, printable
 from signet_conformance.files.documents import Document, Items, Maybe, Part
 from signet_conformance.files.reading import read_json
 from signet_conformance.finding import BREACHES, FOLDING_ORDER, Verdict
+from signet_conformance.outcome.newer import later_words
 from signet_conformance.reports.values import cell
 from signet_conformance.rules import run_rules
 
@@ -44,7 +45,9 @@ class Column(Struct, frozen=True):
     created: str = ""
     commit: str = ""
     release: str = ""
-    """When the run began, as its report says; the commit that was checked out; the connector's own release."""
+    later: str = ""
+    """When the run began, as its report says; the commit that was checked out; the connector's own release; what the
+    next contract would breach."""
 
     @property
     def head(self) -> str:
@@ -134,7 +137,16 @@ def _column(name: str, traces: Sequence[ReportTrace], report: Report, path: str,
         created=run.created or "",
         commit=run.commit or "",
         release=run.connector or "",
+        later=_later(report) if alone else "",
     )
+
+
+def _later(report: Report) -> str:
+    newer = report.newer
+    if newer is None:
+        return ""
+    traces = {printable(name, 60): breach.traces for name, breach in newer.breaches.items()}
+    return later_words(printable(newer.contract, 20), newer.of, traces)
 
 
 class Disagreement(Struct, frozen=True):
@@ -192,6 +204,7 @@ def to_json(columns: Sequence[Column]) -> dict[str, Any]:
                 "operations": {name: column.operation(name) for name in operations(columns)},
                 "requirements": {name: verdict.value for name, verdict in column.verdicts.items()},
                 "full_set": column.full_set is None,
+                **({"later": column.later} if column.later else {}),
             }
             for column in columns
         ],
@@ -263,6 +276,11 @@ class Connector(Part):
             "only then there is a badge."
         ),
     ]
+
+    later: Annotated[
+        Maybe[str],
+        Field(description="What the next contract would breach, where the connector's release lies between two."),
+    ] = None
 
 
 class Difference(Part):

@@ -45,6 +45,8 @@ def write(columns: Sequence[Column], stream: TextIO, lead: Iterable[Markup] = ()
         ("operations", "Operations", joined((meaning, by_operation))),
         ("requirements", "Requirements", by_requirement),
     ]
+    if later := [element("li", f"{cell(column.head, 120)}: {column.later}") for column in columns if column.later]:
+        sections.insert(1, ("later", "Would breach the next contract", element("ul", later, class_="plain")))
     if differing := differences(columns):
         listed = element("ul", (element("li", each.words) for each in differing), class_="plain")
         sections.insert(1, ("lanes", "Breached in one lane and not in the other", listed))

@@ -39,6 +39,8 @@ def matrix_lines(columns: Sequence[Column], width: int | None, colour: bool) -> 
     yield f"the page of a requirement: {explain_command('ID')}"
     yield ""
     yield from draw((Paragraph(parity_line(column), 0, 4) for column in columns), width or MAX_WIDTH, colour)
+    later = [Paragraph(f"{cell(column.head, 120)}: {column.later}", 0, 4) for column in columns if column.later]
+    yield from draw(later, width or MAX_WIDTH, colour)
     if differing := differences(columns):
         yield from ("", "breached in one lane and not in the other:")
         yield from draw((Paragraph(each.words, 2, 4) for each in differing), width or MAX_WIDTH, colour)
