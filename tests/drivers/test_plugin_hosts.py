@@ -13,7 +13,7 @@ import pytest
 from signet_conformance import engine, trace
 from signet_conformance.finding import Verdict
 from signet_conformance.reports.remarks import remarks
-from signet_conformance.trace.marks import LoadedMark, marks_of
+from signet_conformance.trace.marks import InstalledMark, LoadedMark, RegisteredMark, marks_of
 from signet_conformance.trace.recordings import recordings_in
 
 from .conftest import FIXTURES, PROMPT, SCENARIOS, START, Broken, Made, Recorded, greeted, performed
@@ -217,3 +217,84 @@ def test_registration_that_leaves_out_the_runs_is_remarked_on(runtime: str, made
     target = made("openclaw", mode="full-only", face="openclaw-2026.9.6", module=MODULE, runtime=runtime)
     about, _ = greeted(target, tmp_path / "home", [])
     assert "registers nothing there" in about["unheard"][0]
+    refused = {row["file"]: row.get("minor", False) for row in about["installed"]}
+    assert refused == {
+        "the registration in the mode discovery": False, "the registration in the mode tool-discovery": True
+    }  # fmt: skip
+    assert [row["mode"] for row in about["registered"]] == ["full", "discovery"]
+
+
+TWICE = "export default { register(api) { if (api.registrationMode !== 'REFUSED') api.on('agent_end', () => {}); } }"
+
+
+@pytest.mark.parametrize(("refused", "doubles"), [("cli-metadata", False), ("nothing", True)])
+def test_registration_for_command_lines_that_doubles(
+    refused: str, doubles: bool, runtime: str, made: Made, tmp_path: Path
+) -> None:
+    """OpenClaw 2026.3 registers a plugin once more for command lines: one that registers it all again is told so."""
+    module = tmp_path / "twice.mjs"
+    module.write_text(TWICE.replace("REFUSED", refused))
+    target = made("openclaw", face="openclaw-2026.3", module=str(module), runtime=runtime)
+    about, _ = greeted(target, tmp_path / "home", [])
+    assert [row["file"] for row in about["installed"]] == (["a second registration"] if doubles else [])
+    assert about["registered"] == [{"handlers": 1, "tools": 0, "others": 0, "refused": 0}]
+
+
+HOOKS = "async () => ({ event: async () => {}, 'chat.message': async () => {}, 'chat.done': async () => {} })"
+LOADED = [
+    (f"export const A = {HOOKS}; export default A;", 1),
+    (f"export default {{ id: 'x', server: {HOOKS} }}; export const helper = 'not looked at';", 1),
+    (f"export const A = {HOOKS}; export const B = {HOOKS};", 2),
+]
+
+
+@pytest.mark.parametrize(
+    ("text", "plugins"), LOADED, ids=["a function, once", "an object with server()", "two functions"]
+)
+def test_plugins_of_a_module_for_opencode(
+    text: str, plugins: int, runtime: str, made: Made, recorded: Recorded, tmp_path: Path
+) -> None:
+    """Each function that it exports is one, or its default export holds one; a hook that is never called is told."""
+    module = tmp_path / "plugins.mjs"
+    module.write_text(text)
+    (plain,) = map(trace.read, recorded(made("opencode", module=str(module), runtime=runtime), ["plain"]))
+    (taken,) = marks_of(plain, RegisteredMark)
+    assert (taken.handlers, taken.refused) == (2 * plugins, plugins)
+    files = [mark.file for mark in marks_of(plain, InstalledMark)]
+    assert files == ["a handler of chat.done", *(["a second plugin"] if plugins > 1 else [])]
+
+
+NOT_LOADED = [
+    (f"export const A = {HOOKS}; export const VERSION = '1.0';", "Plugin export is not a function"),
+    (f"export default {{ server: {HOOKS} }};", "a path plugin must export id"),
+    ("export default { id: 'x' };", "the plugin must default export an object with server()"),
+    ("export default { id: 'x', server: {} };", "the plugin has invalid server export"),
+]
+
+
+@pytest.mark.parametrize(("text", "words"), NOT_LOADED)
+def test_module_that_opencode_does_not_load(
+    text: str, words: str, runtime: str, made: Made, recorded: Recorded, tmp_path: Path
+) -> None:
+    """It says why, and calls nothing of it."""
+    module = tmp_path / "plugins.mjs"
+    module.write_text(text)
+    (plain,) = map(trace.read, recorded(made("opencode", module=str(module), runtime=runtime), ["plain"]))
+    (loaded,) = marks_of(plain, LoadedMark)
+    assert (loaded.ok, loaded.words) == (False, words)
+
+
+def test_what_pi_does_not_take(runtime: str, made: Made, recorded: Recorded, tmp_path: Path) -> None:
+    """An event that it never fires, unless another release does; a tool without a field is taken as it is."""
+    module = tmp_path / "extension.mjs"
+    events = "for (const one of ['session_start', 'session_switch', 'turn_done']) pi.on(one, () => {});"
+    tool = "pi.registerTool({ name: 'memory_store', parameters: { type: 'object', properties: {} }, execute() {} });"
+    module.write_text(f"export default (pi) => {{ {events} {tool} }};")
+    (plain,) = map(trace.read, recorded(made("pi", module=str(module), runtime=runtime, tools={}), ["plain"]))
+    assert [(mark.file, mark.formerly, mark.minor) for mark in marks_of(plain, InstalledMark)] == [
+        ("the tool memory_store", False, True),
+        ("a handler of session_switch", True, False),
+        ("a handler of turn_done", False, False),
+    ]
+    (taken,) = marks_of(plain, RegisteredMark)
+    assert (taken.handlers, taken.tools, taken.others, taken.refused) == (1, 1, 0, 2)

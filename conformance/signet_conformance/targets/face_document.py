@@ -209,6 +209,10 @@ class Registry(Part):
     later_modes: Annotated[
         Texts, Field(description="modes in which a plugin is registered once more, for something other than runs")
     ] = ()
+    tool_mode: Annotated[
+        Maybe[Text], Field(description="the mode in which a plugin is registered where only its tools are needed")
+    ] = None
+    no_tools: Annotated[Text, Field(description="the words for a plugin that registers none in it")] = "no tools"
     again: Annotated[
         Maybe[Literal["doubles", "replaces", "ignored"]],
         Field(description="what a handler or service that is registered a second time does beside the first"),

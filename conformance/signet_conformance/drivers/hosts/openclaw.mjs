@@ -62,17 +62,25 @@ class Gateway {
       const taken = await this.#register(plugin, register, mode);
       this.#registered.push({ ...(this.#face.registration_modes.length > 1 ? { mode } : {}), ...taken });
     }
-    for (const mode of this.#registry.laterModes) {
+    const { toolMode } = this.#registry;
+    const offered = Math.max(...this.#registered.map((one) => one.tools + one.refused));
+    if (toolMode !== undefined && offered > 0 && (await this.#register(plugin, register, toolMode)).tools === 0) {
+      const cold = `${this.#registry.noTools}: outside of the gateway it registers a plugin in that mode, and this one offers no tool there`;
+      this.#registry.refuse(`the registration in the mode ${toolMode}`, cold, { minor: true });
+    }
+    // Where a further registration changes nothing, what else the plugin does in it is left out.
+    for (const mode of this.#registry.again === "doubles" ? this.#registry.laterModes : []) {
       const { handlers, tools, others } = await this.#register(plugin, register, mode);
+      if (handlers + tools + others === 0) continue;
       const asked = `register(api) is called once more, in the mode ${mode}, for command lines alone`;
-      if (this.#registry.again === "doubles" && handlers + tools + others > 0) {
-        const twice = `${asked}: it registers ${handlers} handlers, ${tools} tools and ${others} services or capabilities a second time`;
-        this.#registry.refuse("a second registration", twice);
-      }
+      const numbers = `${handlers} handlers, ${tools} tools and ${others} services or capabilities`;
+      this.#registry.refuse("a second registration", `${asked}: it registers ${numbers} a second time`);
     }
     const [first, ...later] = this.#face.registration_modes;
     const heard = this.#handlers.some((one) => !one.event.startsWith("gateway_"));
     if (later.length > 0 && !heard) {
+      const mode = later.join(", ");
+      this.#registry.refuse(`the registration in the mode ${mode}`, "it registers a plugin for its runs in that mode, and this one registers nothing there");
       this.#unheard.push(
         `OpenClaw ${this.#face.version} registers a plugin for its runs in the mode ${later.join(", ")}, and this one ` +
           `registers nothing there (${first} alone is not enough): no event of a run reaches it, and it offers no tool`,

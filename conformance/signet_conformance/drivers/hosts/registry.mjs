@@ -41,6 +41,14 @@ export class Registry {
     return this.#rules.again;
   }
 
+  get toolMode() {
+    return this.#rules.tool_mode;
+  }
+
+  get noTools() {
+    return this.#rules.no_tools;
+  }
+
   get laterModes() {
     return this.#rules.later_modes ?? [];
   }
