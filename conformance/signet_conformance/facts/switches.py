@@ -48,6 +48,11 @@ class Switches:
         return self._times(lambda mark: isinstance(mark, OutageMark) or _is_fault(mark))
 
     @cached_property
+    def interruptions(self) -> Times:
+        """When a fault, an outage or a restart of the daemon was on."""
+        return self._times(lambda mark: isinstance(mark, OutageMark | FaultMark))
+
+    @cached_property
     def _any(self) -> Times:
         return self._times(lambda _: True)
 

@@ -20,6 +20,7 @@ def merge_declared(first: Declared, second: Declared) -> Declared:
         token=first.token or second.token,
         prompt_chars=second.prompt_chars if first.prompt_chars is None else first.prompt_chars,
         bypass=second.bypass if first.bypass is None else first.bypass,
+        recovers_s=second.recovers_s if first.recovers_s is None else first.recovers_s,
         canaries={**second.canaries, **first.canaries},
     )
 

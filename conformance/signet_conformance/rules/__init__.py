@@ -118,6 +118,7 @@ _WRITTEN: Mapping[str, Rule] = {
     "SIG-FAIL-004": robustness.bypass_is_silent,
     "SIG-FAIL-005": robustness.odd_answer_is_tolerated,
     "SIG-FAIL-006": patience.answer_in_time_is_used,
+    "SIG-FAIL-007": robustness.works_again_after_trouble,
     "SIG-COV-001": coverage.endpoints_are_declared,
     "SIG-LOAD-001": handlers.connector_loads,
     "SIG-LOAD-002": registration.installed_files_are_accepted,

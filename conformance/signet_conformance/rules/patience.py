@@ -24,8 +24,8 @@ _CLOCK_S = 0.25
 class _Slow(Struct, frozen=True):
     """A start or prompt whose answer was held back, with its step, the declared bound, and the handlers in the step.
 
-    `held_s` is None where the answer came beyond any bound. `asked_s` is how long after the step's begin its first
-    request came.
+    `held_s` is None where the answer came beyond any bound. `asked_s` is how long after the begin of the step, or the
+    request before it, it was sent. `stopped` are those of its own operation.
     """
 
     call: Call
@@ -59,11 +59,16 @@ def _slow_calls(recording: Recording) -> Iterator[_Slow]:
         if call.fault not in fault_kinds.SLOW or bound_s is None or step is None:
             continue
         until = recording.timeline.next_step(step)
-        first = next(iter(each for each in recording.calls if step.seq < each.seq < until), call)
-        stopped = (mark for mark in recording.marks(HandlerMark) if mark.outcome == TIMED_OUT)
+        before = (each.t1 for each in recording.calls if step.seq < each.seq < call.seq)
+        stopped = (mark for mark in recording.marks(HandlerMark) if mark.outcome == TIMED_OUT and _is_of(mark, call))
         handlers = tuple(mark for mark in stopped if call.seq < mark.seq < until and mark.index in (None, step.index))
         held_s = _held_s(call.exchange.fault or {}, bound_s)
-        yield _Slow(call, step, bound_s, held_s, first.t0 - times[step.seq], handlers)
+        yield _Slow(call, step, bound_s, held_s, call.t0 - max([times[step.seq], *before]), handlers)
+
+
+def _is_of(handler: HandlerMark, call: Call) -> bool:
+    """Whether a handler sends calls of this operation, by the name of its event."""
+    return _BOUND_OF[str(call.operation)] in str(handler.event).lower()
 
 
 def _held_s(fault: Mapping[str, Any], bound_s: float) -> float | None:
@@ -79,14 +84,17 @@ def _in_time(slow: _Slow, held_s: float, unused: InjectedText | None) -> Iterato
     call, limit_s = slow.call, 2 * held_s
     said = f"{call.operation}, whose answer came after {held_s:.1f} s of {slow.bound_s:g} s that the connector declares"
     if slow.asked_s > limit_s * _LATE_REQUEST:
-        yield undecided(call, message=f"{said}: its process needed {slow.asked_s:.1f} s until its first request")
+        yield undecided(call, message=f"{said}: it was sent {slow.asked_s:.1f} s after its step began")
     elif call.error == "client_closed" and slow.lasted_s < held_s - _CLOCK_S:
         yield _breach(slow, f"{said}, was given up after {slow.lasted_s:.1f} s", f"left after {slow.lasted_s:.1f} s")
     elif slow.lasted_s > limit_s * _LATE_ANSWER:
         yield undecided(call, message=f"{said}: it left the recorder after {slow.lasted_s:.1f} s")
     elif slow.stopped:
-        event, after_s = slow.stopped[0].event, _after_s(slow.stopped[0])
-        yield _breach(slow, f"{said}, was lost: the host stopped {event}{after_s}", "stopped by its host")
+        event, after_s = slow.stopped[0].event, (slow.stopped[0].ms or 0.0) / 1000
+        if after_s - slow.asked_s - slow.lasted_s < max(2 * slow.asked_s, limit_s * _LATE_REQUEST):
+            yield undecided(call, message=f"{said}: the machine left it no time until the host stopped {event}")
+        else:
+            yield _breach(slow, f"{said}, was lost: the host stopped {event} after {after_s:.1f} s", "stopped")
     elif call.error == "client_closed":
         yield undecided(call, message=f"{said}: the connector left when it came")
     elif unused is not None:
@@ -105,7 +113,9 @@ def _stopped_first(slow: _Slow) -> Iterator[Outcome]:
         if not 0 < after_s < slow.bound_s - 2 * _CLOCK_S or not waited_to_the_end:
             continue
         if slow.asked_s > after_s * _LATE_REQUEST:
-            yield undecided(slow.call, message=f"its process needed {slow.asked_s:.1f} s until its first request")
+            yield undecided(
+                slow.call, message=f"{slow.call.operation} was sent {slow.asked_s:.1f} s after its step began"
+            )
             continue
         yield _breach(
             slow,
@@ -126,10 +136,6 @@ def _breach(slow: _Slow, message: str, received: str) -> Outcome:
         received=received,
         fold=f"{slow.call.operation} {received.partition(' after')[0]}",
     )
-
-
-def _after_s(handler: HandlerMark) -> str:
-    return "" if handler.ms is None else f" after {handler.ms / 1000:.1f} s"
 
 
 def _unused(recording: Recording) -> Mapping[int, InjectedText]:

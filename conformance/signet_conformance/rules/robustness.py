@@ -7,7 +7,7 @@ from math import inf
 
 from msgspec import Struct
 
-from signet_conformance.facts import LIFECYCLE, PROMPT, START, Call, Recording
+from signet_conformance.facts import END, LIFECYCLE, PROMPT, START, Call, Recording
 from signet_conformance.finding import Finding
 from signet_conformance.rules.handlers import lost_turns, turn_was_lost
 from signet_conformance.rules.outcome import PASS, Outcome, fail, no_subject, undecided, warn
@@ -15,11 +15,14 @@ from signet_conformance.trace import fault_kinds
 from signet_conformance.trace.marks import (
     BypassMark,
     FaultMark,
+    LoadedMark,
     StepMark,
     StepName,
 )
 
 GRACE_S = 1.0
+_TURNS = 2
+"""So many turns that nothing disturbed show that a connector does not work again."""
 
 
 class _Silence(Struct, frozen=True):
@@ -223,3 +226,78 @@ def _odd(call: Call) -> bool:
         and answer is not None
         and any(answer.get(name) for name in ("skipped", "bypassed", "duplicateRuntimePath"))
     )
+
+
+def works_again_after_trouble(recording: Recording) -> Iterator[Outcome]:
+    """When a fault, an outage or a refusal is over, the connector works again."""
+    timeline = recording.timeline
+    periods = timeline.switches.interruptions
+    if not periods or recording.trace.growing or _was_sent_away(recording):
+        return
+    recording = recording.whole
+    ends = [*(low for low, _ in periods[1:]), inf]
+    for session in dict.fromkeys(step.session for step in timeline.steps):
+        for (_, over), until in zip(periods, ends, strict=True):
+            if over < inf and (outcome := _recovery(recording, session, int(over), until)) is not None:
+                yield outcome
+
+
+def _was_sent_away(recording: Recording) -> bool:
+    """Whether the connector has a reason to be silent that is no fault of the recorder's."""
+    bypassed = any(mark.is_on for mark in recording.marks(BypassMark))
+    claimed = any(call.operation == START and call.status == 409 for call in recording.calls)
+    # A second end is answered as skipped too, which says nothing of the session.
+    asked = (call for call in recording.calls if call.fault is None and call.operation != END)
+    sent_away = any(map(_sends_away, asked))
+    return recording.timeline.is_broken_off or bypassed or claimed or sent_away
+
+
+def _recovery(recording: Recording, session: str | None, over: int, until: float) -> Outcome | None:
+    """What became of a session after trouble; None where it was not used before, or not gone on with after."""
+    timeline = recording.timeline
+    hooks = [call for call in recording.calls if call.operation in LIFECYCLE and _is_of(recording, call, session)]
+    opened_anew = any(over < mark.seq < until for mark in recording.marks(LoadedMark))
+    if opened_anew or not any(call.seq < over for call in hooks):
+        return None
+    later = [step for step in timeline.steps_of(session, until) if step.seq > over and not timeline.was_skipped(step)]
+    turns = [step for step in later if step.step == StepName.PROMPT and not timeline.was_disturbed_in(step)]
+    if len(turns) < _TURNS:
+        return None
+    heard = [call for call in hooks if call.seq > turns[0].seq]
+    if heard:
+        return PASS
+    waited_s = _passed_s(recording, over)
+    recovers_s = recording.declared.recovers_s or 0.0
+    last = hooks[-1]
+    if timeline.was_stopped(over, inf, last.key):
+        return undecided(last, message="the host stopped a hook of it at its timeout, after the trouble was over")
+    if waited_s < recovers_s:
+        told = f"the recording ends {waited_s:.0f} s after the trouble was over, and {recovers_s:g} s are declared"
+        return undecided(last, message=f"no hook of {session} since; {told}")
+    return fail(
+        last,
+        message=f"{_trouble_before(recording, over)} was over, and in the {len(turns)} turns of {session} since then no"
+        " hook was sent",
+        expected="hooks for the turns after it" + (f", {recovers_s:g} s later" if recovers_s else ""),
+        received=f"none in {len(turns)} turns",
+        fold="not again",
+    )
+
+
+def _is_of(recording: Recording, call: Call, session: str | None) -> bool:
+    situation = recording.timeline.of(call)
+    return session in (situation.session, None if situation.step is None else situation.step.session)
+
+
+def _passed_s(recording: Recording, over: int) -> float:
+    """The seconds from the end of the trouble to the end of the recording, with those that the scenario let pass."""
+    times = {mark.seq: mark.t for mark in recording.trace.marks}
+    last = max([*times.values(), *(call.t1 for call in recording.calls)])
+    steps = (step for step in recording.timeline.steps if step.step == StepName.WAIT and step.seq > over)
+    told = (step.other.get("seconds") for step in steps if not recording.timeline.was_skipped(step))
+    return last - times[over] + sum(seconds for seconds in told if isinstance(seconds, int | float))
+
+
+def _trouble_before(recording: Recording, over: int) -> str:
+    kinds = [mark for mark in recording.marks(FaultMark) if mark.seq == over]
+    return f"the fault {kinds[0].kind}" if kinds and not kinds[0].is_restart else "an outage"

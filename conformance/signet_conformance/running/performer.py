@@ -29,6 +29,7 @@ from signet_conformance.scenarios.steps import (
     SwitchFaultOn,
     SwitchFaultsOff,
     ToolStep,
+    WaitStep,
 )
 from signet_conformance.targets import Target
 from signet_conformance.targets.face import changes_of_id
@@ -46,6 +47,8 @@ def _unlisted(step: ConnectorStep, listed: frozenset[str]) -> str | None:
     """What only some drivers can play, in words, if this driver does not list it; None where it can be performed."""
     if isinstance(step, SessionlessPromptStep) and step.step not in listed:
         return "turn without a session"
+    if isinstance(step, WaitStep) and step.step not in listed:
+        return "clock that can be put forward"
     stopped = isinstance(step, PromptStep) and step.stopped
     return "turn that is stopped" if stopped and STOPPED not in listed else None
 

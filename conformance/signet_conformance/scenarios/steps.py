@@ -173,6 +173,16 @@ class EndStep(ConnectorStep):
     step: Literal["end"] = "end"
 
 
+class WaitStep(ConnectorStep):
+    """Time passes in the harness: its clock is put forward, and what is due by then is done.
+
+    Drivers that do not list the step in their answer to hello skip it.
+    """
+
+    step: Literal["wait"] = "wait"
+    seconds: Annotated[float, Field(gt=0, description="a number of seconds above 0: how much time passes")]
+
+
 _STARTING = ("/api/hooks/session-start", "/health")
 """The paths of the requests with which a connector begins a session."""
 
@@ -212,6 +222,7 @@ AnyStep = Annotated[
     | ResumeStep
     | ClearStep
     | EndStep
+    | WaitStep
     | SwitchFaultOn
     | SwitchFaultsOff
     | RestartDaemon,

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from signet_conformance.targets.program import Installation
 
 _FOLDER = Path(__file__).parent
-_DECLARED = ("agents", "harness", "bounds_s", "capabilities", "token", "prompt_chars", "bypass")
+_DECLARED = ("agents", "harness", "bounds_s", "capabilities", "token", "prompt_chars", "bypass", "recovers_s")
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,4 +242,5 @@ def _declare(declared: TargetDeclarations) -> Declared:
         token=declared.token,
         prompt_chars=declared.prompt_chars,
         bypass=declared.bypass,
+        recovers_s=declared.recovers_s,
     )

@@ -93,6 +93,10 @@ class TargetDeclarations(Part):
         Maybe[Literal["connector", "application"]],
         Field(description='"connector" or "application": who heeds the user\'s bypass; without it the connector'),
     ] = None
+    recovers_s: Annotated[
+        Maybe[Annotated[float, Field(ge=0)]],
+        Field(description="a number of seconds: how long after an outage the connector may be silent; without it 0"),
+    ] = None
 
 
 class Settable(Part):

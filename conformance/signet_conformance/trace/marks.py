@@ -31,6 +31,7 @@ class StepName(StrEnum):
     RESUME = "resume"
     CLEAR = "clear"
     END = "end"
+    WAIT = "wait"
 
 
 class KitMark(Struct, frozen=True, kw_only=True):

@@ -205,6 +205,8 @@ class Declared(Struct, frozen=True):
     """After how many characters the connector cuts what the user says; None: it does not."""
     bypass: str | None = None
     """Who switches the connector off when the user's bypass is set: `connector` (as None says) or `application`."""
+    recovers_s: float | None = None
+    """How long after an outage or a fault the connector may still be silent; None: not at all."""
     canaries: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -250,6 +252,9 @@ class Declared(Struct, frozen=True):
         bypass = data.get("bypass")
         if bypass not in (None, "connector", "application"):
             raise bad("bypass", '"connector" or "application"')
+        recovers_s = data.get("recovers_s")
+        if recovers_s is not None and (not is_seconds(recovers_s) or recovers_s < 0):
+            raise bad("recovers_s", "a number of seconds, 0 or more")
         canaries = data.get("canaries") or {}
         if not isinstance(canaries, dict) or not all(isinstance(v, str) for v in canaries.values()):
             raise bad("canaries", "an object {token in the trace: what it stands for}")
@@ -261,6 +266,7 @@ class Declared(Struct, frozen=True):
             token=data.get("token") is True,
             prompt_chars=prompt_chars,
             bypass=bypass,
+            recovers_s=None if recovers_s is None else float(recovers_s),
             canaries=dict(canaries),
         )
 
@@ -281,6 +287,8 @@ class Declared(Struct, frozen=True):
             data["prompt_chars"] = self.prompt_chars
         if self.bypass is not None:
             data["bypass"] = self.bypass
+        if self.recovers_s is not None:
+            data["recovers_s"] = self.recovers_s
         if self.canaries:
             data["canaries"] = dict(self.canaries)
         return data

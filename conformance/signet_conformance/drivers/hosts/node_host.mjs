@@ -8,6 +8,8 @@ import { readFileSync } from "node:fs";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { setFlagsFromString } from "node:v8";
 
+// First of all: it counts every timer that a connector starts.
+import "./clock.mjs";
 import { NotLoaded, serve } from "./protocol.mjs";
 
 const PLACE = /(?:^|[\s(])(?:file:\/\/)?(\/[^\s()]+?:\d+(?::\d+)?)\)?$/m;

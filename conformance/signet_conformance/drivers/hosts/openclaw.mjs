@@ -8,7 +8,7 @@ import { randomUUID } from "node:crypto";
 
 import { givenFor, modelTurn, NotLoaded } from "./protocol.mjs";
 import { Registry } from "./registry.mjs";
-import { Calls, compaction, keepBack, performerOf, pick, Sessions, useTool } from "./turns.mjs";
+import { Calls, compaction, keepBack, listed, performerOf, pick, Sessions, useTool } from "./turns.mjs";
 
 const MODEL = { provider: "scripted", model: "scripted-model" };
 const ANSWERED = {
@@ -45,7 +45,7 @@ class Gateway {
       tools: [...this.#tools.keys()],
       events: [...new Set(this.#handlers.map((one) => one.event))],
       unheard: this.#unheard,
-      steps: Object.keys(STEPS),
+      steps: listed(STEPS),
       installed: [...this.#installed, ...this.#registry.refused],
       registered: this.#registered,
     };

@@ -5,7 +5,7 @@ import { randomBytes } from "node:crypto";
 
 import { givenFor, modelTurn, NotLoaded, tellAbout } from "./protocol.mjs";
 import { Registry } from "./registry.mjs";
-import { Calls, compaction, keepBack, performerOf, pick, Sessions, useTool } from "./turns.mjs";
+import { Calls, compaction, keepBack, listed, performerOf, pick, Sessions, useTool } from "./turns.mjs";
 
 const MODEL = { providerID: "scripted", modelID: "scripted-model" };
 const SYSTEM_PROMPT = "You are opencode, an interactive CLI tool.";
@@ -52,7 +52,7 @@ class Server {
 
   get about() {
     // A message that the user stops is kept, and no model hears of it until the next one.
-    const steps = [...Object.keys(STEPS), "stopped_prompt"];
+    const steps = [...listed(STEPS), "stopped_prompt"];
     return { harness: "opencode", face: `opencode-${this.#face.version}`, steps };
   }
 

@@ -8,7 +8,7 @@ import { randomUUID } from "node:crypto";
 
 import { givenFor, modelTurn, NotLoaded, StepError } from "./protocol.mjs";
 import { Registry } from "./registry.mjs";
-import { Calls, compaction, performerOf, pick, useTool } from "./turns.mjs";
+import { Calls, compaction, listed, performerOf, pick, useTool } from "./turns.mjs";
 
 const MODEL = { provider: "scripted", model: "scripted-model", api: "scripted" };
 const NO_PROJECT = "/workspace";
@@ -80,7 +80,7 @@ class Program {
 
   get about() {
     const { harness, version } = this.#face;
-    const taken = { tools: [...this.#tools.keys()], events: [...this.#handlers.keys()] };
+    const taken = { tools: [...this.#tools.keys()], events: [...this.#handlers.keys()], steps: listed(STEPS) };
     return { harness, face: `${harness}-${version}`, ...taken, installed: this.#registry.refused, registered: [this.#registered] };
   }
 

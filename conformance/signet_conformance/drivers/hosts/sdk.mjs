@@ -4,7 +4,7 @@
 import { randomUUID } from "node:crypto";
 
 import { handOver, modelTurn, NotLoaded, Skipped, sleep } from "./protocol.mjs";
-import { Calls, compaction, performerOf, Sessions, toolAnswer } from "./turns.mjs";
+import { Calls, compaction, listed, performerOf, Sessions, toolAnswer } from "./turns.mjs";
 
 const MOST_POLLS = 20;
 const POLL_MS = 100;
@@ -31,7 +31,7 @@ class Application {
   }
 
   get about() {
-    return { harness: "sdk", face: `sdk-${this.#face.version}` };
+    return { harness: "sdk", face: `sdk-${this.#face.version}`, steps: listed(STEPS) };
   }
 
   /** Call a method of the client; what it throws is noted, and the application goes on without an answer. */

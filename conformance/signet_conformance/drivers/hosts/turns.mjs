@@ -1,5 +1,6 @@
 // What the hosts share: calling a connector's handlers as a harness does, and reading what a tool gave back.
 
+import { advance } from "./clock.mjs";
 import { handOver, Skipped, StepError } from "./protocol.mjs";
 
 const UUID = /\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/i;
@@ -9,8 +10,18 @@ export function pick(bag, members) {
   return Object.fromEntries(members.filter((name) => bag[name] !== undefined).map((name) => [name, bag[name]]));
 }
 
+/** Time passes: the program's clock is put forward. */
+async function wait({ seconds }) {
+  await advance(seconds * 1000);
+  return {};
+}
+
+/** The steps of a host's table, and those that every host performs. */
+export const listed = (steps) => [...Object.keys(steps), "wait"];
+
 /** What performs a step, from a host's table of them. */
 export function performerOf(steps, step) {
+  if (step.step === "wait") return wait;
   const performer = steps[step.step];
   if (performer === undefined) throw new StepError(`there is no step ${JSON.stringify(step.step)}`);
   return performer;
