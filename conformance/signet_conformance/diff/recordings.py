@@ -6,6 +6,9 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
+from msgspec.structs import replace
+
+from signet_conformance.contract import requirements
 from signet_conformance.diff.alignment import Item, Matched, Pair, Session, align, match, sessions
 from signet_conformance.diff.difference import ABSENT, Comparison, Difference, DifferenceKind, SideValue
 from signet_conformance.diff.exchanges import ORDER, PRESENCE, Exchanges, name_of, readers_of
@@ -33,7 +36,16 @@ def compare(first: Recording, second: Recording, volatile: Volatile | None = Non
         compared = _Pair(pair, volatile, ours, theirs)
         within += compared.differences()
         met += compared.met
-    return Comparison(first, second, pairs, [*_declared(first, second), *_interleaving(met), *within])
+    differences = [*_declared(first, second), *_interleaving(met), *within]
+    if not (first.timeline.steps and second.timeline.steps):
+        differences = [replace(each, requirements=_judged_without_marks(each)) for each in differences]
+    return Comparison(first, second, pairs, differences)
+
+
+def _judged_without_marks(difference: Difference) -> tuple[str, ...]:
+    """The readers of a difference that judge a recording which does not say what the user did."""
+    law = requirements()
+    return tuple(name for name in difference.requirements if law[name].decides != "marks")
 
 
 def _numbers(pairs: Sequence[Matched], *, first: bool) -> Mapping[str, int]:
