@@ -178,6 +178,11 @@ class Gateway {
     return { session: step.session, ...result, calls: this.#calls.take() };
   }
 
+  /** Whether the prompt stays in the history with what a plugin put before it. */
+  get #keepsContext() {
+    return (this.#face.answers?.sources.prependContext ?? []).some(({ lasts }) => lasts !== "request");
+  }
+
   #context(session, more = {}) {
     const { agentId, sessionKey, sessionId, workspaceDir } = session;
     return { agentId, sessionKey, sessionId, workspaceDir, ...more };
@@ -249,7 +254,8 @@ class Gateway {
     const input = { ...MODEL, runId, sessionId: session.sessionId, systemPrompt: system, prompt: full, imagesCount: 0 };
     await this.#fire("llm_input", { ...input, historyMessages: messages }, ctx);
     await modelTurn(step.session, { said: prompt, given: givenFor(answersOf(prepared, built, legacy)) });
-    this.#say(session, { role: "user", content: [{ type: "text", text: prompt }], timestamp: Date.now() });
+    const kept = this.#keepsContext ? full : prompt;
+    this.#say(session, { role: "user", content: [{ type: "text", text: kept }], timestamp: Date.now() });
     session.turn = { reply: step.reply ?? "Understood.", began, runId, input, ctx };
     if (!step.more) await this.#endTurn(session);
     return { turn: true, injected: [said.prependContext, system].filter(Boolean).join("\n\n") };
