@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -295,3 +296,28 @@ def test_nothing_is_said_of_a_session_that_was_given_nothing(tmp_path: Path) -> 
         items = [said(), call("/api/hooks/user-prompt-submit", {"sessionKey": "k1", "userMessage": ASKED}, answer),
                  asks(FACT)]  # fmt: skip
         assert [outcomes(tmp_path, number, items) for number in (1, 2, 3)] == [[], [], []]
+
+
+HELD = {"fault": {"kind": "delay", "delay_s": 2.5}, "error": {"kind": "client_closed"}, "t0": 3.0, "t1": 5.0}
+
+
+def test_an_answer_that_came_in_time_counts_although_the_connector_left(tmp_path: Path) -> None:
+    """It is told that the connector gave it up; one that came after the declared bound is none."""
+    items = [step("start"), said(), hook(FACT, **HELD), asks()]
+    finding = only(tmp_path, 2, items)
+    assert finding.message == (
+        "what the prompt hook injected is not before the model: the connector gave it up after 2.0 s, before its bound"
+    )
+    assert finding.fold == "user-prompt-submit given up"
+
+
+@pytest.mark.parametrize(
+    "more",
+    [{"fault": {"kind": "delay", "delay_s": 7}}, {"fault": {"kind": "hang"}}, {"response": None}, {"fault": None}],
+)
+def test_an_answer_that_came_too_late_is_none(more: Mapping[str, Any], tmp_path: Path) -> None:
+    """A connector need not wait for it."""
+    held = {**HELD, **more}
+    item = {**hook(FACT, **{name: value for name, value in held.items() if value is not None})}
+    item |= {"response": None} if "response" in more else {}
+    assert verdicts(tmp_path, 2, [step("start"), said(), item, asks()]) == []

@@ -23,6 +23,7 @@ from signet_conformance.rules.model.requests import (
 from signet_conformance.rules.model.turns import TOLERANCE_S, model_requests, session_asking, turns, turns_of
 from signet_conformance.trace.marks import StepMark, StepName
 
+_OK = 200
 _STUB = "stub"
 _PARENTS = ("parentSessionKey", "parentKey", "parentId", "parentID")
 
@@ -80,7 +81,8 @@ def _kind(call: Call) -> str:
 
 def _read_texts(recording: Recording) -> Iterator[InjectedText]:
     for call in recording.of(START, PROMPT, cut=True):
-        inject = (call.answer or {}).get("inject") if call.accepted else None
+        heard = call.accepted or _came_in_time(recording, call)
+        inject = (call.answer or {}).get("inject") if heard else None
         if not isinstance(inject, str) or any(call.body.get(name) for name in _PARENTS):
             continue
         session = recording.timeline.session_of(call.key)
@@ -92,6 +94,15 @@ def _read_texts(recording: Recording) -> Iterator[InjectedText]:
         lines = _own_lines(recording, inject)
         if session is not None and lines:
             yield InjectedText(call, session, lines)
+
+
+def _came_in_time(recording: Recording, call: Call) -> bool:
+    """Whether the connector left before an answer that the kit held back for less than the bound declared for it."""
+    bound = recording.declared.bounds_s.get("start" if call.operation == START else "prompt")
+    held = (call.exchange.fault or {}).get("delay_s")
+    if call.fault != "delay" or call.error != "client_closed" or call.status != _OK:
+        return False
+    return bound is not None and isinstance(held, int | float) and held < bound
 
 
 def _is_stub(call: Call) -> bool:

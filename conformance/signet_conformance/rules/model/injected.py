@@ -85,13 +85,16 @@ def _breach_of(
     where = " when it is first asked, only later in the turn" if later is not None else ""
     if aside and later is None:
         where = ", it went into a request beside the turn's own, such as for a title"
+    given_up = not text.call.accepted
+    if given_up:
+        where = f": the connector gave it up after {text.call.t1 - text.call.t0:.1f} s, before its bound{where}"
     return breach(
         text.call,
         asked=[first, *([later] if later is not None else aside[:1])],
         message=f"what {what} injected is not before the model{where}",
         expected=f"a request that holds {text.text.strip()[:200]!r}",
         received=first.excerpt,
-        fold=f"{text.call.operation} {'absent' if later is None else 'late'}",
+        fold=f"{text.call.operation} {'given up' if given_up else 'absent' if later is None else 'late'}",
     )
 
 
