@@ -97,6 +97,18 @@ def test_text_where_codex_reads_json_is_found_out(made: Made, recorded: Recorded
     assert judged.harness["SIG-MODEL-001"].verdict is Verdict.WARN
 
 
+def test_hooks_in_the_form_of_another_host_are_found_out(made: Made, recorded: Recorded, tmp_path: Path) -> None:
+    """Codex of the spring of 2026 passes over members that it does not know: of such a file no hook is ever run."""
+    path = tmp_path / "hooks.json"
+    entry = {"handlers": [{"command": ["signet", "hook", "session-start"], "timeout": 10}]}
+    path.write_text(json.dumps({"_signet": True, "sessionStart": [entry]}))
+    target = made("codex", config=str(path), capabilities=["session-start"], face="codex-0.124")
+    (plain,) = map(trace.read, recorded(target, ["plain"]))
+    (finding,) = engine.judge(plain).judgements["SIG-LOAD-002"].findings
+    words = "no hook in it has the form that is read; at its top stand _signet, sessionStart"
+    assert finding.message == f"codex 0.124.0 does not accept hooks.json: {words}"
+
+
 def test_event_of_another_host_is_found_out(made: Made, recorded: Recorded, tmp_path: Path) -> None:
     """A hook under it is never run: what it is for never reaches the daemon."""
     path = Path(settings(tmp_path))

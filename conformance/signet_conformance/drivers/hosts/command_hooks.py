@@ -119,6 +119,8 @@ class CommandHooks:
             words = source.file.refusal
             if words is not None:
                 said.append(f"{self._name} refuses {source.name} ({words}), and would run none of its hooks")
+            elif source.file.unread:
+                words = f"no hook in it has the form that is read; at its top stand {', '.join(source.file.unread)}"
             row = {"file": source.name, "accepted": words is None}
             installed.append(row if words is None else {**row, "words": words})
         twice = doubled(self._sources)

@@ -50,10 +50,12 @@ class HookFile:
 
     `refusal` are the words with which the harness refuses it, and then runs none of its hooks; None when it takes it.
     `hooks` are read from a refused file too, as far as they can be, so that a run shows what else is wrong.
+    `unread` are the members at its top, if it names operations of the daemon and holds no hook of the harness's form.
     """
 
     hooks: Mapping[str, Sequence[Hook]]
     refusal: str | None = None
+    unread: Sequence[str] = ()
 
 
 def read_hook_file(path: Path, face: Mapping[str, Any]) -> HookFile:
@@ -72,7 +74,8 @@ def read_hook_file(path: Path, face: Mapping[str, Any]) -> HookFile:
     for event, matcher, hook in _configured(data):
         if isinstance(hook.get("command"), str):
             hooks.setdefault(event, []).append(Hook(hook["command"], _timeout_s(hook.get("timeout"), face), matcher))
-    return HookFile(hooks, _refusal(data, kind, face))
+    unread = list(data) if isinstance(data, dict) and not hooks and any(name in text for name in _CALLED_BY) else ()
+    return HookFile(hooks, _refusal(data, kind, face), unread)
 
 
 def _once_each(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
