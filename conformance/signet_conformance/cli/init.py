@@ -33,14 +33,14 @@ from signet_conformance.github_action.performing import CANCELLED, perform
 from signet_conformance.github_action.workflow import Driven, Workflow, checked_pin, installed_pin
 from signet_conformance.outcome import known_failures
 from signet_conformance.outcome.conclusion import Conclusion
-from signet_conformance.outcome.known_failures import user_name
+from signet_conformance.outcome.known_failures import COVERABLE, user_name
 from signet_conformance.outcome.options import DEFAULT_DAYS
 from signet_conformance.reports.run_text import note_lines
 from signet_conformance.running.progress import show_progress
 from signet_conformance.targets.settings import FILE as SETTINGS
 
 WORKFLOW = Path(".github", "workflows", "signet-conformance.yml")
-_REASON = "failed when the lane was set up"
+_REASON = "broken when the lane was set up"
 _EPILOG = """\b
 Examples:
   signet-conformance init
@@ -50,7 +50,8 @@ Examples:
 
 \b
 Writes .github/workflows/signet-conformance.yml, signet-conformance.toml, and
-signet-baseline.json when something fails. No file is ever replaced.
+signet-baseline.json when something fails or warns: the lane is strict, and
+what is new fails it. No file is ever replaced.
 The exit status is that of the run at the end, of several the highest;
 0 with --no-run or --dry-run.
 """
@@ -75,11 +76,13 @@ class _SetUp(Struct):
 
     @property
     def failing(self) -> Mapping[str, Verdict]:
-        """The requirements that fail and are not known to."""
+        """The requirements that fail or warn, and are not known to."""
         if self.conclusion is None:
             return {}
-        failing = (name for name, verdict in self.conclusion.verdicts.items() if verdict is Verdict.FAIL)
-        return {name: Verdict.FAIL for name in failing if name not in self.conclusion.known_reasons}
+        known = self.conclusion.known_reasons
+        return {
+            n: verdict for n, verdict in self.conclusion.verdicts.items() if verdict in COVERABLE and n not in known
+        }
 
     def run(self) -> None:
         """Drive the connector."""
@@ -253,7 +256,9 @@ def _baseline_text(failing: Mapping[str, Mapping[str, Verdict]]) -> str:
 def _closing(set_up: _SetUp, writer: InitWriter) -> Iterator[str]:
     if failing := set_up.failing:
         until = datetime.now(UTC).date() + timedelta(days=DEFAULT_DAYS)
-        yield f"fails now: {', '.join(failing)}"
+        for verdict, word in ((Verdict.FAIL, "fails"), (Verdict.WARN, "warns")):
+            if names := [name for name, each in failing.items() if each is verdict]:
+                yield f"{word} now: {', '.join(names)}"
         if set_up.place.folder / BASELINE not in writer.left:
             if set_up.seen == 0:
                 yield f"{BASELINE} lets the lane pass until {until.isoformat()}, as the second run showed;"
@@ -275,7 +280,7 @@ def _closing(set_up: _SetUp, writer: InitWriter) -> Iterator[str]:
     elif set_up.status:
         yield f"the lane is still red (exit {set_up.status}), by what is said above; then run this command again"
     elif set_up.conclusion is not None and set_up.status == 0:
-        yield "nothing fails: the lane is green from its first run"
+        yield "nothing fails or warns: the lane is green from its first run"
 
 
 BASELINE = "signet-baseline.json"
@@ -311,7 +316,8 @@ class ConnectorFolder(Struct, frozen=True):
     def inputs(self, target: str, scenarios: str | None) -> Inputs:
         """Return the inputs of the lane. Raises UsageError in terms of the options of `init`."""
         known = BASELINE if (self.folder / BASELINE).is_file() else ""
-        given = {"target": target, "working-directory": self.directory, "scenarios": scenarios or "", "baseline": known}
+        given = {"target": target, "working-directory": self.directory, "scenarios": scenarios or ""}
+        given |= {"baseline": known, "strict": "true"}
         variables = {field.variable: given.get(field.name, "") for field in FIELDS}
         try:
             return read_inputs({**variables, "GITHUB_WORKSPACE": str(self.root)}, self.root)
@@ -322,7 +328,8 @@ class ConnectorFolder(Struct, frozen=True):
 
     def driven(self, target: str, scenarios: str | None) -> Driven:
         """A connector of this folder, as the lane drives it."""
-        inputs = {"target": target}
+        # Strict, with what warns today in the baseline: what begins to warn is seen.
+        inputs = {"target": target, "strict": "true"}
         if scenarios is not None:
             # What the baseline was written from is what the lane has to perform.
             inputs["scenarios"] = scenarios
