@@ -28,6 +28,52 @@ def test_a_daemon_serves_the_version_whose_answers_it_gives(learnt: Learnt) -> N
     assert list(learnt.other_answers("0.109")) == []
 
 
+APART_AT_0_123_21 = {
+    "health/preflight-of-a-hook",
+    "hooks-recall/valid",
+    "recall/agentId-number",
+    "recall/bypassed-session",
+    "recall/session-after-compaction-complete",
+    "recall/session-again,-includeRecalled",
+    "recall/session-first",
+    "recall/time-junk",
+    "recall/valid",
+    "remember/(setup)",
+    "remember/agentId-number",
+    "remember/same-content,-other-project",
+    "remember/same-content,-private",
+    "remember/structured-null",
+    "remember/validUntil-before-validFrom",
+    "session-end/agentId-number",
+    "session-start/agent-id-in-the-session-key",
+    "session-start/agentId-blank",
+    "session-start/agentId-named",
+    "session-start/runtime-path-unknown-value",
+    "session-start/same-session,-other-agent",
+    "session-start/same-session,-other-harness",
+    "session-start/same-session,-source-clear",
+    "user-prompt-submit/prompt-after-session-end",
+}
+"""Probes that a real 0.123.21 answers otherwise than 0.145.7."""
+
+
+def test_a_real_0_123_21_answers_as_contract_0_145_says() -> None:
+    """But for a few answers, which are named: so 0.145 holds from 0.123.15 on."""
+    kept = {(row["id"], number): row for number, row in enumerate(recorded("0.123.21"))}
+    served = learn("embedded:0.145", ("0.145",), lambda _: None).rows
+    assert [name for name, _ in kept] == [row["id"] for row in served]
+    differing = {
+        row["id"]
+        for row, own in zip(served, kept.values(), strict=True)
+        if list(
+            differences(
+                row, ProbeAnswer(own["status"], own["response_headers"], own["response_body"], own["response_is_json"])
+            )
+        )
+    }
+    assert differing == APART_AT_0_123_21
+
+
 def test_other_answers_are_named_with_their_operation(learnt: Learnt) -> None:
     others = list(learnt.other_answers("0.145"))
     assert len(others) == len(learnt.rows) - learnt.agreeing["0.145"]
