@@ -299,10 +299,10 @@ def test_connectors_below_packages_are_driven(name: str, place: str, tmp_path: P
 @pytest.mark.parametrize(
     ("version", "place", "lacks", "token"),
     [
-        ("0.58.1", "packages/connector-claude-code/dist/index.js", {"health"}, False),
-        ("0.109.15", "integrations/claude-code/connector/dist/index.js", set(), False),
-        ("0.145.7", "integrations/claude-code/connector/dist/index.js", set(), True),
-        ("0.161.2", "integrations/claude-code/connector/dist/index.js", set(), True),
+        ("0.58.1", "packages/connector-claude-code/dist/index.js", {"health", "notifications"}, False),
+        ("0.109.15", "integrations/claude-code/connector/dist/index.js", {"notifications"}, False),
+        ("0.145.7", "integrations/claude-code/connector/dist/index.js", {"notifications"}, True),
+        ("0.183.0", "integrations/claude-code/connector/dist/index.js", set(), True),
     ],
 )
 def test_earlier_release_declares_what_it_can_do(

@@ -68,6 +68,10 @@ export type Step = {
     [k: string]: unknown;
   };
   more?: boolean;
+  /**
+   * The user stops the turn before the model is asked.
+   */
+  stopped?: boolean;
   [k: string]: unknown;
 };
 export type Answer =
@@ -88,6 +92,15 @@ export type Answer =
       };
       [k: string]: unknown;
     };
+/**
+ * What the connector gave for the model, by the source that a face knows.
+ */
+export type Given = {
+  source: string;
+  text: string;
+  form?: string;
+  [k: string]: unknown;
+}[];
 
 export interface Result {
   protocol?: "signet-driver/1";
@@ -179,6 +192,19 @@ export interface Event {
   arguments?: {
     [k: string]: unknown;
   };
+  given?: Given;
+  /**
+   * model: the requests before it, such as for a title.
+   */
+  beside?: {
+    for: string;
+    given?: Given;
+    [k: string]: unknown;
+  }[];
+  /**
+   * model: the user's words where the connector changed them.
+   */
+  said?: string;
   id?: never;
   [k: string]: unknown;
 }

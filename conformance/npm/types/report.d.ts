@@ -81,6 +81,8 @@ export interface Report {
    */
   remarks?: string[];
   coverage?: ReportCoverage;
+  newer?: ReportNewer;
+  unreached?: ReportUnreached;
   generated?: ReportGenerated;
   time_spent?: ReportTimeSpent;
   /**
@@ -396,6 +398,56 @@ export interface ReportCoverage {
 export interface CoveragePart {
   exercised: string[];
   missed: string[];
+  [k: string]: unknown;
+}
+/**
+ * What the next contract would breach beside, where the connector's release lies between two; it changes no exit status.
+ */
+export interface ReportNewer {
+  contract: string;
+  /**
+   * How many traces were judged by it.
+   */
+  of: number;
+  breaches: {
+    [k: string]: LaterBreach;
+  };
+  [k: string]: unknown;
+}
+/**
+ * A requirement that the next contract would find breached.
+ */
+export interface LaterBreach {
+  verdict: Verdict;
+  /**
+   * How many traces breach it.
+   */
+  traces: number;
+  message: string;
+  /**
+   * The first of them.
+   */
+  file?: string;
+  [k: string]: unknown;
+}
+/**
+ * What the model cannot reach through the connector, where its tools are known; information.
+ */
+export interface ReportUnreached {
+  /**
+   * Tools that are not offered, and whose operations were not called.
+   */
+  tools: string[];
+  /**
+   * Offered tool to the fields that it cannot pass on.
+   */
+  fields: {
+    [k: string]: string[];
+  };
+  /**
+   * Offered tools whose schema names nothing that they need.
+   */
+  unfillable: string[];
   [k: string]: unknown;
 }
 /**

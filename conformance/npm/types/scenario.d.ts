@@ -43,6 +43,7 @@ export interface Scenario {
       | ResumeStep
       | ClearStep
       | EndStep
+      | WaitStep
       | SwitchFaultOn
       | SwitchFaultsOff
       | RestartDaemon
@@ -58,6 +59,7 @@ export interface Scenario {
       | ResumeStep
       | ClearStep
       | EndStep
+      | WaitStep
       | SwitchFaultOn
       | SwitchFaultsOff
       | RestartDaemon
@@ -201,6 +203,10 @@ export interface PromptStep {
    * true: said only where a fault of the session's start has met no request of the connector
    */
   for_late_start?: boolean;
+  /**
+   * true: the user stops the turn when the connector has heard of it, before the model is asked; drivers that do not list stopped_prompt among their steps in the answer to hello skip it
+   */
+  stopped?: boolean;
   /**
    * an object: what memories were worth, by their ids, from -1 to 1
    */
@@ -695,6 +701,71 @@ export interface EndStep {
    * a name within the scenario such as "s1"
    */
   session: string;
+  [k: string]: unknown;
+}
+/**
+ * Time passes in the harness: its clock is put forward, and what is due by then is done. Drivers that do not list the step in their answer to hello skip it.
+ */
+export interface WaitStep {
+  step: "wait";
+  /**
+   * a number among the target's agents, or an agent id
+   */
+  agent?: number | string;
+  /**
+   * a text: the folder that the user works in
+   */
+  project?: string;
+  /**
+   * a text: what the user says
+   */
+  text?: string;
+  /**
+   * a text: what the model answers
+   */
+  reply?: string;
+  /**
+   * a text: the tool that is called
+   */
+  tool?: string;
+  /**
+   * an object: what the tool is given
+   */
+  arguments?: {
+    [k: string]: unknown;
+  };
+  /**
+   * a text: what is left of the conversation
+   */
+  summary?: string;
+  /**
+   * an object such as {"kind": "reset"}
+   */
+  fault?: {
+    [k: string]: unknown;
+  };
+  /**
+   * an object such as {"path": "/api/hooks/*"}: the requests it meets
+   */
+  match?: {
+    [k: string]: unknown;
+  };
+  /**
+   * a whole number: how many requests it meets
+   */
+  count?: number;
+  /**
+   * a text: the name under which later steps know the result
+   */
+  as?: string;
+  /**
+   * a name within the scenario such as "s1"
+   */
+  session: string;
+  /**
+   * a number of seconds above 0: how much time passes
+   */
+  seconds: number;
   [k: string]: unknown;
 }
 /**

@@ -50,6 +50,10 @@ export interface OwnTarget {
    */
   bypass?: "connector" | "application";
   /**
+   * a number of seconds: how long after an outage the connector may be silent; without it 0
+   */
+  recovers_s?: number;
+  /**
    * the kind of connector
    */
   driver?: "command" | "command-hooks" | "http-adapter" | "mcp" | "node-plugin" | "python-plugin";
@@ -69,6 +73,10 @@ export interface OwnTarget {
    * What release of which harness is played: the name of a face of the kit, or the path of a .json file.
    */
   face?: string;
+  /**
+   * a month or day such as 2026-04-23: when the connector came out; the release of its harness that people ran then is played
+   */
+  released?: string;
   /**
    * what shares a process: the whole run, the sessions of an agent, or one session
    */
@@ -138,6 +146,10 @@ export interface OwnTarget {
    */
   config?: string;
   /**
+   * a path: the folder of an older release of the connector, built; its installer runs before this one's where the kit looks at upgrades
+   */
+  older?: string;
+  /**
    * a table: what the harness gives to the plugin as its settings
    */
   plugin_config?: {
@@ -195,4 +207,8 @@ export interface TargetDeclarations {
    * "connector" or "application": who heeds the user's bypass; without it the connector
    */
   bypass?: "connector" | "application";
+  /**
+   * a number of seconds: how long after an outage the connector may be silent; without it 0
+   */
+  recovers_s?: number;
 }

@@ -133,7 +133,7 @@ def _merged(*versions: str, complete: bool | None = None) -> RouteTable:
 
 
 @cache
-def contract_set(version: str = "0.145") -> tuple[str, ...]:
+def contract_set(version: str) -> tuple[str, ...]:
     """The path patterns that make up the contract; `/**` at the end means 'and below'."""
     return tuple(document(f"routes/{version}.json")["contract_set"])
 

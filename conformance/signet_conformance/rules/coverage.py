@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from signet_conformance.contract import contract_set
+from signet_conformance.contract import contract_set, contract_version_of
 from signet_conformance.facts import Recording, WholeRun
 from signet_conformance.rules.outcome import PASS, Outcome, fail, route_of, undecided, warn
 from signet_conformance.rules.transport import FIRST_CALLS
@@ -14,10 +14,10 @@ IMPLIED = frozenset({"secrets-exec-job"})
 """Operations that come with another one: polling a job is part of running it."""
 
 
-def in_contract_set(path: str) -> bool:
-    """Whether a path belongs to the contract, whatever the method."""
+def in_contract_set(path: str, version: str) -> bool:
+    """Whether a path belongs to a version of the contract, whatever the method."""
     segments = path.split("/")
-    for pattern in contract_set():
+    for pattern in contract_set(version):
         parts = pattern.split("/")
         below = parts[-1] == "**"
         if below:
@@ -35,11 +35,12 @@ def in_contract_set(path: str) -> bool:
 def endpoints_are_declared(recording: Recording) -> Iterator[Outcome]:
     """One trace calls no path outside the contract; whether it calls all that is declared, only a run shows."""
     known: dict[str, bool] = {}
+    version = contract_version_of(recording.daemon_version)
     outside = False
     for call in recording.requests:
         path = call.path
         if path not in known:
-            known[path] = in_contract_set(path)
+            known[path] = in_contract_set(path, version)
         if not known[path]:
             outside = True
             yield warn(

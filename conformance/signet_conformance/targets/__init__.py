@@ -222,10 +222,13 @@ def _as_released(target: Target, own: Collection[str]) -> Target:
     release = release_of(file)
     if release is None:
         return target
-    row = next((row for row in target.profile.earlier if numbers(release) < numbers(row.before)), None)
-    if row is None:
+    rows = [row for row in target.profile.earlier if numbers(release) < numbers(row.before)]
+    if not rows:
         return dataclasses.replace(target, release=release)
-    differing = row.declared.model_dump(exclude_unset=True)
+    row = rows[0]
+    differing: dict[str, Any] = {}
+    for each in reversed(rows):
+        differing |= each.declared.model_dump(exclude_unset=True)
     kept = {name: value for name, value in differing.items() if name not in own}
     declared = target.profile.declared.model_copy(update=kept)
     # A file of hooks of one's own is played whatever the installer of that release writes.

@@ -198,7 +198,9 @@ class EarlierConnector(Part):
     before: Annotated[
         str, Field(pattern=r"^[0-9]+(\.[0-9]+)*$", description="the first release of which this does not hold")
     ]
-    declared: Annotated[TargetDeclarations, Field(description="What differs; the rest is that of the profile.")]
+    declared: Annotated[
+        TargetDeclarations, Field(description="What differs; the rest is that of the releases after it.")
+    ]
     undriven: Annotated[Maybe[Text], Field(description="a sentence: why the kit cannot drive it")] = None
     notes: Annotated[Items[str], Field(description="What a reader of a verdict on it should know, as sentences.")] = ()
 
@@ -235,7 +237,9 @@ class Profile(Document, Settable):
     ] = ()
     earlier: Annotated[
         Items[EarlierConnector],
-        Field(description="The first that a connector's release is before counts, so the earliest stands first."),
+        Field(
+            description="The earliest first. All that a release is before count, of two the earlier one."
+        ),
     ] = ()
 
 
