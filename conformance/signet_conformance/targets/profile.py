@@ -237,9 +237,7 @@ class Profile(Document, Settable):
     ] = ()
     earlier: Annotated[
         Items[EarlierConnector],
-        Field(
-            description="The earliest first. All that a release is before count, of two the earlier one."
-        ),
+        Field(description="The earliest first. All that a release is before count, of two the earlier one."),
     ] = ()
 
 
