@@ -182,6 +182,9 @@ class Blocks:
         """Add a piece of text; returns the blocks that are whole with it, none of them blank."""
         whole: list[str] = []
         *lines, self._rest = (self._rest + text).split("\n")
+        if len(self._rest) > LONGEST_DRAWN:
+            # A line that does not end is shown in parts, or each piece would take longer than the one before.
+            lines, self._rest = [*lines, self._rest, ""], ""
         for line in (each.removesuffix("\r") for each in lines):
             self._mind_fence(line)
             if line.strip() or self._fence:

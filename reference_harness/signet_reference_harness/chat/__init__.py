@@ -83,6 +83,7 @@ class _Chat:
             sources=[servers],
             workspace=plan.workspace,
             context_budget=self._options.context_budget,
+            options=plan.settings.options,
         )
         key = plan.settings.key
         opened = ChatSession(

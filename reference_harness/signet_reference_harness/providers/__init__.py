@@ -30,6 +30,10 @@ class StopReason(StrEnum):
     """The provider failed, or gave a reason that the published table does not hold."""
 
 
+LONGEST_ANSWER: Final = 16 * 1024 * 1024
+"""Bytes of the words, the thinking and the arguments of tools in one answer, unless the settings say another number."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompletionOptions:
     """Options of a completion; None leaves a choice to the provider. `system_prompt` holds all assembled context.
@@ -38,6 +42,7 @@ class CompletionOptions:
     vendors demand; a provider whose vendor has no such choice leaves the tools out. The first `stable_prompt`
     characters of the system prompt are the same in each turn of the session, as are the tools except those that
     come and go. A vendor may cache them.
+    An answer of more than `longest_answer` bytes is cut there and ends as malformed.
     `metadata` names the parts of the assembled context, in their order; it is for logs, no provider sends it.
     """
 
@@ -48,6 +53,7 @@ class CompletionOptions:
     tool_choice: Literal["auto", "none"] = "auto"
     system_prompt: str = ""
     stable_prompt: int = 0
+    longest_answer: int = LONGEST_ANSWER
     metadata: Mapping[str, Any] = field(default_factory=dict)
 
 

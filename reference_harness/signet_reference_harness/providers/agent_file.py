@@ -62,6 +62,7 @@ class RuntimePart(StrictModel):
     base_url: str | None = None
     api_key_env: Annotated[str | None, Field(description="the environment variable that holds the key")] = None
     timeout_s: Seconds | None = None
+    longest_answer: Annotated[int | None, Field(ge=1, description="bytes of one answer")] = None
     retry: RetryPart = RetryPart()
     mcp_servers: dict[str, McpServerPart] = Field(default_factory=dict, description="MCP servers by their names")
     mcp_registry: Annotated[bool, Field(description="whether those of the daemon's registry are used, too")] = True

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from io import StringIO
 from typing import Any
 from uuid import uuid4
 
 from signet_reference_harness.messages import Thinking, ToolCall
 from signet_reference_harness.providers import (
+    LONGEST_ANSWER,
     Api,
     CompletionChunk,
     CompletionResult,
@@ -18,23 +20,28 @@ from signet_reference_harness.providers import (
     Usage,
     reason_of,
 )
-from signet_reference_harness.providers.failures import rate_limits
+from signet_reference_harness.providers.failures import answer_too_long, rate_limits
 
 
 @dataclass(slots=True)
 class _Call:
     id: str
     name: str
-    arguments: str = ""
+    arguments: StringIO = field(default_factory=StringIO)
+    """Their JSON text."""
     value: object = None
     """Arguments that arrived as a value, not as JSON text."""
 
 
 @dataclass(slots=True, kw_only=True)
 class AnswerInProgress:
-    """The arrived parts of one answer of `api`. A provider fills it; text and thinking are shown as they come."""
+    """The arrived parts of one answer of `api`. A provider fills it; text and thinking are shown as they come.
+
+    Whatever is added raises CallFailure once the answer has more than `longest` bytes.
+    """
 
     api: Api
+    longest: int = LONGEST_ANSWER
     raw_reason: str | None = None
     begun: bool = False
     """Whether the provider has begun to answer; a failure before that is not in the answer."""
@@ -47,9 +54,10 @@ class AnswerInProgress:
     thinking: list[Thinking] = field(default_factory=list)
     unfinished: dict[int, dict[str, Any]] = field(default_factory=dict)
     """Blocks that a provider has begun to read, by their place in the answer."""
-    _thoughts: list[str] = field(default_factory=list)
-    _text: list[str] = field(default_factory=list)
+    _thoughts: StringIO = field(default_factory=StringIO)
+    _text: StringIO = field(default_factory=StringIO)
     _calls: dict[object, _Call] = field(default_factory=dict)
+    _size: int = 0
 
     def begin(self, headers: Mapping[str, str], now: float) -> None:
         """The provider answers, with these headers. `now` is in seconds since 1970."""
@@ -58,7 +66,8 @@ class AnswerInProgress:
 
     def text(self, piece: str) -> CompletionChunk:
         """The chunk that shows `piece`, which is kept."""
-        self._text.append(piece)
+        self._grow(piece)
+        self._text.write(piece)
         return CompletionChunk(piece)
 
     def refusal(self, piece: str) -> CompletionChunk:
@@ -68,21 +77,30 @@ class AnswerInProgress:
 
     def thought(self, piece: str) -> CompletionChunk:
         """The chunk that shows `piece` of what the model thinks; the provider keeps the whole in `thinking`."""
-        self._thoughts.append(piece)
+        self._grow(piece)
+        self._thoughts.write(piece)
         return CompletionChunk(piece, kind="thinking")
 
     @property
     def thoughts(self) -> str:
         """The text of all pieces of thinking."""
-        return "".join(self._thoughts)
+        return self._thoughts.getvalue()
 
     def call(self, key: object, identity: str | None, name: str | None, *, value: object = None) -> None:
         """A tool call begins, known by `key` while it arrives; an API without ids gets one made here."""
-        self._calls[key] = _Call(identity or f"call_{uuid4().hex}", name or "", value=value)
+        call = _Call(identity or f"call_{uuid4().hex}", name or "", value=value)
+        self._grow(call.id + call.name + ("" if value is None else repr(value)))
+        self._calls[key] = call
 
     def arguments(self, key: object, piece: str) -> None:
         """A piece of the JSON text of the arguments of the call `key`. Raises KeyError for a call that never began."""
-        self._calls[key].arguments += piece
+        self._grow(piece)
+        self._calls[key].arguments.write(piece)
+
+    def _grow(self, piece: str) -> None:
+        self._size += len(piece.encode(errors="surrogatepass"))
+        if self._size > self.longest:
+            raise answer_too_long(self.longest)
 
     def call_id(self, key: object) -> str | None:
         """The id of the call `key`; None when no such call has begun."""
@@ -114,7 +132,7 @@ class AnswerInProgress:
 
     def _completion(self, reason: StopReason, detail: str, calls: tuple[ToolCall, ...]) -> CompletionResult:
         return CompletionResult(
-            content="".join(self._text),
+            content=self._text.getvalue(),
             tool_calls=calls,
             stop_reason=reason,
             usage=self.usage,
@@ -129,7 +147,7 @@ class AnswerInProgress:
         good: list[ToolCall] = []
         complaints: list[str] = []
         for call in self._calls.values():
-            arguments = call.value if call.value is not None else _parse_arguments(call.arguments)
+            arguments = call.value if call.value is not None else _parse_arguments(call.arguments.getvalue())
             if call.name and isinstance(arguments, Mapping):
                 good.append(ToolCall(call.id, call.name, arguments))
             elif call.name:
@@ -149,5 +167,5 @@ def _parse_arguments(text: str) -> Any:
 
 
 def _shorten(call: _Call) -> str:
-    text = call.arguments or repr(call.value)
+    text = call.arguments.getvalue() or repr(call.value)
     return text if len(text) <= 200 else f"{text[:200]}..."

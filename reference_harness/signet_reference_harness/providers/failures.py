@@ -177,6 +177,12 @@ LONGEST_MESSAGE: Final = 2_000
 UNREADABLE: Final = (ValueError, TypeError, AttributeError, LookupError)
 
 
+def answer_too_long(most: int) -> CallFailure:
+    """The failure of an answer of more than `most` bytes. What arrived before is kept, and nothing is read on."""
+    told = f"it has more than {most} bytes (runtime.longest_answer in agent.yaml sets another limit)"
+    return CallFailure(FailureKind.MALFORMED, told)
+
+
 def failure_of(error: Exception) -> CallFailure:
     """Read an exception of one attempt."""
     if isinstance(error, CallFailure):

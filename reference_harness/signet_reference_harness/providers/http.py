@@ -17,6 +17,7 @@ import httpx
 from signet_reference_harness.errors import ProviderError
 from signet_reference_harness.messages import Message, ToolDefinition
 from signet_reference_harness.providers import (
+    LONGEST_ANSWER,
     Api,
     CompletionChunk,
     CompletionOptions,
@@ -33,6 +34,7 @@ from signet_reference_harness.providers.failures import (
     FailureKind,
     GiveUp,
     Timing,
+    answer_too_long,
     failure_of,
     failure_of_answer,
     next_step,
@@ -41,6 +43,8 @@ from signet_reference_harness.providers.settings import ProviderSettings
 
 DONE: Final = b"[DONE]"
 """Takes the place of JSON in the event after the last one, where an API sends such an event."""
+LONGEST_ERROR: Final = 64 * 1024
+"""Bytes that are read of an answer whose status is an error."""
 REST_S: Final = 0.2
 """How long an answer may take to end after that event: a connection serves the next request only at its end."""
 
@@ -63,11 +67,14 @@ class HttpProvider(ABC):
         body = self._body(messages, options)
         call = _Call(self.api, self._settings, self._timing)
         while True:
-            answer = AnswerInProgress(api=self.api)
+            answer = AnswerInProgress(api=self.api, longest=options.longest_answer)
             try:
-                response = await self._client.post(self.path, json={**body, "stream": False})
-                self._accept(answer, response)
-                self._read_whole(answer, response.json())
+                async with self._client.stream("POST", self.path, json={**body, "stream": False}) as response:
+                    await self._accept(answer, response)
+                    content = await _beginning(response, answer.longest + 1)
+                if len(content) > answer.longest:
+                    raise answer_too_long(answer.longest)
+                self._read_whole(answer, json.loads(content))
                 self._finish(answer)
                 return call.hide_key(answer.result())
             except Exception as error:  # noqa: BLE001 - what can be wrong with an answer is not listed anywhere
@@ -80,7 +87,7 @@ class HttpProvider(ABC):
         body = {**self._body(messages, options), **self._stream_members()}
         call = _Call(self.api, self._settings, self._timing)
         while True:
-            answer, shown = AnswerInProgress(api=self.api), False
+            answer, shown = AnswerInProgress(api=self.api, longest=options.longest_answer), False
             result: CompletionResult | None
             try:
                 async with aclosing(self._events(answer, body)) as events:
@@ -144,31 +151,30 @@ class HttpProvider(ABC):
     def _finish(self, answer: AnswerInProgress) -> None:  # noqa: B027 - most APIs have nothing to do then
         """Complete an answer that has been read to its end."""
 
-    def _reader(self) -> EventReader:
-        return EventReader(self.ignored_events)
+    def _reader(self, longest: int) -> EventReader:
+        return EventReader(self.ignored_events, longest)
 
-    def _accept(self, answer: AnswerInProgress, response: httpx.Response) -> None:
-        """Begin the answer. Raises Failure when the response, which has been read then, is an error."""
+    async def _accept(self, answer: AnswerInProgress, response: httpx.Response) -> None:
+        """Begin the answer. Raises CallFailure when the response is an error."""
         now = self._timing.now()
         if response.status_code < 400:
             answer.begin(response.headers, now)
             return
+        content = await _beginning(response, LONGEST_ERROR)
         try:
-            body = response.json()
-        except ValueError:
+            body = json.loads(content)
+        except (ValueError, RecursionError):
             body = None
-        text = response.text or response.reason_phrase
+        text = content.decode(errors="replace") or response.reason_phrase
         raise failure_of_answer(response.status_code, body, response.headers, text, now)
 
     async def _events(
         self, answer: AnswerInProgress, body: Mapping[str, Any]
     ) -> AsyncGenerator[Mapping[str, Any], None]:
-        """Ask, and yield the events of the answer. Raises Failure for an event that says an error."""
+        """Ask, and yield the events of the answer. Raises CallFailure for an event that says an error."""
         async with self._client.stream("POST", self.path, json=body) as response:
-            if response.status_code >= 400:
-                await response.aread()
-            self._accept(answer, response)
-            reader, pieces = self._reader(), response.aiter_bytes()
+            await self._accept(answer, response)
+            reader, pieces = self._reader(answer.longest), response.aiter_bytes()
             async for piece in pieces:
                 for event in reader.feed(piece):
                     if event.get("error"):
@@ -177,6 +183,16 @@ class HttpProvider(ABC):
                 if reader.done:
                     await _read_rest(pieces)
                     return
+
+
+async def _beginning(response: httpx.Response, most: int) -> bytes:
+    """The first `most` bytes of the body of a response."""
+    received = bytearray()
+    async for piece in response.aiter_bytes():
+        received += piece
+        if len(received) >= most:
+            break
+    return bytes(received[:most])
 
 
 async def _read_rest(pieces: AsyncIterator[bytes]) -> None:
@@ -191,42 +207,61 @@ async def _read_rest(pieces: AsyncIterator[bytes]) -> None:
 class EventReader:
     """Reads the JSON of server-sent events from bytes as they come, without the events that `ignored` names.
 
-    `done` says that the last event has come.
+    `done` says that the last event has come. An event, or a line, may have `longest` bytes.
     """
 
-    def __init__(self, ignored: frozenset[bytes] = frozenset()) -> None:
+    def __init__(self, ignored: frozenset[bytes] = frozenset(), longest: int = LONGEST_ANSWER) -> None:
         self.done = False
         self._ignored = ignored
-        self._rest = b""
+        self._longest = longest
+        self._line = bytearray()
+        """The beginning of a line whose end has not come."""
         self._half_end = False
         """Whether the last piece ended with a carriage return, to which a line feed may belong."""
         self._name = b""
         self._data: list[bytes] = []
+        self._size = 0
+        """Bytes of the data."""
 
     def feed(self, piece: bytes) -> Iterator[Any]:
-        """Yield the values of the events that `piece` completes. Raises ValueError for what is not JSON."""
+        """Yield the values of the events that `piece` completes.
+
+        Raises ValueError for what is not JSON, and CallFailure for an event that is too long.
+        """
         if self._half_end:
             piece = piece.removeprefix(b"\n")
         self._half_end = piece.endswith(b"\r")
-        lines = (self._rest + piece).splitlines(keepends=True)
-        self._rest = lines.pop() if lines and not lines[-1].endswith((b"\n", b"\r")) else b""
-        for line in lines:
-            text = line.rstrip(b"\r\n")
+        for line in piece.splitlines(keepends=True):
+            text = self._whole_line(line, (b"\n", b"\r"))
+            if text is None:
+                return
             if text:
                 self._take_field(text)
                 continue
             name, data = self._name, b"\n".join(self._data)
-            self._name, self._data = b"", []
+            self._name, self._data, self._size = b"", [], 0
             if data.startswith(DONE):
                 self.done = True
                 return
             if data and name not in self._ignored:
                 yield _event(name, data)
 
+    def _whole_line(self, piece: bytes, ends: tuple[bytes, ...]) -> bytes | None:
+        """The line that `piece` ends, without its end; None when more of it comes."""
+        self._line += piece
+        if self._size + len(self._line) > self._longest:
+            raise answer_too_long(self._longest)
+        if not piece.endswith(ends):
+            return None
+        line = bytes(self._line).rstrip(b"\r\n")
+        self._line.clear()
+        return line
+
     def _take_field(self, line: bytes) -> None:
         field, _, value = line.partition(b":")
         if field == b"data":
             self._data.append(value.removeprefix(b" "))
+            self._size += len(value)
         elif field == b"event":
             self._name = value.removeprefix(b" ")
 

@@ -31,8 +31,8 @@ class OllamaProvider(HttpProvider):
             body["tools"] = function_tools(options.tools)
         return body
 
-    def _reader(self) -> EventReader:
-        return _LineReader()
+    def _reader(self, longest: int) -> EventReader:
+        return _LineReader(longest=longest)
 
     def _read_whole(self, answer: AnswerInProgress, value: Any) -> None:
         for _ in self._read_event(answer, value):
@@ -61,8 +61,11 @@ class _LineReader(EventReader):
     """Reads one JSON object a line."""
 
     def feed(self, piece: bytes) -> Iterator[Any]:
-        *lines, self._rest = (self._rest + piece).split(b"\n")
-        yield from (json.loads(line) for line in lines if line.strip())
+        """Yield the values of the lines that `piece` completes, as the base class does it for events."""
+        for part in piece.splitlines(keepends=True):
+            line = self._whole_line(part, (b"\n",))
+            if line is not None and line.strip():
+                yield json.loads(line)
 
 
 def _messages(messages: Sequence[Message]) -> Iterator[dict[str, Any]]:

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from signet_reference_harness.config import Secret
 from signet_reference_harness.errors import ConfigError, HarnessError, load_attribute
-from signet_reference_harness.providers import APIS, Api, Provider
+from signet_reference_harness.providers import APIS, LONGEST_ANSWER, Api, CompletionOptions, Provider
 from signet_reference_harness.providers.agent_file import AgentFile, read_agent_file
 from signet_reference_harness.providers.failures import RetryPolicy
 
@@ -97,6 +97,8 @@ class ProviderSettings:
     key: Secret | None = None
     key_source: str | None = None
     timeout_s: float = DEFAULT_TIMEOUT_S
+    options: CompletionOptions = field(default_factory=CompletionOptions)
+    """The options of each completion."""
     retry: RetryPolicy = field(default_factory=RetryPolicy)
 
 
@@ -161,6 +163,7 @@ def load(flags: Mapping[str, str | None], environ: Mapping[str, str], workspace:
         key=_secret(key) if key else None,
         key_source=key.source if key else None,
         timeout_s=(runtime.timeout_s if runtime is not None else None) or DEFAULT_TIMEOUT_S,
+        options=CompletionOptions(longest_answer=(runtime and runtime.longest_answer) or LONGEST_ANSWER),
         retry=RetryPolicy(**given),
     )
 

@@ -173,6 +173,7 @@ class _Task:
             sources=[self._servers],
             workspace=plan.workspace,
             context_budget=self._options.context_budget,
+            options=plan.settings.options,
         )
         try:
             with self.interruption.cancels(asyncio.current_task()):

@@ -49,6 +49,8 @@ class Session(Lifecycle):
     most_rounds: int = field(default=MOST_ROUNDS, kw_only=True)
     context_budget: int | None = field(default=None, kw_only=True)
     """Tokens that the context may take before it is compacted; None never does it for its size."""
+    options: CompletionOptions = field(default_factory=CompletionOptions, kw_only=True)
+    """The options of a completion for which the caller gives none."""
     workspace: Path | None = field(default=None, kw_only=True)
     """The folder of the agent's own files."""
     results: ResultFolder = field(default_factory=ResultFolder, kw_only=True)
@@ -89,7 +91,7 @@ class Session(Lifecycle):
         the part of the turn that a dead process did. When the task is cancelled, the arrived part of the answer is
         kept, :attr:`cut_turn` holds the result of the turn, and CancelledError goes on.
         """
-        options, listener = options or CompletionOptions(), listener or TurnListener()
+        options, listener = options or self.options, listener or TurnListener()
         self.cut_turn = None
         compaction = await self.compact(provider, options, listener) if self._is_over_budget(prompt) else None
         turn_context = await uninterrupted(self.submit(prompt, feedback))
@@ -142,7 +144,7 @@ class Session(Lifecycle):
     ) -> TurnResult:
         """Let the model work without a new prompt; neither the conversation nor the daemon keeps what it says."""
         messages = list(self.conversation.messages)
-        asked = replace(options or CompletionOptions(), tools=self.tools.definitions)
+        asked = replace(options or self.options, tools=self.tools.definitions)
         loop = ModelLoop(provider, asked, messages, self._run_call, listener or TurnListener(), self.most_rounds)
         await loop.run()
         return loop.result(len(self.conversation.messages))
@@ -192,7 +194,7 @@ class Session(Lifecycle):
         When the model fails, a list of what the user asked takes the summary's place.
         """
         asked = await uninterrupted(self.pre_compaction())
-        options = replace(options or CompletionOptions(), tools=self.tools.definitions)
+        options = replace(options or self.options, tools=self.tools.definitions)
         loop = await ask_for_summary(provider, self.conversation, asked, options)
         by_model = is_whole(loop)
         reply = await uninterrupted(self.compaction_complete(loop.reply if by_model else ""))

@@ -61,7 +61,7 @@ class Conversation:
         self._messages = list(messages)
         self.pending = ()
         self._turns += said_in(own, prompt, reply)
-        self.last_reply = reply if reply.strip() else None
+        self._keep_last(reply)
 
     @property
     def turns(self) -> Sequence[tuple[str, str]]:
@@ -76,10 +76,12 @@ class Conversation:
         made = cls()
         made._messages, made._turns, made.summary = list(messages), list(turns), summary
         replies = (message.content for message in reversed(messages) if message.role == "assistant")
-        last = next(replies, "")
-        made.last_reply = last if last.strip() else None
+        made._keep_last(next(replies, ""))
         made._cleared_at = max((at for at, line in enumerate(turns) if line == CLEARED), default=0)
         return made
+
+    def _keep_last(self, reply: str) -> None:
+        self.last_reply = reply[:TRANSCRIPT_LIMIT] if reply.strip() else None
 
     def begin_again(self, source: str) -> None:
         """Note in the transcript that the session goes on after its end, as `source` says."""
@@ -107,7 +109,7 @@ class Conversation:
         lines: list[str] = []
         size = 0
         for role, content in reversed(self._turns):
-            told = outgoing(content)
+            told = outgoing(content[:TRANSCRIPT_LIMIT])
             if not told.strip():
                 continue
             line = json.dumps({"role": role, "content": told}, ensure_ascii=False).translate(LINE_BREAKS)

@@ -18,7 +18,7 @@ from signet_reference_harness.daemon_client.reply import Reply
 from signet_reference_harness.daemon_client.routing import RoutingTable
 from signet_reference_harness.errors import StepError
 from signet_reference_harness.identity import SessionIdentity
-from signet_reference_harness.providers import CompletionResult, Provider
+from signet_reference_harness.providers import CompletionOptions, CompletionResult, Provider
 from signet_reference_harness.providers.scripted import ScriptedProvider
 from signet_reference_harness.session import Session
 from signet_reference_harness.session.lifecycle import CLEAR, SHUTDOWN
@@ -42,6 +42,7 @@ class SessionHost:
         sources: Sequence[ToolSource] = (),
         workspace: Path | None = None,
         context_budget: int | None = None,
+        options: CompletionOptions | None = None,
         routing: RoutingTable | None = None,
         model_turn: Callable[[str], Awaitable[None]] | None = None,
         models: Models = ScriptedProvider,
@@ -52,6 +53,7 @@ class SessionHost:
 
         `sources` bring further tools, which may change; the caller closes them.
         `workspace` is the folder of the agent's own files; a context of over `context_budget` tokens is compacted.
+        `options` are those of each completion of the model.
         With a `routing` table each session speaks to the daemon of its agent, and to no other.
         `model_turn` is awaited with a session's name before its model is asked; `models` makes the model of a step
         from the answers that it is to give. `transport` is httpx's. With `starts_at_prompt` the daemon hears of a
@@ -66,6 +68,7 @@ class SessionHost:
         self.models = models
         self._workspace = workspace
         self._context_budget = context_budget
+        self._options = options or CompletionOptions()
         self._tools = ToolRegistry(tools, research, sources)
         self._sessions: dict[str, Session] = {}
         self._forgotten_starts: dict[str, int] = {}
@@ -108,6 +111,7 @@ class SessionHost:
             tools=self._tools,
             workspace=self._workspace,
             context_budget=self._context_budget,
+            options=self._options,
         )
         self._sessions[name] = session
         return session

@@ -5,10 +5,13 @@ The loop streams. Whatever the provider or a tool does, :meth:`ModelLoop.run` co
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+import time
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from io import StringIO
 from typing import Any, Final
 
 from signet_reference_harness.errors import ProviderDeferredError, ProviderError
@@ -30,7 +33,7 @@ from signet_reference_harness.providers import (
     StopReason,
     Usage,
 )
-from signet_reference_harness.providers.failures import CallDeferredError, CallError
+from signet_reference_harness.providers.failures import CallDeferredError, CallError, answer_too_long
 from signet_reference_harness.tools import ToolResult
 from signet_reference_harness.tools.bounds import as_json
 
@@ -51,6 +54,8 @@ class Past:
         return self._results.popleft() if self._results else None
 
 
+TURN_S: Final = 0.02
+"""How long a provider that never waits is read before the event loop has its turn."""
 MOST_ROUNDS: Final = 8
 """Rounds of tool calls in one turn; then the model is asked once more, and may call none."""
 LONGEST_DETAIL: Final = 500
@@ -157,12 +162,12 @@ class ModelLoop:
     remedy: str | None = None
     """The provider's advice when it could not be asked."""
     results: list[ToolResult] = field(default_factory=list)
-    _said: list[str] = field(default_factory=list)
+    _said: StringIO = field(default_factory=StringIO)
 
     @property
     def reply(self) -> str:
         """The model's words since it was last asked."""
-        return "".join(self._said)
+        return self._said.getvalue()
 
     @property
     def has_answer(self) -> bool:
@@ -245,25 +250,29 @@ class ModelLoop:
     async def _ask(self) -> CompletionResult:
         """One completion. A failure is one too, with what had arrived."""
         self.rounds += 1
-        self._said.clear()
+        self._said = StringIO()
         completion = self.past.answer()
         if completion is None:
             completion = await self._stream()
             self.listener.answer(completion)
-        self._said[:] = [completion.content]
+        self._said = StringIO(completion.content)
         self._count(completion)
         return completion
 
     async def _stream(self) -> CompletionResult:
         lowered = lower_reminders(self.messages)
-        completion = CompletionResult(content="")
+        completion, until = CompletionResult(content=""), time.monotonic() + TURN_S
         async with contextlib.aclosing(self._chunks(lowered)) as chunks:
             async for chunk in chunks:
                 completion = chunk.result or completion
                 if chunk.text and chunk.kind == "text":
-                    self._said.append(chunk.text)
+                    self._said.write(chunk.text)
                 if chunk.text:
                     self.listener.chunk(chunk)
+                if time.monotonic() > until:
+                    # Those who read what was said, and what ends the turn, would wait for it otherwise.
+                    await asyncio.sleep(0)
+                    until = time.monotonic() + TURN_S
         return completion
 
     async def _chunks(self, messages: Sequence[Message]) -> AsyncGenerator[CompletionChunk]:
@@ -271,11 +280,16 @@ class ModelLoop:
         complete, failure = False, "the stream closed without a reason"
         raw_reason: str | None = None
         limits: tuple[RateLimit, ...] = ()
+        size, most = 0, self.options.longest_answer
         try:
             async with _closing(self.provider.stream(messages, self.options)) as stream:
                 async for chunk in stream:
                     _check(chunk)
                     complete = chunk.result is not None
+                    size += len(chunk.text)
+                    if size > most:
+                        complete, failure = False, f"the stream is too long: {answer_too_long(most).message}"
+                        break
                     yield chunk
         except ProviderError as error:
             complete, failure, raw_reason = False, error.message, error.raw_reason
@@ -285,7 +299,7 @@ class ModelLoop:
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a provider is a stranger's code: its crash may not end the session
             complete, failure = False, f"the provider crashed: {type(error).__name__}: {error}"
         if not complete:
-            reason = StopReason.MALFORMED if self._said or failure.startswith("the stream") else StopReason.ERROR
+            reason = StopReason.MALFORMED if self.reply or failure.startswith("the stream") else StopReason.ERROR
             broken = CompletionResult(
                 content=self.reply, stop_reason=reason, raw_reason=raw_reason, detail=failure, rate_limits=limits
             )

@@ -9,6 +9,7 @@ import time
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
+from io import StringIO
 from typing import Final
 from uuid import uuid4
 
@@ -40,12 +41,16 @@ CAPACITY: Final = 4_096
 class EventQueue:
     """Is filled by the thread of the run, and read by a task of the same event loop, or by one other thread.
 
-    `capacity` None drops nothing. The last event is the :class:`RunFinished`.
+    `capacity` None drops nothing: many pieces of a text become one where the reader is behind. The last event is the
+    :class:`RunFinished`.
     """
 
     def __init__(self, capacity: int | None = CAPACITY) -> None:
         self._capacity = capacity
         self._held: deque[Event] = deque()
+        self._joined = StringIO()
+        """The text of the pieces that came after those held, all of one type."""
+        self._joins: type[TextPiece | ThinkingPiece] | None = None
         self._arrival = threading.Condition()
         self._reading: asyncio.Future[None] | None = None
         """The future that a reader in the event loop awaits."""
@@ -59,7 +64,10 @@ class EventQueue:
                 return
             if event.droppable and self._capacity is not None and len(self._held) >= self._capacity:
                 self._drop()
+            elif isinstance(event, TextPiece | ThinkingPiece) and len(self._held) >= CAPACITY:
+                self._join(event)
             else:
+                self._hold_joined()
                 self._held.append(event)
                 self.finished = isinstance(event, RunFinished)
             self._arrival.notify()
@@ -73,9 +81,21 @@ class EventQueue:
         else:
             self._held.append(StreamOverflow(1))
 
+    def _join(self, event: TextPiece | ThinkingPiece) -> None:
+        if type(event) is not self._joins:
+            self._hold_joined()
+            self._joins = type(event)
+        self._joined.write(event.text)
+
+    def _hold_joined(self) -> None:
+        if self._joins is not None:
+            self._held.append(self._joins(self._joined.getvalue()))
+            self._joined, self._joins = StringIO(), None
+
     def take(self) -> list[Event]:
         """All that is held, in order; they are the reader's now."""
         with self._arrival:
+            self._hold_joined()
             taken = list(self._held)
             self._held.clear()
             return taken

@@ -62,6 +62,14 @@ def test_transcript_says_where_the_session_began_again() -> None:
     assert "resume" not in conversation.digest()
 
 
+def test_a_reply_over_the_limit_is_cut_for_the_daemon() -> None:
+    """The daemon would refuse the end of the session for its size, and the next prompt, too."""
+    conversation = Conversation()
+    conversation.add_turn("Go on.", "a" * 3_000_000, [])
+    assert len(conversation.transcript(str)) < 1_600_000
+    assert len(conversation.last_reply or "") == 1_500_000
+
+
 def test_oldest_turns_are_left_out_of_a_transcript_over_the_limit() -> None:
     """A transcript that the daemon would refuse for its size loses its oldest lines."""
     conversation = Conversation()

@@ -67,7 +67,21 @@ def test_a_queue_without_a_capacity_loses_nothing() -> None:
     queue = EventQueue(None)
     for number in range(10_000):
         queue.publish(TextPiece(str(number)))
-    assert len(queue.take()) == 10_000
+    taken = queue.take()
+    assert "".join(event.text for event in taken if isinstance(event, TextPiece)) == "".join(map(str, range(10_000)))
+
+
+def test_what_waits_for_a_slow_reader_takes_hardly_more_room_than_its_text() -> None:
+    """Pieces of one kind become one event where many wait already; words and thinking keep their order."""
+    queue = EventQueue(None)
+    for _ in range(100_000):
+        queue.publish(TextPiece("a"))
+    for _ in range(100_000):
+        queue.publish(ThinkingPiece("b"))
+    queue.publish(TextPiece("c"))
+    taken = queue.take()
+    assert len(taken) < 5_000
+    assert taken[-2:] == [ThinkingPiece("b" * 100_000), TextPiece("c")]
 
 
 def test_nothing_follows_the_last_event() -> None:
