@@ -52,6 +52,8 @@ def test_it_answers_as_the_face_says_and_notes_what_it_is_asked(tmp_path: Path) 
     assert ask(tmp_path, "--version").stdout == "codex-cli 0.169.0\n"
     refused = ask(tmp_path, "frobnicate", "it")
     assert (refused.returncode, refused.stderr) == (2, "error: unrecognized subcommand 'frobnicate it'\n")
+    words = "the installer asked `codex frobnicate it`, which the kit's stub of codex refuses"
+    assert host_program.refused(tmp_path, FACE) == [words]
     noted = [(row["argv"], row["status"]) for row in host_program.asked(tmp_path)]
     assert noted == [(["plugin", "--help"], 0), (["--version"], 0), (["frobnicate", "it"], 2)]
 
@@ -65,6 +67,16 @@ def test_a_plugin_is_added_where_the_harness_finds_it(marketplace: Path) -> None
     assert list(enabled_plugins(marketplace, FACE)) == [("acme@local", root)]
     assert plugin_servers(marketplace, FACE) == {"acme": {"command": "acme-mcp"}}
     ask(marketplace, "plugin", "remove", "acme@local")
+    assert list(enabled_plugins(marketplace, FACE)) == []
+
+
+def test_a_plugin_of_another_name_than_its_manifest_s_is_refused(marketplace: Path) -> None:
+    """The program compares the two, and keeps nothing."""
+    manifest = marketplace / "market/plugins/acme/.codex-plugin/plugin.json"
+    manifest.write_text(json.dumps({"name": "other"}))
+    refused = ask(marketplace, "plugin", "add", "acme@local")
+    assert refused.returncode == 1
+    assert "plugin.json name `other` does not match marketplace plugin name `acme`" in refused.stderr
     assert list(enabled_plugins(marketplace, FACE)) == []
 
 

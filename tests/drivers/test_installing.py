@@ -13,7 +13,7 @@ from signet_conformance.drivers.files_left import grown, left_over, lost
 from signet_conformance.drivers.installing import has_installer
 from signet_conformance.finding import Verdict
 from signet_conformance.targets import load
-from signet_conformance.trace.marks import ReinstalledMark, marks_of
+from signet_conformance.trace.marks import ReinstalledMark, RemarkMark, marks_of
 
 from .conftest import FIXTURES, Made, Recorded
 
@@ -57,6 +57,19 @@ def test_each_way_to_install(mode: str, made: Made, recorded: Recorded, runtime:
     assert [words for words in SAID[mode] if not any(message.startswith(words) for message in said)] == [], said
     ways = [(mark.how, mark.older) for mark in marks_of(trace.read(path), ReinstalledMark)]
     assert [way for way in ways if way[0] != "once"] == [("again", None), ("over", "0.14.0"), ("over", "0.1.101")]
+
+
+def test_an_installer_that_writes_nothing_and_says_otherwise_is_remarked_on(
+    made: Made, recorded: Recorded, runtime: str
+) -> None:
+    """Over read-only settings; no verdict rests on it."""
+    module = str(FIXTURES / "settings_installer.mjs")
+    target = made("claude-code", mode="gives-up-silently", module=module, runtime=[runtime])
+    target.env["FIXTURE_HOOK"] = HOOK  # type: ignore[index]
+    (path,) = recorded(target, ["installed-again"])
+    said = [mark.text for mark in marks_of(trace.read(path), RemarkMark)]
+    assert "the installer says that it has installed, and wrote nothing: its settings are read-only" in said
+    assert engine.judge(trace.read(path)).judgements["SIG-LOAD-005"].verdict is Verdict.PASS
 
 
 def test_an_older_checkout_is_installed_first(made: Made, recorded: Recorded, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Installations as users have them: beside other tools, a second time, over an older release, over a broken file."""
+"""Installations as users have them: beside other tools, twice, over older releases, broken and read-only files."""
 
 from __future__ import annotations
 
@@ -86,7 +86,8 @@ class Installations:
         again, fresh = self._again()
         formers = [(f"{each.release}", dict(each.files)) for each in self._target.profile.former]
         older = [] if self._target.profile.older is None else [self._of_older_checkout()]
-        return [again, *(self._over(name, files, fresh) for name, files in (*older, *formers)), *self._over_broken()]
+        over = (self._over(name, files, fresh) for name, files in (*older, *formers))
+        return [again, *over, *self._over_broken(), *self._over_read_only()]
 
     def _again(self) -> tuple[Mapping[str, Any], Files]:
         _write(self._home, self._others)
@@ -152,6 +153,25 @@ class Installations:
         return [
             {**row, "changed": [f"{path}, which cannot be parsed, is written anew without a copy" for path in gone]}
         ]
+
+    def _over_read_only(self) -> Sequence[Mapping[str, Any]]:
+        paths = [path for path in self._others if path.endswith(_SETTINGS)]
+        if not paths:
+            return ()
+        home = self._home_beside("read-only")
+        _write(home, self._others)
+        for path in paths:
+            (home / path).chmod(0o444)
+        before = files_below(home)
+        row: dict[str, Any] = {"how": ONCE}
+        try:
+            self._install(home)
+        except NotLoadedError as failure:
+            row["words"] = str(failure)
+        after = files_below(home)
+        if "words" not in row and after.keys() <= before.keys() and not lost(after, before):
+            row["remark"] = "the installer says that it has installed, and wrote nothing: its settings are read-only"
+        return [{**row, "changed": lost(before, after)}]
 
     def _home_beside(self, name: str) -> Path:
         home = self._home.with_name(f"{self._home.name}-{name}")

@@ -148,6 +148,7 @@ class Reinstalled(Fleet):
         about = super().hello()
         failed = [row["words"] for row in self.installations if row["how"] != ONCE and "words" in row]
         remarks = [f"installed again, or over an older release, the installer fails: {words}" for words in failed]
+        remarks += [row["remark"] for row in self.installations if "remark" in row]
         return {
             **about,
             "reinstalled": [*self.installations, *about.get("reinstalled", ())],

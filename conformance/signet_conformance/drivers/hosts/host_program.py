@@ -51,6 +51,13 @@ def asked(home: Path) -> Sequence[Mapping[str, Any]]:
     return [json.loads(line) for line in lines]
 
 
+def refused(home: Path, face: Mapping[str, Any]) -> Sequence[str]:
+    """A line for each thing that an installer asked the stub of a face and it does not know."""
+    unknown = dict.fromkeys(" ".join(row["argv"]) for row in asked(home) if row["status"] == _UNKNOWN)
+    name = face.get("program", {}).get("name")
+    return [f"the installer asked `{name} {words}`, which the kit's stub of {name} refuses" for words in unknown]
+
+
 def _answer(data: Mapping[str, Any], words: Sequence[str], home: Path) -> int:
     """Print what the program says to `words`; its exit status."""
     for answer in data["answers"]:
@@ -86,6 +93,8 @@ def _add_plugin(places: Mapping[str, str], plugin: str, home: Path) -> str:
     if source is None:
         raise RefusedError(f"plugin `{name}` was not found in marketplace `{marketplace}`")
     manifest = json.loads((Path(root) / source / places["manifest"]).read_bytes())
+    if manifest.get("name") != name:
+        raise RefusedError(f"plugin.json name `{manifest.get('name')}` does not match marketplace plugin name `{name}`")
     kept = home / places["cache"] / marketplace / name
     shutil.rmtree(kept, ignore_errors=True)
     target = kept / str(manifest.get("version") or _DEFAULT_VERSION)
