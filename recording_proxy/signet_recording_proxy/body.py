@@ -21,6 +21,7 @@ MAX_JSON_DEPTH = 100
 MAX_ENCODED = 24 * 1024 * 1024
 """How many bytes of a trace line one body may take: a line holds two bodies, and readers bound its length."""
 _SURELY_SHALLOW = 2 * MAX_JSON_DEPTH
+_ENCODER = msgspec.json.Encoder()
 _AS_IT_STANDS = msgspec.json.Decoder(msgspec.Raw)
 _SURELY_SMALL = MAX_ENCODED // 24
 # No character takes more bytes in JSON than six, of which a NUL alone has need.
@@ -91,7 +92,7 @@ def describe(body: KeptBody, media_type: str | None, content_encoding: str | Non
     described = _body_of(body, media_type, content_encoding)
     if body.size <= _SURELY_SMALL and not content_encoding:
         return described
-    if len(json.dumps(described, ensure_ascii=False).encode("utf-8", "surrogatepass")) <= MAX_ENCODED:
+    if _encoded_length(described) <= MAX_ENCODED:
         return described
     text = body.kept_bytes()[: MAX_ENCODED // _MOST_BYTES_A_CHARACTER].decode("utf-8", "replace")
     return {
@@ -101,6 +102,13 @@ def describe(body: KeptBody, media_type: str | None, content_encoding: str | Non
         "text": "" if content_encoding else text,
         "media_type": media_type,
     }
+
+
+def _encoded_length(described: dict[str, Any]) -> int:
+    try:
+        return len(_ENCODER.encode(described))
+    except UnicodeEncodeError:  # half an emoji
+        return len(json.dumps(described, ensure_ascii=False).encode("utf-8", "surrogatepass"))
 
 
 def undecoded(size: int, sha256: str, media_type: str | None, coding: str) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from msgspec import Struct
 from signet_conformance.trace.model import NOT_WRITTEN, PENDING
 from signet_conformance.trace.reading import MAX_LINE_BYTES
 from signet_recording_proxy.body import KeptBody, as_carried, describe, unwritten
-from signet_recording_proxy.redaction.redactor import Ready, Redactor
+from signet_recording_proxy.redaction.redactor import LONG_LINE, Ready, Redactor
 
 Headers = list[tuple[str, str]]
 # Of a head that no line could hold: what a server takes at most is a fraction of it.
@@ -70,6 +70,9 @@ class EndedExchange(Struct, eq=False):
     def line(self, redactor: Redactor, ready: Ready | None = None) -> bytes:
         """The line, without its secrets; `ready` is its request where that was made ahead."""
         encoded = None
+        if self.size > LONG_LINE:
+            encoded = redactor.exchange(self._members())
+            return encoded if len(encoded) <= MAX_LINE_BYTES else redactor.exchange(self._shorten(self._members()))
         rest = self._rest(closely=False)
         if ready is not None:
             encoded = redactor.completed(self.frame, ready, rest)

@@ -25,18 +25,25 @@ _VALUED = re.compile(r"value=\\{0,4}[\"']([^\"'<>\\]{3,400}+)")
 _INPUT = re.compile(r"<input\s[^<>]{1,600}+>", re.IGNORECASE)
 _KEYS = re.compile(r"(?:[A-Z0-9]{1,30}_){0,6}KEY\Z")
 _NO_KEYS = re.compile(r"(?:SESSION|PRIMARY|PUBLIC|FOREIGN|CACHE|PARTITION|SORT|HOT|ROW|MAP|IDEMPOTENCY|SAVE)_KEY\Z")
-_COMMANDS = (
-    re.compile(
-        r"\bcurl\b[^\n|;]{0,400}?\s(?:-u|--(?:proxy-)?user)[ =]?\\{0,4}[\"']?[^\s:\"'\\]{1,64}+:([^\s\"'\\]{3,}+)"
+_COMMANDS: tuple[tuple[re.Pattern[str] | None, re.Pattern[str]], ...] = (
+    (
+        re.compile(r"\bcurl\b"),
+        re.compile(r"\s(?:-u|--(?:proxy-)?user)[ =]?\\{0,4}[\"']?[^\s:\"'\\]{1,64}+:([^\s\"'\\]{3,}+)"),
     ),
-    re.compile(
-        r"\b(?:mysql|mysqldump|mysqladmin|mariadb)\b[^\n|;]{0,200}?\s-p\\{0,4}[\"']?([^\s\"'\\-][^\s\"'\\]{2,}+)"
+    (
+        re.compile(r"\b(?:mysql|mysqldump|mysqladmin|mariadb)\b"),
+        re.compile(r"\s-p\\{0,4}[\"']?([^\s\"'\\-][^\s\"'\\]{2,}+)"),
     ),
-    re.compile(r"\bsshpass\b\s{1,4}-p\s{0,4}\\{0,4}[\"']?([^\s\"'\\]{3,}+)"),
-    re.compile(r"\b(?:docker|podman|helm registry) login\b[^\n|;]{0,200}?\s-p[ =]?\\{0,4}[\"']?([^\s\"'\\]{4,}+)"),
-    re.compile(r"\bredis-cli\b[^\n|;]{0,200}?\s-a\s{1,4}\\{0,4}[\"']?([^\s\"'\\]{4,}+)"),
-    re.compile(r"\s-pass(?:in|out|word)?\s{1,4}pass:([^\s\"'\\]{3,}+)"),
+    (None, re.compile(r"\bsshpass\b\s{1,4}-p\s{0,4}\\{0,4}[\"']?([^\s\"'\\]{3,}+)")),
+    (
+        re.compile(r"\b(?:docker|podman|helm registry) login\b"),
+        re.compile(r"\s-p[ =]?\\{0,4}[\"']?([^\s\"'\\]{4,}+)"),
+    ),
+    (re.compile(r"\bredis-cli\b"), re.compile(r"\s-a\s{1,4}\\{0,4}[\"']?([^\s\"'\\]{4,}+)")),
+    (None, re.compile(r"\s-pass(?:in|out|word)?\s{1,4}pass:([^\s\"'\\]{3,}+)")),
 )
+"""Programs, and the options by which they take passwords; an option without one names the program itself."""
+_OPTION_REACH = 400
 _ASCII_DIGIT, _LETTER = re.compile(r"[0-9]"), re.compile(r"[^\W\d_]")
 
 
@@ -164,16 +171,28 @@ class _Commands:
         lowered = text.lower()
         if not any(stem in lowered for stem in self.STEMS):
             return text
-        for pattern in _COMMANDS:
-            text = pattern.sub(lambda match: self._replaced(match, token), text)
+        for program, option in _COMMANDS:
+            text = self._without(text, program, option, token)
         return text
 
     @staticmethod
-    def _replaced(match: re.Match[str], token: Token) -> str:
-        if not is_value(match[1]):
-            return match[0]
-        start, end = match.start(1) - match.start(), match.end(1) - match.start()
-        return match[0][:start] + token(match[1]) + match[0][end:]
+    def _without(text: str, program: re.Pattern[str] | None, option: re.Pattern[str], token: Token) -> str:
+        pieces: list[str] = []
+        done = 0
+        for match in option.finditer(text):
+            start, end = match.span(1)
+            if not is_value(match[1]) or (program is not None and not _is_option_of(text, match.start(), program)):
+                continue
+            pieces += (text[done:start], token(match[1]))
+            done = end
+        return "".join((*pieces, text[done:])) if pieces else text
+
+
+def _is_option_of(text: str, at: int, program: re.Pattern[str]) -> bool:
+    """Whether a command of this program stands before a place, on the same line and before any pipe."""
+    first = max(0, at - _OPTION_REACH)
+    begins = max(first, *(text.rfind(mark, first, at) + 1 for mark in "\n|;"))
+    return program.search(text, begins, at) is not None
 
 
 ASSIGNMENTS, MARKUP, COMMANDS = _Assignments(), _Markup(), _Commands()

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import base64
 import binascii
 import re
-from collections.abc import Callable, Iterator
+import string
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import NamedTuple
 from urllib.parse import unquote
@@ -23,6 +23,10 @@ _WORD = re.compile(r"[^\s\"'<>]{3,4096}+")
 _SHORTEST = 24
 _ESCAPED = re.compile(rb"%[0-9A-Fa-f]{2}")
 _IN_RUN = bytes(byte if chr(byte) in "+/_-" or (chr(byte).isalnum() and byte < 128) else 0x20 for byte in range(256))
+_LONG_RUN = b"x" * _SHORTEST
+_LONGEST_WORD = 4096
+_ESCAPED_TEXT = re.compile(r"%[0-9A-Fa-f]{2}")
+_LAST_DELIMITER = re.compile(r"[\s\"'<>]")
 _STANDARD = str.maketrans("-_", "+/")
 _ESCAPE_DEPTH = 3
 
@@ -37,7 +41,9 @@ def may_hide(runs: list[bytes]) -> bool:
     for run in b" ".join(runs).translate(_IN_RUN).split():
         if len(run) >= _SHORTEST:
             text = run.decode("ascii")
-            if any(_legible(f[0], decode) is not None for pattern, decode in _CODINGS for f in pattern.finditer(text)):
+            if any(
+                _legible(f[0], coding.decode) is not None for coding in _CODINGS for f in coding.runs.finditer(text)
+            ):
                 return True
     return False
 
@@ -49,10 +55,12 @@ class Hidden(Struct, frozen=True):
 
     def replace(self, text: str, token: Token) -> str:
         """`text` with the encoded text that hides a secret replaced by what `token` gives for it."""
-        if "%" in text and self._hides_escaped(" ".join([word for word in _WORD.findall(text) if "%" in word])):
-            text = _WORD.sub(lambda match: self._unescaped(match[0], token), text)
-        for pattern, decode in _CODINGS:
-            text = pattern.sub(partial(self._decoded, decode, token), text)
+        if "%" in text:
+            words = list(_escaped_words(text))
+            if words and self._hides_escaped(" ".join([text[start:end] for start, end in words])):
+                text = _substituted(text, words, lambda word: self._unescaped(word, token))
+        for coding in _CODINGS:
+            text = _substituted(text, _coded_spans(text, coding), partial(self._decoded, coding.decode, token))
         return text
 
     def _unescaped(self, escaped: str, token: Token) -> str:
@@ -71,32 +79,94 @@ class Hidden(Struct, frozen=True):
 
     def _hides_coded(self, text: str) -> bool:
         """Whether what stood between escapes decodes to a secret: `%20` before it would be taken for a part of it."""
-        runs = ((match[0], decode) for pattern, decode in _CODINGS for match in pattern.finditer(text))
+        runs = ((match[0], coding.decode) for coding in _CODINGS for match in coding.runs.finditer(text))
         return any((plain := _legible(*run)) is not None and self.shows_secret(plain) for run in runs)
 
-    def _decoded(self, decode: Callable[[str], bytes], token: Token, run: re.Match[str]) -> str:
-        plain = _legible(run[0], decode)
-        return token(run[0]) if plain is not None and self.shows_secret(plain) else run[0]
+    def _decoded(self, decode: Callable[[str], bytes], token: Token, run: str) -> str:
+        plain = _legible(run, decode)
+        return token(run) if plain is not None and self.shows_secret(plain) else run
+
+
+def _substituted(text: str, spans: Iterable[tuple[int, int]], replace: Callable[[str], str]) -> str:
+    pieces: list[str] = []
+    done = 0
+    for start, end in spans:
+        part = text[start:end]
+        clean = replace(part)
+        if clean != part:
+            pieces += (text[done:start], clean)
+            done = end
+    return "".join((*pieces, text[done:])) if pieces else text
+
+
+def _escaped_words(text: str) -> Iterator[tuple[int, int]]:
+    """Where the words are that hold a percent escape; a word ends at a blank, a quote or an angle bracket."""
+    done = 0
+    for escape in _ESCAPED_TEXT.finditer(text):
+        if escape.start() < done:
+            continue
+        first = max(done, escape.start() - _LONGEST_WORD)
+        before = _LAST_DELIMITER.search(text[first : escape.start()][::-1])
+        start = first if before is None else escape.start() - before.start()
+        word = _WORD.match(text, start)
+        if word is not None:
+            yield word.span()
+            done = word.end()
+
+
+def _coded_spans(text: str, coding: _Coding) -> Iterator[tuple[int, int]]:
+    """Where a coding's runs are: looked for only where enough of its characters follow each other."""
+    flags = text.encode("ascii", "replace").translate(coding.flags)
+    find, length = flags.find, len(flags)
+    start = find(_LONG_RUN)
+    while start >= 0:
+        end = find(b" ", start + _SHORTEST)
+        end = length if end < 0 else end
+        for match in coding.runs.finditer(text, start, min(length, end + 2)):
+            yield match.span()
+        start = find(_LONG_RUN, end)
 
 
 def _legible(run: str, decode: Callable[[str], bytes]) -> str | None:
     """The text that a run decodes to; None where it cannot be decoded, or not to printable text."""
     try:
+        if len(run) > _GLANCE and _CONTROL.search(decode(run[:_GLANCE])) is not None:
+            return None
         plain = decode(run).decode()
     except (ValueError, binascii.Error):
         return None
     return plain if plain.isprintable() or plain.translate(_BREAKS).isprintable() else None
 
 
+_GLANCE = 32
+"""So many characters of either coding decode to whole bytes; printable text has no control characters in them."""
+_CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _BREAKS = dict.fromkeys(map(ord, "\r\n\t"))
 
 
 def _from_base64(run: str) -> bytes:
-    standard = run.rstrip("=").translate(_STANDARD)
-    return base64.b64decode(standard + "=" * (-len(standard) % 4), validate=True)
+    standard = run.rstrip("=")
+    if "-" in standard or "_" in standard:
+        standard = standard.translate(_STANDARD)
+    return binascii.a2b_base64(standard + "==="[: -len(standard) % 4], strict_mode=True)
 
 
-_CODINGS: tuple[tuple[re.Pattern[str], Callable[[str], bytes]], ...] = ((_HEX, bytes.fromhex), (_BASE64, _from_base64))
+class _Coding(NamedTuple):
+    """A way to write bytes as text: what its runs look like, how they are undone, and which characters they have."""
+
+    runs: re.Pattern[str]
+    decode: Callable[[str], bytes]
+    flags: bytes
+
+
+def _flags(characters: str) -> bytes:
+    return bytes(0x78 if chr(byte) in characters else 0x20 for byte in range(256))
+
+
+_CODINGS = (
+    _Coding(_HEX, bytes.fromhex, _flags(string.hexdigits)),
+    _Coding(_BASE64, _from_base64, _flags(string.ascii_letters + string.digits + "+/_-")),
+)
 
 
 MOST_DECODED = 2 * 1024 * 1024

@@ -9,6 +9,8 @@ import re
 from collections.abc import Iterable, Iterator
 from urllib.parse import quote, quote_plus
 
+from ahocorasick_rs import AhoCorasick, MatchKind
+
 REMEMBERED = 4096
 """How many of the secrets that were learned are looked for; beyond it the oldest is given up."""
 _ESCAPE_DEPTH = 4
@@ -52,6 +54,7 @@ class KnownSecrets:
         self._needles: dict[str, _Needle] = {}
         self._by_gram: dict[bytes, list[_Needle]] = {}
         self._learned: dict[str, list[_Needle]] = {}
+        self._automaton: tuple[AhoCorasick, list[str]] | None = None
         self.count = 0
         """How many were ever added."""
 
@@ -61,6 +64,7 @@ class KnownSecrets:
     def add(self, secret: str, token: str, *, for_ever: bool = False) -> None:
         """Look for `secret`, which `token` replaces."""
         self.count += 1
+        self._automaton = None
         new = [_Needle(form, token) for form in forms(secret) if form not in self._needles]
         for needle in new:
             self._needles[needle.form] = needle
@@ -79,6 +83,21 @@ class KnownSecrets:
         # Every line of a recording comes by here: a generator for each needle would take longer than the search.
         held = {n.form: n.token for n in self._candidates(encoded) for form in n.encoded if form in encoded}
         return sorted(held.items(), key=lambda item: -len(item[0]))
+
+    def replaced(self, text: str) -> str:
+        """Text with the tokens in place of the secrets, the longest form first; as long as it likes."""
+        if not self._needles:
+            return text
+        if self._automaton is None:
+            forms = list(self._needles)
+            self._automaton = AhoCorasick(forms, matchkind=MatchKind.LeftmostLongest), forms
+        automaton, forms = self._automaton
+        pieces: list[str] = []
+        done = 0
+        for number, start, end in automaton.find_matches_as_indexes(text):
+            pieces += (text[done:start], self._needles[forms[number]].token)
+            done = end
+        return "".join((*pieces, text[done:])) if pieces else text
 
     def taken_out(self, raw: bytes) -> bytes:
         """`raw` with the tokens in place of the secrets."""

@@ -29,7 +29,7 @@ from signet_recording_proxy.redaction import named_values
 from signet_recording_proxy.redaction.hidden_text import is_text, recode
 from signet_recording_proxy.redaction.known_secrets import KnownSecrets
 from signet_recording_proxy.redaction.secret_names import is_secret_header, is_secret_parameter, mixes
-from signet_recording_proxy.redaction.secret_walk import Cleaner
+from signet_recording_proxy.redaction.secret_walk import Cleaner, LongCleaner
 from signet_recording_proxy.redaction.suspects import Suspects, is_plain, suspects
 
 _ENCODER = msgspec.json.Encoder()
@@ -52,6 +52,8 @@ _LEARNED_ANYHOW = 16
 
 
 MIN_CANARY = 8
+LONG_LINE = 16 * 1024
+"""In longer lines keywords are looked for first: patterns that run over all of it would take too long."""
 _MOST_PLAIN, _LONGEST_PLAIN = 4096, 256
 
 
@@ -173,6 +175,8 @@ class Redactor:
     def _searched(self, line: dict[str, Any], credentials: int) -> bytes:
         """A line, encoded, after the search that it calls for; what is clean by now calls for none."""
         encoded = _encoded(line)
+        if len(encoded) > LONG_LINE:
+            return _encoded(LongCleaner(self._token, self._known, self._numeric).line(line))
         suspected = self._suspects(_looked_at(encoded, credentials))
         return encoded if suspected is None else _encoded(self._cleaner(suspected).line(line))
 

@@ -13,7 +13,14 @@ _UUID = r"[a-f0-9]{8}-[a-f0-9]{4}-[a-f0-9]{4}-[a-f0-9]{4}-[a-f0-9]{12}"
 _EACH_OF_THREE = r"(?=[A-Za-z_-]{0,99}+[0-9])(?=[a-z0-9_-]{0,99}+[A-Z])(?=[A-Z0-9_-]{0,99}+[a-z])"
 
 KINDS: Final[tuple[tuple[str, tuple[str, ...], str], ...]] = (
-    ("GitLab", ("gl",), r"gl(?:pat|dt|rtr?|ft|soat|cbt|ptt|imt|agent|oas|ffct|wt)-[A-Za-z0-9_.-]{16,}+"),
+    (
+        "GitLab",
+        (
+            *("glpat-", "gldt-", "glrt-", "glrtr-", "glft-", "glsoat-", "glcbt-", "glptt-", "glimt-", "glagent-"),
+            *("gloas-", "glffct-", "glwt-"),
+        ),
+        r"gl(?:pat|dt|rtr?|ft|soat|cbt|ptt|imt|agent|oas|ffct|wt)-[A-Za-z0-9_.-]{16,}+",
+    ),
     (
         "GitLab runners and sessions",
         ("gr1348941", "_gitlab_session="),
@@ -40,7 +47,7 @@ KINDS: Final[tuple[tuple[str, tuple[str, ...], str], ...]] = (
     ("Teams webhooks", ("webhook.office.com",), r"webhook\.office\.com/webhookb2/([A-Za-z0-9@/-]{30,}+)"),
     ("Telegram bots", (":aa",), r"[0-9]{8,10}:AA[A-Za-z0-9_-]{32,}+"),
     ("Shopify", ("shp",), r"shp(?:at|ca|pa|ss)_[A-Fa-f0-9]{32}"),
-    ("Twilio", ("sk",), r"SK[0-9a-f]{32}"),
+    ("Twilio", tuple(f"sk{digit}" for digit in "0123456789abcdef"), r"SK[0-9a-f]{32}"),
     ("Mailgun", ("key-",), r"key-[0-9a-f]{32}"),
     ("Mailchimp", ("-us",), r"[0-9a-f]{32}-us[0-9]{1,2}"),
     ("Brevo", ("xkeysib-",), r"xkeysib-[a-f0-9]{64}-[A-Za-z0-9]{16}"),
@@ -184,6 +191,14 @@ KINDS: Final[tuple[tuple[str, tuple[str, ...], str], ...]] = (
 Where an expression has a group, that is the secret. None may follow a letter or a digit directly, and
 each is one run of fifteen characters or more.
 """
+
+STEM_INSIDE: Final = frozenset(
+    {
+        *("Stripe", "Discord webhooks", "Discord bots", "Telegram bots", "Mailchimp", "DigitalOcean"),
+        *("Terraform Cloud", "Azure applications", "Authress", "MaxMind"),
+    }
+)
+"""Issuers whose tokens do not begin with what they are known by."""
 
 LIKE_NAMES: Final = frozenset(
     {

@@ -8,12 +8,12 @@ statements of SQL, netrc and pgpass.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from msgspec import Struct
 
-from signet_recording_proxy.redaction.secret_kinds import KEY_BLOCKS, KINDS, LIKE_NAMES
+from signet_recording_proxy.redaction.secret_kinds import KEY_BLOCKS, KINDS, LIKE_NAMES, STEM_INSIDE
 from signet_recording_proxy.redaction.secret_names import is_value, mixes
 
 LONGEST: Final = 512
@@ -132,6 +132,10 @@ WRITTEN_OUT: Final[tuple[tuple[tuple[str, ...], str, Callable[[str], bool]], ...
 _START = r"(?:(?<![A-Za-z0-9])|(?<=%[0-9A-Fa-f]{2})|(?<=\\[nrt]))"
 
 
+# In tokens that do not begin with what they are known by.
+_MOST_BEFORE, _MOST_BEHIND = 96, 300
+
+
 class TextPattern(Struct, frozen=True):
     """One shape. Text without any of `stems` (lower case) cannot hold it.
 
@@ -145,10 +149,34 @@ class TextPattern(Struct, frozen=True):
     accepts: Callable[[str], bool] = bool
     may_name: bool = False
     length: Callable[[re.Match[str]], int] | None = None
+    stem_first: bool = True
+    """Whether what matches begins with a stem."""
+    reach: tuple[int, int] | None = (640, 1100)
+    """How far a match extends before and behind its stem, up to the end of a word; None: to the end of the text."""
+
+    follows: str | None = None
+    """What stands before the stem, within that reach."""
 
     def occurs(self, text: str) -> bool:
         """Whether text holds the shape, whatever stands before it: what does may be taken out before."""
         return re.search(self.pattern.pattern.removeprefix(_START), text) is not None
+
+    def spans_at(self, text: str, stems: Sequence[int]) -> Iterator[tuple[int, int]]:
+        """Where the secrets are whose stems begin at these places, in order."""
+        match, search, done = self.pattern.match, self.pattern.search, 0
+        for at in stems:
+            if at < done:
+                continue
+            if self.stem_first:
+                found = match(text, at)
+            else:
+                found = search(text, max(done, at - _MOST_BEFORE), at + _MOST_BEHIND)
+                found = found if found is None else match(text, found.start())
+            if found is None:
+                continue
+            group, done = found.lastindex or 0, found.end()
+            if self.accepts(found[group]):
+                yield found.span(group)
 
     def replace(self, text: str, token: Callable[[str], str]) -> str:
         """`text` with each secret replaced by what `token` gives for it."""
@@ -192,7 +220,12 @@ def _looks_secret(userinfo: str) -> bool:
 
 ISSUED: tuple[TextPattern, ...] = (
     *(
-        TextPattern(stems, re.compile(_START + f"(?:{shape})"), may_name=issuer in LIKE_NAMES)
+        TextPattern(
+            stems,
+            re.compile(_START + f"(?:{shape})"),
+            may_name=issuer in LIKE_NAMES,
+            stem_first=issuer not in STEM_INSIDE,
+        )
         for issuer, stems, shape in KINDS
     ),
     TextPattern(("sig_sk_",), re.compile(r"sig_sk_[A-Za-z0-9_-]{8,}+")),
@@ -215,30 +248,40 @@ ISSUED: tuple[TextPattern, ...] = (
 In the order in which they are applied, before all others: so they keep one token in any context.
 """
 
+_NEAR = 16, 1100
+
+BLOCKS: tuple[TextPattern, ...] = tuple(
+    TextPattern(stems, re.compile(shape), reach=None) for _, stems, shape in KEY_BLOCKS
+)
+
 TEXT_PATTERNS: tuple[TextPattern, ...] = (
-    *(TextPattern(stems, re.compile(shape)) for _, stems, shape in KEY_BLOCKS),
+    *BLOCKS,
     TextPattern(
         ("@",),
         re.compile(rf"://([^\s/?#@\"'<>:\\]{{0,256}}+):((?:[^\s\"'<>\\:]|:(?!//)){{1,{LONGEST}}}+)"),
         is_value,
         length=lambda match: password_length(match[2], match[1]),
+        follows="://",
     ),
-    TextPattern(("@",), re.compile(r"://([^\s/?#@\"'<>:\\]{1,256}+)@"), _looks_secret),
+    TextPattern(("@",), re.compile(r"://([^\s/?#@\"'<>:\\]{1,256}+)@"), _looks_secret, follows="://"),
     TextPattern(
         ("authorization", "x-api-key"),
         re.compile(
             r"(?:[Aa]uthorization|AUTHORIZATION|[Xx]-[Aa][Pp][Ii]-[Kk][Ee][Yy])\\{0,4}[\"']?\s{0,4}[:=]\s{0,4}\\{0,4}[\"']?"
             r"(?:[A-Za-z]{3,10}\s{1,4})?([^\s\"'\\,;<>]{16,}+)"
         ),
+        reach=_NEAR,
     ),
     TextPattern(
         ("bearer",),
         re.compile(r"(?:[Bb]earer|BEARER)(?:[ \t]{1,4}|%20|\+)([A-Za-z0-9._~+/=-]{16,}+)"),
+        reach=_NEAR,
     ),
     TextPattern(
         ("key=", "token=", "secret=", "password=", "passwd="),
         re.compile(r"(?:API_?KEY|TOKEN|SECRET|PASSWORD|PASSWD|ACCESS_KEY|PRIVATE_KEY|SECRET_KEY)=" + _value(4)),
         is_value,
+        reach=_NEAR,
     ),
     *(TextPattern(stems, re.compile(shape), accepts) for stems, shape, accepts in WRITTEN_OUT),
     TextPattern(
@@ -248,6 +291,7 @@ TEXT_PATTERNS: tuple[TextPattern, ...] = (
             + _value(8)
         ),
         is_value,
+        reach=_NEAR,
     ),
 )
 """What stands around a secret, in the order in which they are applied."""

@@ -6,6 +6,8 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from signet_recording_proxy.redaction.keyword_search import KeywordSearch
+from signet_recording_proxy.redaction.known_secrets import KnownSecrets
 from signet_recording_proxy.redaction.secret_names import (
     IDENTIFYING_HEADERS,
     IDENTIFYING_MEMBERS,
@@ -17,8 +19,9 @@ from signet_recording_proxy.redaction.secret_names import (
     is_value_of,
 )
 from signet_recording_proxy.redaction.secret_patterns import TextPattern
-from signet_recording_proxy.redaction.suspects import Suspects
+from signet_recording_proxy.redaction.suspects import HIDDEN, Suspects
 
+_SHORTEST = 8
 _HOME = re.compile(r"([/\\](?:home|Users)[/\\])([^/\\]+)", re.IGNORECASE)
 
 
@@ -81,7 +84,7 @@ class Cleaner:
         for form, token in self._suspects.known:
             if form in text:
                 text = text.replace(form, token)
-        if len(text) >= 8:
+        if len(text) >= _SHORTEST:
             for pattern in self._suspects.patterns:
                 if not (names and isinstance(pattern, TextPattern) and pattern.may_name):
                     text = pattern.replace(text, self._token)
@@ -124,6 +127,20 @@ class Cleaner:
             }
             return {**self._object(value), **{self.text(key): item for key, item in inner.items()}}
         return self.value(value)
+
+
+class LongCleaner(Cleaner):
+    """As `Cleaner`, for a long line: each text is searched around the keywords that it holds."""
+
+    def __init__(self, token: Callable[[str], str], known: KnownSecrets, numeric: Sequence[tuple[str, str]]) -> None:
+        super().__init__(token, Suspects((), ()), numeric)
+        self._known = known
+        self._search = KeywordSearch(token, HIDDEN)
+
+    def text(self, text: str, *, names: bool = False) -> str:
+        """Redact running text; `names` marks a member that identifies a person or a program."""
+        text = self._known.replaced(text)
+        return self._search.clean(text, names=names) if len(text) >= _SHORTEST else text
 
 
 def _is_number(value: Any) -> bool:

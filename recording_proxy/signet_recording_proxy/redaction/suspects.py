@@ -15,6 +15,7 @@ import jsonschema_rs
 
 from signet_recording_proxy.redaction.assigned_values import ASSIGNMENTS, COMMANDS, MARKUP
 from signet_recording_proxy.redaction.hidden_text import Hidden, may_hide, shows_escapes
+from signet_recording_proxy.redaction.keyword_search import KeywordSearch
 from signet_recording_proxy.redaction.known_secrets import KnownSecrets
 from signet_recording_proxy.redaction.named_values import (
     MEMBERS,
@@ -240,6 +241,8 @@ def _assigned(lowered: bytes, assigned: re.Pattern[bytes]) -> list[Pattern]:
 
 def shows_secret(text: str) -> bool:
     """Whether text that an encoding hid holds a secret."""
+    if len(text) > _LONG_TEXT:
+        return KeywordSearch(_nothing, None).clean(text) != text
     raw = text.encode("utf-8", "surrogatepass")
     lowered = raw.lower()
     looks: tuple[Callable[[], Sequence[Pattern]], ...] = (
@@ -255,4 +258,6 @@ def _nothing(_secret: str) -> str:
     return ""
 
 
+_LONG_TEXT = 1024
+"""In longer text it is quicker to look for keywords first."""
 HIDDEN = Hidden(shows_secret)

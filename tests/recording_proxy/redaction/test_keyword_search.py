@@ -1,0 +1,102 @@
+"""Searched around keywords, long text comes out as if all of it had been searched, at a cost that grows with it."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from itertools import pairwise
+
+import pytest
+from hypothesis import assume, example, given, settings
+from hypothesis import strategies as st
+
+from signet_recording_proxy.redaction import keyword_search
+from signet_recording_proxy.redaction.keyword_search import KeywordSearch
+from signet_recording_proxy.redaction.suspects import HIDDEN
+from tests.attacks.test_secret_kinds import CODED, TOKENS, WRITTEN, P
+from tests.recording_proxy.redaction.test_suspects import SECRETS, TEXTS, WRAPPED, searched_for_everything
+
+FILLERS = ("\n", "\nAnd then it was said that all is well.\n\n", " and the key to it all is the author's own word ")
+UNITS = (
+    *("token=", "password: ", "curl -", "://a:", "@", "eyJ", '\\"token\\":\\"', "%20", "-----BEGIN PRIVATE KEY-----\n"),
+    "form-data",
+)
+
+KNOWN = sorted({P, *TOKENS.values(), *CODED.values(), *(secret for _, secret in WRITTEN.values())})
+
+
+def searched(text: str) -> str:
+    """What remains of a text that is searched around its keywords."""
+    tokens: dict[str, str] = {}
+    search = KeywordSearch(lambda secret: tokens.setdefault(secret, f"<redacted:{len(tokens) + 1}>"), HIDDEN)
+    return search.clean(text)
+
+
+@settings(max_examples=200)
+@given(parts=TEXTS, wrapped=WRAPPED)
+@example(parts=["7", "password=", "hunter2Correct"], wrapped=str)
+@example(parts=["token", ":password => 'hunter2Correct'"], wrapped=str)
+def test_nothing_is_missed(parts: list[str], wrapped: Callable[[str], str]) -> None:
+    """Whatever stands around a secret, and however it is encoded; of two that are glued together it may find more."""
+    assume(not any(one in SECRETS and another in SECRETS for one, another in pairwise(parts)))
+    text = wrapped("".join(parts))
+    found, whole = searched(text), searched_for_everything(text)
+    assert [secret for secret in KNOWN if secret in found and secret not in whole] == []
+    if found.count("<redacted:") < 2:
+        assert found == whole
+
+
+@pytest.mark.parametrize("way", WRITTEN)
+@pytest.mark.parametrize("filler", FILLERS, ids=["lines", "paragraphs", "prose"])
+def test_a_secret_far_inside_is_found(way: str, filler: str) -> None:
+    """As it is in a text that is only this long."""
+    text, secret = WRITTEN[way]
+    assert secret not in searched(f"{filler * 40}\n{text}\n{filler * 40}")
+
+
+def test_tokens_far_inside_are_found() -> None:
+    """All kinds at once, in a text of several pieces."""
+    drawn = random.Random(1)
+    filler = "The invoice is rounded half to even, said the author.\n\n" * 60
+    everything = [*TOKENS.values(), *CODED.values()]
+    drawn.shuffle(everything)
+    clean = searched("".join(f"{filler}{secret}\n\n" for secret in everything))
+    assert [secret for secret in everything if secret in clean] == []
+
+
+@given(st.lists(st.sampled_from(["x" * 300, "\n", "\n\n", "\n  ", "key: |", "form-data", " "]), max_size=40))
+def test_pieces_are_the_whole(parts: list[str]) -> None:
+    """Nothing is lost between them, and none begins with an indented line."""
+    text = "".join(parts)
+    piece = keyword_search._PIECE
+    keyword_search._PIECE = 1000
+    try:
+        pieces = list(keyword_search._pieces(text))
+    finally:
+        keyword_search._PIECE = piece
+    assert "".join(pieces) == text
+    assert not any(part[:1].isspace() and not part.startswith("\n") for part in pieces[1:])
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_the_search_is_linear(unit: str) -> None:
+    """Windows do not overlap, so a text that is twice as long has at most about twice as much to be searched."""
+    windows = []
+    for count in (4000, 8000):
+        text = unit * count
+        hits = keyword_search._Hits(text)
+        sizes = [
+            sum(end - start for start, end in keyword_search._merged(of(text, hits), len(text)))
+            for of in (
+                keyword_search._nested,
+                keyword_search._parameters,
+                keyword_search._forms,
+                keyword_search._members,
+                keyword_search._assignments,
+                keyword_search._markup,
+                keyword_search._commands,
+            )
+        ]
+        windows.append(sum(sizes))
+        assert max(sizes) <= len(text)
+    assert windows[1] <= 2 * windows[0] + 100_000
