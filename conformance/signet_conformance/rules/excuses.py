@@ -16,7 +16,7 @@ from signet_conformance.facts import COMPLETE, END, Call, Recording
 from signet_conformance.finding import Finding, Verdict
 from signet_conformance.rules.installation import sent_twice
 from signet_conformance.rules.outcome import undecided
-from signet_conformance.trace.marks import LoadedMark, StepMark, StepName
+from signet_conformance.trace.marks import LoadedMark, SessionKeyMark, StepMark, StepName
 
 
 class Excuse(Struct, frozen=True):
@@ -208,6 +208,22 @@ def _lost_start(recording: Recording, calls: list[Call]) -> str | None:
     return lost_start(recording, calls[0])
 
 
+def _left_untold(recording: Recording, call: Call) -> str | None:
+    """That the host told of no end of a call's session when the user began anew in it; None where it did."""
+    step = recording.timeline.step_at(call.seq)
+    left = (mark for mark in recording.marks(SessionKeyMark) if mark.end_untold and mark.seq > call.seq)
+    if step is None or all(mark.session != step.session for mark in left):
+        return None
+    return "its host tells of no end when the user begins anew"
+
+
+def _lost_or_untold(recording: Recording, calls: list[Call]) -> str | None:
+    lost = _lost_between_its_calls(recording, calls)
+    if lost is not None:
+        return f"{lost}, before the new start: an end may have been lost"
+    return _left_untold(recording, min(calls, key=lambda call: call.seq))
+
+
 def _end_is_unseen(recording: Recording, calls: list[Call]) -> str | None:
     """Why nobody can tell whether the session of a start was ended; None where its end would have been seen.
 
@@ -218,6 +234,8 @@ def _end_is_unseen(recording: Recording, calls: list[Call]) -> str | None:
     ended = any(hook.operation == END for hook in hooks)
     if recording.trace.growing:
         return "the recording still grows"
+    if not ended and (untold := _left_untold(recording, start)) is not None:
+        return untold
     if recording.timeline.switches.outage_lasts and not ended:
         return "the daemon was away until the recording's end"
     if end_may_be_lost(recording, str(start.key)):
@@ -237,9 +255,7 @@ EXCUSES: Mapping[str, Excuse] = {
     "SIG-END-006": Excuse(_lost_between_its_calls, "{why}: it may be lost"),
     "SIG-END-007": Excuse(_lost_between_its_calls, "{why}: a start may be lost"),
     "SIG-END-009": Excuse(_lost_between_its_calls, "{why}: a start may be lost"),
-    "SIG-END-010": Excuse(
-        _lost_between_its_calls, "{why}, before the new start: an end may have been lost", of=("never ended",)
-    ),
+    "SIG-END-010": Excuse(_lost_or_untold, of=("never ended",)),
     "SIG-CKPT-001": Excuse(_lost_start, of=("outside its session",)),
     "SIG-CMP-003": Excuse(_lost_since_the_hook_before, "{why}: a pre-compaction may be lost"),
     "SIG-CMP-004": Excuse(_lost_between_its_calls, "{why}: a pre-compaction may be lost"),

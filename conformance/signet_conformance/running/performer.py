@@ -32,7 +32,7 @@ from signet_conformance.scenarios.steps import (
     WaitStep,
 )
 from signet_conformance.targets import Target
-from signet_conformance.targets.face import changes_of_id
+from signet_conformance.targets.face import changes_of_id, leaves_end_untold
 from signet_conformance.trace.marks import RESTART, FaultMark, KitMark, ModelMark, SessionKeyMark, SkippedMark, StepMark
 
 STOPPED = "stopped_prompt"
@@ -266,7 +266,9 @@ class StepPerformer:
             return []
         self._keys[step.session] = key
         told_by = None if before is None else changes_of_id(self._target, step.step)
-        return [SessionKeyMark(session=f"{step.session}{self._apart}", key=key, told_by=told_by)]
+        untold = before is not None and leaves_end_untold(self._target, step.step)
+        session = f"{step.session}{self._apart}"
+        return [SessionKeyMark(session=session, key=key, told_by=told_by, end_untold=untold)]
 
     def _on_event(self, event: Mapping[str, Any]) -> None:
         if event.get("event") == "model":

@@ -119,6 +119,11 @@ def changes_of_id(target: Target, step: str) -> tuple[str, ...] | None:
     return next((tuple(events) for name, events in changes if name == step), ())
 
 
+def leaves_end_untold(target: Target, step: str) -> bool:
+    """Whether the target's host, in a step that gives a session another id, never tells of the end of the former."""
+    return target.real is None and target.kind.has_face and step in find_face(target).data.ends_untold
+
+
 def face_of_the_day(name: str, day: str) -> str:
     """Find the shipped face of the harness of a face `name` that people ran on a day or in a month.
 

@@ -339,6 +339,12 @@ class FaceDocument(Document):
         dict[Step, Texts],
         Field(description="Step in which the harness gives a session another id, to the events that tell a connector."),
     ] = Field(default_factory=dict)
+    ends_untold: Annotated[
+        Items[Step],
+        Field(
+            description="Steps in which a session ends for the user, and no event ever tells a connector of its end."
+        ),
+    ] = ()
     replaces_by: Maybe[Literal["session_switch", "session_shutdown"]] = None
     ends_on_stray_errors: Annotated[
         bool,

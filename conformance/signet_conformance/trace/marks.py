@@ -133,7 +133,8 @@ class SkippedMark(KitMark, frozen=True, kw_only=True):
 class SessionKeyMark(KitMark, frozen=True, kw_only=True):
     """The driver told the native id of a session: for the first time, or another one than before.
 
-    `told_by` are the events by which the host tells a connector of the change, None where nothing is known of them.
+    `told_by` are the events by which the host tells a connector of the change, None where nothing is known of them;
+    `end_untold` says that none of them, nor a later one, tells that the former session has ended.
     """
 
     NAME = "session_key"
@@ -141,6 +142,7 @@ class SessionKeyMark(KitMark, frozen=True, kw_only=True):
     session: str | None
     key: str | None
     told_by: tuple[str, ...] | None = None
+    end_untold: bool = False
 
 
 class ModelMark(KitMark, frozen=True, kw_only=True):
