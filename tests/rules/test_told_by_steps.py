@@ -333,7 +333,7 @@ FACTS: Mapping[str, tuple[str, str, Sequence[Item], list[tuple[int, ...]]]] = {
     "one that was resumed and cleared at once, and that had been cleared before": (
         "SIG-START-006", "WARN",
         [TWO[0], start("k1", source="clear"), step("end"), end("k1"), step("resume"), step("clear"),
-         start("k1", source="resume")], [(7, 4)],
+         start("k1", source="resume")], [(2,), (7, 4)],
     ),
     "one that another kit's step asked to be opened anew": (
         "SIG-START-006", "PASS",
@@ -352,7 +352,7 @@ FACTS: Mapping[str, tuple[str, str, Sequence[Item], list[tuple[int, ...]]]] = {
     "one that was resumed and cleared at once, while another session says so": (
         "SIG-START-006", "WARN",
         [*TWO, step("end"), end("k1"), step("resume"), step("clear"), start("k1", source="resume"),
-         start("k2", BEACON, source="clear")], [(9, 6)],
+         start("k2", BEACON, source="clear")], [(9, 6), (10,)],
     ),
     "a key that was never let in is left for a new one": (
         "SIG-END-010", "NOT-APPLICABLE",

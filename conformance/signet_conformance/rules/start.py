@@ -23,7 +23,7 @@ from signet_conformance.finding import Verdict
 from signet_conformance.rules.excuses import end_is_owed, lost_between
 from signet_conformance.rules.fields import check_fields
 from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undecided, warn
-from signet_conformance.trace.marks import StepMark, StepName
+from signet_conformance.trace.marks import SessionKeyMark, StepMark, StepName
 
 
 def start_comes_first(recording: Recording) -> Iterator[Outcome]:
@@ -138,13 +138,67 @@ def cleared_context_is_said(recording: Recording) -> Iterator[Outcome]:
                 source = text_or_none(call.body.get("source"))
                 after_end = before is not None and before.operation == END
                 if source == "clear":
-                    yield PASS
+                    yield _said_cleared(recording, call)
+                elif before is None and (clear := _untold_clear(recording, call)) is not None:
+                    yield _silent_clear(recording, call, clear, source)
                 elif after_end and before is not None:
                     if before.body.get("reason") == "clear":
                         yield PASS
                     else:
                         yield _restart(recording, call, before, source)
             before = call
+
+
+def _said_cleared(recording: Recording, call: Call) -> Outcome:
+    """A start that says "clear": the user cleared its session since the daemon last heard a start of it."""
+    step = recording.timeline.own_step(call)
+    if step is None or step.session is None:
+        return PASS
+    mine = [c for c in recording.whole.of(START) if c.seq < call.seq and c.accepted]
+    steps = recording.timeline.steps_of(step.session, call.seq)
+    owned = [c for c in mine if (own := recording.timeline.own_step(c)) is not None and own.session == step.session]
+    since = owned[-1].seq if owned else -1
+    clears = [mark for mark in steps if mark.step == StepName.CLEAR and not recording.timeline.was_skipped(mark)]
+    if any(mark.seq > since for mark in clears) or recording.timeline.switches.any_between(since, call.seq):
+        return PASS
+    return warn(
+        call,
+        message='source:"clear", and the user has cleared nothing since the last start of the session',
+        pointer=in_body("source"),
+        expected="another source, or none",
+        received="clear",
+        fold="not cleared",
+    )
+
+
+def _untold_clear(recording: Recording, call: Call) -> StepMark | None:
+    """The clear before the first start of a key of whose end the host told nothing; None without one."""
+    step = recording.timeline.own_step(call)
+    opened = [] if step is None else recording.timeline.openings(step)
+    if not opened or opened[-1].step != StepName.CLEAR or recording.timeline.was_skipped(opened[-1]):
+        return None
+    clear = opened[-1]
+    left = (mark for mark in recording.marks(SessionKeyMark) if mark.end_untold and mark.session == clear.session)
+    if not any(recording.timeline.step_at(mark.seq) == clear for mark in left):
+        return None
+    # Whatever was sent since then may say it, or may have met nobody.
+    if any(clear.seq < other.seq < call.seq for other in recording.whole.of(START, END, cut=True)):
+        return None
+    return None if recording.timeline.switches.any_between(clear.seq, call.seq) else clear
+
+
+def _silent_clear(recording: Recording, call: Call, clear: StepMark, source: str | None) -> Outcome:
+    """The breach of a start after a clear that does not say so, where the host tells of no end either."""
+    number = "" if clear.index is None else f" (step {clear.index})"
+    return warn(
+        call,
+        message=f"the user cleared the session{number}, and the start does not say so: its host tells of no end,"
+        f" so the daemon never learns of it{recording.host_age}",
+        pointer=in_body("source"),
+        expected='source:"clear" on the start',
+        received=source,
+        fold="silent clear",
+    )
 
 
 def _restart(recording: Recording, call: Call, end: Call, source: str | None) -> Outcome:
