@@ -178,7 +178,7 @@ def test_what_a_host_says_of_the_user_s_words_stands_in_their_place() -> None:
     assert _texts(request["body"]) == [f"[16:00] A\n\n{MEMORY}"]
 
 
-def test_a_session_s_system_text_takes_the_place_of_the_former_one() -> None:
-    """A host that builds it anew asks for it again."""
+def test_system_text_for_the_session_stays_beside_what_comes_later() -> None:
+    """A host that asks for it again has both."""
     steps = [{**START, "given": [MEMORY]}, said("A"), {**said("B"), "given": ["Another text."]}]
-    assert asked(placed("system", "session"), *steps)[-1] == ["Another text.", "A", "On A.", "B"]
+    assert asked(placed("system", "session"), *steps)[-1] == [MEMORY, "Another text.", "A", "On A.", "B"]

@@ -12,7 +12,7 @@ import click
 from signet_conformance.cli.output import report_stream
 from signet_conformance.cli.recordings import read_recording, trace_files
 from signet_conformance.drivers.played_face import played
-from signet_conformance.errors import NothingTestedError, UsageError, printable
+from signet_conformance.errors import NothingTestedError, UsageError, counted, printable
 from signet_conformance.reports.terminal import Paragraph, draw, terminal_width, wants_colour
 from signet_conformance.targets.drift import (
     drifts,
@@ -25,6 +25,7 @@ from signet_conformance.targets.drift import (
     update_plugin_face,
 )
 from signet_conformance.targets.face import HostFace, face_of_harness
+from signet_conformance.targets.model_drift import is_played, model_drifts, turns_compared
 from signet_conformance.trace import Trace
 
 DRIFTED = 1
@@ -50,14 +51,18 @@ def command() -> None:
 @click.argument("recordings", nargs=-1, required=True, metavar="RECORDING...")
 def check(name: str, recordings: tuple[str, ...]) -> int:
     """Print the differences, and exit with 1 if there are any."""
-    face, release, traces = _read_recordings(name, recordings)
-    differences = _differences(face, traces)
+    face, release, traces, played_ones = _read_recordings(name, recordings)
+    differences = [*_differences(face, traces), *_model_differences(traces, played_ones)]
     observed = "events of a plugin" if face.data.tells_plugins else "runs of hooks"
     told = [f"{face.name} beside {face.data.harness} {release}: {len(hooks_observed(traces))} {observed}"]
     if unseen := not_compared(face.data, traces):
         told.append(f"not compared, for no run shows them: {', '.join(unseen)}")
     if left := unplayed(face.data, traces):
         told.append(f"not compared, for the face does not play them: {', '.join(left)}")
+    if compared := turns_compared(traces, played_ones):
+        told.append(f"what reaches the model, in {counted(compared, 'turn')} beside the played ones")
+    elif any(trace.model is not None for trace in traces):
+        told.append("what reaches the model is not compared: name the recordings of a played run of the scenarios, too")
     paragraphs = [Paragraph(printable(line, 600), 0, 2) for line in told]
     paragraphs += [Paragraph(f"drift: {printable(line, 600)}", 0, 2) for line in differences]
     print(*draw(paragraphs, terminal_width(), wants_colour(sys.stdout)), sep="\n")
@@ -72,7 +77,7 @@ def check(name: str, recordings: tuple[str, ...]) -> int:
 @click.option("--force", is_flag=True, help="Let it replace a file.")
 def update(name: str, recordings: tuple[str, ...], output: str, force: bool) -> int:
     """Write the face, and print where it still differs."""
-    face, release, traces = _read_recordings(name, recordings)
+    face, release, traces, _ = _read_recordings(name, recordings)
     data = json.loads(face.path.read_bytes())
     if not face.data.tells_plugins:
         document = update_face(data, traces, release)
@@ -94,12 +99,17 @@ def _differences(face: HostFace, traces: Sequence[Trace]) -> Sequence[str]:
     return list(dict.fromkeys(drift.words for drift in told))
 
 
-def _read_recordings(name: str, recordings: Sequence[str]) -> tuple[HostFace, str, Sequence[Trace]]:
-    """The face, the release that was recorded, and its recordings."""
+def _model_differences(real: Sequence[Trace], played_ones: Sequence[Trace]) -> Sequence[str]:
+    return list(dict.fromkeys(drift.words for drift in model_drifts(real, played_ones)))
+
+
+def _read_recordings(name: str, recordings: Sequence[str]) -> tuple[HostFace, str, Sequence[Trace], Sequence[Trace]]:
+    """The face, the release that was recorded, its recordings, and those of runs of a played host beside them."""
     files = trace_files(recordings)
     if files.complaints:
         raise files.complaints[0]
-    traces = [read_recording(file) for file in files.files]
+    every = [read_recording(file) for file in files.files]
+    traces = [trace for trace in every if not is_played(trace)]
     launched = release_of(traces)
     if launched is None or not hooks_observed(traces):
         why = "no program is named" if launched is None else f"{launched[0]} ran no hook of the connector's"
@@ -116,4 +126,4 @@ def _read_recordings(name: str, recordings: Sequence[str]) -> tuple[HostFace, st
             where=printable(Path(recordings[0]), 400),
             remedy=f"signet-conformance face check {printable(host, 60)} {printable(recordings[0], 200)}",
         )
-    return face, release, traces
+    return face, release, traces, [trace for trace in every if is_played(trace)]

@@ -39,7 +39,6 @@ class _Message:
     call: str | None = None
     tool: tuple[str, str] | None = None
     place: str = ""
-    source: str = ""
     failed: bool = False
 
     @property
@@ -64,7 +63,7 @@ class _Conversation:
     """What stands before the model in one session, and what waits to be put there."""
 
     messages: list[_Message] = field(default_factory=list)
-    waiting: list[tuple[str, str, Placement, str]] = field(default_factory=list)
+    waiting: list[tuple[str, Placement, str]] = field(default_factory=list)
     prompt: str | None = None
     reply: str | None = None
     calls: int = 0
@@ -77,11 +76,9 @@ class _Conversation:
         for message in self.messages:
             message.drop(lasts)
 
-    def put(self, source: str, placement: Placement, text: str) -> None:
-        """Put a text where its placement says; system text for the session takes the place of what its source gave."""
+    def put(self, placement: Placement, text: str) -> None:
+        """Put a text where its placement says."""
         text = placement.wrap.replace(TEXT, text)
-        if (placement.place, placement.lasts) == ("system", "session"):
-            self.messages = [message for message in self.messages if message.source != source]
         newest = max((n for n, message in enumerate(self.messages) if message.prompt), default=None)
         if placement.place in ("prompt-begin", "prompt-end") and newest is not None:
             rank = placement.order + (_PROMPT_END if placement.place == "prompt-end" else -_PROMPT_END)
@@ -92,7 +89,6 @@ class _Conversation:
             [(placement.order, text, placement.lasts)],
             placement.lasts,
             place=placement.place,
-            source=source,
         )
         at = len(self.messages) if newest is None or placement.place == "end" else newest
         if placement.place in ("system", "after-system"):
@@ -108,9 +104,9 @@ class _Conversation:
 
     def put_waiting(self, kind: str) -> None:
         """Put there what waits for a request of a kind."""
-        for of, source, placement, text in self.waiting:
+        for of, placement, text in self.waiting:
             if of == kind:
-                self.put(source, placement, text)
+                self.put(placement, text)
         self.waiting = [waiting for waiting in self.waiting if waiting[0] != kind]
 
     def compact(self, rules: Compaction, summary: str) -> None:
@@ -213,7 +209,7 @@ class PlayedModel:
                     continue
                 own = kind is None or any(placement.of == kind for placement in placements)
                 waiting = [(placement.of if own else str(kind), placement, text) for placement in placements]
-                self._conversation.waiting += [(of, source, placement, text) for of, placement, text in waiting]
+                self._conversation.waiting += waiting
 
     def _placements(self, source: str, form: object) -> Sequence[Placement] | None:
         """Where the host puts what a source gives in a form, such as additionalContext; None if that is not known."""

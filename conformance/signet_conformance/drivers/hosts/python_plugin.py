@@ -296,7 +296,7 @@ class ProviderProgram:
         self._messages = [{"role": "user", "content": str(step.get("summary") or "")}]
         self._kept, self._compacting = 1, False
         self._call("on_session_switch", self._session, parent_session_id=before, reset=False, reason="compression")
-        return {"given": _given("system_prompt_block", block)}
+        return {"given": _given("system_prompt_block compression", block)}
 
     def _compact(self, step: Mapping[str, Any]) -> Mapping[str, Any]:
         said = dict(self._pre_compaction(step))

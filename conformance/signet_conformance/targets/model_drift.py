@@ -1,0 +1,97 @@
+"""Differences between what a played host and the program that it plays put before their models.
+
+Both performed the same scenario with the same connector. What the daemon injected is looked for in the first request of
+each turn: in whose role it stands there, and where beside the user's words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from signet_conformance.facts import Recording
+from signet_conformance.rules.model.given import injected_texts
+from signet_conformance.rules.model.requests import ModelCall, padded, plain_words, presence, says
+from signet_conformance.rules.model.turns import ModelTurn, turns
+from signet_conformance.targets.drift import Drift, join_names
+from signet_conformance.trace import Trace
+from signet_conformance.trace.marks import ScenarioMark, marks_of
+
+_NAMES = {"session-start": "session-start", "user-prompt-submit": "the prompt hook"}
+
+
+def is_played(trace: Trace) -> bool:
+    """Whether a played host wrote the model's side of a recording."""
+    return trace.model is not None and trace.model.header.played is True
+
+
+def turns_compared(real: Sequence[Trace], played: Sequence[Trace]) -> int:
+    """Count the turns that have a request in a recording of both."""
+    known = {_scenario(trace): trace for trace in played}
+    pairs = [(trace, known[name]) for trace in real if (name := _scenario(trace)) in known]
+    return sum(len(_asking(Recording(one)) & _asking(Recording(other))) for one, other in pairs)
+
+
+def _asking(recording: Recording) -> set[int | None]:
+    return {turn.step.index for turn in turns(recording) if turn.main}
+
+
+def model_drifts(real: Sequence[Trace], played: Sequence[Trace]) -> Iterator[Drift]:
+    """Yield where the program's requests differ from those of the host that played the same scenario."""
+    known = {_scenario(trace): trace for trace in played}
+    for trace in real:
+        if (beside := known.get(_scenario(trace))) is not None and trace.model is not None:
+            yield from _differences(Recording(trace), Recording(beside))
+
+
+def _scenario(trace: Trace) -> str | None:
+    return next((mark.name for mark in marks_of(trace, ScenarioMark)), None)
+
+
+def _differences(real: Recording, played: Recording) -> Iterator[Drift]:
+    turns_played = {turn.step.index: turn for turn in turns(played)}
+    for turn in turns(real):
+        other = turns_played.get(turn.step.index)
+        if other is None or not (turn.main and other.main):
+            if other is not None and bool(turn.main) is not bool(other.main):
+                asked = {True: "ask the model", False: "ask it nothing"}
+                yield Drift(f"step {turn.step.index}", asked[bool(other.main)], asked[bool(turn.main)])
+            continue
+        theirs, ours = _places(real, turn), _places(played, other)
+        for text in dict.fromkeys([*ours, *theirs]):
+            if ours.get(text) != theirs.get(text):
+                about = f"step {turn.step.index}, what {text} injected"
+                yield Drift(about, f"put it {ours.get(text, 'nowhere')}", f"put it {theirs.get(text, 'nowhere')}")
+
+
+def _places(recording: Recording, turn: ModelTurn) -> Mapping[str, str]:
+    """The texts that stand in a turn's first request or beside it, by operation and step, and where."""
+    found: dict[str, str] = {}
+    first = turn.main[0]
+    aside = [each for each in turn.asked if each not in turn.main and each.whole]
+    for text in injected_texts(recording):
+        step = recording.timeline.step_at(text.call.seq)
+        if text.session != turn.session or text.call.seq > turn.high or step is None:
+            continue
+        places = [_place(first, number, turn) for number in _holding(first, text.lines)]
+        places += ["into a request beside the turn's own" for each in aside if _holding(each, text.lines)][:1]
+        if places:
+            found[f"{_NAMES[str(text.call.operation)]} in step {step.index}"] = join_names(dict.fromkeys(places))
+    return found
+
+
+def _holding(request: ModelCall, lines: tuple[str, ...]) -> Sequence[int]:
+    """The numbers of a request's parts that hold a text, without those in which the model speaks."""
+    parts = enumerate(request.parts)
+    told = [(number, part) for number, part in parts if part.role in ("system", "user")]
+    return [number for number, part in told if presence(lines, padded([part.text])).mostly]
+
+
+def _place(request: ModelCall, number: int, turn: ModelTurn) -> str:
+    words = plain_words(turn.text)
+    said = [n for n, part in enumerate(request.parts) if part.role == "user" and says(words, padded([part.text]))]
+    where = "before" if said and number < said[-1] else "after"
+    if said and number == said[-1]:
+        where = "within"
+    begun = next((n for n, part in enumerate(request.parts) if part.role != "system"), len(request.parts))
+    place = "into the system text" if number < begun else f"{where} the user's message"
+    return f"{place}, as {request.parts[number].role}"

@@ -1,0 +1,83 @@
+"""Facts about played requests beside real ones: where an injected text stands, and in whose role."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from signet_conformance.targets.model_drift import is_played, model_drifts, turns_compared
+from signet_conformance.trace import Trace
+from tests.support.case_traces import KEYED, build
+
+ASKED = "When do we deploy Atlas?"
+MEMORY = "Atlas deploys happen on Friday at 16:00 UTC."
+BEGUN: Sequence[Mapping[str, Any]] = [
+    {"mark": "scenario", "data": {"name": "plain"}},
+    {"mark": "step", "data": {"index": 0, "step": "start", "session": "s1"}},
+    {
+        "request": {"method": "POST", "path": "/api/hooks/session-start", "body": {**KEYED, "sessionKey": "k1"}},
+        "response": {"status": 200, "body": {"inject": MEMORY, "memories": [{"content": MEMORY}]}},
+    },
+    {"mark": "step", "data": {"index": 1, "step": "prompt", "session": "s1", "text": ASKED}},
+]
+
+
+def recording(folder: Path, *requests: Mapping[str, Any], played: bool = False, name: str = "plain") -> Trace:
+    """One turn with the bodies of its requests to the model."""
+    folder.mkdir(exist_ok=True)
+    begun = [{**BEGUN[0], "data": {"name": name}}, *BEGUN[1:]]
+    asked = [
+        {"side": "model", "request": {"method": "POST", "path": "/v1/messages", "body": {"model": "m", **body}}}
+        for body in requests
+    ]
+    header = {"played": True} if played else {}
+    return build(folder / f"{'played' if played else 'real'}.jsonl", [*begun, *asked], header)
+
+
+def said(*messages: tuple[str, str], system: str = "", tools: bool = True) -> Mapping[str, Any]:
+    """The body of a request."""
+    told = [{"role": role, "content": text} for role, text in messages]
+    offered = [{"name": "read"}] if tools else []
+    return {"system": system, "messages": told, "tools": offered}
+
+
+USER = ("user", ASKED)
+PLACES = {
+    "nowhere": [said(USER)],
+    "into the system text, as system": [said(USER, system=MEMORY)],
+    "before the user's message, as user": [said(("user", MEMORY), USER)],
+    "after the user's message, as system": [said(USER, ("system", MEMORY))],
+    "within the user's message, as user": [said(("user", f"{MEMORY}\n\n{ASKED}"))],
+    "into a request beside the turn's own": [said(USER, system=MEMORY, tools=False), said(USER)],
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_text_that_stands_elsewhere_is_a_difference(place: str, tmp_path: Path) -> None:
+    """It is told where each puts it; where both do alike there is none."""
+    played = recording(tmp_path, *PLACES["before the user's message, as user"], played=True)
+    found = [drift.words for drift in model_drifts([recording(tmp_path, *PLACES[place])], [played])]
+    expected = (
+        "step 1, what session-start in step 0 injected: the face says put it before the user's message, as user; "
+        f"the program did put it {place}"
+    )
+    assert found == ([] if place.startswith("before") else [expected])
+
+
+def test_a_turn_in_which_only_one_asks_is_a_difference(tmp_path: Path) -> None:
+    """The other one asks nothing."""
+    played = recording(tmp_path, said(("user", "Something else.")), played=True)
+    (drift,) = model_drifts([recording(tmp_path, said(USER))], [played])
+    assert drift.words == "step 1: the face says ask it nothing; the program did ask the model"
+
+
+def test_only_recordings_of_one_scenario_are_compared(tmp_path: Path) -> None:
+    """A played run may have performed others."""
+    real = recording(tmp_path, said(USER))
+    other = recording(tmp_path, said(USER, system=MEMORY), played=True, name="tools")
+    assert list(model_drifts([real], [other])) == []
+    assert (turns_compared([real], [other]), turns_compared([real], [real])) == (0, 1)
+    assert (is_played(real), is_played(other)) == (False, True)
