@@ -15,7 +15,7 @@ from tests.support.case_traces import build
 
 UNDECIDED_ALONE = {"SIG-FAIL-001", "SIG-FAIL-003", "SIG-FAIL-005"}
 """Their breach is that nothing follows, which a trace alone cannot tell from its end."""
-TOLD_BY_MARKS = {"SIG-LOAD-001", "SIG-LOAD-002", "SIG-LOAD-003", "SIG-LOAD-004", "SIG-LOAD-005"}
+TOLD_BY_MARKS = {"SIG-LOAD-001", "SIG-LOAD-002", "SIG-LOAD-003", "SIG-LOAD-004", "SIG-LOAD-005", "SIG-SEC-004"}
 """Their breach is no exchange."""
 
 

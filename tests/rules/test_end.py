@@ -110,19 +110,19 @@ def test_one_folder_of_two_projects_is_told(tmp_path: Path, projects: Sequence[s
         ("acme-api", "/srv/acme-api", None, "WARN"),
         ("./acme-api", "/srv/acme-api", None, "WARN"),
         ("~/acme-api", "/srv/acme-api", None, "WARN"),
-        ("/elsewhere/acme-api", "/srv/acme-api", None, "PASS"),
-        ("C:\\acme-api", "/srv/acme-api", None, "PASS"),
-        ("\\\\host\\acme-api", "/srv/acme-api", None, "PASS"),
-        ("acme-api", "/srv/acme-api", "acme-api", "PASS"),
-        ("acme-api", "acme-api", None, "PASS"),
-        ("acme-api", None, None, "PASS"),
+        ("/elsewhere/acme-api", "/srv/acme-api", None, "INCONCLUSIVE"),
+        ("C:\\acme-api", "/srv/acme-api", None, "INCONCLUSIVE"),
+        ("\\\\host\\acme-api", "/srv/acme-api", None, "INCONCLUSIVE"),
+        ("acme-api", "/srv/acme-api", "acme-api", "INCONCLUSIVE"),
+        ("acme-api", "acme-api", None, "INCONCLUSIVE"),
+        ("acme-api", None, None, "INCONCLUSIVE"),
     ],
     ids=["its name", "relative", "of home", "elsewhere", "drive", "share", "started so", "asked so", "nobody knows"],
 )
 def test_folder_that_the_user_opened_is_an_absolute_path(
     cwd: str, project: str | None, started: str | None, expected: str, tmp_path: Path
 ) -> None:
-    """A name alone is no folder; where the session was started by that name, that is SIG-START-003's."""
+    """A name alone is no folder, whatever the folder is; whether a path is the right one only its mark tells."""
     opened = {} if project is None else {"project": project}
     items = [step("start", **opened), hook("session-start", project=started)]
     items += [step("end"), hook("session-end", cwd=cwd)]

@@ -22,6 +22,8 @@ NOT_SCORED = {
     "SIG-REC-005",
     "SIG-PROMPT-012",
     "SIG-PROMPT-013",
+    "SIG-SEC-004",
+    "SIG-AGENT-007",
 }
 """Added to the catalogue after the recordings were judged."""
 

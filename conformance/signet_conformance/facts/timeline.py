@@ -314,6 +314,16 @@ class Timeline:
         session = self.session_of(key)
         return None if session is None else _only(self._projects.get(session, ()))
 
+    def folder_of(self, call: Call) -> str | None:
+        """The folder that the host was run in, or handed over, when the session of a call was opened last before it.
+
+        None where no mark tells the session or the folder. A call without a key is of the session of its step.
+        """
+        step = self.step_at(call.seq)
+        session = self.session_of(call.key) if call.key is not None else None if step is None else step.session
+        folders = [mark.folder for mark in self.steps_of(session, call.seq) if mark.folder is not None]
+        return folders[-1] if session is not None and folders else None
+
     def agent_for(self, call: Call) -> str | None:
         """The agent that steps name for the session of a call: by its key, a call of a tool also by its step."""
         step = self.step_at(call.seq)

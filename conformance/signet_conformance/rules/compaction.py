@@ -6,9 +6,14 @@ from collections.abc import Iterator
 
 from signet_conformance.facts import CHECKPOINT, COMPLETE, END, PRE, PROMPT, START, Call, Recording, text_or_none
 from signet_conformance.rules.conversation import LONGEST_TEXT, words_of
+from signet_conformance.rules.end import is_boundary
 from signet_conformance.rules.fields import check_fields
 from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undecided, warn
 from signet_conformance.rules.transcripts import SHORTEST_TEXT
+from signet_conformance.trace.marks import StepName
+
+CHECKPOINTS_SINCE = "0.181.4"
+"""From this release on an end without a boundary reason closes no session."""
 
 
 def complete_follows_pre(recording: Recording) -> Iterator[Outcome]:
@@ -109,6 +114,42 @@ def pre_is_completed(recording: Recording) -> Iterator[Outcome]:
                 waiting = []
         for pre in waiting:
             yield undecided(pre, message="nothing after the pre-compaction tells whether it was completed")
+    yield from _ended_by_a_compaction(recording)
+
+
+_COMPACTS = frozenset({StepName.COMPACT, StepName.PRE_COMPACTION, StepName.COMPACTION_COMPLETE})
+
+
+def _ended_by_a_compaction(recording: Recording) -> Iterator[Outcome]:
+    """The ends in a step of a compaction after which the session keeps its id: it goes on."""
+    timeline = recording.timeline
+    for call in recording.of(END) if timeline.host_ids.sessions else ():
+        step, session = timeline.step_at(call.seq), timeline.session_of(call.key)
+        if step is None or step.step not in _COMPACTS or session != step.session or timeline.was_skipped(step):
+            continue
+        # From then on an end without a boundary reason is a turn's checkpoint.
+        if recording.at_least(CHECKPOINTS_SINCE) and not is_boundary(call):
+            continue
+        until = timeline.end_of(step)
+        before, after = timeline.host_ids.at(session, step.seq), timeline.host_ids.at(session, until)
+        if before is None or before != after:
+            continue
+        if any(_is_in_a_turn(recording, other) for other in recording.hooks_of[str(call.key)]):
+            yield undecided(call, message="the connector ends its sessions with each turn, and this may be such an end")
+            continue
+        yield warn(
+            call,
+            message="a session is ended in its compaction, and goes on under the same id",
+            pointer="/request/path",
+            expected="pre-compaction and compaction-complete",
+            received=call.body.get("reason"),
+            fold="ended",
+        )
+
+
+def _is_in_a_turn(recording: Recording, call: Call) -> bool:
+    step = recording.timeline.step_at(call.seq)
+    return call.operation == END and step is not None and step.step in (StepName.PROMPT, StepName.TOOL)
 
 
 def checkpoint_is_whole(recording: Recording) -> Iterator[Outcome]:

@@ -9,6 +9,7 @@ from signet_conformance.facts import END, OPENING, PROMPT, START, Call, Recordin
 from signet_conformance.finding import Verdict
 from signet_conformance.rules.excuses import end_is_owed
 from signet_conformance.rules.fields import check_fields
+from signet_conformance.rules.folders import is_folder
 from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undecided, warn
 from signet_conformance.trace.marks import StepMark, StepName
 
@@ -123,6 +124,8 @@ def working_directory_is_the_project(recording: Recording) -> Iterator[Outcome]:
             project = call.body.get("project")
             if isinstance(project, str) and project.strip():
                 projects[call.key] = project
+        elif call.operation == END and recording.timeline.steps and text_or_none(call.body.get("cwd")) is not None:
+            yield _held_against_the_folder(recording, call, projects.get(str(call.key)), users)
         elif call.operation == END:
             cwd = call.body.get("cwd")
             if text_or_none(cwd) is None:
@@ -143,28 +146,35 @@ def working_directory_is_the_project(recording: Recording) -> Iterator[Outcome]:
                     received=cwd,
                     fold="another cwd",
                 )
-            elif (wanted := recording.timeline.project_of(call.key)) is None:
-                yield PASS
-            elif call.key not in projects and _ABSOLUTE.match(wanted) and not _ABSOLUTE.match(str(cwd)):
-                yield warn(
-                    call,
-                    message="cwd is not an absolute path, so it does not say which folder the user worked in",
-                    pointer=in_body("cwd"),
-                    expected=f"the folder of {wanted}",
-                    received=cwd,
-                    fold="no absolute path",
-                )
-            elif users.setdefault(str(cwd), wanted) != wanted:
-                yield warn(
-                    call,
-                    message="cwd is the folder of a session that the user opened in another project",
-                    pointer=in_body("cwd"),
-                    expected=f"the folder of {wanted}",
-                    received=cwd,
-                    fold="another project",
-                )
             else:
                 yield PASS
+
+
+def _held_against_the_folder(recording: Recording, end: Call, started: str | None, users: dict[str, str]) -> Outcome:
+    """What to say of a cwd where marks tell of steps: the folder of the session is its measure.
+
+    Without it nobody can tell that a cwd is right, only that the connector contradicts itself: `started` is the project
+    of the start, `users` the project of each cwd that was told before.
+    """
+    cwd = str(end.body["cwd"])
+    folder, project = recording.timeline.folder_of(end), recording.timeline.project_of(end.key)
+    if folder is not None:
+        if is_folder(cwd, folder):
+            return PASS
+        message, expected, fold = "cwd is not the folder that the user worked in", folder, "another folder"
+    elif started is not None and not is_folder(cwd, started):
+        message, expected, fold = "cwd is not the project that the session was started for", started, "another cwd"
+    elif project is None:
+        return undecided(end, message="no mark tells in which folder the user worked")
+    elif started is None and _ABSOLUTE.match(project) and not _ABSOLUTE.match(cwd):
+        message = "cwd is not an absolute path, so it does not say which folder the user worked in"
+        expected, fold = f"the folder of {project}", "no absolute path"
+    elif users.setdefault(cwd, project) != project:
+        message = "cwd is the folder of a session that the user opened in another project"
+        expected, fold = f"the folder of {project}", "another project"
+    else:
+        return undecided(end, message="no mark tells in which folder the host was run, or which it handed over")
+    return warn(end, message=message, pointer=in_body("cwd"), expected=expected, received=cwd, fold=fold)
 
 
 def started_key_is_ended(recording: Recording) -> Iterator[Outcome]:
@@ -253,12 +263,12 @@ def boundary_reason_is_given(recording: Recording) -> Iterator[Outcome]:
     """The last end of a key gives a reason that closes the session for good."""
     for hooks in recording.hooks_of.values():
         last_turn = max((i for i, c in enumerate(hooks) if c.operation in (START, PROMPT)), default=-1)
-        last_bounded = max((i for i, c in enumerate(hooks) if c.operation == END and _is_boundary(c)), default=-1)
+        last_bounded = max((i for i, c in enumerate(hooks) if c.operation == END and is_boundary(c)), default=-1)
         for index, call in enumerate(hooks):
             if call.operation != END:
                 continue
             if index < last_turn:
-                if not _is_boundary(call):
+                if not is_boundary(call):
                     yield PASS
             elif index <= last_bounded:
                 yield PASS
@@ -274,7 +284,8 @@ def boundary_reason_is_given(recording: Recording) -> Iterator[Outcome]:
                 )
 
 
-def _is_boundary(end: Call) -> bool:
+def is_boundary(end: Call) -> bool:
+    """Whether an end gives a reason that closes its session for good."""
     reason = end.body.get("reason")
     return isinstance(reason, str) and reason in _BOUNDARY_REASONS
 

@@ -13,6 +13,7 @@ from signet_conformance.facts import (
     GET,
     HEALTH,
     LIFECYCLE,
+    NOTIFY,
     PROMPT,
     RECALL,
     SEARCH_SESSIONS,
@@ -24,6 +25,7 @@ from signet_conformance.facts import (
     text_or_none,
 )
 from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undecided, warn
+from signet_conformance.trace.glance import normalised_key
 from signet_conformance.trace.marks import StepMark, StepName
 
 CONSTANT_KEYS = frozenset({"hermes-default", "default", "main", "session", "unknown", "none", "null", "undefined"})
@@ -186,6 +188,36 @@ def memory_is_read_as_the_declared_agent(recording: Recording) -> Iterator[Outco
                 expected=f"query agentId={' or '.join(sorted(wanted))}",
                 received=call.query.get("agentId"),
             )
+
+
+def notifications_are_the_sessions(recording: Recording) -> Iterator[Outcome]:
+    """Notifications in a session are asked for as the agent of that session."""
+    timeline = recording.timeline
+    for call in recording.of(NOTIFY) if timeline.steps else ():
+        key = normalised_key(_text(call.body.get("sessionKey")))
+        step = timeline.step_at(call.seq)
+        session = timeline.session_of(key) if key is not None else None if step is None else step.session
+        hooks = recording.hooks_of.get(key, ()) if key is not None else ()
+        wanted = timeline.agent_of(session) or next((hook.agent for hook in hooks if hook.operation == START), None)
+        if wanted is None:
+            continue
+        named = text_or_none(call.body.get("agentId")) or pattern_agent(_text(call.body.get("sessionKey"))) or "default"
+        if named == wanted:
+            yield PASS
+        elif _is_hidden(named, {wanted}):
+            yield undecided(call, message="the agent id was redacted, and what is declared was not")
+        else:
+            yield warn(
+                call,
+                message=f"notifications are asked for as {named!r}, not as the session's agent",
+                pointer=in_body("agentId"),
+                expected=f"agentId {wanted!r}",
+                received=call.body.get("agentId"),
+            )
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None
 
 
 def keys_are_distinct(recording: Recording) -> Iterator[Outcome]:

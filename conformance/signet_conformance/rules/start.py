@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from math import inf
@@ -19,11 +20,15 @@ from signet_conformance.facts import (
     Recording,
     text_or_none,
 )
-from signet_conformance.finding import Verdict
+from signet_conformance.finding import Finding, Verdict
 from signet_conformance.rules.excuses import end_is_owed, lost_between
 from signet_conformance.rules.fields import check_fields
+from signet_conformance.rules.folders import is_folder
 from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undecided, warn
-from signet_conformance.trace.marks import SessionKeyMark, StepMark, StepName
+from signet_conformance.trace.marks import FaultMark, SessionKeyMark, StepMark, StepName
+
+CLAIM_ONLY_SINCE = "0.182.2"
+_ABSOLUTE = re.compile(r"/|[A-Za-z]:[\\/]")
 
 
 def start_comes_first(recording: Recording) -> Iterator[Outcome]:
@@ -86,6 +91,31 @@ def dedupe_key(call: Call) -> tuple[object, ...]:
     return call.agent, call.body.get("harness"), project if isinstance(project, str) else ""
 
 
+def project_is_the_folder(recording: Recording) -> Iterator[Outcome]:
+    """A start names the folder that the user works in, by an absolute path."""
+    for outcome in check_fields("SIG-START-003")(recording):
+        if isinstance(outcome, Finding) or not recording.timeline.steps:
+            yield outcome
+    for call in recording.of(START) if recording.timeline.steps else ():
+        project = call.body.get("project")
+        if not isinstance(project, str) or not _ABSOLUTE.match(project):
+            continue
+        folder = recording.timeline.folder_of(call)
+        if folder is None:
+            yield undecided(call, message="no mark tells in which folder the host was run, or which it handed over")
+        elif is_folder(project, folder):
+            yield PASS
+        else:
+            yield warn(
+                call,
+                message="project is not the folder that the user works in",
+                pointer=in_body("project"),
+                expected=folder,
+                received=project,
+                fold="another folder",
+            )
+
+
 def start_is_not_repeated(recording: Recording) -> Iterator[Outcome]:
     """An open session is not started again with the same agent, harness, project and key."""
     for hooks in recording.hooks_of.values():
@@ -110,6 +140,16 @@ def start_is_not_repeated(recording: Recording) -> Iterator[Outcome]:
                         expected="one start, or a boundary before the next one (end, compaction-complete, clear)",
                         received=f"source {call.body.get('source')!r}",
                     )
+                elif last is not None and not reset and not clear and _injects_again(recording, last, call):
+                    yield warn(
+                        call,
+                        last,
+                        message="after a restart of the daemon a session that goes on is started with everything again",
+                        pointer=in_body("claimOnly"),
+                        expected="claimOnly: true, which takes the session up again without its context",
+                        received=call.body.get("claimOnly"),
+                        fold="everything again",
+                    )
                 else:
                     yield PASS
                 if call.accepted:
@@ -127,6 +167,15 @@ def start_is_not_repeated(recording: Recording) -> Iterator[Outcome]:
                 )
             ):
                 reset = True
+
+
+def _injects_again(recording: Recording, last: Call, call: Call) -> bool:
+    """Whether a start after a restart of the daemon injects everything into a session that goes on."""
+    if not recording.at_least(CLAIM_ONLY_SINCE) or not call.accepted or dedupe_key(last) != dedupe_key(call):
+        return False
+    restarted = any(mark.is_restart and last.seq < mark.seq < call.seq for mark in recording.marks(FaultMark))
+    inject = call.answer.get("inject") if call.answer is not None else None
+    return restarted and not call.is_stub and call.body.get("claimOnly") is not True and bool(text_or_none(inject))
 
 
 def cleared_context_is_said(recording: Recording) -> Iterator[Outcome]:

@@ -11,7 +11,7 @@ from urllib.parse import unquote
 from signet_conformance.facts import Call, Recording
 from signet_conformance.files.json_values import escape
 from signet_conformance.rules.outcome import PASS, Outcome, fail, route_of, undecided
-from signet_conformance.trace.marks import StepMark
+from signet_conformance.trace.marks import LoadedMark, PrintedMark, StepMark
 
 _TOKEN = re.compile(r"sig_sk_[A-Za-z0-9_-]{8,}|Bearer [A-Za-z0-9._~+/=-]{16,}|<redacted:\d+>")
 _JWT = re.compile(r"eyJ[A-Za-z0-9_-]{7,}+(\.[A-Za-z0-9_-]{10,}+\.[A-Za-z0-9_-]{10,}+)?")
@@ -126,6 +126,7 @@ _SPOKEN = frozenset(
     {"userMessage", "userPrompt", "lastAssistantMessage", "transcript", "summary", "content", "query", "q"}
 )
 """Members and parameters that hold what a person or a model wrote."""
+_LONGEST_LINE = 300
 _OF_TOOLS = frozenset({"args", "arguments", "command", "reason"})
 """Those that hold what a model gave a tool, in requests that are no hooks."""
 _IDENTIFYING = ("x-signet-", "x-api-key", "x-auth")
@@ -244,6 +245,30 @@ def token_is_sent(recording: Recording) -> Iterator[Outcome]:
                 received=None,
                 fold=route_of(call),
             )
+
+
+def printed_text_is_clean(recording: Recording) -> Iterator[Outcome]:
+    """What the connector prints holds neither the token nor a secret that it was given."""
+    hosts = recording.marks(LoadedMark)
+    if any(host.real for host in hosts):
+        yield undecided(message="what a real program's connector prints is not recorded")
+        return
+    canaries = recording.declared.canaries
+    for mark in recording.marks(PrintedMark):
+        for line in (mark.text or "").splitlines():
+            leak = next((token for token in canaries if token and token in line), None)
+            if leak is not None:
+                what = "the token that it was given" if leak == recording.declared.given_token else "a secret"
+                where = "while it is loaded" if mark.index is None else f"in step {mark.index}"
+                yield fail(
+                    message=f"the connector prints {what} {where}: {line.strip()[:_LONGEST_LINE]}",
+                    expected="no token and no secret in what is printed or logged",
+                    received=line.strip()[:_LONGEST_LINE],
+                    fold="token" if leak == recording.declared.given_token else "secret",
+                )
+                break
+        else:
+            yield PASS
 
 
 def canary_stays_out(recording: Recording) -> Iterator[Outcome]:

@@ -9,6 +9,7 @@ from signet_conformance.facts import (
     DELETE,
     END,
     EXEC,
+    EXEC_JOB,
     FEEDBACK,
     FORGET,
     GET,
@@ -18,6 +19,7 @@ from signet_conformance.facts import (
     LIST,
     MEMORY_SEARCH,
     MODIFY,
+    NOTIFY,
     PATCH,
     PATH_HEADER,
     RECALL,
@@ -383,16 +385,27 @@ def _is_asked_by_a_program_beside(recording: Recording, first: Call, probes: Seq
 
 
 _REFUSED = frozenset({400, 404, 405, 413, 415, 422})
+_OPERATIONS = (
+    LIFECYCLE
+    | SAVES
+    | {RECALL, HOOK_RECALL, SKILL, NOTIFY, FEEDBACK, MEMORY_SEARCH, GET, PATCH, DELETE, MODIFY, FORGET, LIST}
+    | {SEARCH_SESSIONS, "sessions-list", "sessions-get", "sessions-bypass", "sessions-renew"}
+    | {"secrets-list", EXEC, EXEC_JOB}
+)
+"""What carries something of a session to the daemon, or asks it for something."""
 
 
 def undisturbed_call_is_accepted(recording: Recording) -> Iterator[Outcome]:
     """A hook, save or recall that nothing disturbs is accepted by the daemon."""
     told: set[int] = set()
-    for call in recording.of(*LIFECYCLE, *SAVES, RECALL, HOOK_RECALL, cut=True):
+    for call in recording.of(*_OPERATIONS, cut=True):
         status = call.status
         if not call.delivered or status is None or recording.timeline.is_disturbed(call):
             continue
         refused = status in _REFUSED or (status >= 500 and status != 503)
+        if call.answer is not None and call.answer.get("requiresConfirm") is True:
+            # SIG-MEM-005's.
+            continue
         # Where the route is served, a 404 speaks of an id.
         if refused and not (status == 404 and (call.served or not recording.routes.complete)):
             # Each status is told once a recording.
