@@ -19,7 +19,6 @@ from signet_reference_harness.channels.plain import PlainFace
 from signet_reference_harness.chat.chat_session import ChatSession
 from signet_reference_harness.chat.commands import COMMANDS, ChatCommands, is_at_once
 from signet_reference_harness.config import bare_token
-from signet_reference_harness.daemon_client.reply import FailureClass
 from signet_reference_harness.errors import ConfigError, HarnessError
 from signet_reference_harness.mcp_servers import McpServers, start_for
 from signet_reference_harness.providers import Provider
@@ -97,15 +96,18 @@ class _Chat:
         assert beginning is not None  # noqa: S101 - this runs in a task
         self._close = beginning.cancel
         try:
-            offline = (await host.client.health()).failure is FailureClass.OFFLINE
-            if not offline:
+            reply = await host.client.health()
+            if not reply.shows_no_daemon:
                 await end_abandoned(host.client, plan.folders.open_sessions, plan.identity.key)
             await start_for(servers, plan.mcp, host.client, plan.identity)
             await opened.take_up(plan.identity, plan.stored)
             if self._listen is not None:
                 await _serve(opened, self._listen)
                 return
-            await self._talk(plan, opened, host.client.config.origin if offline else None)
+            first = opened.session.start_reply or reply
+            missing = first if first.shows_no_daemon else reply
+            origin = host.client.config.origin
+            await self._talk(plan, opened, missing.told_of_no_daemon(origin) if missing.shows_no_daemon else None)
         except asyncio.CancelledError:
             if self.signal is None:
                 raise
@@ -119,7 +121,7 @@ class _Chat:
                 stack.push_async_callback(opened.end)
 
     async def _talk(self, plan: SessionPlan, opened: ChatSession, missing: str | None) -> None:
-        """The conversation; `missing` is where no daemon answered."""
+        """The conversation; `missing` says why there is no daemon."""
 
         def status() -> Status:
             session = opened.session
@@ -158,7 +160,9 @@ class _Chat:
         if not self._plain:
             face.note(f"Signet chat in {plan.folders.project}. /help says what can be typed, /quit ends the chat.")
         if missing is not None:
-            face.error(f"no daemon answers at {missing}: this chat has no memory; start it, or set SIGNET_DAEMON_URL")
+            face.error(
+                f"{missing}; this chat has no memory: start the daemon, or set SIGNET_DAEMON_URL and SIGNET_TOKEN"
+            )
         else:
             commands.tell_notes()
         if plan.stored is not None and not self._plain:

@@ -144,7 +144,7 @@ class ChatSession:
                 arguments=arguments,
                 error=error,
             )
-            session.replies.append(await uninterrupted(session.client.skill_invocation(session.identity, invocation)))
+            session.keep_reply(await uninterrupted(session.client.skill_invocation(session.identity, invocation)))
         return result
 
     async def compact(self) -> str:

@@ -30,6 +30,7 @@ _SESSION = (
         metavar="TOKENS",
         help="Let the model summarise the conversation when its context is larger (default: when the model is full).",
     ),
+    click.option("--without-memory", is_flag=True, help="Ask the daemon nothing."),
     click.option(
         "--tool",
         "tools",

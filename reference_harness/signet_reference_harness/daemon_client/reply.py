@@ -10,6 +10,10 @@ from typing import Any, Final
 
 OK_FIRST: Final = 200
 OK_LAST: Final = 299
+REFUSALS: Final = frozenset({401, 403, 409})
+"""The token is refused, or the session is claimed by another runtime path."""
+NO_DAEMON: Final = frozenset({401, 403, 404, *range(300, 400)})
+"""Statuses at which this harness has no daemon: its token is refused, or another program listens there."""
 
 
 class FailureClass(StrEnum):
@@ -60,6 +64,21 @@ class Reply:
     def is_settled(self) -> bool:
         """True when the daemon took the call and did not set it aside for another runtime path."""
         return self.accepted and self.body.get("skipped") is not True
+
+    @property
+    def shows_no_daemon(self) -> bool:
+        """Whether this harness has no daemon there: none listens, it refuses the token, or another program answers."""
+        answered_otherwise = self.failure is FailureClass.SHAPE and not self.is_object
+        gone = self.failure in {FailureClass.OFFLINE, FailureClass.INVALID_JSON} or answered_otherwise
+        return gone or (self.failure is FailureClass.HTTP and self.status in NO_DAEMON)
+
+    def told_of_no_daemon(self, origin: str) -> str:
+        """The words for a reply that :attr:`shows_no_daemon` at this origin."""
+        if self.status in REFUSALS:
+            return f"the daemon at {origin} refuses this harness: {self.in_brief}"
+        if self.failure is FailureClass.OFFLINE:
+            return f"no daemon answers at {origin}: {self.detail}"
+        return f"what answers at {origin} is no daemon: {self.in_brief}"
 
     @property
     def in_brief(self) -> str:

@@ -15,7 +15,8 @@ from typing import Any, Final
 from uuid import uuid4
 
 from signet_reference_harness.config import Secret
-from signet_reference_harness.daemon_client.reply import FailureClass
+from signet_reference_harness.daemon_client import AdapterClient
+from signet_reference_harness.daemon_client.reply import REFUSALS, Reply
 from signet_reference_harness.errors import ConfigError, HarnessError, printable
 from signet_reference_harness.mcp_servers import McpServers, start_for
 from signet_reference_harness.providers import Provider, StopReason
@@ -38,13 +39,16 @@ from signet_reference_harness.run.run_journal import FINAL, Checkpoints, Recorde
 from signet_reference_harness.run.session_file import SessionFile, path_of
 from signet_reference_harness.session import Session
 from signet_reference_harness.session.events import (
+    Notice,
     RunFailure,
     RunFinished,
+    RunMemory,
     RunStarted,
     RunSummary,
     Status,
     SummaryFolders,
     came_to,
+    memory_of,
 )
 from signet_reference_harness.session.host import SessionHost
 from signet_reference_harness.session.turn import TurnResult
@@ -210,10 +214,21 @@ class _Task:
         self._mark = OpenMark.create(folders.open_sessions, OpenSession.of(session, file.path))
         self._output.events.publish(RunStarted(self._run, identity.key, identity.agent, resumed=journal.resumed))
         await host.start(session, "startup" if plan.stored is None else "resume")
+        self._demand_memory(session)
         file.turn(self._prompt)
         told = Checkpoints(self._output.events, file, journal)
         self._turn = await session.turn(self._prompt, plan.provider, listener=told, past=journal.recorded.past)
         self._conclude(self._turn)
+
+    def _demand_memory(self, session: Session) -> None:
+        """Raise ConfigError when the daemon's answer to the start shows that there is none for this harness."""
+        reply = session.start_reply
+        if reply is not None and reply.shows_no_daemon:
+            session.is_open = False
+            if self._mark is not None:
+                self._mark.leave(owed=False)
+                self._mark = None
+            raise _no_daemon(session.client, reply)
 
     def _keep_outcome(self) -> None:
         if self._file is None:
@@ -283,9 +298,11 @@ class _Task:
 
     def finish(self, tell: Tell) -> None:
         """Write the notes, the summary and the end of the output."""
-        if not self._options.quiet:
-            for note in self._notes:
+        for note in self._notes:
+            self._output.events.publish(Notice(note))
+            if not self._options.quiet:
                 print(f"note: {printable(self.scrub(note))}", file=sys.stderr)
+        self._tell_memory()
         if self._journal is not None:
             self._let_go(self._journal)
         summary = self._summary()
@@ -301,6 +318,16 @@ class _Task:
             self.fail("failed", "OutputError", told)
             tell(told, "the session file holds the reply")
             self._write_summary(self._summary())
+
+    def _tell_memory(self) -> None:
+        """Say what the session's memory lacked, to a person who wants no notes, too."""
+        session = self._session
+        if not self.has_begun or session is None or session.memory.is_whole or session.client.config.bypassed:
+            return
+        facts = session.memory
+        started = "started" if facts.started else "not started"
+        told = f"memory: {started}; calls refused: {facts.refused}, failed: {facts.failed}"
+        print(told, file=sys.stderr)
 
     def _let_go(self, journal: RunJournal) -> None:
         if not self.has_begun:
@@ -351,16 +378,21 @@ class _Task:
             elapsed_ms=round((time.monotonic() - self._began) * 1000, 3),
             deferred_s=turn.deferred_s,
             error=self.error,
+            memory=RunMemory() if self._session is None else memory_of(self._session.memory),
             usage=turn.usage,
             rounds=turn.rounds,
         )
 
 
 async def _demand_daemon(host: SessionHost) -> None:
-    """Raise ConfigError when nothing listens at the daemon's address. The task works without a slow or ill daemon."""
+    """Raise ConfigError when no daemon works at the address. The task works without a slow or ill daemon."""
     reply = await host.client.health()
-    if reply.failure is FailureClass.OFFLINE:
-        raise ConfigError(
-            f"no daemon answers at {host.client.config.origin}: {reply.detail}",
-            remedy="start it, set SIGNET_DAEMON_URL, or set SIGNET_BYPASS=1 to work without memory",
-        )
+    if reply.shows_no_daemon:
+        raise _no_daemon(host.client, reply)
+
+
+def _no_daemon(client: AdapterClient, reply: Reply) -> ConfigError:
+    remedy = "start it, set SIGNET_DAEMON_URL, or give --without-memory"
+    if reply.status in REFUSALS:
+        remedy = "set SIGNET_TOKEN to a token that the daemon takes, or give --without-memory"
+    return ConfigError(reply.told_of_no_daemon(client.config.origin), remedy=remedy)

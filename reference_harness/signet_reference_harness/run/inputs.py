@@ -51,6 +51,7 @@ class Options:
     context_budget: int | None = None
     tools: tuple[str, ...] = ()
     quiet: bool = False
+    without_memory: bool = False
     agent: str | None = None
     provider: str | None = None
     api: str | None = None
@@ -288,6 +289,7 @@ class SessionPlan:
         routing = routing_table(environ)
         if routing is not None:
             config = routing.settings_for(identity.agent, config)
+        config = replace(config, bypassed=config.bypassed or options.without_memory)
         workspace = settings.workspace_of(environ)
         asked = settings.load({name: getattr(options, name) for name in settings.FLAGS}, environ, workspace)
         if asked.key is not None and asked.key.is_secret:

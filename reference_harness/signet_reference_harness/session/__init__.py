@@ -221,7 +221,7 @@ class Session(Lifecycle):
             return ToolResult(name, False, {}, "the daemon does not hold this session")
         result = await self.tools.execute(name, arguments, self.identity, self.client, self.results)
         if result.reply is not None:
-            self.replies.append(result.reply)
+            self.keep_reply(result.reply)
         return result
 
 

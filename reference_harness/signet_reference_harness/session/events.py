@@ -13,6 +13,7 @@ from pydantic import ConfigDict, Field
 
 from signet_reference_harness.documents import HarnessDocument, StrictModel
 from signet_reference_harness.providers import StopReason
+from signet_reference_harness.session.lifecycle import MemoryFacts
 from signet_reference_harness.session.turn import TurnResult
 
 Status = Literal["done", "failed", "invalid", "timeout", "cancelled"]
@@ -38,6 +39,14 @@ class RunFailure(StrictModel):
     kind: Annotated[str, Field(alias="class")]
     message: str
     raw_reason: str | None = None
+
+
+class RunMemory(StrictModel):
+    """The memory of the session: whether the daemon took its start, and how many calls it refused or did not answer."""
+
+    started: bool = False
+    refused: Annotated[int, Field(ge=0)] = 0
+    failed: Annotated[int, Field(ge=0)] = 0
 
 
 class RunTokens(StrictModel):
@@ -70,8 +79,14 @@ class RunSummary(HarnessDocument):
     elapsed_ms: Annotated[float, Field(ge=0)] = 0.0
     deferred_s: Annotated[float | None, Field(ge=0, description="how long the provider wants to be left alone")] = None
     error: RunFailure | None = None
+    memory: RunMemory = RunMemory()
     usage: RunTokens = RunTokens()
     rounds: Annotated[int, Field(ge=0, description="times the model was asked")] = 0
+
+
+def memory_of(facts: MemoryFacts) -> RunMemory:
+    """The facts of a session's memory, for a summary."""
+    return RunMemory(started=facts.started, refused=facts.refused, failed=facts.failed)
 
 
 def came_to(turn: TurnResult) -> RunSummary:

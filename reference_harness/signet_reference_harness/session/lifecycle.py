@@ -22,7 +22,7 @@ from signet_reference_harness.daemon_client.adapter import (
     SessionStartParams,
     StartSource,
 )
-from signet_reference_harness.daemon_client.reply import FailureClass, Reply, held_back
+from signet_reference_harness.daemon_client.reply import REFUSALS, FailureClass, Reply, held_back
 from signet_reference_harness.identity import SessionIdentity
 from signet_reference_harness.session.conversation import Conversation
 
@@ -83,6 +83,32 @@ class _Daemon:
     """The reason of an end that was not accepted."""
 
 
+@dataclass(slots=True)
+class MemoryFacts:
+    """How well a session has its memory: whether the daemon took a start, and the calls that it refused or missed."""
+
+    started: bool = False
+    refused: int = 0
+    failed: int = 0
+
+    def count(self, reply: Reply) -> None:
+        """Count a call that was made, or could not be made."""
+        if reply.status in REFUSALS:
+            self.refused += 1
+        elif reply.failure is not None and reply.failure is not FailureClass.HELD_BACK and not _is_about_a_row(reply):
+            self.failed += 1
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the session has all of its memory."""
+        return self.started and not self.refused and not self.failed
+
+
+def _is_about_a_row(reply: Reply) -> bool:
+    """Whether the daemon said that a row does not exist, or is not as the model takes it to be."""
+    return reply.operation.startswith("memory-") and reply.status in {400, 404}
+
+
 @dataclass(slots=True, eq=False)
 class Lifecycle:
     """The hooks of a session of one agent in one project.
@@ -107,6 +133,9 @@ class Lifecycle:
     conversation: Conversation = field(default_factory=Conversation)
     replies: list[Reply] = field(default_factory=list)
     """The replies since :meth:`take_replies`."""
+    memory: MemoryFacts = field(default_factory=MemoryFacts)
+    start_reply: Reply | None = None
+    """The daemon's answer to the last start; None before one."""
     _contexts: list[str] = field(default_factory=list)
     """Injections of starts since the context was last cleared."""
     _daemon: _Daemon = field(default_factory=_Daemon)
@@ -197,8 +226,9 @@ class Lifecycle:
 
     def take_failures(self) -> Iterator[str]:
         """Yield the daemon's failures since the replies were last taken, a line for each operation and failure."""
-        failed = (reply for reply in self.take_replies() if reply.failure is not None)
-        yield from dict.fromkeys(reply.in_brief for reply in failed)
+        failed = [reply for reply in self.take_replies() if reply.failure is not None]
+        if not self.client.config.bypassed:
+            yield from dict.fromkeys(reply.in_brief for reply in failed)
 
     def _open(self, source: StartSource) -> None:
         if source != "startup":
@@ -221,6 +251,8 @@ class Lifecycle:
         )
         result = await self.client.on_session_start(params)
         reply = self._note(result.reply)
+        self.start_reply = reply
+        self.memory.started |= reply.is_settled
         self.last_start = self.last_hook
         daemon.owes_start = daemon.owes_start and not reply.sent
         daemon.claimed_elsewhere = reply.status == CLAIMED
@@ -357,8 +389,13 @@ class Lifecycle:
         daemon.owes_start = reply.sent and reason == CLEAR
         return reply
 
-    def _note(self, reply: Reply) -> Reply:
+    def keep_reply(self, reply: Reply) -> None:
+        """Keep a reply for :meth:`take_replies`, and count what it says of the session's memory."""
         self.replies.append(reply)
+        self.memory.count(reply)
+
+    def _note(self, reply: Reply) -> Reply:
+        self.keep_reply(reply)
         if reply.sent:
             self.last_hook = self.tick()
             self._daemon.last_prompt = None

@@ -30,6 +30,7 @@ from signet_reference_harness.session.events import (
     ToolCalled,
     ToolReturned,
     came_to,
+    memory_of,
 )
 from signet_reference_harness.session.turn import TurnListener, TurnResult
 from signet_reference_harness.tools import ToolResult
@@ -200,7 +201,13 @@ async def watch(
 
     def finish(summary: RunSummary, reply: str) -> None:
         elapsed_ms = round((time.monotonic() - began) * 1000, 3)
-        about = {"run": run, "session": identity.key, "agent": identity.agent, "elapsed_ms": elapsed_ms}
+        about = {
+            "memory": memory_of(session.memory),
+            "run": run,
+            "session": identity.key,
+            "agent": identity.agent,
+            "elapsed_ms": elapsed_ms,
+        }
         events.publish(RunFinished(reply, summary.model_copy(update=about)))
 
     def finish_cut() -> None:

@@ -20,7 +20,7 @@ from signet_reference_harness.providers.settings import ProviderSettings
 from signet_reference_harness.run.session_file import read_session
 from signet_reference_harness.tools import ToolContext
 from tests.reference_harness.llm_server.served import Serve
-from tests.reference_harness.recording_daemon import END, PROMPT, START, RecordingDaemon
+from tests.reference_harness.recording_daemon import END, PROMPT, START, Answer, RecordingDaemon
 from tests.support.small_files import NOTHING_COMPILED
 
 from .conftest import WHOLE_TURN, Do, model
@@ -207,6 +207,46 @@ def test_no_daemon_is_2_before_the_model_is_asked(do: Do, daemon: RecordingDaemo
     assert done.status == 2
     assert daemon.origin in done.told[0][0]
     assert served.requests() == []
+
+
+@pytest.mark.parametrize("path", ["/health", START])
+@pytest.mark.parametrize(
+    ("answer", "told", "remedy"),
+    [
+        (Answer({"error": "unauthorized"}, 401), "refuses this harness", "SIGNET_TOKEN"),
+        (Answer({"error": "forbidden"}, 403), "refuses this harness", "SIGNET_TOKEN"),
+        (Answer(text="<html>Sign in</html>"), "is no daemon", "SIGNET_DAEMON_URL"),
+        (Answer(text="<html>Not found</html>", status=404), "is no daemon", "SIGNET_DAEMON_URL"),
+        (Answer([]), "is no daemon", "SIGNET_DAEMON_URL"),
+    ],
+    ids=["401", "403", "html", "404", "list"],
+)
+def test_a_daemon_that_does_not_take_the_session_is_as_none(
+    do: Do, daemon: RecordingDaemon, serve: Serve, path: str, answer: Answer, told: str, remedy: str
+) -> None:
+    """No model is asked, nothing stands open, and the id is free; --without-memory does the task."""
+    served = serve(turns=[{"content": "Hi."}])
+    daemon.always[path] = answer
+    done = do(prompt="Hello.", run_id="r1", **model(served.url))
+    assert (done.status, done.summary["status"], served.requests()) == (2, "invalid", [])
+    assert told in done.told[0][0]
+    assert remedy in (done.told[0][1] or "")
+    assert set(daemon.paths()) <= {"session-start"}
+    done = do(prompt="Hello.", run_id="r1", without_memory=True, **model(served.url))
+    assert (done.status, done.out, done.err) == (0, "Hi.\n", "")
+    assert done.summary["memory"] == {"started": False, "refused": 0, "failed": 0}
+
+
+def test_what_memory_missed_is_told_though_no_notes_are_wanted(do: Do, daemon: RecordingDaemon, serve: Serve) -> None:
+    """The summary counts, standard error says it in a line, and each note is an event."""
+    daemon.always[PROMPT] = Answer({"error": "no"}, 500)
+    daemon.always[END] = Answer({"error": "no"}, 403)
+    served = serve(turns=[{"content": "Hi."}])
+    done = do(prompt="Hello.", quiet=True, output_format="stream-json", **model(served.url))
+    assert done.summary["memory"] == {"started": True, "refused": 1, "failed": 1}
+    assert done.err == "memory: started; calls refused: 1, failed: 1\n"
+    notes = [event["text"] for event in map(json.loads, done.out.splitlines()) if event["type"] == "notice"]
+    assert [note.partition(":")[0] for note in notes] == ["user-prompt-submit", "session-end"]
 
 
 def test_a_task_speaks_to_the_daemon_of_its_agent(
