@@ -57,7 +57,7 @@ class _Group(click.Group):
 @click.group(cls=_Group, no_args_is_help=False, invoke_without_command=True)
 @click.pass_context
 def command(ctx: click.Context) -> None:
-    """The group itself does nothing."""
+    """Judge thousands of recordings in batches, and ask the results."""
     if ctx.invoked_subcommand is None:
         raise UsageError("names no data set", where="audit", remedy="signet-conformance audit FOLDER")
 
