@@ -18,8 +18,9 @@ PAGE = Path(__file__).parents[2] / "docs" / "commands.md"
 _HEAD = """# Commands
 
 For whoever knows what to do and not how it is written. `signet-conformance COMMAND --help` says the same in a terminal.
-The shell completes commands, targets and requirements:
-`eval "$(_SIGNET_CONFORMANCE_COMPLETE=bash_source signet-conformance)"` in bash, `zsh_source` and `fish_source` in those.
+The shell completes commands, targets and requirements with
+`eval "$(_SIGNET_CONFORMANCE_COMPLETE=bash_source signet-conformance)"` in bash; zsh has `zsh_source`, fish has
+`fish_source`.
 
 <!-- What follows is written by ci/tools/command_pages.py from the program. -->
 """
@@ -46,7 +47,7 @@ def _section(command: click.Command, context: click.Context, depth: int) -> Iter
     yield f"{context.command_path} {' '.join(command.collect_usage_pieces(context))}"
     yield from (f"  {line}" for line in _examples(command))
     yield "```"
-    options = [row for row in _options(command, context) if not row[0].startswith("-h, ")]
+    options = list(_options(command, context))
     if options:
         yield ""
         yield "| option | what it does |"
@@ -63,7 +64,7 @@ def _section(command: click.Command, context: click.Context, depth: int) -> Iter
 def _options(command: click.Command, context: click.Context) -> Iterator[tuple[str, str]]:
     for parameter in command.get_params(context):
         record = parameter.get_help_record(context)
-        if isinstance(parameter, click.Option) and record is not None:
+        if isinstance(parameter, click.Option) and parameter.name != "help" and record is not None:
             yield record
 
 

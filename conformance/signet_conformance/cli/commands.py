@@ -50,6 +50,7 @@ COMMANDS = {
     "contract": "The frozen contract versions, and what changed between two.",
     "init": "Write lane, settings and baseline into a connector's repository.",
     "lane": "Drive a target as a CI lane does, by environment variables.",
+    "report-bug": "Pack the smallest recording that shows a verdict, made safe.",
 }
 """Command name to its line in the overview. Its module is loaded when it runs: `check` must start fast."""
 
@@ -65,7 +66,7 @@ class CommandTable(click.Group):
         """The command of a name, or None."""
         if cmd_name not in COMMANDS:
             return None
-        command = import_module(f"signet_conformance.cli.{cmd_name}").command
+        command = import_module(f"signet_conformance.cli.{cmd_name.replace('-', '_')}").command
         return command if isinstance(command, click.Command) else None
 
     def resolve_command(

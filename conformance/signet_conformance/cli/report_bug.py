@@ -1,0 +1,194 @@
+"""`signet-conformance report-bug`: the smallest recording that shows a verdict, made safe to hand on."""
+
+from __future__ import annotations
+
+import getpass
+import json
+import platform
+import sys
+import zipfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from signet_conformance import __version__
+from signet_conformance.cli.reports_read import read_report, report_of
+from signet_conformance.cli.selection import matching, unknown
+from signet_conformance.errors import UsageError, counted, printable
+from signet_conformance.finding import Verdict
+from signet_conformance.reports.report_document import Report, ReportTrace
+from signet_conformance.targets.settings import FILE as SETTINGS
+from signet_conformance.trace.recordings import open_recording
+
+_EPILOG = """\b
+Examples:
+  signet-conformance report-bug signet-report -k SIG-AGENT-002
+  signet-conformance report-bug signet-report --out bug.zip --yes
+
+\b
+Secrets, the home folder and the user's name are taken out once more. What people
+and models said stays: it is shown first, and nothing is written before you agree.
+"""
+_BREACHES = (Verdict.ERROR, Verdict.FAIL, Verdict.WARN)
+_MOST_TEXTS = 30
+_LONG_TEXT = 40
+_MOST_BYTES = 64 * 1024 * 1024
+
+
+@click.command(
+    "report-bug",
+    help="Pack the smallest recording of a run's REPORT that shows a verdict, with versions, seed and settings.",
+    epilog=_EPILOG,
+)
+@click.argument("report", metavar="REPORT")
+@click.option("-k", "--only", metavar="REQUIREMENT", help="The verdict that is meant (default: the worst).")
+@click.option("--out", default="signet-bug.zip", metavar="FILE", show_default=True, help="A new file.")
+@click.option("--settings", metavar="FILE", help=f"The settings to pack (default: {SETTINGS} of this folder, if any).")
+@click.option("--yes", is_flag=True, help="Write without asking.")
+def command(*, report: str, only: str | None, out: str, settings: str | None, yes: bool) -> int:
+    """Show what would be packed, ask, and write it."""
+    if Path(out).exists():
+        raise UsageError("is there already", where=printable(out, 400), remedy="name a new file with --out")
+    file = report_of(report)
+    read = read_report(file)
+    requirement = _requirement(read, only)
+    verdict = read.together[requirement].verdict
+    trace, recording = _smallest(read, Path(file).parent, requirement)
+    parts = _parts(read, trace, requirement, recording, settings)
+    for line in _shown(parts, requirement, verdict.value):
+        print(line)
+    if not yes and not _agrees(out):
+        print("nothing was written")
+        return 0
+    with zipfile.ZipFile(out, "x", zipfile.ZIP_DEFLATED) as packed:
+        for name, text in parts.items():
+            packed.writestr(name, text)
+    print(f"wrote {printable(out, 400)}; add it to the issue")
+    return 0
+
+
+def _agrees(out: str) -> bool:
+    if not sys.stdin.isatty():
+        raise UsageError(
+            "there is no terminal to ask at", where=printable(out, 400), remedy="read the above, then add --yes"
+        )
+    return click.confirm(f"Write {printable(out, 400)}?")
+
+
+def _requirement(report: Report, only: str | None) -> str:
+    if only is not None:
+        named = [name for name in matching(only, list(report.together)) if name in report.together]
+        if not named:
+            raise unknown(only, list(report.together))
+        return named[0]
+    for verdict in _BREACHES:
+        for name, row in report.together.items():
+            if row.verdict == verdict:
+                return name
+    raise UsageError("the report breaches nothing", where="REPORT", remedy="name the verdict that is meant with -k")
+
+
+def _smallest(report: Report, folder: Path, requirement: str) -> tuple[ReportTrace, Path]:
+    """The trace with the run's verdict on the requirement whose recording is the smallest."""
+    wanted = report.together[requirement].verdict
+    found = []
+    for trace in report.traces:
+        recording = folder / Path(trace.file).name
+        row = trace.verdicts.get(requirement)
+        if row is not None and row.verdict == wanted and recording.is_file():
+            found.append((recording.stat().st_size, trace.file, trace, recording))
+    if not found:
+        raise UsageError(
+            f"no recording beside the report shows {requirement} as {wanted.value}",
+            where=printable(str(folder), 400),
+            remedy="drive it again with --report DIR, which keeps the recordings",
+        )
+    return min(found, key=lambda each: each[:2])[2:]
+
+
+def _parts(
+    report: Report, trace: ReportTrace, requirement: str, recording: Path, settings: str | None
+) -> Mapping[str, str]:
+    from signet_recording_proxy.redaction.redactor import Redactor
+
+    redactor = Redactor({})
+    with open_recording(str(recording), beyond=_MOST_BYTES) as opened:
+        lines = opened.stream.read(_MOST_BYTES).decode("utf-8", "replace").splitlines()
+    run = report.run
+    about = {
+        "kit": report.kit,
+        "this kit": __version__,
+        "python": platform.python_version(),
+        "system": f"{platform.system()} {platform.machine()}",
+        "contract": report.contract,
+        "requirement": requirement,
+        "verdict": trace.verdicts[requirement].model_dump(mode="json", exclude_none=True),
+        "scenario": trace.scenario,
+        "target": trace.target,
+        "seed": None if run is None else run.seed,
+        "connector": None if run is None else run.connector,
+    }
+    parts = {
+        "about.json": json.dumps(redactor.document(about), indent=2, ensure_ascii=False) + "\n",
+        "recording.jsonl": "".join(f"{_clean(line, redactor)}\n" for line in lines if line.strip()),
+    }
+    file = Path(settings or SETTINGS)
+    if settings is not None and not file.is_file():
+        raise UsageError("is no file", where=printable(settings, 400), remedy="name the settings, or leave it out")
+    if file.is_file():
+        parts["settings.toml"] = redactor.text(file.read_text("utf-8", "replace"))
+    return {name: _anonymous(text) for name, text in parts.items()}
+
+
+def _clean(line: str, redactor: Any) -> str:
+    try:
+        value = json.loads(line)
+    except ValueError:
+        return str(redactor.text(line))
+    return json.dumps(redactor.document(value), ensure_ascii=False)
+
+
+def _anonymous(text: str) -> str:
+    """`text` without the home folder and the name of who runs this."""
+    home = str(Path.home())
+    text = text.replace(home, "~") if len(home) > 1 else text
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError):
+        return text
+    return text.replace(f"/{user}/", "/user/") if len(user) > 2 else text
+
+
+def _shown(parts: Mapping[str, str], requirement: str, verdict: str) -> Iterator[str]:
+    yield f"{verdict} {requirement}"
+    for name, text in parts.items():
+        yield f"  {name:<16} {len(text.encode()):>9,} bytes, {counted(text.count(chr(10)), 'line')}"
+    for name, text in parts.items():
+        if name != "recording.jsonl":
+            yield f"\n{name}:"
+            yield from (f"  {printable(line, 200)}" for line in text.splitlines())
+    texts = list(dict.fromkeys(_texts(parts["recording.jsonl"])))
+    yield f"\nrecording.jsonl holds {counted(len(texts), 'longer text')}:"
+    yield from (f"  {printable(text, 100)}" for text in texts[:_MOST_TEXTS])
+    if len(texts) > _MOST_TEXTS:
+        yield f"  and {len(texts) - _MOST_TEXTS} more"
+
+
+def _texts(recording: str) -> Iterator[str]:
+    pending: list[Any] = []
+    for line in recording.splitlines():
+        try:
+            pending.append(json.loads(line))
+        except ValueError:
+            yield line
+    pending.reverse()
+    while pending:
+        value = pending.pop()
+        if isinstance(value, str) and len(value) >= _LONG_TEXT:
+            yield value
+        elif isinstance(value, dict):
+            pending += reversed(list(value.values()))
+        elif isinstance(value, list):
+            pending += reversed(value)
