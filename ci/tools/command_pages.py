@@ -64,7 +64,7 @@ def _section(command: click.Command, context: click.Context, depth: int) -> Iter
 def _options(command: click.Command, context: click.Context) -> Iterator[tuple[str, str]]:
     for parameter in command.get_params(context):
         record = parameter.get_help_record(context)
-        if isinstance(parameter, click.Option) and parameter.name != "help" and record is not None:
+        if isinstance(parameter, click.Option) and "--help" not in parameter.opts and record is not None:
             yield record
 
 
