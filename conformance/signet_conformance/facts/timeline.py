@@ -466,7 +466,7 @@ def kinds_asking_for(call: Call) -> AbstractSet[str]:
     What is no hook is looked up where a session is opened, as a memory server asks for its tools when it comes up.
     """
     if call.operation == END:
-        return {StepName.CLEAR, StepName.END}
+        return {StepName.CLEAR, StepName.CLOSE, StepName.END}
     return OPENING if call.operation == START or call.operation not in LIFECYCLE else frozenset()
 
 

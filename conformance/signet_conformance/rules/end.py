@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from math import inf
 
 from signet_conformance.facts import END, OPENING, PROMPT, START, Call, Recording, text_or_none
 from signet_conformance.finding import Verdict
@@ -179,6 +180,7 @@ def _held_against_the_folder(recording: Recording, end: Call, started: str | Non
 
 def started_key_is_ended(recording: Recording) -> Iterator[Outcome]:
     """Every session key that was started is ended, and nothing uses it afterwards."""
+    yield from _closed_windows(recording)
     for hooks in recording.hooks_of.values():
         start = next((c for c in hooks if c.operation == START), None)
         if start is None:
@@ -206,6 +208,35 @@ def started_key_is_ended(recording: Recording) -> Iterator[Outcome]:
             )
         else:
             yield PASS
+
+
+def _closed_windows(recording: Recording) -> Iterator[Outcome]:
+    """A session whose window the user closes, while its program lives on, is ended by that."""
+    timeline = recording.timeline
+    for step in timeline.steps:
+        if step.step != StepName.CLOSE or timeline.was_skipped(step) or timeline.was_disturbed_in(step):
+            continue
+        # What a connector sends from a queue may come in the step after.
+        following = next((each for each in timeline.steps if each.seq > step.seq), None)
+        until = inf if following is None else timeline.next_step(following)
+        if until == inf or timeline.was_stopped_in(step) or timeline.start_was_disturbed(step):
+            continue
+        own = {key for key in recording.whole.hooks_of if timeline.session_of(key) == step.session}
+        open_keys = [key for key in own if recording.is_open(key, step.seq)]
+        for key in open_keys:
+            hooks = recording.hooks_of[key]
+            if any(call.operation == END and step.seq < call.seq < until for call in hooks):
+                yield PASS
+            else:
+                last = next(call for call in reversed(hooks) if call.seq < step.seq)
+                yield warn(
+                    last,
+                    message=f"step {step.index}: the window of {step.session} was closed, its program lived on, and the"
+                    " session was not ended",
+                    expected="a session-end when the host tells that the window is closed",
+                    received="no end by the step after the next",
+                    fold="closed window",
+                )
 
 
 def end_is_not_repeated(recording: Recording) -> Iterator[Outcome]:
@@ -337,7 +368,7 @@ def clear_means_a_discarded_context(recording: Recording) -> Iterator[Outcome]:
         step = recording.timeline.step_at(call.seq)
         ended = (
             step is not None
-            and step.step == StepName.END
+            and step.step in (StepName.END, StepName.CLOSE)
             and step.index not in recording.timeline.skipped
             and recording.timeline.session_of(call.key) == step.session
         )

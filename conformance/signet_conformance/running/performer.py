@@ -18,6 +18,7 @@ from signet_conformance.scenarios.features import said_steps
 from signet_conformance.scenarios.steps import (
     UNKNOWN_MEMORY,
     ClearStep,
+    CloseStep,
     ConnectorStep,
     EndStep,
     PromptStep,
@@ -47,6 +48,8 @@ def _unlisted(step: ConnectorStep, listed: frozenset[str]) -> str | None:
     """What only some drivers can play, in words, if this driver does not list it; None where it can be performed."""
     if isinstance(step, SessionlessPromptStep) and step.step not in listed:
         return "turn without a session"
+    if isinstance(step, CloseStep) and step.step not in listed:
+        return "window that is closed while the program lives on"
     if isinstance(step, WaitStep) and step.step not in listed:
         return "clock that can be put forward"
     stopped = isinstance(step, PromptStep) and step.stopped
@@ -114,7 +117,7 @@ class Faults:
             return
         if self._is_on and isinstance(step, StartStep | ResumeStep | ClearStep):
             self._opened.add(step.session)
-        elif not self._is_on and isinstance(step, EndStep):
+        elif not self._is_on and isinstance(step, EndStep | CloseStep):
             self._opened.discard(step.session)
         elif isinstance(step, PromptStep) and self.waits_for(step.session):
             self._opened.discard(step.session)

@@ -20,6 +20,7 @@ from signet_conformance.files.documents import Document, Items, Maybe, demand, r
 from signet_conformance.files.reading import read_json
 from signet_conformance.scenarios.steps import (
     AnyStep,
+    CloseStep,
     ConnectorStep,
     EndStep,
     ResumeStep,
@@ -159,7 +160,7 @@ def demand_open_sessions(scenario: Scenario, where: str) -> None:
                 where=where,
                 remedy=f'put {{"step": "start", "session": "{name}"}} before it',
             )
-        elif isinstance(step, EndStep):
+        elif isinstance(step, EndStep | CloseStep):
             opened.discard(step.session)
 
 

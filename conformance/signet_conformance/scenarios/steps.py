@@ -173,6 +173,15 @@ class EndStep(ConnectorStep):
     step: Literal["end"] = "end"
 
 
+class CloseStep(ConnectorStep):
+    """The user closes the window of a session, and the harness lives on, with other sessions or none.
+
+    Drivers that do not list the step in their answer to hello skip it.
+    """
+
+    step: Literal["close"] = "close"
+
+
 class WaitStep(ConnectorStep):
     """Time passes in the harness: its clock is put forward, and what is due by then is done.
 
@@ -222,6 +231,7 @@ AnyStep = Annotated[
     | ResumeStep
     | ClearStep
     | EndStep
+    | CloseStep
     | WaitStep
     | SwitchFaultOn
     | SwitchFaultsOff

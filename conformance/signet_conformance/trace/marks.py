@@ -32,6 +32,7 @@ class StepName(StrEnum):
     CLEAR = "clear"
     END = "end"
     WAIT = "wait"
+    CLOSE = "close"
 
 
 class KitMark(Struct, frozen=True, kw_only=True):

@@ -187,6 +187,7 @@ PERFORMERS: Final[Mapping[str, Callable[[SessionHost, Session, Step], Awaitable[
     "clear": _clear,
     "resume": _resume,
     "end": _end,
+    "close": _end,
     "checkpoint": _checkpoint,
 }
 SESSIONLESS: Final = "sessionless_prompt"

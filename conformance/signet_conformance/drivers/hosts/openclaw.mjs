@@ -367,6 +367,8 @@ const STEPS = {
   clear: Gateway.prototype.clear,
   resume: Gateway.prototype.resume,
   end: Gateway.prototype.end,
+  // The gateway lives on after either.
+  close: Gateway.prototype.end,
 };
 
 /** What a turn's handlers gave for its request: each joined text has the parts of all of them, in this order. */

@@ -146,7 +146,8 @@ class ProviderProgram:
 
     def about(self) -> Mapping[str, Any]:
         """Which harness is played, and what the provider offers."""
-        return {"harness": self._face["harness"], "face": f"{self._face['harness']}-{self._face['version']}"}
+        face = f"{self._face['harness']}-{self._face['version']}"
+        return {"harness": self._face["harness"], "face": face, "steps": [*_STEPS]}
 
     def perform(self, step: Mapping[str, Any]) -> Mapping[str, Any]:
         """Perform one step, then wait for what the provider left in the background, as a user who reads does."""
@@ -310,6 +311,12 @@ class ProviderProgram:
         self._call("on_session_switch", self._session, parent_session_id=before, reset=True, reason="new_session")
         return {"opened": True}
 
+    def _close_window(self, _step: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The session is over, and the program lives on with its provider."""
+        key, self._session = self._session, ""
+        self._call("on_session_end", list(self._messages))
+        return {"key": key, "ended": True}
+
     def _end(self, _step: Mapping[str, Any]) -> Mapping[str, Any]:
         key, self._session = self._session, ""
         self._call("on_session_end", list(self._messages))
@@ -348,6 +355,7 @@ _STEPS: Mapping[str, Callable[[ProviderProgram, Mapping[str, Any]], Mapping[str,
     "compaction_complete": ProviderProgram._compaction_complete,  # noqa: SLF001
     "clear": ProviderProgram._clear,  # noqa: SLF001
     "end": ProviderProgram._end,  # noqa: SLF001
+    "close": ProviderProgram._close_window,  # noqa: SLF001
 }
 
 
