@@ -42,6 +42,8 @@ class PlainFace(Closing):
         self._answered = asyncio.Event()
         self._answered.set()
         self._in_line = False
+        self._asked: asyncio.Future[str] | None = None
+        """Gets the next line, which answers a question."""
         for stream in (out, err):
             if isinstance(stream, io.TextIOWrapper):
                 stream.reconfigure(errors="backslashreplace")
@@ -84,7 +86,9 @@ class PlainFace(Closing):
         return b"".join(pieces)
 
     def _arrived(self, text: str) -> None:
-        if text.strip():
+        if self._asked is not None and not self._asked.done():
+            self._asked.set_result(text)
+        elif text.strip():
             self.enqueue(UserTurn(content=text))
         else:
             self._wanted.release()
@@ -138,6 +142,18 @@ class PlainFace(Closing):
     def error(self, text: str) -> None:
         """A line on standard error."""
         self._line(self._err, f"error: {text}")
+
+    async def ask(self, question: str, about: str) -> str | None:
+        """The next line of a terminal; a pipe cannot be asked."""
+        if not self._prompt or self.closed:
+            return None
+        self.note(f"{about}\n{question}")
+        self._asked = asyncio.get_running_loop().create_future()
+        self._wanted.release()
+        try:
+            return await self._asked
+        finally:
+            self._asked = None
 
     def rows(self, title: str, rows: Sequence[tuple[str, str]]) -> None:
         """The rows on standard output: they were asked for."""

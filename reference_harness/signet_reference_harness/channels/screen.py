@@ -6,6 +6,7 @@ the waiting turns, the line editor and the status. Finished output is written ab
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -91,6 +92,8 @@ class Screen(Closing):
         self._since = 0.0
         self._stopping = False
         self._hint = ""
+        self._asked: asyncio.Future[str] | None = None
+        """Gets the next line that is typed, which answers a question."""
         self._commands = commands
         self._buffer = Buffer(
             completer=_Commands(commands),
@@ -204,6 +207,16 @@ class Screen(Closing):
         """Show an error."""
         self._write(self._drawing.error(text))
 
+    async def ask(self, question: str, about: str) -> str | None:
+        """Ask the person, whose next line is the answer."""
+        self.note(f"{about}\n{question}")
+        self._hint = question
+        self._asked = asyncio.get_running_loop().create_future()
+        try:
+            return await self._asked
+        finally:
+            self._asked, self._hint = None, ""
+
     def rows(self, title: str, rows: Sequence[tuple[str, str]]) -> None:
         """Show a heading, and a row of name and text for each entry."""
         self._write(self._drawing.rows(title, rows, self._width()))
@@ -287,7 +300,9 @@ class Screen(Closing):
         def _enter(event: KeyPressEvent) -> None:
             buffer = event.current_buffer
             self._hint = ""
-            if buffer.text.strip():
+            if self._asked is not None and not self._asked.done():
+                self._asked.set_result(buffer.text)
+            elif buffer.text.strip():
                 buffer.append_to_history()
                 self.enqueue(UserTurn(content=buffer.text))
             buffer.reset()

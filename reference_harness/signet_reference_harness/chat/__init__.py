@@ -83,6 +83,7 @@ class _Chat:
             workspace=plan.workspace,
             context_budget=self._options.context_budget,
             options=plan.settings.options,
+            permissions=plan.permissions,
         )
         key = plan.settings.key
         opened = ChatSession(
@@ -135,6 +136,7 @@ class _Chat:
             )
 
         face = self._face(plan.folders.state, status)
+        plan.permissions.ask = face.ask
         commands = ChatCommands(face, opened, plan.workspace, plan.folders.project)
 
         conversing = Conversing(

@@ -30,6 +30,14 @@ _SESSION = (
         metavar="TOKENS",
         help="Let the model summarise the conversation when its context is larger (default: when the model is full).",
     ),
+    click.option(
+        "--tools",
+        "allowed",
+        multiple=True,
+        metavar="NAMES",
+        help="Let the model use these tools unasked, too: names or patterns with commas, such as file_write,mcp__*.",
+    ),
+    click.option("--read-only", is_flag=True, help="Refuse every tool that changes something."),
     click.option("--without-memory", is_flag=True, help="Ask the daemon nothing."),
     click.option(
         "--tool",

@@ -178,6 +178,7 @@ class _Task:
             workspace=plan.workspace,
             context_budget=self._options.context_budget,
             options=plan.settings.options,
+            permissions=plan.permissions,
         )
         try:
             with self.interruption.cancels(asyncio.current_task()):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from glob import escape
 from pathlib import Path
 from typing import BinaryIO, Final
 from uuid import uuid4
@@ -23,6 +24,7 @@ from signet_reference_harness.session.events import OutputFormat
 from signet_reference_harness.session.host import agent_in
 from signet_reference_harness.tools import DaemonTool, Tool
 from signet_reference_harness.tools.files import FILE_TOOLS
+from signet_reference_harness.tools.permission import Permissions, patterns_of
 from signet_reference_harness.tools.registry import BUILT_IN, configured_tools, installed_tools
 
 LARGEST_PROMPT: Final = 4 * 1024 * 1024
@@ -50,6 +52,8 @@ class Options:
     max_rounds: int | None = None
     context_budget: int | None = None
     tools: tuple[str, ...] = ()
+    allowed: tuple[str, ...] = ()
+    read_only: bool = False
     quiet: bool = False
     without_memory: bool = False
     agent: str | None = None
@@ -272,6 +276,7 @@ class SessionPlan:
     config: HarnessConfig
     workspace: Path
     tools: tuple[Tool | DaemonTool, ...]
+    permissions: Permissions
     settings: ProviderSettings
     provider: Provider
     mcp: Configured
@@ -294,13 +299,19 @@ class SessionPlan:
         asked = settings.load({name: getattr(options, name) for name in settings.FLAGS}, environ, workspace)
         if asked.key is not None and asked.key.is_secret:
             config = replace(config, provider_key=asked.key.reveal())
+        own = configured_tools(options.tools)
+        tools: tuple[Tool | DaemonTool, ...] = (*BUILT_IN, *FILE_TOOLS, *installed_tools(), *own)
+        patterns = patterns_of(options.allowed, [tool.name for tool in tools])
         return cls(
             folders=folders,
             identity=identity,
             stored=stored,
             config=config,
             workspace=workspace,
-            tools=(*BUILT_IN, *FILE_TOOLS, *installed_tools(), *configured_tools(options.tools)),
+            tools=tools,
+            permissions=Permissions(
+                patterns=(*patterns, *(escape(tool.name) for tool in own)), read_only=options.read_only
+            ),
             settings=asked,
             provider=settings.make_provider(asked),
             mcp=configured(read_agent_file(workspace), environ),

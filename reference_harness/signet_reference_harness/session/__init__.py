@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -38,6 +38,7 @@ from signet_reference_harness.session.turn import (
 )
 from signet_reference_harness.tools import ToolResult
 from signet_reference_harness.tools.bounds import ResultFolder
+from signet_reference_harness.tools.permission import Permissions
 from signet_reference_harness.tools.registry import ToolRegistry
 
 
@@ -57,6 +58,8 @@ class Session(Lifecycle):
     """Where results of tools stand that are too long for the model."""
     steered: Callable[[], Sequence[Message]] = field(default=tuple, kw_only=True)
     """Returns the person's messages since the last round of tools."""
+    permissions: Permissions | None = field(default=None, kw_only=True)
+    """What the model may do with the tools; None lets it do everything."""
     cut_turn: TurnResult | None = field(default=None, kw_only=True)
     """The result of the last turn when it was cancelled; None for another turn."""
     _noticed: int = 0
@@ -214,12 +217,18 @@ class Session(Lifecycle):
         return tuple(result for result in results if result.ok and not _is_empty(result.content))
 
     async def _run_call(self, call: ToolCall) -> ToolResult:
-        return await self._use(call.name, call.arguments)
+        allowed = self.permissions
+        if allowed is None:
+            return await self._use(call.name, call.arguments)
+        key, project = self.identity.key, self.identity.project
+        return await self._use(call.name, call.arguments, lambda: allowed.refusal_of(call, key, project))
 
-    async def _use(self, name: str, arguments: Mapping[str, Any]) -> ToolResult:
+    async def _use(
+        self, name: str, arguments: Mapping[str, Any], refusal: Callable[[], Awaitable[str]] | None = None
+    ) -> ToolResult:
         if self.tools.asks_the_daemon(name) and not await self._is_started():
             return ToolResult(name, False, {}, "the daemon does not hold this session")
-        result = await self.tools.execute(name, arguments, self.identity, self.client, self.results)
+        result = await self.tools.execute(name, arguments, self.identity, self.client, self.results, refusal)
         if result.reply is not None:
             self.keep_reply(result.reply)
         return result

@@ -23,6 +23,7 @@ from signet_reference_harness.providers.scripted import ScriptedProvider
 from signet_reference_harness.session import Session
 from signet_reference_harness.session.lifecycle import CLEAR, SHUTDOWN
 from signet_reference_harness.tools import DaemonTool, Tool, ToolSource
+from signet_reference_harness.tools.permission import Permissions
 from signet_reference_harness.tools.registry import BUILT_IN, ToolRegistry
 
 SWITCH: Final = "session_switch"
@@ -43,6 +44,7 @@ class SessionHost:
         workspace: Path | None = None,
         context_budget: int | None = None,
         options: CompletionOptions | None = None,
+        permissions: Permissions | None = None,
         routing: RoutingTable | None = None,
         model_turn: Callable[[str], Awaitable[None]] | None = None,
         models: Models = ScriptedProvider,
@@ -53,7 +55,7 @@ class SessionHost:
 
         `sources` bring further tools, which may change; the caller closes them.
         `workspace` is the folder of the agent's own files; a context of over `context_budget` tokens is compacted.
-        `options` are those of each completion of the model.
+        `options` are those of each completion of the model, `permissions` what it may do; by default everything.
         With a `routing` table each session speaks to the daemon of its agent, and to no other.
         `model_turn` is awaited with a session's name before its model is asked; `models` makes the model of a step
         from the answers that it is to give. `transport` is httpx's. With `starts_at_prompt` the daemon hears of a
@@ -69,6 +71,7 @@ class SessionHost:
         self._workspace = workspace
         self._context_budget = context_budget
         self._options = options or CompletionOptions()
+        self._permissions = permissions
         self._tools = ToolRegistry(tools, research, sources)
         self._sessions: dict[str, Session] = {}
         self._forgotten_starts: dict[str, int] = {}
@@ -112,6 +115,7 @@ class SessionHost:
             workspace=self._workspace,
             context_budget=self._context_budget,
             options=self._options,
+            permissions=self._permissions,
         )
         self._sessions[name] = session
         return session

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from importlib.metadata import entry_points
 from typing import Any, Final, cast
 
@@ -96,18 +96,27 @@ class ToolRegistry:
         session: SessionIdentity,
         client: AdapterClient,
         results: ResultFolder,
+        refusal: Callable[[], Awaitable[str]] | None = None,
     ) -> ToolResult:
-        """Run a tool. An unknown tool, bad arguments and a failed call are results too: the model reads them."""
+        """Run a tool. An unknown tool, bad arguments and a failed call are results too: the model reads them.
+
+        `refusal` is awaited when all else admits the call, and says why it may not be made; empty where it may.
+        """
         served = self._served()
         tool = self._tools.get(name) or served.get(name)
         if tool is None:
             return _failed(name, f"there is no tool {name!r}; there are {', '.join([*self._tools, *served])}")
         try:
             if isinstance(tool, DaemonTool):
+                refused = await refusal() if refusal is not None else ""
+                if refused:
+                    return _failed(name, refused)
                 return await _operate(tool, arguments, session, client, results)
             schema = self._schema_of(tool) if isinstance(tool, ServedTool) else self._schemas[name]
             complaint = schema.breach(arguments)
-            if complaint is not None:
+            if complaint is None and refusal is not None:
+                complaint = await refusal()
+            if complaint:
                 return _failed(name, complaint)
             context = ToolContext(
                 session_key=session.key,

@@ -48,6 +48,41 @@ def test_a_chat_streams_stops_and_is_steered(chat: Chat, daemon: RecordingDaemon
     assert len(daemon.bodies(END)) == 1
 
 
+def test_a_file_is_written_only_when_the_person_says_so(chat: Chat, serve: Serve, project: Path) -> None:
+    """What changes is shown; other words than the choices are said to the model, and an answer may hold for long."""
+    (project / "notes.md").write_text("one\ntwo\n")
+    written = {
+        "content": [{**READ_NOTES, "name": "file_write", "arguments": {"path": "notes.md", "content": "one\n2\n"}}]
+    }
+    served = serve(turns=[written, written, written, {"content": "So be it."}])
+    with chat() as terminal:
+        terminal.type("Write.\r")
+        terminal.wait_for(lambda shown: "-two" in shown and "+2" in shown and "May the model use file_write?" in shown)
+        assert (project / "notes.md").read_text() == "one\ntwo\n"
+        terminal.type("Not here.\r")
+        terminal.wait_for("says: Not here.")
+        terminal.wait_for(lambda shown: shown.count("-two") == 2)
+        terminal.type("s\r")
+        terminal.wait_for(lambda shown: "So be it." in shown and "working" not in shown)
+        terminal.type("\x04")
+        assert terminal.wait() == 0
+    assert (project / "notes.md").read_text() == "one\n2\n"
+    told = [each["content"] for each in served.requests()[-1]["body"]["messages"] if each["role"] == "tool"]
+    assert ["does not allow it, and says: Not here." in told[0], "created" in told[1], "created" in told[2]] == [
+        True
+    ] * 3
+
+
+def test_a_pipe_cannot_be_asked(pipe: Pipe, serve: Serve, project: Path) -> None:
+    """Its next line is a turn, and allows nothing; --tools does."""
+    new = {"content": [{**READ_NOTES, "name": "file_write", "arguments": {"path": "new.md", "content": "x"}}]}
+    serve(turns=[new, {"content": "I may not."}, {"content": "Still not."}, new, {"content": "Done."}])
+    assert pipe("Write.\no\n").stdout == "I may not.\nStill not.\n"
+    assert not (project / "new.md").exists()
+    assert pipe("Write.\n", "--tools", "file_write").returncode == 0
+    assert (project / "new.md").read_text() == "x"
+
+
 def test_an_earlier_session_is_gone_on_with_in_a_window_of_any_width(
     chat: Chat, pipe: Pipe, daemon: RecordingDaemon, serve: Serve
 ) -> None:

@@ -319,6 +319,39 @@ def test_results_of_any_json_are_told_as_they_happen(do: Do, serve: Serve) -> No
     assert (done.status, [line["content"] for line in results]) == (0, ["some words"])
 
 
+WRITE = {"content": [{"type": "tool_call", "name": "file_write", "arguments": {"path": "a.md", "content": "new"}}]}
+STORE = {"content": [{"type": "tool_call", "name": "memory_store", "arguments": {"content": "The port is 1."}}]}
+
+
+@pytest.mark.parametrize(
+    ("options", "turn", "refusal"),
+    [
+        ({}, WRITE, "by --tools file_write"),
+        ({"allowed": ("memory_*,file_write",)}, WRITE, ""),
+        ({}, STORE, ""),
+        ({"read_only": True, "allowed": ("file_write",)}, WRITE, "only reads (--read-only)"),
+        ({"read_only": True}, STORE, "only reads (--read-only)"),
+    ],
+)
+def test_what_was_not_allowed_is_refused_and_the_model_is_told(
+    do: Do, serve: Serve, project: Path, options: dict[str, Any], turn: dict[str, Any], refusal: str
+) -> None:
+    """A file is overwritten only where the command line says so."""
+    (project / "a.md").write_text("old")
+    served = serve(turns=[turn, {"content": "Done."}])
+    assert do(prompt="Go.", **options, **model(served.url)).status == 0
+    result = served.requests()[-1]["body"]["messages"][-1]
+    assert result["role"] == "tool"
+    assert (refusal in result["content"]) if refusal else ("error" not in result["content"])
+    assert (project / "a.md").read_text() == ("new" if turn is WRITE and not refusal else "old")
+
+
+def test_a_tool_that_does_not_exist_cannot_be_allowed(do: Do, serve: Serve) -> None:
+    """A name that is mistyped is told before anything is done, with the nearest one."""
+    done = do(prompt="Go.", allowed=("file_wrote",), **model(serve(turns=[]).url))
+    assert (done.status, done.told) == (2, [("--tools file_wrote: there is no such tool", "name file_write")])
+
+
 def test_two_tools_of_one_name_are_2(do: Do, serve: Serve) -> None:
     """The name is told, and what to do."""
     done = do(prompt="Words?", tools=(f"{__name__}:StringTool",) * 2, **model(serve(turns=[]).url))
