@@ -10,7 +10,13 @@ from typing import Any
 import pytest
 
 from signet_conformance.drivers.hosts import host_program
-from signet_conformance.drivers.hosts.hook_plugins import doubled, enabled_plugins, hook_sources, plugin_servers
+from signet_conformance.drivers.hosts.hook_plugins import (
+    doubled,
+    enabled_plugins,
+    hook_sources,
+    plugin_servers,
+    together,
+)
 from signet_conformance.targets.face import FOLDER
 
 FACE: dict[str, Any] = json.loads((FOLDER / "codex-0.169.json").read_bytes())
@@ -89,6 +95,17 @@ def test_a_plugin_that_is_nowhere_is_refused(plugin: str, words: str, marketplac
     refused = ask(marketplace, "plugin", "add", plugin)
     assert refused.returncode == 1
     assert words in refused.stderr
+
+
+def test_hooks_of_other_tools_are_none_of_the_connector_s(tmp_path: Path) -> None:
+    """The kit puts them into the files before the installer runs: they do nothing."""
+    other = {"type": "command", "command": ": acme-notes begin"}
+    settings = tmp_path / "hooks.json"
+    settings.write_text(
+        json.dumps({"hooks": {"SessionStart": [{"hooks": [other]}], "Stop": [{"hooks": [HOOK, other]}]}})
+    )
+    hooks = together(hook_sources(tmp_path, settings, FACE))
+    assert {event: [hook.command for hook in hooks[event]] for event in hooks} == {"Stop": ["acme hook prompt"]}
 
 
 def test_a_hook_of_settings_and_of_a_plugin_stands_twice(marketplace: Path) -> None:

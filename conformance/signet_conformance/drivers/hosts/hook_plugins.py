@@ -11,6 +11,9 @@ from typing import Any
 
 from signet_conformance.drivers.hosts.hook_settings import Hook, HookFile, read_hook_file
 
+_NOTHING = ": "
+"""How the commands begin that faces give to other tools."""
+
 
 @dataclass(frozen=True, slots=True)
 class HookSource:
@@ -73,11 +76,15 @@ def _read_json(path: Path) -> Mapping[str, Any]:
 
 
 def together(sources: Sequence[HookSource]) -> Mapping[str, Sequence[Hook]]:
-    """The hooks of all sources by event: a harness runs all of them."""
+    """The hooks of all sources by event: a harness runs all of them.
+
+    The hooks of other tools that the kit has put there do nothing, and are no hooks of the connector: none is run.
+    """
     hooks: dict[str, list[Hook]] = {}
     for source in sources:
         for event, configured in source.file.hooks.items():
-            hooks.setdefault(event, []).extend(configured)
+            if own := [hook for hook in configured if not hook.command.startswith(_NOTHING)]:
+                hooks.setdefault(event, []).extend(own)
     return hooks
 
 
