@@ -164,6 +164,28 @@ def test_tools_that_the_manifest_names(named: bool, runtime: str, made: Made, tm
     assert answer["content"] == {"id": "m-1"}
 
 
+@pytest.mark.parametrize(
+    ("manifest", "words"),
+    [
+        ("{", "failed to parse plugin manifest: "),
+        ("[]", "plugin manifest must be an object"),
+        ("{}", "plugin manifest requires id"),
+        ('{"id": "tiny"}', 'plugin id mismatch (config uses "tiny", export uses "'),
+    ],
+)
+def test_manifest_that_openclaw_does_not_take(
+    manifest: str, words: str, runtime: str, made: Made, tmp_path: Path
+) -> None:
+    """It is told with the host's words, and the run goes on."""
+    for name in ("openclaw_plugin.mjs", "tiny.mjs"):
+        (tmp_path / name).write_bytes((FIXTURES / name).read_bytes())
+    (tmp_path / "openclaw.plugin.json").write_text(manifest)
+    target = made("openclaw", module=str(tmp_path / "openclaw_plugin.mjs"), runtime=runtime)
+    about, _ = greeted(target, tmp_path / "home", [])
+    (row,) = about["installed"]
+    assert (row["file"], row["accepted"], row["words"].startswith(words)) == ("openclaw.plugin.json", False, True)
+
+
 def test_plugin_that_cannot_be_loaded_is_a_mark(runtime: str, made: Made, recorded: Recorded, tmp_path: Path) -> None:
     """A run of it is no failure of the kit: the recording says that the host could not load it, and in which words."""
     module = tmp_path / "broken.mjs"

@@ -10,6 +10,7 @@ import { givenFor, modelTurn, NotLoaded } from "./protocol.mjs";
 import { Registry } from "./registry.mjs";
 import { Calls, compaction, keepBack, listed, performerOf, pick, Sessions, useTool } from "./turns.mjs";
 
+const MANIFEST = "openclaw.plugin.json";
 const MODEL = { provider: "scripted", model: "scripted-model" };
 const ANSWERED = {
   resolvedRef: `${MODEL.provider}/${MODEL.model}`,
@@ -28,6 +29,7 @@ class Gateway {
   #options;
   #unheard = [];
   #installed = [];
+  #manifest;
   #registry;
   #registered = [];
 
@@ -53,6 +55,7 @@ class Gateway {
 
   async load(connector) {
     const plugin = connector.default ?? connector;
+    this.#takeManifest(plugin?.id);
     const register = this.#registry.registrar(plugin);
     if (register === undefined) throw new NotLoaded(this.#registry.noExport ?? "the module's default export has no register(api)");
     for (const mode of this.#face.registration_modes) {
@@ -88,6 +91,14 @@ class Gateway {
     }
     for (const service of this.#services) await this.#calls.call(`service ${service.id}`, () => service.start({}));
     await this.#fire("gateway_start", { port: this.#face.port }, { port: this.#face.port });
+  }
+
+  #takeManifest(id) {
+    const text = manifestOf(this.#options.module);
+    if (text === undefined) return;
+    const { words, data } = readManifest(text, id);
+    this.#manifest = data;
+    this.#installed.push(words === undefined ? { file: MANIFEST, accepted: true } : { file: MANIFEST, accepted: false, words });
   }
 
   /** Call the plugin's own registration in one mode; the numbers of what the host took and refused in it. */
@@ -143,11 +154,11 @@ class Gateway {
 
   /** A manifest that names no tools keeps those of the plugin from the model; without a manifest nothing is known. */
   #isInManifest(name) {
-    const manifest = manifestOf(this.#options.module);
+    const manifest = this.#manifest;
     if (manifest === undefined) return true;
-    let known = this.#installed.find((one) => one.file === "openclaw.plugin.json");
-    if (known === undefined) this.#installed.push((known = { file: "openclaw.plugin.json", accepted: true }));
+    const [known] = this.#installed;
     if ((manifest.contracts?.tools ?? []).includes(name)) return true;
+    if (known.accepted === false && known.refused === undefined) return false;
     const refused = [...new Set([...(known.refused ?? []), name])];
     const words = `the plugin's manifest names no tool ${refused.join(", ")} under contracts.tools: refused`;
     Object.assign(known, { accepted: false, refused, words });
@@ -379,13 +390,27 @@ function answersOf(...answers) {
   return Object.fromEntries([["systemPrompt", systemPrompt], ...joined]);
 }
 
-/** The plugin's own manifest: openclaw.plugin.json beside the module, or in a folder above it. */
+/** The plugin's own manifest: openclaw.plugin.json beside the module, or in a folder above it; undefined without one. */
 function manifestOf(module) {
   for (let folder = dirname(module), before; folder !== before; before = folder, folder = dirname(folder)) {
-    const manifest = join(folder, "openclaw.plugin.json");
-    if (existsSync(manifest)) return JSON.parse(readFileSync(manifest, "utf8"));
+    const manifest = join(folder, MANIFEST);
+    if (existsSync(manifest)) return readFileSync(manifest, "utf8");
   }
   return undefined;
+}
+
+/** A manifest as `{data}`, or as `{words}` with which the host refuses it for a plugin that calls itself `id`. */
+function readManifest(text, id) {
+  let data;
+  try {
+    data = JSON.parse(text);
+  } catch (error) {
+    return { words: `failed to parse plugin manifest: ${error.message}` };
+  }
+  if (typeof data !== "object" || data === null || Array.isArray(data)) return { words: "plugin manifest must be an object" };
+  if (typeof data.id !== "string" || data.id.trim() === "") return { words: "plugin manifest requires id" };
+  if (id !== undefined && id !== data.id) return { words: `plugin id mismatch (config uses "${data.id}", export uses "${id}")`, data };
+  return { data };
 }
 
 /** `Sat 2026-11-21 20:50 UTC`, which the host puts before what a user writes. */
