@@ -24,6 +24,7 @@ NOT_SCORED = {
     "SIG-PROMPT-013",
     "SIG-SEC-004",
     "SIG-AGENT-007",
+    "SIG-END-013",
 }
 """Added to the catalogue after the recordings were judged."""
 

@@ -36,6 +36,7 @@ from signet_conformance.rules import (
     start,
     tokens,
     transport,
+    user_turns,
     waiting,
     words,
 )
@@ -85,6 +86,7 @@ _WRITTEN: Mapping[str, Rule] = {
     "SIG-END-009": end.clear_means_a_discarded_context,
     "SIG-END-010": start.old_key_ends_before_the_new_starts,
     "SIG-END-012": conversation.turns_stand_in_order,
+    "SIG-END-013": user_turns.user_turns_are_the_users,
     "SIG-CKPT-001": compaction.checkpoint_is_whole,
     "SIG-CMP-002": compaction.summary_is_what_is_left,
     "SIG-CMP-003": compaction.complete_follows_pre,
