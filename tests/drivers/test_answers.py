@@ -126,3 +126,9 @@ def test_reference_is_not_remarked_on(made: Made, broken: Broken, tmp_path: Path
     """Its answers tell of requests that a fault failed, which are no handlers of a connector."""
     assert broken(made("reference"), ("daemon-500", "daemon-refuses")) == {}
     assert list(remarks(trace.read(path) for path in recordings_in(tmp_path / "traces"))) == []
+
+
+def test_lateness_of_the_drivers_timer_is_kept() -> None:
+    """How late a timer of the driver was stands in the mark; what is no number does not."""
+    calls = [{"event": "prompt", "ms": 5000, "late_ms": late} for late in (7.5, "soon")]
+    assert [mark.late_ms for mark in handler_marks(1, {"calls": calls}, 1.0)] == [7.5, None]

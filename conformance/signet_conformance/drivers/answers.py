@@ -67,7 +67,10 @@ def _read_handlers(index: int, result: Mapping[str, Any], bound_s: float | None)
             if isinstance(event, str) and event and (outcome := _outcome(member, call, bound_s)) is not None:
                 lost = call.get("lost") if isinstance(call.get("lost"), bool) else None
                 measured = _measured(call)
-                yield HandlerMark(index=index, event=printable(event, 80), outcome=outcome, lost=lost, **measured)
+                late_ms = call.get("late_ms") if _number(call.get("late_ms")) else None
+                yield HandlerMark(
+                    index=index, event=printable(event, 80), outcome=outcome, lost=lost, late_ms=late_ms, **measured
+                )
 
 
 def _outcome(member: str, call: Mapping[str, Any], bound_s: float | None) -> str | None:

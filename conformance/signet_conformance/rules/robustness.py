@@ -2,25 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from math import inf
 
 from msgspec import Struct
 
-from signet_conformance.facts import END, LIFECYCLE, PROMPT, START, Call, Recording
+from signet_conformance.facts import (
+    COMPLETE,
+    DELETE,
+    END,
+    FORGET,
+    GET,
+    HOOK_RECALL,
+    LIFECYCLE,
+    MODIFY,
+    PATCH,
+    PRE,
+    PROMPT,
+    RECALL,
+    SAVES,
+    START,
+    Call,
+    Recording,
+)
 from signet_conformance.finding import Finding
 from signet_conformance.rules.handlers import lost_turns, turn_was_lost
 from signet_conformance.rules.outcome import PASS, Outcome, fail, no_subject, undecided, warn
 from signet_conformance.trace import fault_kinds
 from signet_conformance.trace.marks import (
+    SLOW,
     BypassMark,
     FaultMark,
+    HandlerMark,
     LoadedMark,
     StepMark,
     StepName,
 )
 
 GRACE_S = 1.0
+_AT_ONCE, _LATE, _STEPS = 0.25, 0.1, 3
+"""The part of a bound that requests answered at once may take, and that a timer may be late; steps that show it."""
 _TURNS = 2
 """So many turns that nothing disturbed show that a connector does not work again."""
 
@@ -122,14 +143,25 @@ def turn_takes_place_without_daemon(recording: Recording) -> Iterator[Outcome]:
         yield undecided(message="the daemon was unreachable, and no prompt follows that would show the next turn")
 
 
+_BOUND_OF: Mapping[str, str] = {
+    START: "start",
+    PROMPT: "prompt",
+    END: "end",
+    **dict.fromkeys((PRE, COMPLETE), "compact"),
+    **dict.fromkeys((*SAVES, RECALL, HOOK_RECALL, GET, MODIFY, FORGET, PATCH, DELETE), "tool"),
+}
+"""The operations that are bounded, to the names of the bounds; all but start and prompt only where one is declared."""
+
+
 def slow_call_is_abandoned(recording: Recording) -> Iterator[Outcome]:
-    """A call that hangs is given up within the time that the target declares."""
+    """A call that hangs is given up within the time that the target declares, and no handler takes longer by itself."""
     bounds = recording.declared.bounds_s
-    for call in recording.of(START, PROMPT, cut=True):
-        if call.fault not in fault_kinds.SLOW:
-            continue
-        name = "start" if call.operation == START else "prompt"
+    yield from _slow_handlers(recording)
+    for call in recording.of(*_BOUND_OF, cut=True):
+        name = _BOUND_OF[str(call.operation)]
         bound = bounds.get(name)
+        if call.fault not in fault_kinds.SLOW or (bound is None and call.operation not in (START, PROMPT)):
+            continue
         duration = call.took_s
         if bound is not None and duration > bound + GRACE_S:
             yield fail(
@@ -147,6 +179,37 @@ def slow_call_is_abandoned(recording: Recording) -> Iterator[Outcome]:
                 call,
                 message=f"no bound is declared for {name}" if bound is None else "the delay was shorter than the bound",
             )
+
+
+def _slow_handlers(recording: Recording) -> Iterator[Outcome]:
+    """Warn of handlers over the bound of their step in three steps, though their requests were answered at once.
+
+    Where a timer of the driver was late in one of them, or none is known, the machine may have been slow.
+    """
+    slow: dict[str | None, list[tuple[StepMark, HandlerMark, float]]] = {}
+    for mark in recording.marks(HandlerMark):
+        step = recording.timeline.step_at(mark.seq) if mark.outcome == SLOW else None
+        bound = None if step is None else recording.declared.bounds_s.get(str(step.step))
+        if step is None or bound is None or recording.timeline.was_disturbed_in(step):
+            continue
+        if sum(call.t1 - call.t0 for call in recording.timeline.calls_in(step)) < bound * _AT_ONCE:
+            slow.setdefault(mark.event, []).append((step, mark, bound))
+    if slow:
+        recording = recording.whole
+    for event, found in slow.items():
+        on_time = all(mark.late_ms is not None and mark.late_ms <= bound * 1000 * _LATE for _, mark, bound in found)
+        if len({step.seq for step, _, _ in found}) < _STEPS or not on_time:
+            continue
+        took_s = min((mark.ms or 0.0) / 1000 for _, mark, _ in found)
+        step, _, bound = found[0]
+        yield warn(
+            *recording.timeline.calls_in(step),
+            message=f"{event} takes {took_s:.1f} s or more in {len(found)} steps, though its requests are answered at"
+            " once: the user waits with it",
+            expected=f"done within {bound:g} s",
+            received=f"{took_s:.1f} s",
+            fold=f"slow {event}",
+        )
 
 
 def bad_answer_does_not_stop_hooks(recording: Recording) -> Iterator[Outcome]:

@@ -189,7 +189,7 @@ class Mark(Struct, frozen=True, gc=False, kw_only=True, tag_field="kind", tag="m
 
 GIVEN_CREDENTIAL = "SIGNET_CONFORMANCE_TOKEN"
 """The name among the canaries of the token that the kit gave the connector."""
-BOUNDS = ("start", "prompt")
+BOUNDS = ("start", "prompt", "tool", "compact", "end")
 """The calls for which a target declares after how many seconds it gives up."""
 
 

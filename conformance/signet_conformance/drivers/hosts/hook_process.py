@@ -20,6 +20,7 @@ from signet_conformance.drivers.hosts.hook_settings import Hook
 MAX_OUTPUT_BYTES = 4 * 1024 * 1024
 BLOCKING_STATUS = 2
 _KEPT = 2000
+_TICK_S = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +37,12 @@ class HookRun:
     stderr: str
     context: str
     blocked: bool = False
+    late_ms: float = 0.0
+    """By how much a timer of this program was late while the hook ran."""
 
     def to_json(self) -> Mapping[str, Any]:
         """The run as the answer to a step tells it; long outputs are cut."""
-        said: dict[str, Any] = {"event": self.event, "status": self.status, "ms": self.ms}
+        said: dict[str, Any] = {"event": self.event, "status": self.status, "ms": self.ms, "late_ms": self.late_ms}
         if self.blocked:
             said["blocked"] = True
         elif self.status != 0:
@@ -65,6 +68,7 @@ def run_hook(
         start_new_session=True,
     )
     outputs = [_Drain(child.stdout), _Drain(child.stderr)]
+    lateness = _Lateness()
     status: int | None = None
     try:
         with contextlib.suppress(BrokenPipeError), child.stdin or contextlib.nullcontext() as given:
@@ -76,10 +80,12 @@ def run_hook(
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(child.pid, signal.SIGKILL)
         child.wait()
+        late_ms = lateness.end()
     took = round((time.perf_counter() - began) * 1000, 3)
     stdout, stderr = (output.text() for output in outputs)
     event = str(stdin.get("hook_event_name"))
-    return HookRun(event, status, took, stdout, stderr, _context(stdout, strict) if status == 0 else "")
+    context = _context(stdout, strict) if status == 0 else ""
+    return HookRun(event, status, took, stdout, stderr, context, late_ms=late_ms)
 
 
 def _context(stdout: str, strict: bool) -> str:
@@ -118,6 +124,28 @@ def _object(stdout: str) -> Mapping[str, Any]:
     except (ValueError, RecursionError):
         return {}
     return said if isinstance(said, dict) else {}
+
+
+class _Lateness:
+    """A timer that looks by how much it is late while a hook runs: on a busy machine all programs are slow."""
+
+    def __init__(self) -> None:
+        self._over = threading.Event()
+        self._most_s = 0.0
+        self._thread = threading.Thread(target=self._tick, daemon=True)
+        self._thread.start()
+
+    def _tick(self) -> None:
+        while not self._over.is_set():
+            began = time.perf_counter()
+            self._over.wait(_TICK_S)
+            self._most_s = max(self._most_s, time.perf_counter() - began - _TICK_S)
+
+    def end(self) -> float:
+        """Stop the timer; return the most milliseconds that it was late."""
+        self._over.set()
+        self._thread.join()
+        return round(self._most_s * 1000, 1)
 
 
 class _Drain:
