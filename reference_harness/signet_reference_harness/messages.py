@@ -78,11 +78,15 @@ class Reminder:
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A tool that the model asks for; `id` ties the result to the call."""
+    """A tool that the model asks for; `id` ties the result to the call.
+
+    `fault` says what is wrong with arguments that are no JSON object: the tool is not run, and the model reads it.
+    """
 
     id: str
     name: str
     arguments: Mapping[str, Any]
+    fault: str = ""
 
 
 @dataclass(frozen=True, slots=True)

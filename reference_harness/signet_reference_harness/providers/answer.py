@@ -108,15 +108,15 @@ class AnswerInProgress:
 
     def result(self) -> CompletionResult:
         """The result of the answer, once no more of it arrives."""
-        calls, complaint = self._tool_calls()
+        calls = tuple(_tool_call(call) for call in self._calls.values())
         if self.raw_reason is None and not self.done:
             return self.broken(StopReason.MALFORMED, "the answer ended without a reason")
         reason = reason_of(self.api, self.raw_reason, tool_calls=bool(self._calls), refusal=self.refused)
         detail = self.detail
         if reason is None:
             reason, detail = StopReason.ERROR, f"the reason {self.raw_reason!r} is not in the table of {self.api}"
-        elif reason is StopReason.TOOL_USE and complaint:
-            reason, detail = StopReason.MALFORMED, complaint
+        elif reason is StopReason.TOOL_USE and not all(call.name for call in calls):
+            reason, detail, calls = StopReason.MALFORMED, "a tool call names no tool", ()
         elif reason is StopReason.TOOL_USE and not calls:
             reason, detail = StopReason.MALFORMED, f"the reason is {self.raw_reason!r}, but no tool is called"
         elif reason is StopReason.MALFORMED:
@@ -142,19 +142,13 @@ class AnswerInProgress:
             thinking=tuple(self.thinking),
         )
 
-    def _tool_calls(self) -> tuple[tuple[ToolCall, ...], str]:
-        """The calls whose arguments can be read, and what is wrong with the others."""
-        good: list[ToolCall] = []
-        complaints: list[str] = []
-        for call in self._calls.values():
-            arguments = call.value if call.value is not None else _parse_arguments(call.arguments.getvalue())
-            if call.name and isinstance(arguments, Mapping):
-                good.append(ToolCall(call.id, call.name, arguments))
-            elif call.name:
-                complaints.append(f"the arguments of {call.name} are not a JSON object: {_shorten(call)}")
-            else:
-                complaints.append("a tool call names no tool")
-        return tuple(good), "; ".join(complaints)
+
+def _tool_call(call: _Call) -> ToolCall:
+    """The call, with its fault instead of arguments that are no JSON object."""
+    arguments = call.value if call.value is not None else _parse_arguments(call.arguments.getvalue())
+    if isinstance(arguments, Mapping):
+        return ToolCall(call.id, call.name, arguments)
+    return ToolCall(call.id, call.name, {}, f"the arguments are not a JSON object: {_shorten(call)}")
 
 
 def _parse_arguments(text: str) -> Any:

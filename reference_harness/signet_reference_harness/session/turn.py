@@ -314,7 +314,7 @@ class ModelLoop:
         result = self.past.result()
         if result is None:
             self.listener.tool_call(call)
-            result = await self.use(call)
+            result = ToolResult(call.name, False, {}, call.fault) if call.fault else await self.use(call)
             self.listener.tool_result(call, result)
         self.results.append(result)
         self._add(Message("tool", result_text(result), tool_call_id=call.id))

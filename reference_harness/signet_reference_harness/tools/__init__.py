@@ -59,11 +59,12 @@ class DaemonTool:
     """A built-in tool that is an operation of the daemon: it needs the session's own client, and runs in its loop.
 
     `operate` checks its arguments itself, since it takes more than the schema shows. It raises ToolInputError for
-    those that the daemon would refuse.
+    those that the daemon would refuse. `shown` returns what the model reads of the body of an answer.
     """
 
     definition: ToolDefinition
     operate: Callable[[Mapping[str, Any], SessionIdentity, AdapterClient], Awaitable[Reply]]
+    shown: Callable[[Mapping[str, Any]], Mapping[str, Any]] = dict
     run_before_generation: bool = False
 
     @property

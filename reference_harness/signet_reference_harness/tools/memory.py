@@ -65,6 +65,12 @@ STORE_FIELDS: Final[Mapping[str, type]] = {
     "structured": dict,
     "hints": list,
 }
+UNSHOWN_MEMBERS: Final = frozenset({"meta", "method", "query", "stats"})
+"""Members of an answer that say how it was made."""
+SHOWN_OF_ROWS: Final = (
+    *("id", "content", "type", "tags", "project", "created_at", "score", "pinned", "truncated"),
+    *("supplementary", "already_recalled"),
+)
 BUDGETS: Final = ("small", "medium", "large")
 
 
@@ -93,6 +99,31 @@ async def memory_search(arguments: Mapping[str, Any], session: SessionIdentity, 
         return reply
     kept = [row for row in rows if not _is_below(row, least)]
     return replace(reply, body={**reply.body, "results": kept})
+
+
+def shown_rows(body: Mapping[str, Any]) -> dict[str, Any]:
+    """What the model reads of rows that were recalled or listed: nothing of how they were found.
+
+    The daemon leaves out rows that it has shown in this session. Their number is said, or the model would take it that
+    there are none.
+    """
+    kept = {name: value for name, value in body.items() if name not in UNSHOWN_MEMBERS and value is not None}
+    for name in ("results", "memories"):
+        if isinstance(kept.get(name), list):
+            kept[name] = [_shown_row(row) for row in kept[name]]
+    meta = body.get("meta")
+    dedupe = meta.get("dedupe") if isinstance(meta, Mapping) else None
+    count = dedupe.get("suppressed") if isinstance(dedupe, Mapping) else None
+    if isinstance(count, int) and count > 0:
+        rows, them = ("1 row that fits was", "it") if count == 1 else (f"{count} rows that fit were", "them")
+        kept["note"] = f"{rows} shown above; include_recalled shows {them} again"
+    return kept
+
+
+def _shown_row(row: object) -> object:
+    if not isinstance(row, Mapping):
+        return row
+    return {name: row[name] for name in SHOWN_OF_ROWS if row.get(name) not in (None, False, "")}
 
 
 def _is_below(row: object, least: float) -> bool:
@@ -312,6 +343,7 @@ MEMORY_TOOLS: Final = (
             ),
         ),
         memory_search,
+        shown_rows,
     ),
     DaemonTool(
         ToolDefinition(
@@ -359,6 +391,7 @@ MEMORY_TOOLS: Final = (
             ),
         ),
         memory_list,
+        shown_rows,
     ),
     DaemonTool(
         ToolDefinition(

@@ -147,7 +147,7 @@ async def _operate(
     reply = await tool.operate(arguments, session, client)
     if reply.failure is not None:
         return ToolResult(tool.name, False, reply.body, f"{reply.failure}: {reply.detail}"[:ERROR_LIMIT], reply)
-    told, file = bound_result(dict(reply.body), tool.name, results)
+    told, file = bound_result(tool.shown(reply.body), tool.name, results)
     return ToolResult(tool.name, True, told, "", reply, file)
 
 

@@ -151,15 +151,16 @@ def test_an_overlong_context_is_a_reason_not_an_exception(serve: Serve, api: str
 
 @each_api
 @streamed_or_not
-def test_arguments_that_are_no_object_are_malformed(serve: Serve, api: str, streamed: bool) -> None:
-    """The answer is malformed, says why, and calls no tool."""
+def test_arguments_that_are_no_object_are_the_fault_of_their_call(serve: Serve, api: str, streamed: bool) -> None:
+    """The call says what is wrong with them, for the model to read; the answer itself is whole."""
     turn = {
         "content": [{"type": "text", "text": "So."}, {"type": "tool_call", "name": "recall", "arguments": '{"q": '}]
     }
     asked = ask(api, serve(turns=[turn]).url, streamed=streamed)
-    assert (asked.answer.stop_reason, asked.answer.tool_calls) == (StopReason.MALFORMED, ())
-    assert "arguments" in asked.answer.detail
-    assert '{"q": ' in asked.answer.detail
+    (call,) = asked.answer.tool_calls
+    assert (asked.answer.stop_reason, call.name, call.arguments) == (StopReason.TOOL_USE, "recall", {})
+    assert "the arguments are not a JSON object" in call.fault
+    assert '{"q": ' in call.fault
 
 
 @pytest.mark.parametrize("api", [api for api in APIS if api != "ollama-chat"])

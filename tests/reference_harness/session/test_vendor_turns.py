@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -81,6 +82,17 @@ def test_a_turn_ends_with_its_reason(
     assert (result.outcome, result.reply) == (outcome, reply)
     assert bool(result.detail) == (outcome not in {StopReason.END_TURN, StopReason.LENGTH})
     assert (result.deferred_s == 900) == (turns[0].get("error", {}).get("retry_after_s") == 900)
+
+
+@each_api
+def test_torn_arguments_go_back_to_the_model(take: Callable[..., TurnResult], serve: Serve, api: str) -> None:
+    """The tool is not run, the model reads what is wrong, and the next round may do better."""
+    torn = {"content": [{**SEARCH, "arguments": '{"query": "po'}]}
+    served = serve(turns=[torn, {"content": [SEARCH]}, GOOD])
+    result = take(api, served.url)
+    assert (result.reply, result.outcome) == ("The port is 3850.", StopReason.END_TURN)
+    assert [tool.ok for tool in result.tool_results] == [False, True]
+    assert "not a JSON object" in json.dumps(served.requests()[1]["body"])
 
 
 @pytest.mark.parametrize(

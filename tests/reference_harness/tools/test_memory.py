@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +14,7 @@ from signet_reference_harness.tools import ToolResult
 from tests.reference_harness.recording_daemon import EXEC, FORGET, MODIFY, RECALL, REMEMBER, Answer, RecordingDaemon
 from tests.reference_harness.sessions import AGENT, PROJECT, session_of
 
+SCHEMAS = Path(__file__).resolve().parents[3] / "schemas"
 Hosted = Callable[..., Any]
 JOB = f"{EXEC}/job-1"
 SECRETS = {"command": "printenv A", "secrets": {"A": "ACME_TOKEN"}}
@@ -41,6 +44,48 @@ def test_search_carries_key_and_agent(daemon: RecordingDaemon, use: Use) -> None
     """A recall names the session and its agent in the body."""
     assert use(("memory_search", {"query": "port", "limit": 3}))[0].ok
     assert daemon.bodies(RECALL) == [{"query": "port", "limit": 3, "sessionKey": "key-s1", "agentId": AGENT}]
+
+
+@pytest.fixture(scope="module")
+def real() -> dict[str, Any]:
+    """By name, what a real daemon 0.145.7 answered."""
+    lines = (SCHEMAS / "answers" / "0.145.7.jsonl").read_text().splitlines()
+    return {line["id"]: line["response_body"] for line in map(json.loads, lines)}
+
+
+def test_a_search_says_how_many_rows_were_shown_above(daemon: RecordingDaemon, use: Use, real: dict[str, Any]) -> None:
+    """A real daemon leaves them out and counts them; with include_recalled it brings them, each with a mark."""
+    daemon.answers[RECALL] = [
+        Answer(real["recall/session-again"]),
+        Answer(real["recall/session-again,-includeRecalled"]),
+    ]
+    left_out, again = use(
+        ("memory_search", {"query": "x"}), ("memory_search", {"query": "x", "include_recalled": True})
+    )
+    note = "4 rows that fit were shown above; include_recalled shows them again"
+    assert left_out.content == {"results": [], "note": note}
+    assert [row["already_recalled"] for row in again.content["results"]] == [True] * 4
+    assert "note" not in again.content
+
+
+def test_the_model_reads_nothing_of_how_rows_were_found(
+    daemon: RecordingDaemon, use: Use, real: dict[str, Any]
+) -> None:
+    """Timings and empty members stay away: the answer is shorter than half, and each row's words are whole."""
+    whole = real["recall/session-first"]
+    daemon.answers[RECALL] = [Answer(whole)]
+    shown = use(("memory_search", {"query": "x"}))[0].content
+    assert [row["content"] for row in shown["results"]] == [row["content"] for row in whole["results"]]
+    assert {name for row in shown["results"] for name in row} == {
+        "id",
+        "content",
+        "type",
+        "score",
+        "created_at",
+        "project",
+    }
+    assert list(shown) == ["results"]
+    assert len(json.dumps(shown)) < len(json.dumps(whole)) / 2
 
 
 def test_store_goes_through_the_hook(daemon: RecordingDaemon, use: Use) -> None:
