@@ -210,6 +210,7 @@ def _model(judged: Judged) -> dict[str, Any]:
     trace = judged.trace.model
     return {
         "file": "-" if trace is None else trace.path or "-",
+        **({"played": True} if trace is not None and trace.header.played else {}),
         "verdicts": {name: _judgement(judgement, judged) for name, judgement in judged.harness.items()},
     }
 

@@ -176,6 +176,9 @@ class ReportModel(_Open):
     """The harness's side, judged apart: it changes no verdict of the connector and no exit status."""
 
     file: Annotated[Text, Field(description="The recording of the model.")]
+    played: Annotated[
+        bool, Field(description="true where no model was asked: a host that the kit plays wrote its requests.")
+    ] = False
     verdicts: Verdicts
 
 
