@@ -59,8 +59,8 @@ def test_it_answers_as_the_face_says_and_notes_what_it_is_asked(tmp_path: Path) 
     refused = ask(tmp_path, "frobnicate", "it")
     assert (refused.returncode, refused.stderr) == (2, "error: unrecognized subcommand 'frobnicate it'\n")
     words = "the installer asked `codex frobnicate it`, which the kit's stub of codex refuses"
-    assert host_program.refused(tmp_path, FACE) == [words]
-    noted = [(row["argv"], row["status"]) for row in host_program.asked(tmp_path)]
+    assert host_program.describe_refusals(tmp_path, FACE) == [words]
+    noted = [(row["argv"], row["status"]) for row in host_program.read_questions(tmp_path)]
     assert noted == [(["plugin", "--help"], 0), (["--version"], 0), (["frobnicate", "it"], 2)]
 
 

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from signet_conformance import engine, trace
-from signet_conformance.drivers.files_left import grown, left_over, lost
-from signet_conformance.drivers.installing import has_installer
+from signet_conformance.drivers.installing import find_additions, find_leftovers, find_losses, has_installer
 from signet_conformance.finding import Verdict
 from signet_conformance.targets import load
 from signet_conformance.trace.marks import ReinstalledMark, RemarkMark, marks_of
@@ -99,24 +98,24 @@ def test_what_of_others_is_lost() -> None:
     rows = [{"n": 3}, {"n": 1, "inner": [0, 1]}]
     after = {"a.json": {"x": 2, "new": 0, "rows": rows}, "b.yaml": "two: 2\n  three: 3\n"}
     told = ["a.json: /x is another one", "a.json: /rows/1 is gone", "b.yaml: the line `one: 1`", "c.js is gone"]
-    assert lost(before, after) == told
-    assert lost(before, before) == []
+    assert find_losses(before, after) == told
+    assert find_losses(before, before) == []
 
 
 def test_what_a_second_installation_adds() -> None:
     """A list that is longer, lines that stand there already; a file that is rewritten alike is none."""
     first = {"a.json": {"hooks": {"Stop": [{"hooks": [1]}]}}, "b.yaml": "memory:\n  provider: acme\n", "c.json": [1]}
     again = {"a.json": {"hooks": {"Stop": [{"hooks": [1, 1]}]}}, "b.yaml": first["b.yaml"] * 2, "c.json": [2]}  # type: ignore[operator]
-    assert grown(first, again) == [
+    assert find_additions(first, again) == [
         "2 entries of /hooks/Stop/*/hooks, 1 after the first installation, in a.json",
         "the line `memory:` again in b.yaml",
     ]
-    assert grown(first, first) == []
+    assert find_additions(first, first) == []
 
 
 def test_what_is_left_of_an_older_release() -> None:
     """Its entries that a fresh installation does not write; a member that holds another value now is none."""
     former = {"a.json": {"old": 1, "kept": 2, "on": True}, "b.js": "old"}
     after = {"a.json": {"old": 1, "kept": 2, "on": False}, "b.js": "old"}
-    assert left_over(former, after, {"a.json": {"kept": 2}}) == ["a.json: /old", "b.js"]
-    assert left_over(former, {"a.json": {"kept": 2}}, {"a.json": {"kept": 2}}) == []
+    assert find_leftovers(former, after, {"a.json": {"kept": 2}}) == ["a.json: /old", "b.js"]
+    assert find_leftovers(former, {"a.json": {"kept": 2}}, {"a.json": {"kept": 2}}) == []

@@ -88,7 +88,7 @@ class Compared(Struct, frozen=True):
 
     @property
     def later(self) -> Sequence[tuple[str, Became]]:
-        """What the next contract would breach in one of the reports or in both, and what became of it."""
+        """Each requirement that the next contract breaches in one of the reports or both, and what became of it."""
         if self.old.newer is None and self.new.newer is None:
             return []
         old, new = (() if each.newer is None else each.newer.breaches for each in (self.old, self.new))
@@ -98,12 +98,12 @@ class Compared(Struct, frozen=True):
 
     @property
     def became_reachable(self) -> Sequence[str]:
-        """What the model could not reach through the old connector and can through the new one."""
+        """The fields and tools that the model reaches through the new connector and not through the old one."""
         return _unreached(self.old, but_not=self.new)
 
     @property
     def became_unreachable(self) -> Sequence[str]:
-        """What it could reach through the old one and cannot through the new one."""
+        """The fields and tools that it reaches through the old one and not through the new one."""
         return _unreached(self.new, but_not=self.old)
 
     @property

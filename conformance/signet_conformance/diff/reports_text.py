@@ -107,7 +107,7 @@ def _missing(compared: Compared) -> Iterator[str]:
 
 
 def _information(compared: Compared) -> Iterator[str]:
-    """What the next contract would say, and what can be reached: neither changes the exit status."""
+    """Tell the breaches of the next contract and the change in reach; neither changes the exit status."""
     if compared.later:
         by_fate: dict[Became, list[str]] = {}
         for name, became in compared.later:

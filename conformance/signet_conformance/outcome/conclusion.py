@@ -31,9 +31,8 @@ from signet_conformance.outcome.known_failures import (
 )
 from signet_conformance.outcome.newer import NewerContract, NewerJudging
 from signet_conformance.outcome.options import Declarations
-from signet_conformance.outcome.price import PriceMeter
 from signet_conformance.outcome.reach import Reach, ReachMeter
-from signet_conformance.outcome.together import essence, run_level_breaches
+from signet_conformance.outcome.together import SessionMeter, essence, run_level_breaches
 from signet_conformance.rules.coverage import was_tested
 from signet_conformance.trace import Trace
 from signet_conformance.trace.shelf import Shelf
@@ -87,7 +86,7 @@ class Judging:
         self._meter = Meter(terms.contract) if measured or terms.least_coverage is not None else None
         self._reach = ReachMeter()
         self._newer = NewerJudging(terms.only, terms.connector)
-        self._price = PriceMeter()
+        self._sessions = SessionMeter()
         self._lines: dict[tuple[int, str], int] = {}
 
     def judged_alone(self, traces: Sequence[Trace], workers: int = 1) -> Sequence[Judged]:
@@ -112,7 +111,7 @@ class Judging:
         self.judged.append(kept)
         self._reach.add(judged)
         self._newer.add(judged)
-        self._price.add(judged)
+        self._sessions.add(judged)
         if self._meter is not None:
             self._meter.add(judged)
 
@@ -143,7 +142,7 @@ class Judging:
             coverage=None if self._meter is None else self._meter.coverage(),
             reach=self._reach.reach(),
             newer=self._newer.newer(),
-            in_every_session=tuple(self._price.in_every_session()),
+            in_every_session=tuple(self._sessions.in_every_session()),
             generated=generated,
             shortfall=shortfall,
             broken_off=tuple(self.broken_off),

@@ -25,7 +25,7 @@ def nothing_stands_twice(recording: Recording) -> Iterator[Outcome]:
         if mark.twice:
             yield warn(
                 *(pairs[0] if pairs else ()),
-                message=f"{_effect(pairs)}{_when(mark)}, {host} has {_named(mark.twice)}",
+                message=f"{_effect(pairs)}{_when(mark)}, {host} has {_name_first(mark.twice)}",
                 expected="each entry once",
                 received=list(mark.twice),
                 fold="twice",
@@ -34,14 +34,14 @@ def nothing_stands_twice(recording: Recording) -> Iterator[Outcome]:
             yield warn(
                 *(pairs[0] if pairs and not mark.twice else ()),
                 message=("" if mark.twice else _effect(pairs))
-                + f"{_when(mark)}, what the older release wrote is left beside the new: {_named(mark.old)}",
+                + f"{_when(mark)}, what the older release wrote is left beside the new: {_name_first(mark.old)}",
                 expected="what an older release wrote is replaced or removed",
                 received=list(mark.old),
                 fold="old",
             )
         if mark.changed:
             yield warn(
-                message=f"{_when(mark)}, settings of others are changed or gone: {_named(mark.changed)}",
+                message=f"{_when(mark)}, settings of others are changed or gone: {_name_first(mark.changed)}",
                 expected="what is not the connector's own stays as it was",
                 received=list(mark.changed),
                 fold="changed",
@@ -54,7 +54,7 @@ def _when(mark: ReinstalledMark) -> str:
     return "installed twice" if mark.how == AGAIN else "installed once"
 
 
-def _named(entries: tuple[str, ...]) -> str:
+def _name_first(entries: tuple[str, ...]) -> str:
     more = len(entries) - _MOST_NAMED
     return "; ".join(entries[:_MOST_NAMED]) + (f"; and {more} more" if more > 0 else "")
 

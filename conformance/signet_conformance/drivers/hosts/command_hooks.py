@@ -139,7 +139,7 @@ class CommandHooks:
             "registered": [taken],
             "reinstalled": [{"how": "once", "twice": twice}] if twice else [],
             "unheard": [*said, *lacking(self._hooks, self._options.get("capabilities", ()))],
-            "remarks": [*remarks(self._hooks, self._face), *host_program.refused(Path.home(), self._face)],
+            "remarks": [*remarks(self._hooks, self._face), *host_program.describe_refusals(Path.home(), self._face)],
             "timeouts_s": self._timeouts_s(),
         }
 

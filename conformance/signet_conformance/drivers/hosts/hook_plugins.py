@@ -78,7 +78,7 @@ def _read_json(path: Path) -> Mapping[str, Any]:
 def together(sources: Sequence[HookSource]) -> Mapping[str, Sequence[Hook]]:
     """The hooks of all sources by event: a harness runs all of them.
 
-    The hooks of other tools that the kit has put there do nothing, and are no hooks of the connector: none is run.
+    Hooks that the kit has put there for other tools are left out: they do nothing, and are not the connector's.
     """
     hooks: dict[str, list[Hook]] = {}
     for source in sources:
@@ -100,10 +100,11 @@ def doubled(sources: Sequence[HookSource]) -> Sequence[str]:
         if len(names) > 1:
             events.setdefault(tuple(names), []).append(event)
     return [
-        f"the hooks of {_listed(dict.fromkeys(hooks))} in {' and in '.join(names)}" for names, hooks in events.items()
+        f"the hooks of {_join_names(dict.fromkeys(hooks))} in {' and in '.join(names)}"
+        for names, hooks in events.items()
     ]
 
 
-def _listed(names: Iterable[str]) -> str:
+def _join_names(names: Iterable[str]) -> str:
     *most, last = names
     return f"{', '.join(most)} and {last}" if most else last

@@ -30,7 +30,7 @@ class RefusedError(Exception):
 
 
 def put_on_path(face: Mapping[str, Any], folder: Path) -> None:
-    """Write the stub of a face's program into a folder of PATH; a face that names none gets none."""
+    """Write the stub of a face's program into a folder of PATH, if the face names a program."""
     program = face.get("program")
     if program is None:
         return
@@ -42,7 +42,7 @@ def put_on_path(face: Mapping[str, Any], folder: Path) -> None:
     stub.chmod(0o755)
 
 
-def asked(home: Path) -> Sequence[Mapping[str, Any]]:
+def read_questions(home: Path) -> Sequence[Mapping[str, Any]]:
     """Everything that the stubs of a home were asked, in order: `argv`, `stdin`, `cwd` and the exit `status`."""
     try:
         lines = (home / _ASKED).read_text("utf-8").splitlines()
@@ -51,9 +51,9 @@ def asked(home: Path) -> Sequence[Mapping[str, Any]]:
     return [json.loads(line) for line in lines]
 
 
-def refused(home: Path, face: Mapping[str, Any]) -> Sequence[str]:
+def describe_refusals(home: Path, face: Mapping[str, Any]) -> Sequence[str]:
     """A line for each thing that an installer asked the stub of a face and it does not know."""
-    unknown = dict.fromkeys(" ".join(row["argv"]) for row in asked(home) if row["status"] == _UNKNOWN)
+    unknown = dict.fromkeys(" ".join(row["argv"]) for row in read_questions(home) if row["status"] == _UNKNOWN)
     name = face.get("program", {}).get("name")
     return [f"the installer asked `{name} {words}`, which the kit's stub of {name} refuses" for words in unknown]
 

@@ -1,4 +1,4 @@
-"""Facts about the price of conforming: which warnings touch every session."""
+"""Facts about traces together: which warnings touch every session."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from pathlib import Path
 from typing import Any
 
 from signet_conformance.engine import judge
-from signet_conformance.outcome.price import PriceMeter
+from signet_conformance.outcome.together import SessionMeter
 from tests.support.case_traces import build
 from tests.support.daemon_items import STEP, end, prompt, start
 
 
 def touching(folder: Path, *recordings: list[dict[str, Any]]) -> list[str]:
     """What is broken in each session of some recordings."""
-    meter = PriceMeter()
+    meter = SessionMeter()
     for number, items in enumerate(recordings):
         meter.add(judge(build(folder / f"{number}.jsonl", items)))
     return [*meter.in_every_session()]
