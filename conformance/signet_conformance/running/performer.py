@@ -48,8 +48,6 @@ def _unlisted(step: ConnectorStep, listed: frozenset[str]) -> str | None:
     """What only some drivers can play, in words, if this driver does not list it; None where it can be performed."""
     if isinstance(step, SessionlessPromptStep) and step.step not in listed:
         return "turn without a session"
-    if isinstance(step, CloseStep) and step.step not in listed:
-        return "window that is closed while the program lives on"
     if isinstance(step, WaitStep) and step.step not in listed:
         return "clock that can be put forward"
     stopped = isinstance(step, PromptStep) and step.stopped
@@ -233,6 +231,9 @@ class StepPerformer:
             self._recorder.mark(FaultMark(kind=RESTART, on=False))
 
     def _connector_step(self, index: int, step: ConnectorStep, hints: Mapping[str, bool]) -> None:
+        if isinstance(step, CloseStep) and step.step not in (self.said_steps or ()):
+            # Where no window can be closed without its program, the user ends the session.
+            step = EndStep(session=step.session)
         given = {**self._message_for(step), **hints}
         handing_over = _HandingOver(self._recorder, index, given, self._on_event)
         if not isinstance(step, StartStep | ResumeStep | ToolStep):

@@ -176,7 +176,7 @@ class EndStep(ConnectorStep):
 class CloseStep(ConnectorStep):
     """The user closes the window of a session, and the harness lives on, with other sessions or none.
 
-    Drivers that do not list the step in their answer to hello skip it.
+    A driver that does not list the step in its answer to hello is given an end in place of it.
     """
 
     step: Literal["close"] = "close"
