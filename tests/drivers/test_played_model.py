@@ -182,3 +182,9 @@ def test_system_text_for_the_session_stays_beside_what_comes_later() -> None:
     """A host that asks for it again has both."""
     steps = [{**START, "given": [MEMORY]}, said("A"), {**said("B"), "given": ["Another text."]}]
     assert asked(placed("system", "session"), *steps)[-1] == [MEMORY, "Another text.", "A", "On A.", "B"]
+
+
+def test_only_the_word_in_a_pattern_stands_for_the_text() -> None:
+    """Not the same letters within another word."""
+    answers = placed("after-prompt", "request", wrap="[CONTEXT] TEXT (TEXT)")
+    assert asked(answers, {**START, "given": [r"a\1"]}, said("A")) == [["A", r"[CONTEXT] a\1 (a\1)"]]

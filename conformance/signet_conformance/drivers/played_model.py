@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from signet_conformance.targets.face_answers import TEXT, Answers, Compaction, Placement
+from signet_conformance.targets.face_answers import Answers, Compaction, Placement, wrapped
 from signet_conformance.trace.marks import StepName
 
 _REPLY = "Understood."
@@ -78,7 +78,7 @@ class _Conversation:
 
     def put(self, placement: Placement, text: str) -> None:
         """Put a text where its placement says."""
-        text = placement.wrap.replace(TEXT, text)
+        text = wrapped(placement.wrap, text)
         newest = max((n for n, message in enumerate(self.messages) if message.prompt), default=None)
         if placement.place in ("prompt-begin", "prompt-end") and newest is not None:
             rank = placement.order + (_PROMPT_END if placement.place == "prompt-end" else -_PROMPT_END)
@@ -123,7 +123,7 @@ class _Conversation:
             if message.prompt:
                 message.drop("until-compaction")
         asked = [] if rules.question is None else [_Message("user", [(0, rules.question, "session")])]
-        told = [*asked, _Message(rules.role, [(0, rules.wrap.replace(TEXT, summary), "session")])]
+        told = [*asked, _Message(rules.role, [(0, wrapped(rules.wrap, summary), "session")])]
         self.messages = [*told, *kept] if rules.place == "first" else [*kept, *told]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Annotated, Literal, get_args
 
@@ -15,7 +16,14 @@ TEXT = "TEXT"
 Request = Literal["turn", "title", "compaction"]
 Lasts = Literal["request", "turn", "until-compaction", "session"]
 _LASTS = get_args(Lasts)
-Wrap = Annotated[str, Field(pattern=TEXT, description="a text with TEXT in it: what the host writes around it")]
+Wrap = Annotated[
+    str, Field(pattern=rf"\b{TEXT}\b", description="a text with TEXT in it: what the host writes around it")
+]
+
+
+def wrapped(wrap: str, text: str) -> str:
+    """Put a text into the pattern that the host writes around it."""
+    return re.sub(rf"\b{TEXT}\b", lambda _: text, wrap)
 
 
 class Placement(Part):

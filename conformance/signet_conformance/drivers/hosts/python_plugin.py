@@ -142,6 +142,7 @@ class ProviderProgram:
         self._messages: list[dict[str, str]] = []
         self._kept, self._compacting = 0, False
         self._turns = 0
+        self._forgot_prompt = False
         self._turn: tuple[str, str] | None = None
 
     def about(self) -> Mapping[str, Any]:
@@ -192,6 +193,7 @@ class ProviderProgram:
 
     def _start(self, step: Mapping[str, Any]) -> Mapping[str, Any]:
         self._session = str(step.get("key") or uuid.uuid4())
+        self._forgot_prompt = False
         self._messages, self._turns, self._kept, self._compacting = [], 0, 0, False
         # The harness has no word for a project: a provider sees the folder that the user started it in.
         os.chdir(self._projects.folder(step.get("project")))
@@ -238,10 +240,14 @@ class ProviderProgram:
         text = str(step.get("text"))
         keep_back(text)
         self._turns += 1
+        # After a clear the harness builds its system prompt anew, with the next turn.
+        block = self._call("system_prompt_block") if self._forgot_prompt else None
+        self._forgot_prompt = False
         self._call("on_turn_start", self._turns, text)
         injected = self._call("prefetch", text, session_id=self._session)
         self._messages.append({"role": "user", "content": text})
-        self._peer.model_turn(step.get("session"), _given("prefetch", injected))
+        given = [*_given("system_prompt_block", block), *_given("prefetch", injected)]
+        self._peer.model_turn(step.get("session"), given)
         self._turn = text, str(step.get("reply") or "Understood.")
         if not step.get("more"):
             self._end_turn()
@@ -308,6 +314,7 @@ class ProviderProgram:
         before, self._session = self._session, str(uuid.uuid4())
         self._call("on_session_end", list(self._messages))
         self._messages, self._turns, self._kept, self._compacting = [], 0, 0, False
+        self._forgot_prompt = True
         self._call("on_session_switch", self._session, parent_session_id=before, reset=True, reason="new_session")
         return {"opened": True}
 
