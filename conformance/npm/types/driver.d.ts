@@ -40,6 +40,8 @@ export type Step = {
     | "pre_compaction"
     | "compaction_complete"
     | "clear"
+    | "close"
+    | "wait"
     | "resume"
     | "end";
   session: string;
@@ -53,6 +55,10 @@ export type Step = {
    * What the harness calls that sub-agent.
    */
   subagent?: string;
+  /**
+   * How much time passes in a wait.
+   */
+  seconds?: number;
   key?: string;
   text?: string;
   reply?: string;
