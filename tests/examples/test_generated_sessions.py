@@ -99,9 +99,13 @@ def fill_in(name: str, folder: Path) -> None:
         lines[lines.index(line)] = filled_in
     written.write_text("\n".join(lines))
     settings = folder / "signet-conformance.toml"
-    settings.write_text(settings.read_text().replace('harness = "acme"', 'harness = "example"'))
+    written_settings = settings.read_text().replace('harness = "acme"', 'harness = "example"')
+    assert WRITTEN_BOUNDS in written_settings
+    # The connector of the example waits no longer than that.
+    settings.write_text(written_settings.replace(WRITTEN_BOUNDS, "bounds_s = {start = 2.0, prompt = 1.0}"))
 
 
+WRITTEN_BOUNDS = "bounds_s = {start = 5.0, prompt = 2.0}"
 CASES = {
     "driver-python": (copy, "driver-python", "example-python", "python3"),
     "driver-javascript": (copy, "driver-javascript", "example-javascript", "node"),

@@ -166,6 +166,10 @@ export interface Handler {
    */
   status?: number | null;
   /**
+   * By how much a timer of the driver was late meanwhile.
+   */
+  late_ms?: number;
+  /**
    * true where the harness went on without it.
    */
   timed_out?: boolean;
