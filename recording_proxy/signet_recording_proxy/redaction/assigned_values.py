@@ -25,6 +25,14 @@ _VALUED = re.compile(r"value=\\{0,4}[\"']([^\"'<>\\]{3,400}+)")
 _INPUT = re.compile(r"<input\s[^<>]{1,600}+>", re.IGNORECASE)
 _KEYS = re.compile(r"(?:[A-Z0-9]{1,30}_){0,6}KEY\Z")
 _NO_KEYS = re.compile(r"(?:SESSION|PRIMARY|PUBLIC|FOREIGN|CACHE|PARTITION|SORT|HOT|ROW|MAP|IDEMPOTENCY|SAVE)_KEY\Z")
+_GIVEN = r"\\{0,4}[\"']?([^\s\"'\\|;&<>$-][^\s\"'\\|;&<>]{3,255}+)"
+"""What an option is given: a word, without a variable."""
+
+
+def _option(name: str) -> re.Pattern[str]:
+    return re.compile(rf"\s{name}\s{{1,4}}{_GIVEN}")
+
+
 _COMMANDS: tuple[tuple[re.Pattern[str] | None, re.Pattern[str]], ...] = (
     (
         re.compile(r"\bcurl\b"),
@@ -41,6 +49,45 @@ _COMMANDS: tuple[tuple[re.Pattern[str] | None, re.Pattern[str]], ...] = (
     ),
     (re.compile(r"\bredis-cli\b"), re.compile(r"\s-a\s{1,4}\\{0,4}[\"']?([^\s\"'\\]{4,}+)")),
     (None, re.compile(r"\s-pass(?:in|out|word)?\s{1,4}pass:([^\s\"'\\]{3,}+)")),
+    (re.compile(r"\bldap[a-z]{0,8}\b"), _option("-w")),
+    (re.compile(r"\bopenssl enc\b"), _option("-k")),
+    (re.compile(r"\b(?:zip|unzip|sqlcmd|bcp)\b"), _option("-P")),
+    (re.compile(r"\b(?:useradd|usermod|az login|az acr login)\b"), _option("-p")),
+    (re.compile(r"\b(?:7za?|7zz|rar|unrar)\b"), re.compile(rf"\s-p{_GIVEN}")),
+    (
+        re.compile(r"\b(?:keytool|jarsigner|apksigner)\b"),
+        re.compile(rf"\s--?[a-z-]{{0,12}}pass\s{{1,4}}(?:pass:)?{_GIVEN}"),
+    ),
+    (re.compile(r"\bhtpasswd\b"), re.compile(rf"\s-[A-Za-z]{{0,4}}b[A-Za-z]{{0,4}}\s+\S+\s+\S+\s+{_GIVEN}")),
+    (re.compile(r"\bgh secret set\b"), re.compile(rf"\s(?:-b|--body)[ =]{_GIVEN}")),
+    (re.compile(r"\bnet use\b"), re.compile(rf"\s/user:\S+\s+{_GIVEN}")),
+    (
+        re.compile(r"\b(?:curl|wget|http)\b"),
+        re.compile(r"\s(?:-b|--cookie)[ =]\\{0,4}[\"']?[\w.-]{1,64}=([^\s\"'\\;]{6,}+)"),
+    ),
+    (None, re.compile(rf"\b(?:wandb login|rclone obscure|snyk auth|auth token|signin --raw)\s{{1,4}}{_GIVEN}")),
+    (
+        None,
+        re.compile(
+            r"\b(?:echo|printf)\s{1,4}(?:-n\s{1,4}|\\{0,4}[\"']%s\\{0,4}[\"']\s{1,4})?\\{0,4}[\"']?(?:[\w.-]{1,32}:)?"
+            r"([^\s\"'|\\:]{6,256}+)\\{0,4}[\"']?\s{0,4}\|[^\n]{0,160}?"
+            r"(?:--password-stdin|--with-token|chpasswd|--stdin|kv put|secrets? (?:set|create|put)|login)"
+        ),
+    ),
+    (
+        None,
+        re.compile(
+            r"(?:--password-stdin|--with-token|--stdin|chpasswd|login|secrets? (?:set|create|put))"
+            rf"[^\n|;]{{0,160}}?<<<\s{{0,4}}{_GIVEN}"
+        ),
+    ),
+    (
+        None,
+        re.compile(
+            r"(?i:\b(?:auth|login|log_in|basic_?auth|httpbasicauth|authenticate|credentials?)\s{0,4}=?\s{0,4}\()"
+            r"\s{0,8}\\{0,4}[\"'][^\"'\n\\]{1,64}\\{0,4}[\"']\s{0,4},\s{0,8}\\{0,4}[\"'](?=\D{0,99}[0-9])([^\s\"'\\]{6,256}+)\\{0,4}[\"']"
+        ),
+    ),
 )
 """Programs, and the options by which they take passwords; an option without one names the program itself."""
 _OPTION_REACH = 400
@@ -164,7 +211,12 @@ class _Markup:
 class _Commands:
     """Passwords that programs take on their command lines. Text without any of `STEMS` (lower case) holds none."""
 
-    STEMS = ("curl", "mysql", "mariadb", "sshpass", "login", "redis-cli", "-pass")
+    STEMS = (
+        *("curl", "mysql", "mariadb", "sshpass", "login", "redis-cli", "-pass"),
+        *("ldap", "openssl enc", "zip", "sqlcmd", "bcp", "useradd", "usermod", "7z", "rar ", "keytool", "signer"),
+        *("htpasswd", "gh secret", "net use", "wget", "http ", "rclone", "snyk auth", "auth token", "signin --raw"),
+        *("echo ", "printf ", "<<<", "auth=(", "auth(", "auth = (", "login(", "credentials(", "authenticate("),
+    )
 
     def replace(self, text: str, token: Token) -> str:
         """`text` with each secret replaced by what `token` gives for it."""

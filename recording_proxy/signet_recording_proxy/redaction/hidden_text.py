@@ -29,6 +29,8 @@ _ESCAPED_TEXT = re.compile(r"%[0-9A-Fa-f]{2}")
 _LAST_DELIMITER = re.compile(r"[\s\"'<>]")
 _STANDARD = str.maketrans("-_", "+/")
 _ESCAPE_DEPTH = 3
+_DEPTH = 2
+_DEEP_MOST = 16_384
 
 
 def shows_escapes(raw: bytes) -> bool:
@@ -73,18 +75,26 @@ class Hidden(Struct, frozen=True):
             if undone == plain:
                 return False
             plain = undone
-            if self.shows_secret(plain) or self._hides_coded(plain):
+            if self.shows_secret(plain) or self._hides_coded(plain, _DEPTH):
                 return True
         return False
 
-    def _hides_coded(self, text: str) -> bool:
-        """Whether what stood between escapes decodes to a secret: `%20` before it would be taken for a part of it."""
+    def _hides_coded(self, text: str, depth: int) -> bool:
+        """Whether a part of text decodes to a secret, or to text of which that is so, in so many steps at most."""
         runs = ((match[0], coding.decode) for coding in _CODINGS for match in coding.runs.finditer(text))
-        return any((plain := _legible(*run)) is not None and self.shows_secret(plain) for run in runs)
+        return any((plain := _legible(*run)) is not None and self._shows(plain, depth - 1) for run in runs)
+
+    def _shows(self, plain: str, depth: int) -> bool:
+        """Whether text that an encoding hid holds a secret, or hides it once more."""
+        if self.shows_secret(plain):
+            return True
+        if depth <= 0 or len(plain) > _DEEP_MOST:
+            return False
+        return ("%" in plain and self._hides_escaped(plain)) or self._hides_coded(plain, depth)
 
     def _decoded(self, decode: Callable[[str], bytes], token: Token, run: str) -> str:
         plain = _legible(run, decode)
-        return token(run) if plain is not None and self.shows_secret(plain) else run
+        return token(run) if plain is not None and self._shows(plain, _DEPTH) else run
 
 
 def _substituted(text: str, spans: Iterable[tuple[int, int]], replace: Callable[[str], str]) -> str:

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from ahocorasick_rs import BytesAhoCorasick, Implementation, MatchKind
 
 from signet_recording_proxy.redaction.assigned_values import ASSIGNMENTS, COMMANDS, MARKUP
+from signet_recording_proxy.redaction.beside_names import BESIDE, FOLLOWED
 from signet_recording_proxy.redaction.hidden_text import Hidden
 from signet_recording_proxy.redaction.named_values import (
     MEMBERS,
@@ -100,6 +101,8 @@ class _Hits:
             for number in _DOTTED_NUMBERS:
                 if dotted := [match.start() for match in _DOTTED.finditer(text)]:
                     self.issued[number] = dotted
+        self.followed = [at for at, _ in names if FOLLOWED.match(text, at) is not None]
+        """The names beside which a value may stand."""
         self.named = list(_verified(text, names))
         """The names that something follows, with what does."""
 
@@ -190,6 +193,7 @@ class KeywordSearch:
             (_assignments, ASSIGNMENTS.replace),
             (_markup, MARKUP.replace),
             (_commands, COMMANDS.replace),
+            (_beside, BESIDE.replace),
         ):
             windows = _merged(pattern_of(text, hits), len(text))
             if windows:
@@ -380,6 +384,11 @@ def _markup(text: str, hits: _Hits) -> Iterator[Window]:
         for at, match in hits.named:
             if match["tag"] is not None:
                 yield at - _LONGEST_NAME, match.end() + 500
+
+
+def _beside(_text: str, hits: _Hits) -> Iterator[Window]:
+    for at in hits.followed:
+        yield at - _LONGEST_NAME - 20, at + 640
 
 
 def _commands(text: str, hits: _Hits) -> Iterator[Window]:

@@ -100,8 +100,12 @@ KINDS: Final[tuple[tuple[str, tuple[str, ...], str], ...]] = (
     ("Artifactory", ("akcp", "cmvmdgtuoj"), r"AKCp[A-Za-z0-9]{60,}+|cmVmdGtuOj[A-Za-z0-9]{54}"),
     ("age", ("age-secret-key-1",), r"AGE-SECRET-KEY-1[0-9A-Z]{50,}+"),
     ("Pulumi", ("pul-",), r"pul-[a-f0-9]{40}"),
-    ("Buildkite", ("bkua_",), r"bkua_[a-f0-9]{40}"),
-    ("CircleCI", ("ccipat_",), r"CCIPAT_[A-Za-z0-9_-]{30,}+"),
+    (
+        "Buildkite",
+        ("bkua_", "bkaj_", "bkat_", "bkct_", "bkpt_", "bkpi_"),
+        r"bk(?:ua|aj|at|ct|pt|pi)_[A-Za-z0-9_-]{30,}+",
+    ),
+    ("CircleCI", ("ccipat_", "cciprj_"), r"CCIP(?:AT|RJ)_[A-Za-z0-9_-]{30,}+"),
     ("Airtable", ("pat",), r"pat[A-Za-z0-9]{14}\.[a-f0-9]{64}"),
     ("Contentful", ("cfpat-",), r"CFPAT-[A-Za-z0-9_-]{40,}+"),
     ("Dynatrace", ("dt0",), r"dt0[a-z][0-9]{2}\.[A-Z0-9]{24}\.[A-Z0-9]{64}"),
@@ -179,7 +183,48 @@ KINDS: Final[tuple[tuple[str, tuple[str, ...], str], ...]] = (
     ("E2B", ("e2b_",), r"e2b_[a-f0-9]{40}(?![A-Za-z0-9])"),
     ("Runpod", ("rpa_",), r"rpa_[A-Z0-9]{40,}+"),
     ("Browserbase", ("bb_live_",), r"bb_live_[A-Za-z0-9_-]{20,}+"),
-    ("Vercel", ("vercel_blob_rw_",), r"vercel_blob_rw_[A-Za-z0-9]{16}_[A-Za-z0-9]{30,}+"),
+    (
+        "Vercel",
+        ("vercel_blob_rw_", "vcp_", "vca_", "vci_", "vcr_", "vck_"),
+        r"vercel_blob_rw_[A-Za-z0-9]{16}_[A-Za-z0-9]{30,}+|vc[paikr]_" + _EACH_OF_THREE + r"[A-Za-z0-9]{24,}+",
+    ),
+    ("Gemini", ("aq.",), r"AQ\.[A-Za-z0-9_-]{40,}+"),
+    ("Azure DevOps", ("azdo",), r"[A-Za-z0-9]{76}AZDO[A-Za-z0-9]{4}(?![A-Za-z0-9])"),
+    ("Azure AI", ("jqqj9",), r"[A-Za-z0-9]{52}JQQJ9[A-Za-z0-9]{20,30}(?![A-Za-z0-9])"),
+    (
+        "Azure keys",
+        ("+ast", "acdb", "azse", "azfu", "+amc", "+aeh", "+aiot"),
+        (
+            r"[A-Za-z0-9+/]{76}(?:\+ASt|ACDb)[A-Za-z0-9+/]{6}==|[A-Za-z0-9_-]{42,44}Az(?:Se|Fu)[A-Za-z0-9_=-]{6,10}"
+            r"|[A-Za-z0-9+/]{33}\+A(?:mc|Eh|IoT)[A-Za-z0-9+/]{5,6}="
+        ),
+    ),
+    ("Voyage", ("pa-",), r"pa-" + _EACH_OF_THREE + r"[A-Za-z0-9_-]{43}(?![A-Za-z0-9_-])"),
+    ("Firecrawl", ("fc-",), r"fc-[a-f0-9]{32}(?![A-Za-z0-9_-])"),
+    ("Weights & Biases", ("wandb_v1_",), r"wandb_v1_[A-Za-z0-9_-]{40,}+"),
+    ("Snyk", ("snyk_uat.", "snyk_sat."), r"snyk_[us]at\.[A-Za-z0-9]{6,12}\.[A-Za-z0-9._-]{30,}+"),
+    ("Deno", ("ddp_", "ddo_", "ddw_"), r"dd[pow]_[A-Za-z0-9]{36}(?![A-Za-z0-9_])"),
+    ("Axiom", ("xaat-", "xapt-"), r"xa[ap]t-" + _UUID),
+    ("Honeycomb", ("hca", "hcb", "hcx"), r"hc[abx][a-z]{2}_[a-z0-9]{26}[A-Za-z0-9]{20,}+"),
+    ("MongoDB Atlas", ("mdb_sa_sk_",), r"mdb_sa_sk_[A-Za-z0-9_-]{30,}+"),
+    ("Nostr", ("nsec1",), r"nsec1[02-9ac-hj-np-z]{58}(?![A-Za-z0-9])"),
+    ("Bitcoin", ("xprv", "yprv", "zprv", "tprv"), r"[xyzt]prv[1-9A-HJ-NP-Za-km-z]{100,112}(?![A-Za-z0-9])"),
+    ("LlamaCloud", ("llx-",), r"llx-[A-Za-z0-9]{40,}+"),
+    ("Trigger.dev", ("tr_prod_", "tr_dev_", "tr_pat_", "tr_stg_"), r"tr_(?:prod|dev|pat|stg)_[A-Za-z0-9]{20,}+"),
+    ("Inngest", ("signkey-",), r"signkey-(?:prod|test|branch)-[A-Za-z0-9]{32,}+"),
+    ("Polar", ("polar_",), r"polar_(?:oat|pat|at_[uo]|rt_[uo]|whs)_[A-Za-z0-9]{30,}+"),
+    ("Paddle", ("pdl_",), r"pdl_(?:live|sdbx)_[a-z]{4,8}_[A-Za-z0-9_]{30,}+"),
+    ("Socket", ("sktsec_",), r"sktsec_[A-Za-z0-9_-]{30,}+"),
+    ("ClickUp", ("pk_",), r"pk_[0-9]{6,10}_[A-Z0-9]{32}(?![A-Za-z0-9])"),
+    ("WooCommerce", ("ck_", "cs_"), r"c[ks]_[a-f0-9]{40}(?![A-Za-z0-9])"),
+    ("Gitea", ("gta_",), r"gta_[a-f0-9]{40}(?![A-Za-z0-9])"),
+    ("Cursor", ("crsr_", "key_"), r"crsr_[a-f0-9]{32,}+|key_[a-f0-9]{64}(?![A-Za-z0-9])"),
+    ("OneSignal", ("os_v2_",), r"os_v2_(?:app|org)_[a-z0-9]{60,}+"),
+    ("Modal", ("ak-", "as-"), r"a[ks]-" + _EACH_OF_THREE + r"[A-Za-z0-9]{22}(?![A-Za-z0-9_-])"),
+    ("Stytch", ("secret-live-", "secret-test-"), r"secret-(?:live|test)-[A-Za-z0-9_=-]{30,}+"),
+    ("Bitwarden", ("0.",), r"0\." + _UUID + r"\.[A-Za-z0-9]{30}:[A-Za-z0-9+/]{22,}+={0,2}"),
+    ("Cloudflare", ("cfut_", "cfat_", "cfk_"), r"cf(?:ut|at|k)_[A-Za-z0-9_-]{36,}+"),
+    ("Twitch", ("oauth:",), r"oauth:([a-z0-9]{30})(?![A-Za-z0-9])"),
     ("Aiven", ("avns_",), r"AVNS_" + _EACH_OF_THREE + r"[A-Za-z0-9_-]{19}(?![A-Za-z0-9_-])"),
     ("WakaTime", ("waka_",), r"waka_(?:[a-z]{2,6}_)?" + _UUID),
     ("Trello", ("atta",), r"ATTA[A-Fa-f0-9]{64,}+"),
@@ -195,7 +240,7 @@ each is one run of fifteen characters or more.
 STEM_INSIDE: Final = frozenset(
     {
         *("Stripe", "Discord webhooks", "Discord bots", "Telegram bots", "Mailchimp", "DigitalOcean"),
-        *("Terraform Cloud", "Azure applications", "Authress", "MaxMind"),
+        *("Terraform Cloud", "Azure applications", "Authress", "MaxMind", "Azure DevOps", "Azure AI", "Azure keys"),
     }
 )
 """Issuers whose tokens do not begin with what they are known by."""
@@ -203,7 +248,7 @@ STEM_INSIDE: Final = frozenset(
 LIKE_NAMES: Final = frozenset(
     {
         *("Adobe", "HubSpot", "LaunchDarkly", "Mailchimp", "Mailgun", "Octopus", "Plaid", "Render", "Tailscale"),
-        *("Twilio", "Webhook signatures"),
+        *("Twilio", "Webhook signatures", "Voyage", "Firecrawl", "Modal", "Axiom", "WooCommerce", "Cursor", "Stytch"),
     }
 )
 """Issuers whose tokens are a short word before a hash or a name: an id of a session may be one too."""

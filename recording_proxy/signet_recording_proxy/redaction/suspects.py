@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, Protocol
 import jsonschema_rs
 
 from signet_recording_proxy.redaction.assigned_values import ASSIGNMENTS, COMMANDS, MARKUP
+from signet_recording_proxy.redaction.beside_names import BESIDE, FOLLOWED, GATE
 from signet_recording_proxy.redaction.hidden_text import Hidden, may_hide, shows_escapes
 from signet_recording_proxy.redaction.keyword_search import KeywordSearch
 from signet_recording_proxy.redaction.known_secrets import KnownSecrets
@@ -82,7 +83,6 @@ _LAST_LETTERS = {tail for ending in (*NAME_ENDINGS, b"key") for tail in _LONG_TA
 _ASSIGNED_IN_LINE = backwards(_BETWEEN % b"1", _LAST_LETTERS)
 """A sign of assignment and a name's end; in a JSON string its double quotes have a backslash before them."""
 _ASSIGNED_IN_TEXT = backwards(_BETWEEN % b"0", _LAST_LETTERS)
-_OPTION = re.compile(rb"(?:\s|\\[nrtfv]|\\u[0-9a-f]{4}|[\x80-\xbf])-")
 _PROGRAMS = tuple(stem.encode() for stem in COMMANDS.STEMS)
 
 
@@ -152,8 +152,8 @@ def _gate(*, as_carried: bool = False) -> Any:
         rf"(?:{last})[0-9_.\-]{{0,63}}(?:\\{{0,40}}'|\\+\")?(?: |\t|\\+t){{0,40}}[:=]",
         "|".join(re.escape(stem.decode()) for stem in _SHAPED),
         "</|<input|form-data|agentsdir|-pass",
-        # An option follows its program.
-        rf"(?:{programs})(?s:.)*(?:\s|\\[nrtfv]|\\u[0-9a-f]{{4}}|[^\x00-\x7f])-[a-z-]",
+        programs,
+        GATE,
         *((_SPELLED_OTHERWISE, _BEYOND_A_FLOAT) if as_carried else ()),
     )
     schema = {"type": "string", "pattern": f"(?i)(?:{'|'.join(looks)})"}
@@ -234,8 +234,10 @@ def _assigned(lowered: bytes, assigned: re.Pattern[bytes]) -> list[Pattern]:
         patterns.append(ASSIGNMENTS)
     if b"</" in lowered or b"<input" in lowered:
         patterns.append(MARKUP)
-    if any(program in lowered for program in _PROGRAMS) and _OPTION.search(lowered):
+    if any(program in lowered for program in _PROGRAMS):
         patterns.append(COMMANDS)
+    if FOLLOWED.search(lowered.decode("utf-8", "replace")):
+        patterns.append(BESIDE)
     return patterns
 
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from signet_recording_proxy.redaction import named_values
 from signet_recording_proxy.redaction.assigned_values import ASSIGNMENTS, COMMANDS, MARKUP
+from signet_recording_proxy.redaction.beside_names import BESIDE
 from signet_recording_proxy.redaction.named_values import NESTED
 from signet_recording_proxy.redaction.redactor import Redactor
 from signet_recording_proxy.redaction.secret_patterns import ISSUED, TEXT_PATTERNS
@@ -20,7 +21,7 @@ from tests.attacks.test_secret_kinds import CODED, TOKENS, WRITTEN
 
 EVERYTHING = (
     *ISSUED, *TEXT_PATTERNS, NESTED, named_values.PARAMETERS, named_values.MULTIPART, named_values.MEMBERS,
-    ASSIGNMENTS, MARKUP, COMMANDS, HIDDEN,
+    ASSIGNMENTS, MARKUP, COMMANDS, BESIDE, HIDDEN,
 )  # fmt: skip
 SECRETS = [*TOKENS.values(), *(text for text, _ in WRITTEN.values()), *CODED.values()]
 GLUE = (

@@ -1,0 +1,85 @@
+"""Secrets that stand beside a name without being assigned to it: in sentences, options, calls, `KEY value` of shells.
+
+A name in text is mostly followed by a word of the sentence, so the value has to look drawn at random.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from itertools import pairwise
+
+from signet_recording_proxy.redaction.secret_names import is_secret_member, is_value
+
+SAMPLE = "q7RtZ2mXw9Kp4Ls8"
+_VALUE = r"[^\s\"'`<>,;(){}\[\]\\]"
+_SIGN = r"(?:[ \t]{0,4}(?:[:=,>]{1,2}|-(?=[ \t]))[ \t]{0,4}|[ \t]{1,4}(?:(?:is|was|to|as|body)[ \t:]{1,3})?)"
+_BETWEEN = rf"(?:\\{{0,4}}[\"'`)\]]){{0,3}}+{_SIGN}(?:\\{{0,4}}[\"'`])?"
+_BESIDE = re.compile(
+    rf"(?<![A-Za-z0-9_.-])(-{{0,2}}[A-Za-z][A-Za-z0-9_.-]{{1,63}}+){_BETWEEN}(?=({_VALUE}{{10,512}}+))"
+)
+_NAMED = r"(?:pass(?:word|wd|phrase|code)?|token|secret|key|auth|credentials?|pwd|pat|bearer|jwt)[\w.-]{0,24}"
+_TO_A_DIGIT = r"[^\s\"'<>]{0,24}[0-9]"
+FOLLOWED = re.compile(rf"(?i:{_NAMED}){_BETWEEN}{_TO_A_DIGIT}")
+"""What stands where one of them may be, in text."""
+GATE = (
+    rf"{_NAMED}(?:\\+\"|\\*['`)\]]){{0,3}}"
+    r"(?:[ \t]{0,4}[:=,>-]{1,2}[ \t]{0,4}|[ \t]{1,4}(?:(?:is|was|to|as|body)[ \t:]{1,3})?)"
+    rf"(?:\\+\"|\\*['`])?{_TO_A_DIGIT}"
+)
+"""The same in an encoded line, where quotes of text are escaped; for an expression of Rust's, which looks not ahead."""
+_KEY_OF = re.compile(
+    r"(?i)\b(?:api|secret|access|private|auth|license|signing|encryption|master|service|account)[ \t]\Z"
+)
+_VARIABLE = re.compile(r"[A-Z][A-Z0-9_]{0,40}_KEY\Z")
+_OPTION_ENDS = ("key", "auth", "pat", "credential", "credentials", "secret", "token")
+_NO_SECRET = re.compile(
+    r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}|[0-9a-f]{16,}|v?[0-9]+(?:[.:-][0-9]+)+.*|sha(?:1|256|512).*"
+    r"|[a-z]+://.*|[A-Za-z_.-]{2,64}/.*|[~./$%*&].*|.*[=(].*[)].*",
+    re.DOTALL,
+)
+_LOWER, _UPPER, _DIGITS = "a", "A", "0"
+
+
+def looks_random(value: str) -> bool:
+    """Whether a word goes to and fro between letters and digits, or small and large letters, as no word or id does."""
+    if _NO_SECRET.fullmatch(value) is not None or not is_value(value):
+        return False
+    kinds = [
+        _DIGITS if character.isdigit() else _LOWER if character.islower() else _UPPER
+        for character in value
+        if character.isalnum()
+    ]
+    turns = sum(one != another for one, another in pairwise(kinds))
+    return _DIGITS in kinds and turns >= (4 if len(value) < 16 else 3) and 8 * turns >= len(value)
+
+
+class _Beside:
+    """All of those places."""
+
+    def replace(self, text: str, token: Callable[[str], str]) -> str:
+        """`text` with each secret replaced by what `token` gives for it."""
+        pieces: list[str] = []
+        done = 0
+        for match in _BESIDE.finditer(text):
+            start = match.end()
+            if start < done or not _names_secret(text, match):
+                continue
+            value = match[2].rstrip(".:!?")
+            if looks_random(value):
+                pieces += (text[done:start], token(value))
+                done = start + len(value)
+        return "".join((*pieces, text[done:])) if pieces else text
+
+
+def _names_secret(text: str, match: re.Match[str]) -> bool:
+    name = match[1].lstrip("-")
+    if is_secret_member(name, SAMPLE) or _VARIABLE.match(name) is not None:
+        return True
+    lowered = name.lower()
+    if lowered == "key":
+        return match[1].startswith("--") or _KEY_OF.search(text, max(0, match.start() - 16), match.start()) is not None
+    return (match[1].startswith("--") or lowered.startswith("x-")) and lowered.endswith(_OPTION_ENDS)
+
+
+BESIDE = _Beside()
