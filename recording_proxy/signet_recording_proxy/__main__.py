@@ -95,6 +95,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--allow-non-loopback", action="store_true", help="let other machines connect to --host")
     add("--require-upstream", action="store_true", help="exit with 2 when nobody answers at --upstream")
     add("--control", action="store_true", help="take commands on stdin, answer on stdout")
+    add("--unwatched", action="store_true", help="let whoever gives commands delete recordings that are not needed")
     add("--target", metavar="NAME", help="name of the connector, for the header")
     add("--connector-release", metavar="RELEASE", help="release of the connector, for the header")
     add("--host-program", metavar="NAME", help="the program that the connector runs in, for the header")
@@ -191,6 +192,8 @@ async def _record(options: argparse.Namespace, upstream: Upstream) -> int:
     )
     reserved = reserve(options.host, options.port)
     recorder = Recorder(TraceFile(options.out, redactor.header(header)), redactor, options.body_limit)
+    if not options.unwatched:
+        recorder.watch()
     listener = Listener(upstream, recorder, reserved, rewrite_any_host=options.allow_non_loopback)
     raise_limit()
     await listener.serve(partial(ClientConnection, listener, Room()))

@@ -98,6 +98,7 @@ class RecordingAddon:
             self._give_up(failure)
             return None
         self._recorder = Recorder(file, self._redactor, DEFAULT_LIMIT)
+        self._recorder.watch()
         self._recorder.failure.add_done_callback(lambda failed: self._give_up(failed.result()))
         return self._recorder
 

@@ -33,6 +33,7 @@ _MOST_TOGETHER, _LARGE = 64, 64 * 1024
 _AT_ONCE_MOST, _CODED_MOST = 16 * 1024, 1024
 """Lines with larger bodies are made by another process, with coded ones at less: they grow when they are decoded."""
 _WORTH_TELLING_S = 0.001
+_LOOK_EVERY_S = 1.0
 
 
 class Ongoing(Struct, eq=False):
@@ -80,6 +81,7 @@ class Recorder:
         self._ongoing: dict[int, Ongoing] = {}
         self._maker = LineMaker(redactor)
         self._making = 0
+        self._watched = False
         self._one_made: asyncio.Future[None] | None = None
         self._quiet = asyncio.Event()
         self._quiet.set()
@@ -286,6 +288,20 @@ class Recorder:
         if not self.failure.done():
             self.failure.set_result(failure)
 
+    def watch(self) -> None:
+        """Look every second whether the recording is still there; what has happened to it is a failure."""
+        self._watched = True
+        try:
+            self._look_after_files()
+        except KitError as failure:
+            self.fail(failure)
+        else:
+            asyncio.get_running_loop().call_later(_LOOK_EVERY_S, self.watch)
+
+    def _look_after_files(self) -> None:
+        for file in filter(None, (self.file, self._model)):
+            file.demand_there()
+
     def abandon(self, note: str) -> None:
         """Write what is in flight as cut off: the recorder ends."""
         self._write_waiting()
@@ -299,6 +315,11 @@ class Recorder:
             either: list[asyncio.Future[Any]] = [self._one_made, self.failure]
             await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
         await self._maker.end()
+        if self._watched:
+            try:
+                self._look_after_files()
+            except KitError as failure:
+                self.fail(failure)
 
     # ---- faults
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from signet_conformance.errors import KitError, UsageError, printable
+from signet_conformance.errors import KitError, UsageError, counted, printable
 from signet_conformance.trace import Header, encode
 
 
@@ -31,6 +31,7 @@ class TraceFile:
         self._superseded = False
         self._waiting: list[bytes] = []
         self._ending = 0
+        self._size = 0
         self._fd = _create(path)
         self._zero = time.monotonic()
         created = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
@@ -90,11 +91,34 @@ class TraceFile:
             os.close(self._fd)
             self._fd = -1
 
+    def demand_there(self) -> None:
+        """Raise KitError when the file was deleted, replaced or truncated by another program.
+
+        It may be renamed: what is written then still reaches it.
+        """
+        if self._fd < 0:
+            return
+        status = os.fstat(self._fd)
+        if not status.st_nlink:
+            what = "was replaced" if Path(self.path).exists() else "was deleted"
+            lost = counted(self.written, "exchange")
+        elif status.st_size < self._size:
+            what = f"was truncated from {self._size:,} to {status.st_size:,} bytes"
+            lost = f"all before of {counted(self.written, 'exchange')}"
+        else:
+            return
+        raise KitError(
+            f"the trace {what} while it was written; lost: {lost}",
+            where=printable(self.path, 400),
+            remedy="let no other program touch it but by renaming it, and record again",
+        )
+
     def _write(self, lines: bytes) -> None:
         try:
             written = os.write(self._fd, lines)
             while written < len(lines):  # only a full disk or a signal cuts a write to a file short
                 written += os.write(self._fd, lines[written:])
+            self._size += len(lines)
         except OSError as failure:
             raise KitError(
                 f"the trace cannot be written: {failure.strerror or failure}",

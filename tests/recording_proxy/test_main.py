@@ -13,6 +13,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -276,3 +277,53 @@ def test_the_ready_line_is_json(upstream: Upstream, tmp_path: Path) -> None:
         process.terminate()
     assert ready["out"] == str(tmp_path / "t.jsonl")
     assert ready["url"].startswith("http://127.0.0.1:")
+
+
+def _deleted(out: Path) -> None:
+    out.unlink()
+
+
+def _replaced(out: Path) -> None:
+    other = out.with_name("other")
+    other.write_bytes(out.read_bytes())
+    other.replace(out)
+
+
+def _truncated(out: Path) -> None:
+    os.truncate(out, 10)
+
+
+@pytest.mark.parametrize(
+    ("happens", "said"),
+    [
+        (_deleted, "was deleted while it was written; lost: 1 exchange"),
+        (_replaced, "was replaced while it was written; lost: 1 exchange"),
+        (_truncated, " to 10 bytes while it was written; lost: all before of 1 exchange"),
+    ],
+)
+@pytest.mark.parametrize("ends", [True, False], ids=["at its end", "at once"])
+def test_a_recording_that_goes_away_ends_it_with_4(
+    upstream: Upstream, tmp_path: Path, happens: Callable[[Path], None], said: str, ends: bool
+) -> None:
+    """Nobody is advised to check what is not there: it is said what was lost."""
+    recorder = RecorderProcess("--upstream", upstream.url, out=tmp_path / "t.jsonl")
+    recorder.request("GET", "/x")
+    happens(recorder.out)
+    if ends:
+        recorder.process.terminate()
+    assert recorder.process.wait(PATIENCE_S) == 4
+    assert said in recorder.stderr()
+    recorder.close()
+
+
+def test_a_recording_that_is_renamed_goes_on(upstream: Upstream, tmp_path: Path) -> None:
+    """As rotation does it: what is recorded afterwards stands in the renamed file."""
+    recorder = RecorderProcess("--upstream", upstream.url, out=tmp_path / "t.jsonl")
+    recorder.request("GET", "/x")
+    recorder.out.rename(tmp_path / "t.jsonl.1")
+    (tmp_path / "t.jsonl").write_text("another program's\n")
+    recorder.request("GET", "/y")
+    recorder.process.terminate()
+    assert recorder.process.wait(PATIENCE_S) == 0
+    recorder.close()
+    assert [e.request.path for e in trace.read(tmp_path / "t.jsonl.1").exchanges] == ["/x", "/y"]

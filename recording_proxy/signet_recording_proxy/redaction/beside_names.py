@@ -42,7 +42,7 @@ _LOWER, _UPPER, _DIGITS = "a", "A", "0"
 
 
 def looks_random(value: str) -> bool:
-    """Whether a word goes to and fro between letters and digits, or small and large letters, as no word or id does."""
+    """Whether a word turns often between letters and digits, or small and large letters, as no word or id does."""
     if _NO_SECRET.fullmatch(value) is not None or not is_value(value):
         return False
     kinds = [
