@@ -113,3 +113,21 @@ def test_an_address_that_others_can_reach_is_refused(process: Process) -> None:
     done = process("daemon", "--host", "0.0.0.0")  # noqa: S104  refused
     assert done.returncode == 2
     assert "--allow-remote" in done.stderr
+
+
+def test_a_recording_that_is_gone_is_not_to_be_checked(daemon: str, tmp_path: Path) -> None:
+    """Exit status 4, and what was lost."""
+    words = [*COMMAND, "record", "--upstream", daemon, "--out", "run.jsonl"]
+    with subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
+        try:
+            assert child.stdout is not None
+            while "Ctrl-C" not in child.stdout.readline():
+                pass
+            (tmp_path / "run.jsonl").unlink()
+            child.send_signal(signal.SIGINT)
+            rest, complaints = child.communicate(timeout=30)
+        finally:
+            child.kill()
+    assert child.returncode == 4
+    assert "check it" not in rest
+    assert "the trace was deleted while it was written" in complaints

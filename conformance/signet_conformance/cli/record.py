@@ -240,7 +240,10 @@ def _run(child: LineProcess, upstream: str, out: str, told: Mapping[str, str]) -
     except KeyboardInterrupt:
         count = exchanges_of(child)
         child.ask({"op": "exit"}, ANSWER_S)
+        child.close()
         print("\r" if shows_progress else "", end="")
+        if child.returncode:
+            return KitError.exit_status  # the recorder has said what is wrong with the recording
         print(f"{counted(count, 'exchange')} in {printable(Path(out).absolute(), 1000)}")
         if count:
             print(f"check it: {shell_command(['signet-conformance', 'check', out])}")
