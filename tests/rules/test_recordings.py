@@ -25,6 +25,7 @@ NOT_SCORED = {
     "SIG-SEC-004",
     "SIG-AGENT-007",
     "SIG-END-013",
+    "SIG-CMP-009",
 }
 """Added to the catalogue after the recordings were judged."""
 

@@ -121,6 +121,10 @@ export interface Result {
    */
   tells?: string[];
   /**
+   * For hello: whether the harness waits for the hook before a compaction.
+   */
+  awaits_compaction?: boolean;
+  /**
    * What the connector printed on standard error, or gave to the harness's logger.
    */
   printed?: string;

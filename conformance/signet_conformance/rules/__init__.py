@@ -93,6 +93,7 @@ _WRITTEN: Mapping[str, Rule] = {
     "SIG-CMP-004": compaction.one_complete_a_pre,
     "SIG-CMP-007": compaction.compaction_lies_inside_the_session,
     "SIG-CMP-008": compaction.pre_is_completed,
+    "SIG-CMP-009": compaction.pre_is_answered_first,
     "SIG-REC-001": memory.recall_has_a_query,
     "SIG-REC-004": memory.recall_carries_the_open_key,
     "SIG-REC-005": searches.search_is_what_was_asked,

@@ -10,7 +10,7 @@ from signet_conformance.rules.end import is_boundary
 from signet_conformance.rules.fields import check_fields
 from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undecided, warn
 from signet_conformance.rules.transcripts import SHORTEST_TEXT
-from signet_conformance.trace.marks import StepName
+from signet_conformance.trace.marks import LoadedMark, ModelMark, StepName
 
 CHECKPOINTS_SINCE = "0.181.4"
 """From this release on an end without a boundary reason closes no session."""
@@ -115,6 +115,39 @@ def pre_is_completed(recording: Recording) -> Iterator[Outcome]:
         for pre in waiting:
             yield undecided(pre, message="nothing after the pre-compaction tells whether it was completed")
     yield from _ended_by_a_compaction(recording)
+
+
+def pre_is_answered_first(recording: Recording) -> Iterator[Outcome]:
+    """The hook before a compaction is answered before the model writes the summary, and before the hook after it."""
+    if not any(mark.awaits_compaction for mark in recording.marks(LoadedMark)):
+        return
+    asked = [(mark.seq, mark.t) for mark in recording.trace.marks if mark.name == ModelMark.NAME]
+    for hooks in recording.hooks_of.values():
+        for place, complete in enumerate(hooks):
+            pre = next((hook for hook in reversed(hooks[:place]) if hook.operation in (PRE, COMPLETE)), None)
+            if complete.operation != COMPLETE or pre is None or pre.operation != PRE:
+                continue
+            if not pre.delivered or (pre.fault is not None and not pre.accepted):
+                continue
+            step = recording.timeline.step_at(pre.seq)
+            until = complete.seq if step is None else min(complete.seq, recording.timeline.end_of(step))
+            early = any(pre.seq < seq < until and t < pre.t1 for seq, t in asked)
+            if complete.t0 < pre.t1:
+                message, fold = "compaction-complete begins before pre-compaction is answered", "complete"
+            elif early and step is not None and step.step in _COMPACTS:
+                message, fold = "the summary is asked for before pre-compaction is answered", "summary"
+            else:
+                yield PASS
+                continue
+            yield warn(
+                complete if fold == "complete" else pre,
+                pre if fold == "complete" else complete,
+                message=f"{message}: what the daemon says of the summary comes too late",
+                pointer="/request/path",
+                expected="the answer of pre-compaction before the compaction goes on",
+                received=f"{pre.t1 - pre.t0:.3f} s until it was answered",
+                fold=fold,
+            )
 
 
 _COMPACTS = frozenset({StepName.COMPACT, StepName.PRE_COMPACTION, StepName.COMPACTION_COMPLETE})

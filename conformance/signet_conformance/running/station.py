@@ -310,6 +310,8 @@ class Station:
     def _note(self, about: Mapping[str, Any]) -> None:
         """Write the driver's answer to hello, about the loaded connector and its installation, into the recording."""
         played = self._played
+        if about.get("awaits_compaction") is True:
+            played["awaits_compaction"] = True
         marks: list[KitMark] = [LoadedMark(ok=True, **played)] if about.keys() - _LATER else []
         host: dict[str, Any] = {name: played[name] for name in ("host", "release") if name in played}
         marks += [
@@ -355,7 +357,13 @@ class Station:
         face = find_face(self.target)
         current, day = face.data.current, self.target.day
         ahead = (current.from_, day) if current is not None and day is not None and day < current.from_ else ()
-        return {"host": face.data.harness, "release": face.data.version, "newer": tuple(face.newer), "ahead": ahead}
+        return {
+            "host": face.data.harness,
+            "release": face.data.version,
+            "newer": tuple(face.newer),
+            "ahead": ahead,
+            "awaits_compaction": face.data.awaits_compaction,
+        }
 
     def _settle(self, scenario: Scenario, error: str | None, *, part: bool) -> None:
         self._recorder.ask({"op": "fault_off", "id": None})

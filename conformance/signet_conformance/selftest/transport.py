@@ -28,6 +28,7 @@ except urllib.error.HTTPError as error:
     print(error.code)
 """
 Send = Callable[[Outgoing], Awaitable[Heard]]
+_ON_ITS_WAY_S = 0.02
 
 
 class MutatingTransport(httpx.AsyncBaseTransport):
@@ -56,6 +57,7 @@ class MutatingTransport(httpx.AsyncBaseTransport):
             "insert": self._insert,
             "defer": self._defer,
             "wait": self._wait,
+            "background": self._send_behind,
             "give_up": self._give_up,
             "fall_silent": self._fall_silent,
             "spell": self._spell,
@@ -76,6 +78,7 @@ class MutatingTransport(httpx.AsyncBaseTransport):
         self.applied = False
         """Whether a request that it concerns was sent."""
         self._held: list[tuple[Outgoing, httpx.Request]] = []
+        self._behind: set[asyncio.Future[Heard]] = set()
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Send one request, changed if the change concerns it."""
@@ -154,6 +157,14 @@ class MutatingTransport(httpx.AsyncBaseTransport):
 
     async def _defer(self, request: Outgoing, _send: Send, like: httpx.Request) -> Heard:
         self._held.append((request, like))
+        return Heard.of_json(200, self._change["told"])
+
+    async def _send_behind(self, request: Outgoing, send: Send, _like: httpx.Request) -> Heard:
+        sending = asyncio.ensure_future(send(request))
+        self._behind.add(sending)
+        sending.add_done_callback(self._behind.discard)
+        # On its way, before the connector goes on.
+        await asyncio.sleep(_ON_ITS_WAY_S)
         return Heard.of_json(200, self._change["told"])
 
     async def _send_held(self) -> None:

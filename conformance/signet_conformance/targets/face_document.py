@@ -352,6 +352,10 @@ class FaceDocument(Document):
             description="true where an error of a plugin that nobody catches, in a promise or timer, ends the harness"
         ),
     ] = False
+    awaits_compaction: Annotated[
+        bool,
+        Field(description="true where the harness waits for the hook before a compaction, and only then for its model"),
+    ] = False
     starts_of_a_replaced_session: Maybe[Annotated[int, Field(ge=1)]] = None
     before_compaction: Texts = ()
 

@@ -215,7 +215,7 @@ class LoadedMark(KitMark, frozen=True, kw_only=True):
 
     `release` is the host's, `newer` are later ones that the kit knows. `real` tells that the host is the program that
     people run, and not played by the kit. `ahead` are the first day of a host that is newer than the connector, and the
-    day of the connector.
+    day of the connector. `awaits_compaction` tells that the host waits for the hook before a compaction.
     """
 
     NAME = "loaded"
@@ -227,6 +227,7 @@ class LoadedMark(KitMark, frozen=True, kw_only=True):
     words: str | None = None
     real: bool = False
     ahead: tuple[str, ...] = ()
+    awaits_compaction: bool = False
 
 
 class InstalledMark(KitMark, frozen=True, kw_only=True):

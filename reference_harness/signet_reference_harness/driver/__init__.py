@@ -191,6 +191,7 @@ class DriverServer:
         timeouts = {name: self._config.timeout_s(name) for name in ("session-start", "user-prompt-submit")}
         return {
             "protocol": PROTOCOL,
+            "awaits_compaction": True,
             "tells": [event for event in self._tells if event == "handover"],
             "harness": self._config.harness,
             "agent": self._config.agent,

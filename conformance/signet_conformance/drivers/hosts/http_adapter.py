@@ -57,7 +57,7 @@ class HttpAdapter:
 
     def about(self) -> Mapping[str, Any]:
         """Which protocol the adapter is spoken to in."""
-        return {"adapter": PROTOCOL}
+        return {"adapter": PROTOCOL, "awaits_compaction": True}
 
     def perform(self, step: Mapping[str, Any]) -> Mapping[str, Any]:
         """Perform one step; the result tells how each call fared."""
