@@ -16,7 +16,7 @@ from typing import Final, TextIO
 from signet_reference_harness.channels import AgentOutput, Closing, UserTurn
 from signet_reference_harness.channels.drawing import in_brief, one_line
 from signet_reference_harness.errors import printable
-from signet_reference_harness.session.events import Notice, ToolCalled
+from signet_reference_harness.session.events import MemoryUsed, Notice, ToolCalled
 
 LONGEST_LINE: Final = 4 * 1024 * 1024
 """Bytes of one turn; a longer line is parted there."""
@@ -120,6 +120,8 @@ class PlainFace(Closing):
             self._line(self._err, f"tool: {one_line(output.event.name, 80)}")
         elif isinstance(output.event, Notice):
             self.note(output.event.text)
+        elif isinstance(output.event, MemoryUsed):
+            self.note(output.event.effect.in_brief)
         for result in output.tool_results if output.streaming else ():
             told = in_brief(result.content) if result.ok else f"failed: {result.error}"
             self._line(self._err, f"tool: {one_line(result.name, 80)}: {one_line(told, BRIEF)}")

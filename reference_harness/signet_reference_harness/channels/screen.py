@@ -45,7 +45,14 @@ from rich.console import RenderableType
 
 from signet_reference_harness.channels import AgentOutput, Closing, Status, UserTurn
 from signet_reference_harness.channels.drawing import Blocks, Drawing, in_brief, one_line
-from signet_reference_harness.session.events import Compacted, Notice, RunStarted, StreamOverflow, ToolCalled
+from signet_reference_harness.session.events import (
+    Compacted,
+    MemoryUsed,
+    Notice,
+    RunStarted,
+    StreamOverflow,
+    ToolCalled,
+)
 
 MENU_ROWS: Final = 8
 INPUT_ROWS: Final = 10
@@ -92,6 +99,8 @@ class Screen(Closing):
         self._since = 0.0
         self._stopping = False
         self._hint = ""
+        self._memory = ""
+        """What memory did to the answer, for the line under it."""
         self._asked: asyncio.Future[str] | None = None
         """Gets the next line that is typed, which answers a question."""
         self._commands = commands
@@ -169,6 +178,8 @@ class Screen(Closing):
             self.note("The conversation was summarised: the model goes on from the summary.")
         elif isinstance(event, Notice):
             self.note(event.text)
+        elif isinstance(event, MemoryUsed):
+            self._memory = f"{event.effect.in_brief} (/why)"
         elif isinstance(event, StreamOverflow):
             self._blocks.finish()
         for result in output.tool_results if output.streaming else ():
@@ -188,6 +199,9 @@ class Screen(Closing):
             self._write(self._drawing.tool(call.name, call.arguments, self._width(), ok=False, told="was not awaited"))
         self._running.clear()
         self._stopping = False
+        if self._memory:
+            self.note(self._memory)
+        self._memory = ""
         if output.error:
             (self.note if output.stopped else self.error)(output.error)
 

@@ -25,6 +25,7 @@ from signet_reference_harness.run.session_file import SessionFile, Stored, path_
 from signet_reference_harness.session import Session
 from signet_reference_harness.session.host import SessionHost
 from signet_reference_harness.session.lifecycle import uninterrupted
+from signet_reference_harness.session.memory_effect import MemoryEffect
 from signet_reference_harness.session.turn import TurnListener, TurnResult, add_usage
 from signet_reference_harness.tools import ToolResult
 
@@ -69,6 +70,8 @@ class ChatSession:
         """Stands while the daemon may hold the session open."""
         self.usage = Usage()
         """Tokens of the session since it was taken up."""
+        self.effect: MemoryEffect | None = None
+        """What memory did to the last answer; None before one."""
 
     @property
     def session(self) -> Session:
@@ -95,7 +98,7 @@ class ChatSession:
         except HarnessError:
             file.close()
             raise
-        self._session, self._file, self.usage = session, file, Usage()
+        self._session, self._file, self.usage, self.effect = session, file, Usage(), None
         old_mark, self._mark = self._mark, mark
         try:
             await uninterrupted(self._host.start(session, "startup" if stored is None else "resume", before))
@@ -114,6 +117,7 @@ class ChatSession:
         result = TurnResult(outcome=StopReason.ERROR)
         try:
             result = await session.turn(said.content, self._provider, listener=told)
+            self.effect = result.memory
         except asyncio.CancelledError:
             result = session.cut_turn or TurnResult(outcome=StopReason.CANCELLED)
             raise
@@ -229,6 +233,10 @@ class _Kept(TurnListener):
         """Note that the tool has run."""
         self._file.tool(call.name, ok=result.ok)
         self._listener.tool_result(call, result)
+
+    def memory(self, effect: MemoryEffect) -> None:
+        """Pass it on."""
+        self._listener.memory(effect)
 
     def compaction(self, summary: str) -> None:
         """Keep the summary."""

@@ -107,6 +107,14 @@ class ChatCommands:
         else:
             self._face.note("The daemon holds no such memory." if argument else "The daemon holds no memory yet.")
 
+    async def why(self, _argument: str, _turn: UserTurn) -> None:
+        """Show what memory did to the last answer."""
+        effect = self._opened.effect
+        if effect is None or effect.is_empty:
+            self._face.note("Memory brought nothing to the last answer." if effect else "There is no answer yet.")
+            return
+        self._face.rows(effect.in_brief, effect.explained())
+
     async def compact(self, _argument: str, _turn: UserTurn) -> None:
         """Put a summary in the place of the conversation."""
         if not self._opened.session.conversation.messages:
@@ -206,6 +214,7 @@ class ChatCommands:
 COMMANDS: Final[Mapping[str, Command]] = {
     "/help": Command("what can be typed here", ChatCommands.help, at_once=True),
     "/memory": Command("the newest memories, or those of WORDS", ChatCommands.memory, "[WORDS]"),
+    "/why": Command("what memory did to the last answer", ChatCommands.why),
     "/compact": Command("let the model go on from a summary", ChatCommands.compact),
     "/clear": Command("take the conversation from the model", ChatCommands.clear),
     "/new": Command("begin another session", ChatCommands.new),

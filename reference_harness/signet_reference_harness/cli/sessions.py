@@ -119,6 +119,8 @@ that has begun is ended at the daemon in each of these cases.
     help="What stands on standard output.",
 )
 @click.option("--summary", type=PATH, metavar="FILE", help="Write the summary of the task (signet-run-summary/1).")
+@click.option("--explain", is_flag=True, help="Say on standard error what memory did to the answer, row by row.")
+@click.option("--compare-memory", is_flag=True, help="Ask a second time without memory, and show both answers.")
 @click.option("--quiet", "-q", is_flag=True, help="Write no notes to standard error.")
 @provider_options
 def run(**given: Any) -> int:

@@ -11,6 +11,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, Final
 from uuid import uuid4
 
@@ -47,11 +48,14 @@ from signet_reference_harness.session.events import (
     RunSummary,
     Status,
     SummaryFolders,
+    WithoutMemory,
     came_to,
     memory_of,
 )
 from signet_reference_harness.session.host import SessionHost
+from signet_reference_harness.session.memory_effect import MemoryEffect
 from signet_reference_harness.session.turn import TurnResult
+from signet_reference_harness.tools import DaemonTool
 
 NAME: Final = "task"
 """The name of the session within this process."""
@@ -220,6 +224,9 @@ class _Task:
         told = Checkpoints(self._output.events, file, journal)
         self._turn = await session.turn(self._prompt, plan.provider, listener=told, past=journal.recorded.past)
         self._conclude(self._turn)
+        if self._options.compare_memory and self._status == "done":
+            reply = await _answer_without_memory(plan, self._prompt, self._options)
+            self._output.events.publish(WithoutMemory(reply))
 
     def _demand_memory(self, session: Session) -> None:
         """Raise ConfigError when the daemon's answer to the start shows that there is none for this harness."""
@@ -304,6 +311,8 @@ class _Task:
             if not self._options.quiet:
                 print(f"note: {printable(self.scrub(note))}", file=sys.stderr)
         self._tell_memory()
+        if self._options.explain:
+            self._explain(self._turn.memory)
         if self._journal is not None:
             self._let_go(self._journal)
         summary = self._summary()
@@ -329,6 +338,11 @@ class _Task:
         started = "started" if facts.started else "not started"
         told = f"memory: {started}; calls refused: {facts.refused}, failed: {facts.failed}"
         print(told, file=sys.stderr)
+
+    def _explain(self, effect: MemoryEffect) -> None:
+        """Say what memory did to the answer, row by row."""
+        for name, text in [("", effect.in_brief), *effect.explained()]:
+            print(printable(self.scrub(f"{name}  {text}".strip())), file=sys.stderr)
 
     def _let_go(self, journal: RunJournal) -> None:
         if not self.has_begun:
@@ -383,6 +397,29 @@ class _Task:
             usage=turn.usage,
             rounds=turn.rounds,
         )
+
+
+async def _answer_without_memory(plan: SessionPlan, prompt: str, options: Options) -> str:
+    """The model's answer to the prompt in a session of its own that asks the daemon nothing, or why there is none."""
+    host = SessionHost(
+        replace(plan.config, bypassed=True),
+        [tool for tool in plan.tools if not isinstance(tool, DaemonTool)],
+        workspace=plan.workspace,
+        context_budget=options.context_budget,
+        options=plan.settings.options,
+        permissions=plan.permissions,
+    )
+    try:
+        session = host.session_for(NAME, project=plan.identity.project, agent=plan.identity.agent, key=None)
+        if options.max_rounds is not None:
+            session.most_rounds = options.max_rounds
+        if plan.stored is not None:
+            session.conversation = plan.stored.conversation
+        await session.start()
+        turn = await session.turn(prompt, plan.provider)
+        return turn.reply if turn.error is None else f"no answer: {turn.error}"
+    finally:
+        await host.aclose()
 
 
 async def _demand_daemon(host: SessionHost) -> None:

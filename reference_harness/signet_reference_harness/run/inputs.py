@@ -56,6 +56,8 @@ class Options:
     read_only: bool = False
     quiet: bool = False
     without_memory: bool = False
+    explain: bool = False
+    compare_memory: bool = False
     agent: str | None = None
     provider: str | None = None
     api: str | None = None

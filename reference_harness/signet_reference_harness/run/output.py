@@ -20,6 +20,7 @@ from signet_reference_harness.session.events import (
     Status,
     TextPiece,
     ToolCalled,
+    WithoutMemory,
     as_json,
 )
 from signet_reference_harness.session.watching import EventQueue
@@ -81,22 +82,36 @@ class _Text:
     """The reply as it arrives, with a line break at its end and before the words that follow a tool."""
 
     _in_line = False
+    _before = ""
+    """The answer without memory, which is shown last."""
 
     def __call__(self, event: Event) -> str:
         text = ""
         if isinstance(event, TextPiece):
             text = event.text
+        elif isinstance(event, WithoutMemory):
+            self._before = f"\nwithout memory:\n{event.reply.rstrip()}\n"
         elif isinstance(event, ToolCalled | RunFinished) and self._in_line:
             text = "\n"
+        if isinstance(event, RunFinished):
+            text += self._before
         self._in_line = not text.endswith("\n") if text else self._in_line
         return text
 
 
-def _result(event: Event) -> str:
-    """One JSON object at the end: the summary with the reply."""
-    if not isinstance(event, RunFinished):
-        return ""
-    return json.dumps({**event.summary.model_dump(mode="json", by_alias=True), "reply": event.reply}) + "\n"
+class _Result:
+    """One JSON object at the end: the summary with the reply, and the answer without memory if it was asked for."""
+
+    def __init__(self) -> None:
+        self._more: dict[str, str] = {}
+
+    def __call__(self, event: Event) -> str:
+        if isinstance(event, WithoutMemory):
+            self._more["reply_without_memory"] = event.reply
+        if not isinstance(event, RunFinished):
+            return ""
+        summary = event.summary.model_dump(mode="json", by_alias=True)
+        return json.dumps({**summary, "reply": event.reply, **self._more}) + "\n"
 
 
 def _line(event: Event) -> str:
@@ -106,7 +121,7 @@ def _line(event: Event) -> str:
 
 RENDERERS: Final[dict[OutputFormat, Callable[[], Render]]] = {
     "text": _Text,
-    "json": lambda: _result,
+    "json": _Result,
     "stream-json": lambda: _line,
     "none": lambda: lambda _event: "",
 }

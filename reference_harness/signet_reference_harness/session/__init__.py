@@ -27,6 +27,7 @@ from signet_reference_harness.session.context import (
     is_whole,
 )
 from signet_reference_harness.session.lifecycle import Lifecycle, uninterrupted
+from signet_reference_harness.session.memory_effect import effect_of
 from signet_reference_harness.session.turn import (
     MOST_ROUNDS,
     ModelLoop,
@@ -98,13 +99,13 @@ class Session(Lifecycle):
         self.cut_turn = None
         compaction = await self.compact(provider, options, listener) if self._is_over_budget(prompt) else None
         turn_context = await uninterrupted(self.submit(prompt, feedback))
-        noticed = self._noticed
+        noticed, research = self._noticed, await self._research(prompt)
         context = TurnContext(
             notices=self._notices(),
             identity=self._identity(),
             start=tuple(filter(None, self._contexts)),
             prompt=turn_context,
-            research=await self._research(prompt),
+            research=tuple(result for result in research if result.ok and not _is_empty(result.content)),
         )
         options = replace(options, tools=self.tools.definitions)
         messages, options = assemble(context, self.conversation, prompt, options)
@@ -135,8 +136,20 @@ class Session(Lifecycle):
             self._record(prompt, loop, loop.messages)
         else:
             self._noticed = noticed
+        effect = effect_of(
+            prompt,
+            loop.reply,
+            start_rows=self.start_rows,
+            contexts=context.start,
+            submitted=turn_context,
+            submission=self.submission,
+            results=(*research, *loop.results),
+        )
+        if not effect.is_empty:
+            listener.memory(effect)
         return replace(
             loop.result(before - 1),
+            memory=effect,
             injected=bool(turn_context or any(self._contexts)),
             usage=loop.usage if compaction is None else add_usage(loop.usage, compaction.usage),
             compacted=compaction is not None,
@@ -212,9 +225,8 @@ class Session(Lifecycle):
         )
 
     async def _research(self, prompt: str) -> tuple[ToolResult, ...]:
-        """Run the tools that precede the model. Results that failed or are empty are left out."""
-        results = [await self._use(name, {"query": prompt}) for name in self.tools.before_generation]
-        return tuple(result for result in results if result.ok and not _is_empty(result.content))
+        """Run the tools that precede the model."""
+        return tuple([await self._use(name, {"query": prompt}) for name in self.tools.before_generation])
 
     async def _run_call(self, call: ToolCall) -> ToolResult:
         allowed = self.permissions

@@ -14,6 +14,7 @@ from pydantic import ConfigDict, Field
 from signet_reference_harness.documents import HarnessDocument, StrictModel
 from signet_reference_harness.providers import StopReason
 from signet_reference_harness.session.lifecycle import MemoryFacts
+from signet_reference_harness.session.memory_effect import MemoryEffect
 from signet_reference_harness.session.turn import TurnResult
 
 Status = Literal["done", "failed", "invalid", "timeout", "cancelled"]
@@ -165,6 +166,19 @@ class Compacted(Event, frozen=True, tag="compaction"):
     """A summary has taken the place of the conversation."""
 
     summary: str
+
+
+class MemoryUsed(Event, frozen=True, tag="memory"):
+    """What memory did to the answer: the rows that the model was given, and how many of them it seems to have used."""
+
+    effect: MemoryEffect
+    used: int
+
+
+class WithoutMemory(Event, frozen=True, tag="without_memory"):
+    """The answer to the same prompt by the same model, without what the daemon keeps."""
+
+    reply: str
 
 
 class Notice(Event, frozen=True, tag="notice"):

@@ -136,6 +136,10 @@ class Lifecycle:
     memory: MemoryFacts = field(default_factory=MemoryFacts)
     start_reply: Reply | None = None
     """The daemon's answer to the last start; None before one."""
+    start_rows: list[Mapping[str, Any]] = field(default_factory=list)
+    """The memories that starts have brought since the context was last cleared."""
+    submission: Reply | None = None
+    """The daemon's answer to the prompt of the turn; None where it was not sent."""
     _contexts: list[str] = field(default_factory=list)
     """Injections of starts since the context was last cleared."""
     _daemon: _Daemon = field(default_factory=_Daemon)
@@ -174,6 +178,7 @@ class Lifecycle:
         await self._end(CLEAR)
         self.conversation.clear()
         self._contexts.clear()
+        self.start_rows.clear()
         self._open(CLEAR)
         if not self.starts_at_prompt:
             await self._announce()
@@ -252,6 +257,7 @@ class Lifecycle:
         result = await self.client.on_session_start(params)
         reply = self._note(result.reply)
         self.start_reply = reply
+        self.start_rows += result.memories
         self.memory.started |= reply.is_settled
         self.last_start = self.last_hook
         daemon.owes_start = daemon.owes_start and not reply.sent
@@ -275,6 +281,7 @@ class Lifecycle:
         The words of the turn before, to the same reply, are taken for that turn, which the model failed to answer:
         unless they are `repeated`, which says that the user has said them once more.
         """
+        self.submission = None
         if not await self._finish_compaction() or not await self._is_started():
             return ""
         told = self.client.outgoing(prompt)
@@ -296,7 +303,7 @@ class Lifecycle:
             memory_feedback=feedback,
         )
         result = await self.client.on_user_prompt_submit(params)
-        reply = self._note(result.reply)
+        reply = self.submission = self._note(result.reply)
         if reply.sent:
             self._daemon.last_prompt = submission
         if result.session_known is False:

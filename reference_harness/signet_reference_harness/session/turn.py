@@ -34,6 +34,7 @@ from signet_reference_harness.providers import (
     Usage,
 )
 from signet_reference_harness.providers.failures import CallDeferredError, CallError, answer_too_long
+from signet_reference_harness.session.memory_effect import MemoryEffect
 from signet_reference_harness.tools import ToolResult
 from signet_reference_harness.tools.bounds import as_json
 
@@ -96,6 +97,9 @@ class TurnListener:
     def compaction(self, summary: str) -> None:
         """A summary has taken the place of the conversation."""
 
+    def memory(self, effect: MemoryEffect) -> None:
+        """The model has answered, and this is what memory did to it. Not called where it brought nothing."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnResult:
@@ -124,6 +128,7 @@ class TurnResult:
     compacted: bool = False
     """Whether the conversation was summarised before this turn."""
     messages: tuple[Message, ...] = ()
+    memory: MemoryEffect = field(default_factory=MemoryEffect)
 
     @property
     def broken(self) -> bool:

@@ -19,6 +19,7 @@ from signet_reference_harness.session import Session
 from signet_reference_harness.session.events import (
     Compacted,
     Event,
+    MemoryUsed,
     Notice,
     RunFailure,
     RunFinished,
@@ -32,6 +33,7 @@ from signet_reference_harness.session.events import (
     came_to,
     memory_of,
 )
+from signet_reference_harness.session.memory_effect import MemoryEffect
 from signet_reference_harness.session.turn import TurnListener, TurnResult
 from signet_reference_harness.tools import ToolResult
 
@@ -148,6 +150,10 @@ class Publisher(TurnListener):
     def compaction(self, summary: str) -> None:
         """Publish the summary."""
         self._put(Compacted(summary))
+
+    def memory(self, effect: MemoryEffect) -> None:
+        """Publish the effect."""
+        self._put(MemoryUsed(effect, effect.used))
 
 
 class WatchedRun:

@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 from tests.reference_harness.llm_server.served import Serve, Served
-from tests.reference_harness.recording_daemon import END, PROMPT, START, RecordingDaemon
+from tests.reference_harness.recording_daemon import END, PROMPT, RECALL, START, Answer, RecordingDaemon
 
 from .conftest import COMMAND, Chat, Pipe, provider
 
@@ -71,6 +71,16 @@ def test_a_file_is_written_only_when_the_person_says_so(chat: Chat, serve: Serve
     assert ["does not allow it, and says: Not here." in told[0], "created" in told[1], "created" in told[2]] == [
         True
     ] * 3
+
+
+def test_why_shows_what_memory_did_to_the_last_answer(pipe: Pipe, daemon: RecordingDaemon, serve: Serve) -> None:
+    """One line under the answer, and each row with its id, score and the words that rest on it."""
+    row = {"id": "m-7f50a7c4", "content": "Kestrel builds run on the blue runner.", "score": 1.07}
+    daemon.always[RECALL] = Answer({"results": [row]})
+    serve(turns=[{"content": "The blue one of Kestrel."}])
+    done = pipe("/why\nWhich runner?\n/why\n")
+    assert done.stderr == "There is no answer yet.\nmemory: 1 row (9 tokens), 1 used\n"
+    assert "[memory_search; in the answer: blue, Kestrel]" in done.stdout
 
 
 def test_a_pipe_cannot_be_asked(pipe: Pipe, serve: Serve, project: Path) -> None:

@@ -20,7 +20,7 @@ from signet_reference_harness.providers.settings import ProviderSettings
 from signet_reference_harness.run.session_file import read_session
 from signet_reference_harness.tools import ToolContext
 from tests.reference_harness.llm_server.served import Serve
-from tests.reference_harness.recording_daemon import END, PROMPT, START, Answer, RecordingDaemon
+from tests.reference_harness.recording_daemon import END, PROMPT, RECALL, START, Answer, RecordingDaemon
 from tests.support.small_files import NOTHING_COMPILED
 
 from .conftest import WHOLE_TURN, Do, model
@@ -247,6 +247,35 @@ def test_what_memory_missed_is_told_though_no_notes_are_wanted(do: Do, daemon: R
     assert done.err == "memory: started; calls refused: 1, failed: 1\n"
     notes = [event["text"] for event in map(json.loads, done.out.splitlines()) if event["type"] == "notice"]
     assert [note.partition(":")[0] for note in notes] == ["user-prompt-submit", "session-end"]
+
+
+ROW = {"id": "m-7f50a7c4", "content": "Kestrel builds run on the blue runner.", "score": 1.07}
+
+
+def test_what_memory_did_is_explained(do: Do, daemon: RecordingDaemon, serve: Serve) -> None:
+    """Which rows the model was given, and which words of its answer rest on them: for a person, and as an event."""
+    meta = {"dedupe": {"suppressed": 2}}
+    daemon.always[RECALL] = Answer({"results": [ROW], "method": "keyword", "meta": meta})
+    served = serve(turns=[{"content": "They use the blue one of Kestrel."}])
+    done = do(prompt="Which runner?", explain=True, output_format="stream-json", **model(served.url))
+    assert done.err.splitlines() == [
+        "memory: 1 row (9 tokens), 1 used; 2 shown before",
+        "m-7f50a7 1.07  Kestrel builds run on the blue runner.  [memory_search; in the answer: blue, Kestrel]",
+        "memory_search: found by keyword, 2 left out, as they were shown before",
+    ]
+    (event,) = (each for each in map(json.loads, done.out.splitlines()) if each["type"] == "memory")
+    assert (event["used"], event["effect"]["rows"][0]["words"]) == (1, ["blue", "Kestrel"])
+
+
+def test_an_answer_is_compared_with_one_without_memory(do: Do, daemon: RecordingDaemon, serve: Serve) -> None:
+    """The second answer comes from a session of its own that the daemon never hears of."""
+    daemon.always[RECALL] = Answer({"results": [ROW]})
+    served = serve(turns=[{"content": "Blue."}, {"content": "No idea."}])
+    done = do(prompt="Which runner?", compare_memory=True, **model(served.url))
+    assert done.out == "Blue.\n\nwithout memory:\nNo idea.\n"
+    with_memory, without = (json.dumps(request["body"]) for request in served.requests())
+    assert ("Kestrel" in with_memory, "Kestrel" in without, "memory_store" in without) == (True, False, False)
+    assert daemon.paths() == WHOLE_TURN
 
 
 def test_a_task_speaks_to_the_daemon_of_its_agent(

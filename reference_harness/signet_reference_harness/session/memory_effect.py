@@ -1,0 +1,171 @@
+"""What memory did to a turn: the rows that the model was given, and the words of its answer that rest on them.
+
+The harness goes by words: one of the answer rests on a row that holds it, too, unless the prompt holds it already.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from msgspec import Struct
+
+from signet_reference_harness.daemon_client.reply import Reply
+from signet_reference_harness.tools import ToolResult
+
+WORD: Final = re.compile(r"\w[\w.:/@-]*\w|\w")
+SHORTEST: Final = 4
+"""Letters of a word that counts; a number counts however short it is."""
+COMMON: Final = frozenset(
+    {
+        *("about", "also", "been", "could", "does", "from", "have", "into", "just", "more", "only", "other", "should"),
+        *("some", "than", "that", "their", "them", "then", "there", "these", "they", "this", "those", "very", "were"),
+        *("what", "when", "where", "which", "will", "with", "would", "your"),
+    }
+)
+LONGEST_SHOWN: Final = 300
+LONGEST_READ: Final = 100_000
+"""Characters of an answer whose words are looked for."""
+
+
+class MemoryRow(Struct, frozen=True):
+    """A row of memory that the model was given: by a start or a prompt of the daemon, or by a search.
+
+    `words` are those of the answer that rest on it.
+    """
+
+    id: str | None
+    source: str
+    content: str
+    score: float | None = None
+    words: tuple[str, ...] = ()
+
+    @property
+    def is_used(self) -> bool:
+        """Whether the answer seems to rest on it: two words do, or one with a digit or a capital in the row."""
+        return len(self.words) > 1 or any(any(c.isdigit() or c.isupper() for c in word) for word in self.words)
+
+
+class MemoryEffect(Struct, frozen=True):
+    """The rows of a turn, and roughly how many `tokens` memory took of the model's context.
+
+    `suppressed` counts rows that fit and were left out, as the session was shown them before; `notes` say what the
+    daemon said of why.
+    """
+
+    rows: tuple[MemoryRow, ...] = ()
+    tokens: int = 0
+    suppressed: int = 0
+    notes: tuple[str, ...] = ()
+
+    @property
+    def used(self) -> int:
+        """How many rows the answer seems to rest on."""
+        return sum(row.is_used for row in self.rows)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether memory brought nothing, and kept nothing back."""
+        return not self.rows and not self.suppressed
+
+    @property
+    def in_brief(self) -> str:
+        """The effect in one line."""
+        count = f"{len(self.rows)} row{'' if len(self.rows) == 1 else 's'}"
+        before = f"; {self.suppressed} shown before" if self.suppressed else ""
+        return f"memory: {count} ({self.tokens} tokens), {self.used} used{before}"
+
+    def explained(self) -> list[tuple[str, str]]:
+        """A line for each row, the used ones first, and for each note: a name and what is to be said."""
+        lines = [_line(row) for row in sorted(self.rows, key=lambda row: not row.is_used)]
+        return [*lines, *(("", note) for note in self.notes)]
+
+
+def _line(row: MemoryRow) -> tuple[str, str]:
+    score = "" if row.score is None else f" {row.score:.2f}"
+    words = f"in the answer: {', '.join(row.words)}" if row.is_used else "not used"
+    content = " ".join(row.content.split())[:LONGEST_SHOWN]
+    return f"{(row.id or '-')[:8]}{score}", f"{content}  [{row.source}; {words}]"
+
+
+def effect_of(
+    prompt: str,
+    reply: str,
+    *,
+    start_rows: Iterable[Mapping[str, Any]],
+    contexts: Sequence[str],
+    submitted: str,
+    submission: Reply | None,
+    results: Iterable[ToolResult],
+) -> MemoryEffect:
+    """The effect of what the daemon injected, at starts (`contexts`) and the prompt (`submitted`), and of `results`."""
+    given: list[MemoryRow] = []
+    notes: list[str] = []
+    characters, suppressed = sum(map(len, contexts)) + len(submitted), 0
+    injected = "\n".join(contexts)
+    given += (_row(row, "session-start") for row in start_rows if str(row.get("content", "")) in injected)
+    if submitted:
+        given.append(MemoryRow(None, "user-prompt-submit", submitted))
+    if submission is not None and submission.text("engine"):
+        notes.append(f"user-prompt-submit: {submission.text('engine')}")
+    for result in results:
+        if result.reply is None or not result.ok or not result.name.startswith("memory_"):
+            continue
+        rows_of_result = [_row(row, result.name) for row in _rows(result.reply.body)]
+        given += rows_of_result
+        characters += sum(len(row.content) for row in rows_of_result)
+        left_out, note = _said_of_search(result.reply.body)
+        suppressed += left_out
+        if note:
+            notes.append(f"{result.name}: {note}")
+    known, said = set(_words(prompt)), dict.fromkeys(_words(reply[:LONGEST_READ]))
+    rows_with_words = (_with_words(row, known, list(said)) for row in given)
+    once = {row.id or row.content: row for row in rows_with_words}
+    return MemoryEffect(tuple(once.values()), characters // 4, suppressed, tuple(dict.fromkeys(notes)))
+
+
+def _rows(body: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    for name in ("results", "memories"):
+        rows = body.get(name)
+        yield from (row for row in rows if isinstance(row, Mapping)) if isinstance(rows, list) else ()
+    if isinstance(body.get("content"), str):
+        yield body
+
+
+def _row(row: Mapping[str, Any], source: str) -> MemoryRow:
+    score, identity = row.get("score"), row.get("id")
+    is_number = isinstance(score, int | float) and not isinstance(score, bool)
+    content = row.get("content")
+    return MemoryRow(
+        identity if isinstance(identity, str) else None,
+        source,
+        content if isinstance(content, str) else "",
+        float(score) if is_number and score is not None else None,
+    )
+
+
+def _said_of_search(body: Mapping[str, Any]) -> tuple[int, str]:
+    """How many rows a search left out, and what the daemon said of how it searched."""
+    meta = body.get("meta")
+    dedupe = meta.get("dedupe") if isinstance(meta, Mapping) else None
+    count = dedupe.get("suppressed") if isinstance(dedupe, Mapping) else None
+    left_out = count if isinstance(count, int) else 0
+    method = body.get("method")
+    told = [f"found by {method}"] if isinstance(method, str) else []
+    told += [f"{left_out} left out, as they were shown before"] if left_out else []
+    return left_out, ", ".join(told)
+
+
+def _words(text: str) -> Iterator[str]:
+    for match in WORD.finditer(text):
+        word = match[0]
+        if any(c.isdigit() for c in word) or (len(word) >= SHORTEST and word.casefold() not in COMMON):
+            yield word.casefold()
+
+
+def _with_words(row: MemoryRow, known: set[str], said: Sequence[str]) -> MemoryRow:
+    """The row with the words of the answer that it holds and the prompt does not, as the row writes them."""
+    own = {match[0].casefold(): match[0] for match in WORD.finditer(row.content)}
+    words = tuple(own[word] for word in said if word in own and word not in known)
+    return MemoryRow(row.id, row.source, row.content, row.score, words)
