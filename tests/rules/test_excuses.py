@@ -97,7 +97,7 @@ def test_hook_that_may_be_lost_excuses_a_breach(tmp_path: Path) -> None:
     assert before.verdict is Verdict.FAIL
 
 
-@pytest.mark.parametrize(("requirement", "left"), [("SIG-PROMPT-003", Verdict.INCONCLUSIVE), (PROMPTS, Verdict.FAIL)])
+@pytest.mark.parametrize(("requirement", "left"), [("SIG-PROMPT-012", Verdict.INCONCLUSIVE), (PROMPTS, Verdict.FAIL)])
 def test_hook_of_a_second_installation_is_one_breach(requirement: str, left: Verdict, tmp_path: Path) -> None:
     """What breaks a requirement because each hook is sent twice is SIG-LOAD-005's; without that mark it stands."""
     items = [{"mark": "reinstalled", "data": {"how": "once", "twice": ["a hook"]}}, STEP, prompt(), prompt()]
