@@ -1,4 +1,4 @@
-"""What a played host asks its model: it keeps each session's conversation, and writes the requests that the host would.
+"""The requests of a played host to its model: each session's conversation is kept, and written as the host would.
 
 What becomes of a connector's answer stands in the host's face. The model's replies are those of the scenario.
 """
@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from signet_conformance.targets.face_answers import Answers, Compaction, Placement, wrapped
+from signet_conformance.targets.face_answers import Answers, Compaction, Placement, wrap_text
 from signet_conformance.trace.marks import StepName
 
 _REPLY = "Understood."
@@ -76,9 +76,9 @@ class _Conversation:
         for message in self.messages:
             message.drop(lasts)
 
-    def put(self, placement: Placement, text: str) -> None:
+    def place_text(self, placement: Placement, text: str) -> None:
         """Put a text where its placement says."""
-        text = wrapped(placement.wrap, text)
+        text = wrap_text(placement.wrap, text)
         newest = max((n for n, message in enumerate(self.messages) if message.prompt), default=None)
         if placement.place in ("prompt-begin", "prompt-end") and newest is not None:
             rank = placement.order + (_PROMPT_END if placement.place == "prompt-end" else -_PROMPT_END)
@@ -102,11 +102,11 @@ class _Conversation:
                 at += 1
         self.messages.insert(at, message)
 
-    def put_waiting(self, kind: str) -> None:
+    def place_waiting(self, kind: str) -> None:
         """Put there what waits for a request of a kind."""
         for of, placement, text in self.waiting:
             if of == kind:
-                self.put(placement, text)
+                self.place_text(placement, text)
         self.waiting = [waiting for waiting in self.waiting if waiting[0] != kind]
 
     def compact(self, rules: Compaction, summary: str) -> None:
@@ -123,7 +123,7 @@ class _Conversation:
             if message.prompt:
                 message.drop("until-compaction")
         asked = [] if rules.question is None else [_Message("user", [(0, rules.question, "session")])]
-        told = [*asked, _Message(rules.role, [(0, wrapped(rules.wrap, summary), "session")])]
+        told = [*asked, _Message(rules.role, [(0, wrap_text(rules.wrap, summary), "session")])]
         self.messages = [*told, *kept] if rules.place == "first" else [*kept, *told]
 
 
@@ -238,7 +238,7 @@ class PlayedModel:
             conversation.messages = [_message_of(f"{_QUESTIONS[kind]}\n{step.get('text')}")]
         elif kind == "compaction":
             conversation.messages = [*before, _message_of(_QUESTIONS[kind])]
-        conversation.put_waiting(kind)
+        conversation.place_waiting(kind)
         tools = [_OWN_TOOL] if kind == "turn" else []
         reply = step.get("reply" if kind == "turn" else "summary") or _REPLY
         yield {

@@ -1,4 +1,4 @@
-"""What becomes of a hook's answer at a host: where it stands in the requests to the model, in whose role, how long."""
+"""The way of a hook's answer to the model: where it stands in the host's requests, in whose role, for how long."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pydantic import Field
 from signet_conformance.files.documents import Items, Maybe, Part, Text
 
 TEXT = "TEXT"
-"""What stands for the given text in the pattern `wrap`."""
+"""Stands for the given text in the pattern `wrap`."""
 
 Request = Literal["turn", "title", "compaction"]
 Lasts = Literal["request", "turn", "until-compaction", "session"]
@@ -21,7 +21,7 @@ Wrap = Annotated[
 ]
 
 
-def wrapped(wrap: str, text: str) -> str:
+def wrap_text(wrap: str, text: str) -> str:
     """Put a text into the pattern that the host writes around it."""
     return re.sub(rf"\b{TEXT}\b", lambda _: text, wrap)
 
@@ -45,7 +45,7 @@ class Placement(Part):
 
 
 class Compaction(Part):
-    """What is left of a conversation when it is compacted."""
+    """The remains of a conversation that is compacted."""
 
     keeps: Annotated[
         Literal["nothing", "prompts", "last-turn", "last-reply"],
