@@ -46,7 +46,7 @@ from signet_conformance.trace.marks import (
     Switch,
 )
 
-OPENING = frozenset({StepName.START, StepName.RESUME, StepName.CLEAR})
+OPENING = frozenset({StepName.START, StepName.RESUME, StepName.CLEAR, StepName.FORK, StepName.REOPEN})
 """The steps that open a session."""
 SUB_AGENT_MEMBERS = ("harnessAgentId", "parentSessionKey", "parentKey", "parentId", "parentID")
 """The members by which a hook says that its session is a sub-agent's."""
@@ -466,7 +466,7 @@ def kinds_asking_for(call: Call) -> AbstractSet[str]:
     What is no hook is looked up where a session is opened, as a memory server asks for its tools when it comes up.
     """
     if call.operation == END:
-        return {StepName.CLEAR, StepName.CLOSE, StepName.END}
+        return {StepName.CLEAR, StepName.FORK, StepName.REOPEN, StepName.CLOSE, StepName.END}
     return OPENING if call.operation == START or call.operation not in LIFECYCLE else frozenset()
 
 

@@ -21,7 +21,9 @@ from signet_conformance.scenarios.steps import (
     CloseStep,
     ConnectorStep,
     EndStep,
+    ForkStep,
     PromptStep,
+    ReopenStep,
     RestartDaemon,
     ResumeStep,
     SessionlessPromptStep,
@@ -50,6 +52,8 @@ def _unlisted(step: ConnectorStep, listed: frozenset[str]) -> str | None:
         return "turn without a session"
     if isinstance(step, WaitStep) and step.step not in listed:
         return "clock that can be put forward"
+    if isinstance(step, ForkStep | ReopenStep) and step.step not in listed:
+        return f"step {step.step}"
     stopped = isinstance(step, PromptStep) and step.stopped
     return "turn that is stopped" if stopped and STOPPED not in listed else None
 

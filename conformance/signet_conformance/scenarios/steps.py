@@ -173,6 +173,24 @@ class EndStep(ConnectorStep):
     step: Literal["end"] = "end"
 
 
+class ForkStep(ConnectorStep):
+    """The user goes on in a copy of the conversation, which is another session of the harness.
+
+    Drivers that do not list the step in their answer to hello skip it.
+    """
+
+    step: Literal["fork"] = "fork"
+
+
+class ReopenStep(ConnectorStep):
+    """The user goes back, in the running program, to the session that a clear or a fork has left.
+
+    Drivers that do not list the step in their answer to hello skip it.
+    """
+
+    step: Literal["reopen"] = "reopen"
+
+
 class CloseStep(ConnectorStep):
     """The user closes the window of a session, and the harness lives on, with other sessions or none.
 
@@ -231,6 +249,8 @@ AnyStep = Annotated[
     | ResumeStep
     | ClearStep
     | EndStep
+    | ForkStep
+    | ReopenStep
     | CloseStep
     | WaitStep
     | SwitchFaultOn

@@ -29,7 +29,19 @@ _ACTION = (
 
 _DAY = r"^20[0-9]{2}-(0[1-9]|1[0-2])(-[0-3][0-9])?$"
 Texts = Annotated[Items[str], Field(description="a list of texts")]
-Step = Literal["start", "prompt", "tool", "compact", "pre_compaction", "compaction_complete", "clear", "resume", "end"]
+Step = Literal[
+    "start",
+    "prompt",
+    "tool",
+    "compact",
+    "pre_compaction",
+    "compaction_complete",
+    "clear",
+    "resume",
+    "end",
+    "fork",
+    "reopen",
+]
 Blocking = Literal["status", "decision", "continue", "permission"]
 
 
@@ -345,6 +357,10 @@ class FaceDocument(Document):
             description="Steps in which a session ends for the user, and no event ever tells a connector of its end."
         ),
     ] = ()
+    forks_by: Annotated[
+        Maybe[Literal["session_fork", "session_branch"]],
+        Field(description="the event in place of replaces_by where the user goes on in a copy of the conversation"),
+    ] = None
     replaces_by: Maybe[Literal["session_switch", "session_shutdown"]] = None
     ends_on_stray_errors: Annotated[
         bool,

@@ -33,6 +33,8 @@ class StepName(StrEnum):
     END = "end"
     WAIT = "wait"
     CLOSE = "close"
+    FORK = "fork"
+    REOPEN = "reopen"
 
 
 class KitMark(Struct, frozen=True, kw_only=True):

@@ -309,6 +309,15 @@ class Server {
     return this.start({ ...step, project: this.#sessions.of(step).directory });
   }
 
+  /** The user goes on in a copy of the conversation, which is a session of its own. */
+  async fork(step) {
+    const before = this.#sessions.of(step);
+    const opened = await this.start({ ...step, project: before.directory });
+    this.#messages.set(opened.key, structuredClone(this.#messages.get(before.id) ?? []));
+    this.#sessions.of(step).title = before.title;
+    return opened;
+  }
+
   /** Nothing tells a plugin that an old session is opened again. */
   async resume(step) {
     const session = this.#sessions.of(step);
@@ -339,6 +348,7 @@ const STEPS = {
   pre_compaction: Server.prototype.preCompaction,
   compaction_complete: Server.prototype.compactionComplete,
   clear: Server.prototype.clear,
+  fork: Server.prototype.fork,
   resume: Server.prototype.resume,
   end: Server.prototype.end,
 };

@@ -6,7 +6,7 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { randomUUID } from "node:crypto";
 
-import { givenFor, modelTurn, NotLoaded, StepError } from "./protocol.mjs";
+import { givenFor, modelTurn, NotLoaded, Skipped, StepError } from "./protocol.mjs";
 import { Registry } from "./registry.mjs";
 import { Calls, compaction, listed, performerOf, pick, useTool } from "./turns.mjs";
 
@@ -69,6 +69,7 @@ class Program {
   #registry;
   #registered;
   #session;
+  #left;
   #turn;
 
   constructor(face, options) {
@@ -283,12 +284,31 @@ class Program {
     return { opened: true };
   }
 
+  /** The user goes on in a copy of the conversation, which is a session of its own. */
+  async fork() {
+    const before = this.#session;
+    const after = new Session(this.#face, before.cwd);
+    after.entries = structuredClone(before.entries);
+    await this.#replaced(before, after, "fork");
+    return { opened: true };
+  }
+
+  /** The user goes back to the session that a clear or a fork has left. */
+  async reopen() {
+    const after = this.#left;
+    if (after === undefined) throw new Skipped("no session was left in this program: there is none to go back to");
+    await this.#replaced(this.#session, after, "resume");
+    return { opened: true };
+  }
+
   /** One session takes the place of another in the running program. */
   async #replaced(before, after, reason) {
     const previousSessionFile = before.file;
+    this.#left = before;
     if (this.#face.replaces_by === "session_switch") {
       this.#session = after;
-      await this.#fire("session_switch", { reason, previousSessionFile });
+      const forked = reason === "fork" ? this.#face.forks_by : undefined;
+      await this.#fire(forked ?? "session_switch", { reason, previousSessionFile });
       return;
     }
     await this.#fire("session_shutdown", { reason, targetSessionFile: after.file });
@@ -325,6 +345,8 @@ const STEPS = {
   pre_compaction: Program.prototype.preCompaction,
   compaction_complete: Program.prototype.compactionComplete,
   clear: Program.prototype.clear,
+  fork: Program.prototype.fork,
+  reopen: Program.prototype.reopen,
   resume: Program.prototype.resume,
   end: Program.prototype.end,
 };

@@ -135,7 +135,7 @@ class ProviderProgram:
         self._provider = load_provider(path)
         self._calls: list[dict[str, Any]] = []
         self._projects = Projects()
-        self._session = ""
+        self._session = self._left = ""
         self._is_there = False
         self._told = False
         self._known: dict[str, Any] = {}
@@ -312,11 +312,29 @@ class ProviderProgram:
 
     def _clear(self, _step: Mapping[str, Any]) -> Mapping[str, Any]:
         before, self._session = self._session, str(uuid.uuid4())
+        self._left = before
         self._call("on_session_end", list(self._messages))
         self._messages, self._turns, self._kept, self._compacting = [], 0, 0, False
         self._forgot_prompt = True
         self._call("on_session_switch", self._session, parent_session_id=before, reset=True, reason="new_session")
         return {"opened": True}
+
+    def _fork(self, _step: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The user goes on in a copy of the conversation under another id: a branch."""
+        self._switch(str(uuid.uuid4()), "branch")
+        return {"opened": True}
+
+    def _reopen(self, _step: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The user goes back to the session that a clear, a branch or a compression has left."""
+        if not self._left:
+            raise Skipped("no session was left in this program: there is none to go back to")
+        self._switch(self._left, "resume")
+        return {"opened": True}
+
+    def _switch(self, session: str, reason: str) -> None:
+        self._left, self._session = self._session, session
+        self._call("on_session_end", list(self._messages))
+        self._call("on_session_switch", session, parent_session_id=self._left, reset=False, reason=reason)
 
     def _close_window(self, _step: Mapping[str, Any]) -> Mapping[str, Any]:
         """The session is over, and the program lives on with its provider."""
@@ -361,6 +379,8 @@ _STEPS: Mapping[str, Callable[[ProviderProgram, Mapping[str, Any]], Mapping[str,
     "pre_compaction": ProviderProgram._pre_compaction,  # noqa: SLF001
     "compaction_complete": ProviderProgram._compaction_complete,  # noqa: SLF001
     "clear": ProviderProgram._clear,  # noqa: SLF001
+    "fork": ProviderProgram._fork,  # noqa: SLF001
+    "reopen": ProviderProgram._reopen,  # noqa: SLF001
     "end": ProviderProgram._end,  # noqa: SLF001
     "close": ProviderProgram._close_window,  # noqa: SLF001
 }
