@@ -78,6 +78,13 @@ class Answers(Part):
             "something."
         ),
     ]
+    beside: Annotated[
+        dict[Literal["title", "compaction"], bool],
+        Field(
+            description="The requests that the host makes beside those of turns, and whether it asks its connector for "
+            "text before such a one. Those that were not seen are left out."
+        ),
+    ] = Field(default_factory=dict)
     compaction: Annotated[Maybe[Compaction], Field(description="Left out where nothing was seen of it.")] = None
 
     def in_header(self) -> Mapping[str, str | bool]:

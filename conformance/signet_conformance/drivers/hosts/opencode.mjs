@@ -203,7 +203,8 @@ class Server {
     if (heard === undefined) return undefined;
     if (session.title === undefined) {
       // The title generator asks the model first, and takes what a plugin has ready for the next call.
-      session.titled = (await this.#system(session, false)) ?? [];
+      const asks = this.#face.answers?.beside?.title ?? true;
+      if (asks) session.titled = (await this.#system(session, false)) ?? [];
       session.title = "A session";
       await this.#event(session, "session.updated", { info: this.#info(session) });
     }
