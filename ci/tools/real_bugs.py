@@ -1,0 +1,271 @@
+"""docs/real-bugs.md: bugs that connectors had and lost, each driven before and after its fix.
+
+    python ci/tools/real_bugs.py CLONE [--trees DIR] [--jobs N] [--only FIX...] [--write]
+
+CLONE is a clone of Signet's repository with its history (its .git, or a bare one). Each pair is a commit and the one
+before it, from real_bugs.json. Their trees are exported below DIR and built there with bun (npm install bun@1), which
+takes seconds to minutes each; a tree whose .built names the target is taken as it is. Both are driven by the kit of
+this Python, judged by the contract nearest to the release, and compared. --write renews the table of the page.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+PAIRS = Path(__file__).with_suffix(".json")
+PAGE = ROOT / "docs" / "real-bugs.md"
+MARK = "<!-- What follows is written by ci/tools/real_bugs.py. -->\n"
+BUILT = ".built"
+TIMEOUT_S = 900
+CONTRACTS = ((127, "0.145"), (85, "0.109"), (0, "0.58"))
+"""The least minor release, and the contract by which connectors from there on are judged."""
+TOP = ("package.json", "platform", "libs", "integrations", "surfaces", "packages", "scripts", "skills", "tsconfig.json")
+LEFT_OUT = {
+    "dashboard", "desktop", "tray", "predictor", "signetai", "daemon-rs", "extension-browser", "native", "extension",
+}  # fmt: skip
+"""Packages that no connector needs, and that take long to install."""
+CORE = (("platform/core", "packages/core"),)
+SDK = (("libs/sdk", "packages/sdk"),)
+PLUGINS = {
+    "openclaw": (
+        *SDK,
+        ("integrations/openclaw/memory-adapter", "packages/adapters/openclaw", "packages/adapter-openclaw"),
+    ),
+    "opencode": (("integrations/opencode/plugin", "packages/opencode-plugin"),),
+    "pi": (("integrations/pi/extension", "packages/pi-extension"),),
+    "oh-my-pi": (("integrations/oh-my-pi/extension", "packages/oh-my-pi-extension"),),
+    "hermes-agent": (),
+    "mcp": (),
+}
+CONNECTORS = ("claude-code", "codex", "forge", "gemini", "hermes-agent", "openclaw", "opencode", "pi", "oh-my-pi")
+MOVED = {
+    "pi": ("packages/pi-extension", "integrations/pi/extension"),
+    "oh-my-pi": ("packages/oh-my-pi-extension", "integrations/oh-my-pi/extension"),
+    "hermes-agent": ("packages/connector-hermes-agent", "integrations/hermes-agent/connector"),
+}
+"""Where old releases keep a connector, and where the kit looks for it."""
+ADDRESS = re.compile(r"`http://(?:localhost|\$\{host\}|127\.0\.0\.1):\$\{\w+\}`")
+"""The daemon's address as the command of old releases makes it, whatever the environment says."""
+
+
+def git(clone: str, *words: str) -> bytes:
+    """What git says of the clone."""
+    folder = Path(clone, ".git") if Path(clone, ".git").exists() else Path(clone)
+    return subprocess.run(
+        [shutil.which("git") or "git", f"--git-dir={folder}", *words], check=True, capture_output=True
+    ).stdout
+
+
+def tree_of(clone: str, commit: str, target: str, trees: Path) -> Path:
+    """The built tree of a commit. Raises CalledProcessError where it cannot be built."""
+    tree = trees / commit
+    if (tree / BUILT).exists() and target in (tree / BUILT).read_text("utf-8").split():
+        return tree
+    if not tree.exists():
+        names = git(clone, "ls-tree", "--name-only", commit).decode().split()
+        packed = git(clone, "archive", commit, *(name for name in names if name in TOP or name.startswith("tsconfig.")))
+        with tarfile.open(fileobj=BytesIO(packed)) as archive:
+            archive.extractall(tree, filter="tar")
+        _trim(tree)
+        (tree / "bun.lock").unlink(missing_ok=True)
+        _run(tree, "bun", "install", "--ignore-scripts")
+    for package in _packages(tree, target):
+        script = "build:cli" if package.endswith("/cli") else "build"
+        _run(tree / package, "bun", "run", script)
+    _adapt(tree, target)
+    with (tree / BUILT).open("a", encoding="utf-8") as built:
+        built.write(f"{target}\n")
+    return tree
+
+
+def _run(folder: Path, *command: str) -> None:
+    with (folder / ".build.log").open("wb") as log:
+        subprocess.run(command, cwd=folder, check=True, stdout=log, stderr=log, timeout=TIMEOUT_S)
+
+
+def _trim(tree: Path) -> None:
+    """Leave only workspaces that connectors need, and dependencies that are there."""
+    root = tree / "package.json"
+    said = json.loads(root.read_text("utf-8"))
+    found = [
+        *tree.glob("platform/*"),
+        *tree.glob("libs/*"),
+        *tree.glob("packages/*"),
+        *tree.glob("packages/adapters/*"),
+    ]
+    found += [*tree.glob("integrations/*/*"), tree / "surfaces" / "cli"]
+    kept = [each for each in found if (each / "package.json").is_file() and each.name not in LEFT_OUT]
+    said["workspaces"] = [str(each.relative_to(tree)) for each in kept]
+    said["devDependencies"] = {
+        name: version
+        for name, version in said.get("devDependencies", {}).items()
+        if "turbo" not in name and "biome" not in name
+    }
+    root.write_text(json.dumps(said, indent=1), "utf-8")
+    have = {json.loads((each / "package.json").read_text("utf-8"))["name"] for each in kept}
+    for each in kept:
+        file = each / "package.json"
+        package = json.loads(file.read_text("utf-8"))
+        for kind in ("dependencies", "devDependencies", "peerDependencies", "optionalDependencies"):
+            wanted = package.get(kind, {})
+            package[kind] = {
+                name: version
+                for name, version in wanted.items()
+                if not str(version).startswith("workspace:") or name in have
+            }
+        for name, script in package.get("scripts", {}).items():
+            # Declarations of types are nobody's business here, and fail first.
+            package["scripts"][name] = re.sub(
+                r"\s*&&\s*(bun run build:types|tsc [^&]*emitDeclarationOnly[^&]*)", "", script
+            )
+        file.write_text(json.dumps(package, indent=1), "utf-8")
+
+
+def _packages(tree: Path, target: str) -> Iterator[str]:
+    """The packages to build for a target, in their order."""
+    wanted = [*CORE, *PLUGINS.get(target, ())]
+    if target not in PLUGINS:
+        wanted += [("libs/connector-base", "packages/connector-base")]
+        wanted += [PLUGINS[name][-1] for name in ("opencode", "pi", "oh-my-pi")]
+        wanted += [(f"integrations/{name}/connector", f"packages/connector-{name}") for name in CONNECTORS]
+        wanted += [("surfaces/cli", "packages/cli")]
+    for places in wanted:
+        there = next((place for place in places if (tree / place / "package.json").is_file()), None)
+        if there is not None:
+            yield there
+
+
+def _adapt(tree: Path, target: str) -> None:
+    """Let old releases be driven at all: the daemon's address from the environment, connectors where the kit looks."""
+    for program in (*tree.glob("packages/cli/dist/cli.js"), *tree.glob("surfaces/cli/dist/cli.js")):
+        text = program.read_text("utf-8")
+        program.write_text(ADDRESS.sub(lambda found: f"(process.env.SIGNET_DAEMON_URL||{found[0]})", text), "utf-8")
+    if target in MOVED:
+        old, new = (tree / place for place in MOVED[target])
+        if old.is_dir() and not new.exists():
+            new.parent.mkdir(parents=True, exist_ok=True)
+            new.symlink_to(old)
+
+
+def drive(tree: Path, target: str, release: str, report: Path, scenarios: Sequence[str]) -> Mapping[str, Any]:
+    """Drive a connector and return its report; an empty one where no report was written."""
+    minor = int(release.split(".")[1])
+    contract = next(version for least, version in CONTRACTS if minor >= least)
+    kit = [sys.executable, "-m", "signet_conformance.cli", "run", target, "--contract", contract, "--quiet"]
+    shutil.rmtree(report, ignore_errors=True)
+    words = [*kit, "--report", str(report), *scenarios]
+    subprocess.run(words, cwd=tree, check=False, capture_output=True, timeout=TIMEOUT_S)
+    file = report / "report.json"
+    found: Mapping[str, Any] = json.loads(file.read_text("utf-8")) if file.is_file() else {}
+    return found
+
+
+def breaches(report: Mapping[str, Any]) -> dict[tuple[str, str], str]:
+    """Requirement and kind of each breach with its message, at the model and of the next contract too."""
+    found = {}
+    sides = [report.get("together", {})]
+    sides += [(trace.get("model") or {}).get("verdicts", {}) for trace in report.get("traces", ())]
+    for name, row in ((name, row) for verdicts in sides for name, row in verdicts.items()):
+        if row["verdict"] in ("FAIL", "WARN"):
+            for finding in row["findings"]:
+                found.setdefault((name, finding.get("fold") or finding["message"]), finding["message"])
+    newer = report.get("newer") or {"breaches": {}}
+    for name, row in newer["breaches"].items():
+        found.setdefault((name, "next contract"), f"would breach {newer['contract']}: {row['message']}")
+    return found
+
+
+def judge(
+    pair: Mapping[str, str], clone: str, trees: Path, reports: Path, scenarios: Sequence[str]
+) -> Mapping[str, Any]:
+    """Both commits of a pair, driven, and what the first breaches and the second does not."""
+    seen = []
+    for name in (f"{pair['fix']}^", pair["fix"]):
+        commit = git(clone, "rev-parse", "--short=9", name).decode().strip()
+        try:
+            tree = tree_of(clone, commit, pair["target"], trees)
+            report = drive(tree, pair["target"], pair["release"], reports / f"{commit}-{pair['target']}", scenarios)
+        except (subprocess.SubprocessError, OSError) as failure:
+            return {**pair, "failed": f"{commit}: {type(failure).__name__}"}
+        seen.append((report, breaches(report)))
+    (before, broken), (after, mended) = seen
+    gone = {key: message for key, message in broken.items() if key not in mended}
+    reachable = sorted(set(_unreachable(before)) - set(_unreachable(after)))
+    return {**pair, "gone": [[name, message] for (name, _), message in gone.items()], "reachable": reachable}
+
+
+def _unreachable(report: Mapping[str, Any]) -> Iterator[str]:
+    unreached = report.get("unreached") or {"tools": (), "fields": {}}
+    yield from unreached["tools"]
+    yield from (f"{field} of {tool}" for tool, fields in unreached["fields"].items() for field in fields)
+
+
+def table(rows: Sequence[Mapping[str, Any]]) -> str:
+    """The table of the page."""
+    lines = [
+        "| fix | target | release | what was wrong | what the kit says before, and not after |",
+        "|---|---|---|---|---|",
+    ]
+    for row in rows:
+        said = row.get("failed") or "; ".join(f"`{name}` {_cell(message)}" for name, message in row.get("gone", ())[:3])
+        if not said and row.get("reachable"):
+            said = f"became reachable: {', '.join(row['reachable'][:6])}"
+        lines.append(
+            f"| {row['fix']} | {row['target']} | {row['release']} | {_cell(row['wrong'])} | {said or 'nothing'} |"
+        )
+    caught = sum(bool(row.get("gone") or row.get("reachable")) for row in rows)
+    return f"{caught} of {len(rows)} differ.\n\n" + "\n".join(lines) + "\n"
+
+
+def _cell(text: str) -> str:
+    shown = text if len(text) < 200 else f"{text[:199]}…"
+    return shown.replace("|", "\\|").replace("<", "&lt;").replace("\n", " ")
+
+
+def main() -> int:
+    """Drive the pairs and print what differs; with --write renew the page."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("clone", help="a clone of Signet's repository, with its history")
+    parser.add_argument("--trees", type=Path, help="where trees are built and kept (default: a temporary folder)")
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--only", nargs="*", default=(), help="fixes")
+    parser.add_argument("--scenarios", default="0", help="generated sessions of each run")
+    parser.add_argument("--write", action="store_true")
+    options = parser.parse_args()
+    pairs = [pair for pair in json.loads(PAIRS.read_text("utf-8")) if not options.only or pair["fix"] in options.only]
+    with tempfile.TemporaryDirectory(dir=os.environ.get("SIGNET_SCRATCH")) as name:
+        trees = options.trees or Path(name, "trees")
+        trees.mkdir(parents=True, exist_ok=True)
+        rows = []
+        with ThreadPoolExecutor(options.jobs) as pool:
+            scenarios = ["--scenarios", options.scenarios]
+            for row in pool.map(
+                lambda pair: judge(pair, options.clone, trees.resolve(), Path(name, "reports"), scenarios), pairs
+            ):
+                rows.append(row)
+                said = json.dumps(row.get("failed") or row["gone"], ensure_ascii=False)
+                print(f"{row['fix']} {row['target']}: {said[:300]}", flush=True)
+    said = table(rows)
+    if options.write:
+        head = PAGE.read_text("utf-8").partition(MARK)[0]
+        PAGE.write_text(head + MARK + "\n" + said, "utf-8")
+    print(said.splitlines()[0])
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,68 @@
+"""The recipe of docs/real-bugs.md finds the commit, and the tool tells what differs between two reports."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.tools import tool
+
+ROOT = Path(__file__).parents[2]
+AGENT = '"agentId": self.agent'
+
+
+def git(folder: Path, *words: str) -> str:
+    """What git says, as somebody whom no settings of this machine name."""
+    named = ["-c", "user.name=Robin", "-c", "user.email=robin@example.invalid", "-c", "commit.gpgsign=false"]
+    command = [shutil.which("git") or "git", *named, *words]
+    return subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True).stdout
+
+
+@pytest.fixture
+def history(tmp_path: Path) -> Path:
+    """A connector's repository with five commits, of which the fourth sends another agent."""
+    folder = tmp_path / "connector"
+    shutil.copytree(ROOT / "examples" / "driver-python", folder, ignore=shutil.ignore_patterns("__pycache__"))
+    git(folder, "init", "-q")
+    connector = folder / "connector.py"
+    assert AGENT in connector.read_text("utf-8")
+    for number in range(5):
+        (folder / "NOTES").write_text(f"change {number}\n")
+        if number == 3:
+            connector.write_text(connector.read_text("utf-8").replace(AGENT, '"agentId": "default"'), "utf-8")
+        git(folder, "add", "-A")
+        git(folder, "commit", "-q", "-m", f"change {number}")
+    return folder
+
+
+def test_the_recipe_finds_the_commit_that_broke_it(history: Path) -> None:
+    recipe = re.search(r"(?m)^git bisect run sh -c '(.*)'$", (ROOT / "docs" / "real-bugs.md").read_text("utf-8"))
+    assert recipe is not None
+    kit = f"{sys.executable} -m signet_conformance.cli"
+    line = recipe[1].replace("signet-conformance", kit).replace("run mine", "run example-python")
+    git(history, "bisect", "start", "HEAD", "HEAD~4")
+    found = git(history, "bisect", "run", "sh", "-c", line)
+    assert "change 3" in found.split("is the first bad commit")[1]
+
+
+def test_a_breach_is_known_by_requirement_and_kind() -> None:
+    """Another wording of the same kind is no other breach; what the next contract says is one."""
+    tools = tool("real_bugs")
+    finding = {"message": "key a is used twice", "fold": "used twice"}
+    again = {"message": "key b is used twice", "fold": "used twice"}
+    report = {"together": {"SIG-SESS-001": {"verdict": "WARN", "findings": [finding, again]}}}
+    assert tools.breaches(report) == {("SIG-SESS-001", "used twice"): "key a is used twice"}
+    later = {"contract": "0.145", "breaches": {"SIG-AGENT-002": {"message": "as 'default'"}}}
+    assert tools.breaches({"newer": later}) == {("SIG-AGENT-002", "next contract"): "would breach 0.145: as 'default'"}
+
+
+def test_the_page_names_each_pair() -> None:
+    tools = tool("real_bugs")
+    rows = [{"fix": "0123456789", "target": "pi", "release": "0.1.0", "wrong": "a|b", "gone": [["SIG-A-001", "said"]]}]
+    assert "| 0123456789 | pi | 0.1.0 | a\\|b | `SIG-A-001` said |" in tools.table(rows)
+    assert tools.table(rows).startswith("1 of 1 differ.")
