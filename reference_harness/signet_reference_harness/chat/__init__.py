@@ -123,13 +123,14 @@ class _Chat:
 
     async def _talk(self, plan: SessionPlan, opened: ChatSession, missing: str | None) -> None:
         """The conversation; `missing` says why there is no daemon."""
+        model = plan.settings.model or plan.settings.provider
 
         def status() -> Status:
             session = opened.session
             return Status(
                 agent=session.identity.agent,
                 session=session.identity.key,
-                model=plan.settings.model or plan.settings.provider,
+                model=session.options.model or model,
                 input_tokens=opened.usage.input_tokens,
                 output_tokens=opened.usage.output_tokens,
                 context=session.context_tokens,
@@ -137,7 +138,7 @@ class _Chat:
 
         face = self._face(plan.folders.state, status)
         plan.permissions.ask = face.ask
-        commands = ChatCommands(face, opened, plan.workspace, plan.folders.project)
+        commands = ChatCommands(face, opened, plan.workspace, plan.folders.project, model)
 
         conversing = Conversing(
             face,

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from pathlib import Path
+from itertools import islice
 from typing import Final
 from uuid import uuid4
 
@@ -19,9 +19,9 @@ from signet_reference_harness.identity import SessionIdentity
 from signet_reference_harness.messages import Message, ToolCall
 from signet_reference_harness.providers import CompletionChunk, Provider, StopReason, Usage
 from signet_reference_harness.run.inputs import Folders
-from signet_reference_harness.run.kept_lines import SUFFIX, now
+from signet_reference_harness.run.kept_lines import now
 from signet_reference_harness.run.open_sessions import OpenMark, OpenSession
-from signet_reference_harness.run.session_file import SessionFile, Stored, path_of, read_session
+from signet_reference_harness.run.session_file import SessionFile, Stored, path_of, read_session, sessions_of
 from signet_reference_harness.session import Session
 from signet_reference_harness.session.host import SessionHost
 from signet_reference_harness.session.lifecycle import uninterrupted
@@ -31,8 +31,6 @@ from signet_reference_harness.tools import ToolResult
 
 MOST_LISTED: Final = 20
 """How many sessions /resume lists."""
-LARGEST_LISTED: Final = 32 * 1024 * 1024
-"""Bytes of a session file that is looked into for the list."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +68,8 @@ class ChatSession:
         """Stands while the daemon may hold the session open."""
         self.usage = Usage()
         """Tokens of the session since it was taken up."""
+        self._last: tuple[str, bool] | None = None
+        """The prompt of the last turn, and whether the conversation holds the turn; None without one."""
         self.effect: MemoryEffect | None = None
         """What memory did to the last answer; None before one."""
 
@@ -99,6 +99,7 @@ class ChatSession:
             file.close()
             raise
         self._session, self._file, self.usage, self.effect = session, file, Usage(), None
+        self._last = None
         old_mark, self._mark = self._mark, mark
         try:
             await uninterrupted(self._host.start(session, "startup" if stored is None else "resume", before))
@@ -123,6 +124,7 @@ class ChatSession:
             raise
         finally:
             self.usage = add_usage(self.usage, result.usage)
+            self._last = (said.content, bool(result.messages))
             file.outcome(str(result.outcome), result.reply, result.messages, error=result.error)
         return result
 
@@ -158,8 +160,30 @@ class ChatSession:
         self.usage = add_usage(self.usage, done.usage)
         return done.summary if done.by_model else f"{done.summary}\n\nThe model could not summarise: {done.detail}"
 
+    def undo(self) -> bool:
+        """Take the last turn from the model; False where there is none since the session was taken up or summarised."""
+        self._last = None
+        if self.session.conversation.undo() is None:
+            return False
+        self._open_file.undone()
+        return True
+
+    def repeated(self) -> str | None:
+        """The prompt of the last turn, which is taken back, so that it can be asked again; None without one."""
+        if self._last is None:
+            return None
+        prompt, is_kept = self._last
+        if is_kept:
+            self.undo()
+        return prompt
+
+    def use_model(self, name: str) -> None:
+        """Let another model of the provider answer from here on, in later sessions of this chat, too."""
+        self._host.options = self.session.options = replace(self.session.options, model=name)
+
     async def clear(self) -> None:
         """End the session, and begin it anew with nothing in the model's context."""
+        self._last = None
         await uninterrupted(self._host.clear(self.session))
         self._open_file.cleared()
 
@@ -178,20 +202,8 @@ class ChatSession:
     def resumable(self) -> Sequence[ResumableSession]:
         """The other sessions of this agent in this project that can be continued, the latest first."""
         here = self.session.identity
-        files = sorted(self._folder.glob(f"*{SUFFIX}"), key=_modified_at, reverse=True)
-        listed: list[ResumableSession] = []
-        for path in files:
-            if len(listed) == MOST_LISTED:
-                break
-            stored = _readable(path)
-            if stored is None or not stored.turns or stored.identity.key == here.key:
-                continue
-            if (stored.identity.agent, stored.identity.project) == (here.agent, here.project):
-                first = next((text for role, text in stored.turns if role == "user"), "")
-                turns = sum(role == "user" for role, _ in stored.turns)
-                written = datetime.fromtimestamp(_modified_at(path), UTC)
-                listed.append(ResumableSession(key=stored.identity.key, written=written, first=first, turns=turns))
-        return listed
+        others = (each for each in sessions_of(self._folder, here.agent, here.project) if each.identity.key != here.key)
+        return [_listed(stored) for stored in islice(others, MOST_LISTED)]
 
     def stored(self, key: str) -> Stored:
         """Read the file of a session. Raises ConfigError if it is missing, or of another agent or project."""
@@ -244,15 +256,7 @@ class _Kept(TurnListener):
         self._listener.compaction(summary)
 
 
-def _modified_at(path: Path) -> float:
-    try:
-        return path.stat().st_mtime
-    except OSError:
-        return 0.0
-
-
-def _readable(path: Path) -> Stored | None:
-    try:
-        return read_session(path) if path.stat().st_size <= LARGEST_LISTED else None
-    except (HarnessError, OSError):
-        return None
+def _listed(stored: Stored) -> ResumableSession:
+    said = [text for role, text in stored.turns if role == "user"]
+    written = datetime.fromtimestamp(stored.written, UTC)
+    return ResumableSession(key=stored.identity.key, written=written, first=next(iter(said), ""), turns=len(said))

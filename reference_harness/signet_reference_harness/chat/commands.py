@@ -37,9 +37,10 @@ class Command:
 class ChatCommands:
     """Carries out the commands of one chat. Each returns a turn for the model, or None."""
 
-    def __init__(self, face: ChatFace, opened: ChatSession, workspace: Path, project: Path) -> None:
+    def __init__(self, face: ChatFace, opened: ChatSession, workspace: Path, project: Path, model: str) -> None:
         self._face = face
         self._opened = opened
+        self._model = model
         self._workspace = workspace
         self._project = project
         self._listed: Sequence[ResumableSession] = ()
@@ -114,6 +115,38 @@ class ChatCommands:
             self._face.note("Memory brought nothing to the last answer." if effect else "There is no answer yet.")
             return
         self._face.rows(effect.in_brief, effect.explained())
+
+    async def undo(self, _argument: str, _turn: UserTurn) -> None:
+        """Take the last turn from the model."""
+        if self._opened.undo():
+            self._face.note("The model knows nothing of the last turn any more; what its tools did stays done.")
+        else:
+            self._face.note("There is no turn to take back since the session was taken up, cleared or summarised.")
+
+    async def retry(self, _argument: str, turn: UserTurn) -> UserTurn | None:
+        """Ask the last prompt again."""
+        prompt = self._opened.repeated()
+        if prompt is None:
+            self._face.note("Nothing has been asked that could be asked again.")
+            return None
+        return UserTurn(content=prompt, metadata=turn.metadata)
+
+    async def model(self, argument: str, _turn: UserTurn) -> None:
+        """Name the model, or let another one answer."""
+        if argument:
+            self._opened.use_model(argument)
+        name = self._opened.session.options.model or self._model
+        self._face.note(f"{name} answers{' from here on' if argument else '; /model NAME lets another one answer'}.")
+
+    async def cost(self, _argument: str, _turn: UserTurn) -> None:
+        """Show the tokens of the session."""
+        usage, session = self._opened.usage, self._opened.session
+        rows = [
+            ("in", f"{usage.input_tokens} tokens since the session was taken up"),
+            ("out", f"{usage.output_tokens} tokens"),
+            ("context", f"{session.context_tokens} tokens that each prompt costs now"),
+        ]
+        self._face.rows("Tokens, as the provider counts them", rows)
 
     async def compact(self, _argument: str, _turn: UserTurn) -> None:
         """Put a summary in the place of the conversation."""
@@ -215,6 +248,10 @@ COMMANDS: Final[Mapping[str, Command]] = {
     "/help": Command("what can be typed here", ChatCommands.help, at_once=True),
     "/memory": Command("the newest memories, or those of WORDS", ChatCommands.memory, "[WORDS]"),
     "/why": Command("what memory did to the last answer", ChatCommands.why),
+    "/retry": Command("ask the last prompt again", ChatCommands.retry),
+    "/undo": Command("take the last turn from the model", ChatCommands.undo),
+    "/model": Command("which model answers; with NAME, another one does", ChatCommands.model, "[NAME]"),
+    "/cost": Command("the tokens of the session", ChatCommands.cost, at_once=True),
     "/compact": Command("let the model go on from a summary", ChatCommands.compact),
     "/clear": Command("take the conversation from the model", ChatCommands.clear),
     "/new": Command("begin another session", ChatCommands.new),

@@ -15,6 +15,7 @@ _SESSION = (
     click.option("--cwd", type=PATH, metavar="DIR", help="The project's folder (default: this one)."),
     click.option("--agent", metavar="ID", help="The agent that works (default: SIGNET_AGENT_ID)."),
     click.option("--session", metavar="NAME", help="The session: continued if its file exists (default: a new one)."),
+    click.option("--continue", "goes_on", is_flag=True, help="The session of this agent in this project used last."),
     click.option("--sessions-dir", type=PATH, metavar="DIR", help="Where session files are (default: in --state-dir)."),
     click.option(
         "--state-dir",
@@ -59,6 +60,9 @@ _PROVIDER = (
         help="The interface: anthropic-messages, openai-completions, openai-responses or ollama-chat.",
     ),
     click.option("--model", metavar="NAME", help="The model."),
+    click.option("--max-tokens", type=click.IntRange(1), metavar="N", help="Tokens of one answer at most."),
+    click.option("--temperature", type=click.FloatRange(0, 2), metavar="T", help="How freely the model chooses words."),
+    click.option("--stop", multiple=True, metavar="TEXT", help="Stop an answer before this text; repeatable."),
     click.option("--base-url", "--baseurl", metavar="URL", help="Where the interface is served."),
     click.option(
         "--api-key",

@@ -49,6 +49,8 @@ class CompletionOptions:
     model: str | None = None
     max_tokens: int | None = None
     temperature: float | None = None
+    stop: tuple[str, ...] = ()
+    """Texts at which the model stops."""
     tools: tuple[ToolDefinition, ...] = ()
     tool_choice: Literal["auto", "none"] = "auto"
     system_prompt: str = ""

@@ -42,6 +42,8 @@ class AnthropicProvider(HttpProvider):
                 _mark_last(body["messages"])
         if options.temperature is not None:
             body["temperature"] = options.temperature
+        if options.stop:
+            body["stop_sequences"] = list(options.stop)
         if options.tools:
             body["tools"] = [
                 {"name": tool.name, "description": tool.description, "input_schema": dict(tool.input_schema)}

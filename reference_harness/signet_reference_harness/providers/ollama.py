@@ -21,7 +21,11 @@ class OllamaProvider(HttpProvider):
 
     def _body(self, messages: Sequence[Message], options: CompletionOptions) -> dict[str, Any]:
         system = [{"role": "system", "content": valid_text(options.system_prompt)}] if options.system_prompt else []
-        bounds = {"num_predict": options.max_tokens, "temperature": options.temperature}
+        bounds = {
+            "num_predict": options.max_tokens,
+            "temperature": options.temperature,
+            "stop": list(options.stop) or None,
+        }
         body: dict[str, Any] = {
             "model": options.model or self._settings.model,
             "messages": [*system, *_messages(messages)],

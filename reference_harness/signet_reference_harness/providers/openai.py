@@ -34,6 +34,8 @@ class OpenAIChatProvider(HttpProvider):
             body["max_completion_tokens" if self._settings.at_vendor else "max_tokens"] = options.max_tokens
         if options.temperature is not None:
             body["temperature"] = options.temperature
+        if options.stop:
+            body["stop"] = list(options.stop)
         if options.tools:
             body["tools"] = function_tools(options.tools)
             body["tool_choice"] = options.tool_choice

@@ -134,7 +134,8 @@ def load(flags: Mapping[str, str | None], environ: Mapping[str, str], workspace:
     if kind is not None:
         vendors = {"api_key": kind.key_variable, "base_url": kind.base_url_variable}
         layers[1] = {**_variables(environ, {name: each for name, each in vendors.items() if each}), **layers[1]}
-    if file is not None and not _same_vendor(provider, _own_provider(layers[2]) or DEFAULT):
+    file_counts = file is not None and _same_vendor(provider, _own_provider(layers[2]) or DEFAULT)
+    if file is not None and not file_counts:
         layers.pop()
     api = _api(layers, provider)
     base_url = _base_url(layers, api)
@@ -146,12 +147,14 @@ def load(flags: Mapping[str, str | None], environ: Mapping[str, str], workspace:
     if kind is not None and model is None:
         raise _lacking("model", f"no model is named for the provider {provider!r}", file, "NAME")
     at_vendor = kind is not None and base_url == kind.base_url
-    if kind is not None and kind.needs_key and at_vendor and key is None:
-        raise ConfigError(
-            f"the provider {provider!r} needs a key, and {kind.key_variable} is not set",
-            remedy=f"set {kind.key_variable}, or name another provider by --provider",
-        )
     runtime = file.runtime if file is not None else None
+    own = runtime.api_key_env if runtime is not None and file_counts else None
+    if key is None and (own is not None or (kind is not None and kind.needs_key and at_vendor)):
+        variable = own or (kind.key_variable if kind is not None else None)
+        raise ConfigError(
+            f"the provider {provider!r} needs a key, and {variable} is not set",
+            remedy=f"set {variable}, or name another provider by --provider",
+        )
     given = runtime.retry.model_dump(exclude_none=True) if runtime is not None else {}
     return ProviderSettings(
         provider=provider,

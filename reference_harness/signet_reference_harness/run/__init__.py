@@ -123,9 +123,12 @@ class _Task:
         """Stands from before the session's start."""
         self._status: Status = "failed"
         self._turn = TurnResult(outcome=StopReason.ERROR)
-        self._output = Output(options.output_format, sys.stdout, self.scrub)
+        named = options.output_format == "text" and not options.quiet
+        self._output = Output(options.output_format, sys.stdout, self.scrub, tools=sys.stderr if named else None)
         self.error: RunFailure | None = None
         self._notes: list[str] = []
+        self._told: list[str] = []
+        """Notices that are events already."""
         self._servers = McpServers()
 
     @property
@@ -221,7 +224,7 @@ class _Task:
         await host.start(session, "startup" if plan.stored is None else "resume")
         self._demand_memory(session)
         file.turn(self._prompt)
-        told = Checkpoints(self._output.events, file, journal)
+        told = Checkpoints(self._output.events, file, journal, self._told)
         self._turn = await session.turn(self._prompt, plan.provider, listener=told, past=journal.recorded.past)
         self._conclude(self._turn)
         if self._options.compare_memory and self._status == "done":
@@ -306,8 +309,9 @@ class _Task:
 
     def finish(self, tell: Tell) -> None:
         """Write the notes, the summary and the end of the output."""
-        for note in self._notes:
-            self._output.events.publish(Notice(note))
+        for note in dict.fromkeys([*self._told, *self._notes]):
+            if note not in self._told:
+                self._output.events.publish(Notice(note))
             if not self._options.quiet:
                 print(f"note: {printable(self.scrub(note))}", file=sys.stderr)
         self._tell_memory()

@@ -15,11 +15,11 @@ from signet_reference_harness.daemon_client.routing import routing_table
 from signet_reference_harness.errors import ConfigError
 from signet_reference_harness.identity import KEY_PREFIX, SessionIdentity
 from signet_reference_harness.mcp_servers.settings import Configured, configured
-from signet_reference_harness.providers import Provider, settings
+from signet_reference_harness.providers import CompletionOptions, Provider, settings
 from signet_reference_harness.providers.agent_file import read_agent_file
 from signet_reference_harness.providers.settings import ProviderSettings
 from signet_reference_harness.run.run_journal import FINAL, Recorded
-from signet_reference_harness.run.session_file import Stored, path_of, read_session
+from signet_reference_harness.run.session_file import Stored, path_of, read_session, sessions_of
 from signet_reference_harness.session.events import OutputFormat
 from signet_reference_harness.session.host import agent_in
 from signet_reference_harness.tools import DaemonTool, Tool
@@ -64,6 +64,10 @@ class Options:
     model: str | None = None
     base_url: str | None = None
     api_key: str | None = None
+    max_tokens: int | None = None
+    temperature: float | None = None
+    stop: tuple[str, ...] = ()
+    goes_on: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +128,7 @@ def check_resume(options: Options) -> None:
         "--agent": options.agent,
         "--cwd": options.cwd,
         "--run-id": options.run_id,
+        "--continue": options.goes_on,
     }
     named = [name for name, value in given.items() if value]
     if named:
@@ -183,8 +188,20 @@ def read_prompt(options: Options, stdin: Callable[[], BinaryIO]) -> str:
     return text
 
 
-def stored_session(options: Options, folders: Folders) -> tuple[str, Stored | None]:
-    """The key of the task's session, and what its file holds; None for a new session. Raises ConfigError."""
+def stored_session(options: Options, folders: Folders, agent: str) -> tuple[str, Stored | None]:
+    """The key of the task's session, and what its file holds; None for a new session. Raises ConfigError.
+
+    With --continue it is the session of the agent in the project that was written to last.
+    """
+    if options.goes_on and options.session is not None:
+        raise ConfigError("--continue and --session both name the session", remedy="leave one of them out")
+    if options.goes_on:
+        latest = next(sessions_of(folders.sessions, agent, str(folders.project)), None)
+        if latest is None:
+            raise ConfigError(
+                f"--continue: agent {agent} has no session in {folders.project}", remedy="leave --continue out"
+            )
+        return latest.identity.key, latest
     if options.session is None:
         return str(uuid4()), None
     # The file is named by the key as the daemon has it.
@@ -261,6 +278,13 @@ def _read_prompt_file(path: Path) -> bytes:
         ) from None
 
 
+def _completion_options(options: Options, asked: ProviderSettings) -> CompletionOptions:
+    """The options of completions that the command line names. Raises ConfigError."""
+    if options.stop and asked.api == "openai-responses":
+        raise ConfigError("--stop: openai-responses knows no such texts", remedy="give --api openai-completions")
+    return replace(asked.options, max_tokens=options.max_tokens, temperature=options.temperature, stop=options.stop)
+
+
 def _decoded(data: bytes, where: str) -> str:
     try:
         return data.decode("utf-8-sig")
@@ -286,8 +310,8 @@ class SessionPlan:
     @classmethod
     def from_options(cls, options: Options, environ: Mapping[str, str], folders: Folders) -> SessionPlan:
         """The plan that options and environment make. Raises HarnessError for what cannot be used."""
-        key, stored = stored_session(options, folders)
         config = HarnessConfig.from_environment(environ)
+        key, stored = stored_session(options, folders, options.agent or config.agent)
         if stored is None:
             agent = options.agent or agent_in(key) or config.agent
             identity = SessionIdentity(key, agent, str(folders.project))
@@ -299,6 +323,7 @@ class SessionPlan:
         config = replace(config, bypassed=config.bypassed or options.without_memory)
         workspace = settings.workspace_of(environ)
         asked = settings.load({name: getattr(options, name) for name in settings.FLAGS}, environ, workspace)
+        asked = replace(asked, options=_completion_options(options, asked))
         if asked.key is not None and asked.key.is_secret:
             config = replace(config, provider_key=asked.key.reveal())
         own = configured_tools(options.tools)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import tempfile
@@ -25,6 +26,8 @@ from signet_reference_harness.session.events import (
 )
 from signet_reference_harness.session.watching import EventQueue
 
+LONGEST_ARGUMENTS: Final = 160
+"""Characters of a tool's arguments that a person is shown."""
 Render = Callable[[Event], str]
 """The text of an event in a format; empty for one that the format does not show."""
 
@@ -36,12 +39,21 @@ class Output:
     and summary go on: `lost` says why.
     """
 
-    def __init__(self, output_format: OutputFormat, stream: TextIO | None, scrub: Callable[[str], str] = str) -> None:
+    def __init__(
+        self,
+        output_format: OutputFormat,
+        stream: TextIO | None,
+        scrub: Callable[[str], str] = str,
+        *,
+        tools: TextIO | None = None,
+    ) -> None:
+        """The tools that run are named on the stream `tools`, if there is one."""
         # A person who is slow to read a reply wants all of it; the conversation holds the same text anyway.
         self.events = EventQueue() if output_format == "stream-json" else EventQueue(None)
         self._render = RENDERERS[output_format]()
         self._stream = stream
         self._scrub = scrub
+        self._tools = tools
         self.lost: OSError | None = None
         self._thread = threading.Thread(target=self._write_all, name="output", daemon=True)
         self._thread.start()
@@ -52,9 +64,22 @@ class Output:
 
     def _write_all(self) -> None:
         while events := self.events.wait_and_take():
-            self._write_text("".join(map(self._render, events)))
+            self._write_events(events)
             if isinstance(events[-1], RunFinished):
                 return
+
+    def _write_events(self, events: list[Event]) -> None:
+        texts: list[str] = []
+        for event in events:
+            texts.append(self._render(event))
+            if isinstance(event, ToolCalled) and self._tools is not None:
+                self._write_text("".join(texts))
+                texts.clear()
+                arguments = json.dumps(event.arguments, ensure_ascii=False, default=str)
+                line = f"tool: {event.name} {arguments[:LONGEST_ARGUMENTS]}"
+                with contextlib.suppress(OSError, ValueError):
+                    print(printable(self._scrub(line).replace("\n", " ")), file=self._tools, flush=True)
+        self._write_text("".join(texts))
 
     def _write_text(self, text: str) -> None:
         if self._stream is None or self.lost is not None or not text:

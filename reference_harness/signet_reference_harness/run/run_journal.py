@@ -22,14 +22,15 @@ import socket
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, Self
 
 from signet_reference_harness.errors import ConfigError, HarnessError
-from signet_reference_harness.messages import Message, ToolCall
+from signet_reference_harness.messages import Message, ToolCall, texts_for_person
 from signet_reference_harness.providers import CompletionResult, StopReason, Usage
 from signet_reference_harness.run.kept_lines import (
+    SUFFIX,
     Scrub,
     append,
     as_line,
@@ -46,6 +47,8 @@ from signet_reference_harness.session.watching import EventQueue, Publisher
 from signet_reference_harness.tools import ToolResult
 
 FORMAT: Final = "signet-run/1"
+MOST_NAMED: Final = 5
+"""How many runs are named in the place of one that does not exist, the latest first."""
 LEASE_S: Final = 60.0
 """How long the holder of a lease may be silent before another process may take the run over."""
 FINAL: Final[Mapping[Status, str]] = {"done": "is finished", "cancelled": "was cancelled"}
@@ -231,9 +234,10 @@ def read_run(path: Path, run: str) -> Recorded:
     try:
         lines = whole_lines(path)
     except OSError as error:
-        raise ConfigError(
-            f"run {run}: {path}: {error.strerror or error}", remedy="name a run of this --state-dir, or begin another"
-        ) from None
+        others = sorted(path.parent.glob(f"*{SUFFIX}"), key=lambda other: other.stat().st_mtime, reverse=True)
+        names = ", ".join(other.name.removesuffix(SUFFIX) for other in others[:MOST_NAMED])
+        remedy = f"name one of {names}" if names else "begin a run: this --state-dir holds none"
+        raise ConfigError(f"run {run}: {path}: {error.strerror or error}", remedy=remedy) from None
     try:
         for line in lines:
             number += 1
@@ -333,9 +337,16 @@ def _unwritable(path: Path, error: OSError) -> ConfigError:
 class Checkpoints(Publisher):
     """Publishes what it hears of a turn, and keeps of it what is neither asked nor done again."""
 
-    def __init__(self, events: EventQueue, file: SessionFile, journal: RunJournal) -> None:
+    def __init__(self, events: EventQueue, file: SessionFile, journal: RunJournal, notices: list[str]) -> None:
+        """`notices` gets the texts for the person as they come."""
         super().__init__(events.publish)
+        self._notices = notices
         self._file, self._journal = file, journal
+
+    def message(self, message: Message) -> None:
+        """Keep its notices."""
+        self._notices += texts_for_person(replace(message, content=""))
+        super().message(message)
 
     def answer(self, answer: CompletionResult) -> None:
         """Keep the answer."""

@@ -6,6 +6,7 @@
     {"kind": "message", "message": {"role": "user", …}}     what the turn added to the conversation
     {"kind": "outcome", "outcome": "end_turn", "run": "…", "status": "done", …}   the turn is over
     {"kind": "compaction", "summary": "…"}                  the summary of all messages above
+    {"kind": "undo"}                                        the user took back the turn before it
     {"kind": "clear"}                                       the model was given nothing of all messages above any more
     {"kind": "torn"}                                        a crash cut off the line before this one
 
@@ -16,7 +17,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal, Self
@@ -26,12 +27,14 @@ from msgspec import convert, to_builtins
 from signet_reference_harness.errors import ConfigError, IdentityError
 from signet_reference_harness.identity import SessionIdentity
 from signet_reference_harness.messages import Message, Role
-from signet_reference_harness.run.kept_lines import Scrub, append, as_line, file_of, lock, now, put_in_place
-from signet_reference_harness.session.conversation import Conversation, said_in
+from signet_reference_harness.run.kept_lines import SUFFIX, Scrub, append, as_line, file_of, lock, now, put_in_place
+from signet_reference_harness.session.conversation import UNDONE, Conversation, said_in
 from signet_reference_harness.tools.bounds import ResultFolder
 
 FORMAT: Final = "signet-session/1"
 LARGEST: Final = 256 * 1024 * 1024
+LARGEST_LISTED: Final = 32 * 1024 * 1024
+"""Bytes of a session file that is looked into for a list."""
 
 
 @dataclass(slots=True)
@@ -45,16 +48,21 @@ class Stored:
     summary: str = ""
     size: int = 0
     """Bytes of the file when it was read."""
+    written: float = 0.0
+    """When it was written to, in seconds since 1970."""
     torn: bool = False
     """Whether the last line is not whole."""
     runs: dict[str, str] = field(default_factory=dict)
     """How each run ended that had its turn in the session, by its id."""
+    _begun: list[tuple[int, int]] = field(default_factory=list)
+    """How many messages and turns stood before each turn since the last compaction."""
     _last: tuple[str | None, int, int] = (None, 0, 0)
     """The run of the last turn, and how many messages and turns stood before it."""
 
     def add_turn(self, run: str | None, prompt: str, reply: str, messages: Sequence[Message]) -> None:
         """Add a whole turn."""
         self._last = (run, len(self.messages), len(self.turns))
+        self._begun.append(self._last[1:])
         self.messages += messages
         self.turns += said_in(messages, prompt, reply)
 
@@ -64,6 +72,13 @@ class Stored:
         if of == run:
             del self.messages[messages:], self.turns[turns:]
             self._last = (None, 0, 0)
+            self._begun = self._begun[:-1]
+
+    def undo(self) -> None:
+        """Take the last turn from the model; the transcript keeps it, and says so."""
+        if self._begun:
+            del self.messages[self._begun.pop()[0] :]
+            self.turns.append(("system", UNDONE))
 
     @property
     def conversation(self) -> Conversation:
@@ -73,6 +88,7 @@ class Stored:
     def compact(self, summary: str) -> None:
         """Put a summary in the place of the messages."""
         self.messages, self.summary = [], summary
+        self._begun.clear()
         self._last = (self._last[0], 0, self._last[2])
 
 
@@ -147,6 +163,10 @@ class SessionFile:
         """Keep the summary of all messages so far."""
         self._write({"kind": "compaction", "summary": summary})
 
+    def undone(self) -> None:
+        """Note that the last turn is not in the model's context any more."""
+        self._write({"kind": "undo"})
+
     def cleared(self) -> None:
         """Note that nothing that was said so far is in the model's context any more."""
         self._write({"kind": "clear"})
@@ -206,6 +226,8 @@ def read_session(path: Path) -> Stored:
             elif kind == "compaction":
                 stored.compact(str(entry["summary"]))
                 pending = []
+            elif kind == "undo":
+                stored.undo()
             elif kind == "clear":
                 stored.compact("")
                 pending = []
@@ -218,6 +240,28 @@ def read_session(path: Path) -> Stored:
             stored.size, stored.torn = len(data), damage is not None
             return stored
     raise ConfigError(damage or f"{path}: is empty", remedy="begin another session")
+
+
+def sessions_of(folder: Path, agent: str, project: str) -> Iterator[Stored]:
+    """The sessions of an agent in a project that have a turn, the one that was written to last first."""
+    for path in sorted(folder.glob(f"*{SUFFIX}"), key=written_at, reverse=True):
+        try:
+            stored = read_session(path) if path.stat().st_size <= LARGEST_LISTED else None
+        except (ConfigError, OSError):
+            continue
+        if stored is None or not stored.turns:
+            continue
+        if (stored.identity.agent, stored.identity.project) == (agent, project):
+            stored.written = written_at(path)
+            yield stored
+
+
+def written_at(path: Path) -> float:
+    """When the file was written to, in seconds since 1970; 0 for one that is gone."""
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0
 
 
 def _end_turn(stored: Stored, messages: Sequence[Message], entry: Mapping[str, Any]) -> None:

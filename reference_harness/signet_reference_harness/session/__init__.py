@@ -22,6 +22,7 @@ from signet_reference_harness.session.context import (
     TurnContext,
     ask_for_summary,
     assemble,
+    cut_files,
     estimated_tokens,
     identity_files,
     is_whole,
@@ -75,7 +76,7 @@ class Session(Lifecycle):
 
     @property
     def context_tokens(self) -> int:
-        """Tokens in the model's context after the last turn, as the provider counted them; 0 when it has not."""
+        """Tokens in the model's context, as the provider counted them; estimated after a compaction, 0 at first."""
         return self._context_tokens
 
     async def turn(
@@ -100,9 +101,11 @@ class Session(Lifecycle):
         compaction = await self.compact(provider, options, listener) if self._is_over_budget(prompt) else None
         turn_context = await uninterrupted(self.submit(prompt, feedback))
         noticed, research = self._noticed, await self._research(prompt)
+        is_opening = self._identity_of != self.openings
+        identity = self._identity()
         context = TurnContext(
-            notices=self._notices(),
-            identity=self._identity(),
+            notices=(*self._notices(), *(cut_files(identity) if is_opening else ())),
+            identity=identity,
             start=tuple(filter(None, self._contexts)),
             prompt=turn_context,
             research=tuple(result for result in research if result.ok and not _is_empty(result.content)),
@@ -202,6 +205,11 @@ class Session(Lifecycle):
         """Run one tool outside a turn."""
         return await self._use(name, arguments)
 
+    async def clear(self) -> None:
+        """As the lifecycle does it; the model's context is empty then."""
+        self._context_tokens, self._context_is_full = 0, False
+        await Lifecycle.clear(self)
+
     async def compact(
         self, provider: Provider, options: CompletionOptions | None = None, listener: TurnListener | None = None
     ) -> SessionCompaction:
@@ -214,6 +222,10 @@ class Session(Lifecycle):
         loop = await ask_for_summary(provider, self.conversation, asked, options)
         by_model = is_whole(loop)
         reply = await uninterrupted(self.compaction_complete(loop.reply if by_model else ""))
+        self._context_is_full = False
+        self._context_tokens = estimated_tokens(
+            (), self.conversation.summary, *self._contexts, *(each.text for each in self._identity_files)
+        )
         (listener or TurnListener()).compaction(self.conversation.summary)
         return SessionCompaction(
             summary=self.conversation.summary,

@@ -20,6 +20,7 @@ from signet_reference_harness.messages import (
     ReminderKind,
     ReminderOrigin,
     ReminderScope,
+    ReminderVisibility,
     ToolCall,
     render_reminders,
 )
@@ -60,8 +61,22 @@ def _read_identity_file(name: str, origin: ReminderOrigin, root: ConfinedFolder)
         return None
     if size > LONGEST_IDENTITY:
         text += f"\n[the first {LONGEST_IDENTITY} of {size} bytes]"
-    return Reminder(
-        kind=ReminderKind.IDENTITY, origin=origin, scope=ReminderScope.SESSION, text=text, data={"source": name}
+    data = {"source": name, "left_out": size - LONGEST_IDENTITY} if size > LONGEST_IDENTITY else {"source": name}
+    return Reminder(kind=ReminderKind.IDENTITY, origin=origin, scope=ReminderScope.SESSION, text=text, data=data)
+
+
+def cut_files(identity: Sequence[Reminder]) -> tuple[Reminder, ...]:
+    """A notice for the person about each file of which the model gets only the beginning."""
+    return tuple(
+        Reminder(
+            kind=ReminderKind.NOTICE,
+            origin=ReminderOrigin.HARNESS,
+            visibility=ReminderVisibility.PERSON,
+            text=f"{each.data['source']} is cut: the model reads {LONGEST_IDENTITY} bytes of it, and "
+            f"{each.data['left_out']} are left out.",
+        )
+        for each in identity
+        if "left_out" in each.data
     )
 
 

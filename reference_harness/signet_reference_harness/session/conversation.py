@@ -13,6 +13,7 @@ TRANSCRIPT_LIMIT: Final = 1_500_000
 DIGEST_LIMIT: Final = 2_000
 BEGAN_AGAIN: Final = "The session began again: {}."
 CLEARED: Final = ("system", BEGAN_AGAIN.format("clear"))
+UNDONE: Final = "The user took back the turn before."
 UNTAKEN: Final = {"role": "system", "content": "This session holds no turn."}
 LINE_BREAKS: Final = str.maketrans({"\x85": "\\u0085", "\u2028": "\\u2028", "\u2029": "\\u2029"})
 """Characters that JSON leaves as they are although many a reader splits lines at them."""
@@ -36,6 +37,8 @@ class Conversation:
     def __init__(self) -> None:
         self._turns: list[tuple[Role | Literal["system"], str]] = []
         self._messages: list[Message] = []
+        self._begun: list[tuple[int, str]] = []
+        """Of each turn since the conversation was restored, cleared or compacted: its place, and its prompt."""
         self._cleared_at = 0
         """How many lines of the transcript the model no longer sees."""
         self.summary = ""
@@ -58,6 +61,7 @@ class Conversation:
     def add_turn(self, prompt: str, reply: str, messages: Sequence[Message]) -> None:
         """Keep a completed turn; `messages` is the model's whole context after it."""
         own = messages[len(self._messages) :]
+        self._begun.append((len(self._messages), prompt))
         self._messages = list(messages)
         self.pending = ()
         self._turns += said_in(own, prompt, reply)
@@ -87,8 +91,23 @@ class Conversation:
         """Note in the transcript that the session goes on after its end, as `source` says."""
         self._turns.append(("system", BEGAN_AGAIN.format(source)))
 
+    def undo(self) -> str | None:
+        """Take the last turn from the model, and return its prompt; None where there is no such turn.
+
+        The transcript keeps it, and says so.
+        """
+        if not self._begun:
+            return None
+        place, prompt = self._begun.pop()
+        del self._messages[place:]
+        self._turns.append(("system", UNDONE))
+        self._keep_last(next((each.content for each in reversed(self._messages) if each.role == "assistant"), ""))
+        self.pending = ()
+        return prompt
+
     def clear(self) -> None:
         """Take everything from the model."""
+        self._begun.clear()
         self._messages = []
         self._cleared_at = len(self._turns)
         self.summary = ""
@@ -97,6 +116,7 @@ class Conversation:
 
     def compact(self, summary: str) -> None:
         """Put a summary in the place of the messages."""
+        self._begun.clear()
         self._messages = []
         self.summary = summary
 

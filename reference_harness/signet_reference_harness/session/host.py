@@ -70,7 +70,7 @@ class SessionHost:
         self.models = models
         self._workspace = workspace
         self._context_budget = context_budget
-        self._options = options or CompletionOptions()
+        self.options = options or CompletionOptions()
         self._permissions = permissions
         self._tools = ToolRegistry(tools, research, sources)
         self._sessions: dict[str, Session] = {}
@@ -114,7 +114,7 @@ class SessionHost:
             tools=self._tools,
             workspace=self._workspace,
             context_budget=self._context_budget,
-            options=self._options,
+            options=self.options,
             permissions=self._permissions,
         )
         self._sessions[name] = session

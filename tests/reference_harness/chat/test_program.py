@@ -83,6 +83,36 @@ def test_why_shows_what_memory_did_to_the_last_answer(pipe: Pipe, daemon: Record
     assert "[memory_search; in the answer: blue, Kestrel]" in done.stdout
 
 
+def test_a_turn_is_taken_back_or_asked_again(pipe: Pipe, daemon: RecordingDaemon, serve: Serve) -> None:
+    """The model sees nothing of it any more, in a later process either; the daemon's transcript keeps it."""
+    served = serve(turns=[{"content": "One."}, {"content": "Two."}, {"content": "Three."}, {"content": "Four."}])
+    done = pipe("/retry\nFirst?\n/retry\nSecond?\n/undo\n/undo\n/undo\n", "--session", "s")
+    assert done.stdout == "One.\nTwo.\nThree.\n"
+    assert done.stderr.count("knows nothing of the last turn") == 2
+    assert "There is no turn to take back" in done.stderr
+    assert "First?" in daemon.bodies(END)[0]["transcript"]
+    pipe("Third?\n", "--session", "s")
+    asked = [[each["content"] for each in request["body"]["messages"]] for request in served.requests()]
+    assert [[text for text in texts if "reminder" not in text] for texts in asked] == [
+        ["First?"],
+        ["First?"],
+        ["First?", "Two.", "Second?"],
+        ["Third?"],
+    ]
+
+
+def test_the_model_and_its_tokens_are_told_and_changed(pipe: Pipe, serve: Serve) -> None:
+    """/model asks another one from then on; /cost shows the context as it is after a summary."""
+    usage = {"input_tokens": 9_000, "output_tokens": 10}
+    served = serve(turns=[{"content": "One.", "usage": usage}, {"content": "A summary."}, {"content": "Two."}])
+    done = pipe("/model\nFirst?\n/compact\n/cost\n/model qwen9\nSecond?\n")
+    assert "scripted answers; /model NAME" in done.stderr
+    assert "qwen9 answers from here on." in done.stderr
+    assert [request["body"]["model"] for request in served.requests()] == ["scripted", "scripted", "qwen9"]
+    context = next(line for line in done.stdout.splitlines() if line.startswith("context"))
+    assert int(context.split()[1]) < 100
+
+
 def test_a_pipe_cannot_be_asked(pipe: Pipe, serve: Serve, project: Path) -> None:
     """Its next line is a turn, and allows nothing; --tools does."""
     new = {"content": [{**READ_NOTES, "name": "file_write", "arguments": {"path": "new.md", "content": "x"}}]}

@@ -139,6 +139,25 @@ def test_a_refusal_told_as_text_is_a_refusal(serve: Serve, api: str, streamed: b
 
 
 @each_api
+def test_options_of_a_completion_reach_the_model(serve: Serve, api: str) -> None:
+    """How many tokens, how freely, and where to stop; OpenAI's responses know no such texts."""
+    served = serve(turns=[{"content": "ok"}])
+
+    async def ask_with() -> None:
+        provider = make(api, served.url)
+        await provider.complete(HELLO, CompletionOptions(max_tokens=7, temperature=0.25, stop=("END",)))
+        await provider.aclose()
+
+    asyncio.run(ask_with())
+    body = served.requests()[0]["body"]
+    sent = body.get("options", body)
+    assert sent["temperature"] == 0.25
+    assert 7 in [sent.get(name) for name in ("max_tokens", "max_completion_tokens", "max_output_tokens", "num_predict")]
+    stop = sent.get("stop", sent.get("stop_sequences"))
+    assert stop == (None if api == "openai-responses" else ["END"])
+
+
+@each_api
 @streamed_or_not
 def test_an_overlong_context_is_a_reason_not_an_exception(serve: Serve, api: str, streamed: bool) -> None:
     """The vendor's refusal of a request that is too long ends as context_limit, asked once."""

@@ -40,6 +40,14 @@ def test_anthropic_is_the_default() -> None:
     assert made.at_vendor
 
 
+def test_a_key_that_is_missing_is_named_by_its_own_variable(tmp_path: Path) -> None:
+    """The one that the agent's file names, and not the vendor's."""
+    write(tmp_path, "runtime: {provider: openai, model: m, api_key_env: TEAM_KEY}")
+    assert "TEAM_KEY is not set" in refusal({}, {}, tmp_path).message
+    assert load({}, {"TEAM_KEY": KEY}, tmp_path).key_source == "TEAM_KEY"
+    assert load({"api_key": KEY}, {}, tmp_path).key_source == "--api-key"
+
+
 def test_flags_go_before_the_environment_before_the_file(tmp_path: Path) -> None:
     """Member by member."""
     write(tmp_path, "runtime: {provider: ollama, model: from-file, base_url: 'http://file:1', api_key: file-key}")

@@ -66,6 +66,44 @@ def test_a_named_session_is_gone_on_with(do: Do, daemon: RecordingDaemon, serve:
     assert "Which colour?" in daemon.bodies(END)[-1]["transcript"]
 
 
+def test_the_session_used_last_is_continued(do: Do, daemon: RecordingDaemon, serve: Serve, tmp_path: Path) -> None:
+    """--continue needs no name; another project has sessions of its own, and two names are one too many."""
+    served = serve(turns=[{"content": "Blue."}, {"content": "I said blue."}])
+    do(prompt="Which colour?", **model(served.url))
+    assert do(prompt="What did you say?", goes_on=True, **model(served.url)).out == "I said blue.\n"
+    assert len({body["sessionKey"] for body in daemon.bodies(START)}) == 1
+    assert "Which colour?" in json.dumps(served.requests()[-1]["body"])
+    other = do(prompt="And here?", goes_on=True, cwd=tmp_path, **model(served.url))
+    assert (other.status, "has no session in" in other.told[0][0]) == (2, True)
+    assert do(prompt="Hi.", goes_on=True, session="s", **model(served.url)).status == 2
+
+
+def test_a_run_that_does_not_exist_names_those_that_do(do: Do, serve: Serve) -> None:
+    """A person who mistypes an id sees the others."""
+    do(prompt="Hello.", run_id="nightly-7", **model(serve(turns=[{"content": "Hi."}]).url))
+    done = do(resume="nightly-8", cwd=None, **model("http://127.0.0.1:9"))
+    assert (done.status, done.told[0][1]) == (2, "name one of nightly-7")
+
+
+def test_the_tools_that_run_are_named_beside_the_text(do: Do, serve: Serve, project: Path) -> None:
+    """On standard error, where the reply is not; not with --quiet."""
+    (project / "a.md").write_text("old")
+    look = {"content": [{"type": "tool_call", "name": "file_read", "arguments": {"path": "a.md"}}]}
+    served = serve(turns=[look, {"content": "Done."}] * 2)
+    done = do(prompt="Go.", **model(served.url))
+    assert (done.out, done.err) == ("Done.\n", 'tool: file_read {"path": "a.md"}\n')
+    assert do(prompt="Go.", quiet=True, **model(served.url)).err == ""
+
+
+def test_a_file_of_the_agent_that_is_cut_is_told(do: Do, serve: Serve, project: Path) -> None:
+    """The person reads how much of it the model does not get."""
+    (project / "AGENTS.md").write_text("x" * 30_000)
+    done = do(prompt="Go.", output_format="stream-json", **model(serve(turns=[{"content": "Done."}]).url))
+    told = "AGENTS.md is cut: the model reads 24576 bytes of it, and 5424 are left out."
+    assert done.err == f"note: {told}\n"
+    assert [event["text"] for event in map(json.loads, done.out.splitlines()) if event["type"] == "notice"] == [told]
+
+
 def test_a_session_is_named_with_or_without_its_prefix(do: Do, daemon: RecordingDaemon, serve: Serve) -> None:
     """The daemon takes `session:nightly` for `nightly`, and so does the task: it resumes."""
     served = serve(turns=[{"content": "Blue."}, {"content": "I said blue."}])
