@@ -15,6 +15,7 @@ from signet_conformance.trace import fault_kinds
 from signet_conformance.trace.marks import (
     FAILED,
     THROWN,
+    BypassMark,
     FaultMark,
     HandlerMark,
     LeftMark,
@@ -159,6 +160,8 @@ def _empty_registration(recording: Recording) -> Finding | None:
         return None
     if any(call.operation in FIRST_CALLS for call in recording.calls):
         return None
+    if any(mark.is_on for mark in recording.marks(BypassMark)):
+        return None  # a connector that is switched off may register nothing
     host = " ".join(filter(None, (registered[0].host or "the host", registered[0].release)))
     return fail(
         message=f"{NOTHING_REGISTERED}: {host} has loaded the connector, and calls nothing of it{recording.host_age}",
