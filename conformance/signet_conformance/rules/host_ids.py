@@ -38,7 +38,7 @@ class _Following:
         self._changed: tuple[StepMark, HostId] | None = None
         """The step in which the host changed the id last, and the id since then."""
         self._said: list[tuple[str, bool]] = []
-        """What the user said until the last change, and whether a prompt with it was accepted."""
+        """The user's words until the last change, each with True if an accepted prompt held them."""
 
     def outcomes(self) -> Iterator[Outcome]:
         said: list[tuple[str, bool]] = []
@@ -148,8 +148,8 @@ def sessions_of_host_are_apart(recording: Recording) -> Iterator[Outcome]:
             yield fail(
                 other.call,
                 first.call,
-                message=f"two sessions of the host, {_named(recording, first)} and {_named(recording, other)}, have one"
-                " key: at the daemon they are one session, with one transcript",
+                message=f"two sessions of the host, {_describe(recording, first)} and {_describe(recording, other)},"
+                " have one key: at the daemon they are one session, with one transcript",
                 pointer=in_body("sessionKey"),
                 expected="a key of its own for each session of the host",
                 received=key,
@@ -162,7 +162,7 @@ def _ids(recording: Recording, session: str) -> set[str]:
     return {each.id for each in recording.timeline.host_ids.of(session)}
 
 
-def _named(recording: Recording, use: _Use) -> str:
+def _describe(recording: Recording, use: _Use) -> str:
     host_id = recording.timeline.host_ids.of(use.session)[0].id
     return f"{use.session} ({host_id[:60]})"
 

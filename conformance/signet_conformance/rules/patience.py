@@ -152,7 +152,7 @@ def _unused(recording: Recording) -> Mapping[int, InjectedText]:
 
 
 def _standing(recording: Recording, text: InjectedText) -> Standing | None:
-    """How much of a text stands in the first request of the turn that it is for; None where that was not recorded."""
+    """Look for a text in the first request of its turn; None if that request was not recorded."""
     turn = next((turn for turn in turns_of(recording, text.session) if turn.high > text.call.seq), None)
     if turn is None or not turn.main or turn.unread:
         return None

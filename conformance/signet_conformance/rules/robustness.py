@@ -184,7 +184,7 @@ def slow_call_is_abandoned(recording: Recording) -> Iterator[Outcome]:
 def _slow_handlers(recording: Recording) -> Iterator[Outcome]:
     """Warn of handlers over the bound of their step in three steps, though their requests were answered at once.
 
-    Where a timer of the driver was late in one of them, or none is known, the machine may have been slow.
+    Say nothing if a timer of the driver was late in one of them, or is not known: the machine may have been slow.
     """
     slow: dict[str | None, list[tuple[StepMark, HandlerMark, float]]] = {}
     for mark in recording.marks(HandlerMark):
@@ -316,7 +316,7 @@ def _was_sent_away(recording: Recording) -> bool:
 
 
 def _recovery(recording: Recording, session: str | None, over: int, until: float) -> Outcome | None:
-    """What became of a session after trouble; None where it was not used before, or not gone on with after."""
+    """Judge one session after trouble; None if the connector had not used it before, or the user did not go on."""
     timeline = recording.timeline
     hooks = [call for call in recording.calls if call.operation in LIFECYCLE and _is_of(recording, call, session)]
     opened_anew = any(over < mark.seq < until for mark in recording.marks(LoadedMark))

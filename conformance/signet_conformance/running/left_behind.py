@@ -95,7 +95,7 @@ class LeftBehind:
 
 
 def end_left(mark: str) -> None:
-    """End at once what carries the mark of a connector, but for daemons."""
+    """End at once all that carries the mark of a connector, except daemons."""
     _end(_living(mark))
 
 
