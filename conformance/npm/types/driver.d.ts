@@ -63,6 +63,10 @@ export type Step = {
   text?: string;
   reply?: string;
   /**
+   * The channel through which the user writes.
+   */
+  channel?: string;
+  /**
    * Ids of memories, and how much each was of use.
    */
   feedback?: {

@@ -23,6 +23,8 @@ def text_is_the_current_prompt(recording: Recording) -> Iterator[Outcome]:
         # Where marks tell what the user said in a step, that is the measure; that it comes late is SIG-PROMPT-003's.
         if newer_follow and not is_in_its_turn(turns, late) and not _is_what_was_said(recording, turns, late):
             settled.add(late.seq)
+            if loses_words(recording, late):
+                continue
             yield warn(
                 late,
                 transcript,
@@ -68,7 +70,10 @@ def _another_text(call: Call, turn: Turn, others: set[str], *, beside: bool) -> 
     if text in others:
         message, fold = "the text of another turn", "stale"
     elif wanted in text:
+        channel = turn.step.other.get("channel")
         message, fold = "the prompt in the host's envelope", "envelope"
+        if isinstance(channel, str):
+            message, fold = f"the prompt in the envelope of a channel ({channel[:40]})", "envelope of a channel"
     elif any(other in text for other in others if len(other) >= SHORTEST_TEXT):
         message, fold = "the text of another turn, in the host's envelope", "stale"
     elif reply and text == reply:

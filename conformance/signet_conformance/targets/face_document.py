@@ -368,6 +368,13 @@ class FaceDocument(Document):
             description="true where an error of a plugin that nobody catches, in a promise or timer, ends the harness"
         ),
     ] = False
+    channels: Annotated[
+        dict[str, str],
+        Field(
+            description="The form in which plugins are given what a user wrote through a channel: "
+            "{text} stands for it, {stamp} for the time."
+        ),
+    ] = Field(default_factory=dict)
     awaits_compaction: Annotated[
         bool,
         Field(description="true where the harness waits for the hook before a compaction, and only then for its model"),

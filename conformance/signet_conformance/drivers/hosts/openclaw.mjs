@@ -247,8 +247,10 @@ class Gateway {
     keepBack(step);
     const began = performance.now();
     const runId = randomUUID();
-    const ctx = this.#context(session, { runId, trigger: "user", messageProvider: "webchat", channelId: "webchat" });
-    const prompt = `[${stamp(new Date())}] ${step.text}`;
+    const channel = this.#face.channels?.[step.channel] === undefined ? "webchat" : step.channel;
+    const ctx = this.#context(session, { runId, trigger: "user", messageProvider: channel, channelId: channel });
+    const form = this.#face.channels?.[channel] ?? "[{stamp}] {text}";
+    const prompt = form.replaceAll("{stamp}", stamp(new Date())).replace("{text}", () => step.text);
     const messages = structuredClone(session.messages);
     const bag = { prompt, messages, runId, queuedInjections: [], currentUserMessage: prompt };
     const early = { ...ctx, modelProviderId: MODEL.provider, modelId: MODEL.model };
