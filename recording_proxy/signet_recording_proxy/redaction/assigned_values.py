@@ -213,7 +213,21 @@ class _Commands:
 
     STEMS = (
         *("curl", "mysql", "mariadb", "sshpass", "login", "redis-cli", "-pass"),
-        *("ldap", "openssl enc", "zip", "sqlcmd", "bcp", "useradd", "usermod", "7z", "rar ", "keytool", "signer"),
+        *(
+            "ldap",
+            "openssl enc",
+            "zip ",
+            "sqlcmd",
+            "bcp ",
+            "useradd",
+            "usermod",
+            "7z ",
+            "7za ",
+            "7zz ",
+            "rar ",
+            "keytool",
+            "signer",
+        ),
         *("htpasswd", "gh secret", "net use", "wget", "http ", "rclone", "snyk auth", "auth token", "signin --raw"),
         *("echo ", "printf ", "<<<", "auth=(", "auth(", "auth = (", "login(", "credentials(", "authenticate("),
     )

@@ -25,6 +25,7 @@ from signet_recording_proxy.redaction.named_values import (
     end_of_string,
 )
 from signet_recording_proxy.redaction.secret_patterns import BLOCKS, ISSUED, TEXT_PATTERNS, TextPattern
+from signet_recording_proxy.redaction.vendor_kinds import GATE_TAIL, VENDORS, kinds
 
 Token = Callable[[str], str]
 Window = tuple[int, int]
@@ -59,6 +60,7 @@ _VERIFIED = {
     keyword: re.compile(rf"(?:{name}){_ENDS}(?:{_FOLLOWED}){_OPENED}|(?:{name}){_IN_A_TAG}", re.IGNORECASE)
     for keyword, name in _NAMES.items()
 }
+_SIGNED = re.compile(r"[\w.-]{2,40}?" + GATE_TAIL)
 _PLAIN_WORD = re.compile(r"[^\s\"'<>;&|,(){}\[\]`\\]{1,512}+")
 _WORD_END = re.compile(r"[\s\"'<>]")
 _DIGIT = re.compile(r"\d")
@@ -85,6 +87,8 @@ class _Hits:
         self.issued: dict[int, list[int]] = {}
         self.shaped: dict[int, list[int]] = {}
         self.others: dict[str, list[int]] = {}
+        self.vendors: list[int] = []
+        """The names of vendors that a sign follows."""
         names: list[tuple[int, str]] = []
         for keyword, start, _ in known.automaton.find_matches_as_indexes(lowered, overlapping=True):
             name = known.names[keyword]
@@ -97,6 +101,8 @@ class _Hits:
             other = known.others[keyword]
             if other is not None:
                 self.others.setdefault(other, []).append(start)
+            if known.vendors[keyword] and _SIGNED.match(text, start) is not None:
+                self.vendors.append(start)
         if "." in text:
             for number in _DOTTED_NUMBERS:
                 if dotted := [match.start() for match in _DOTTED.finditer(text)]:
@@ -116,6 +122,7 @@ class _Keywords(NamedTuple):
     shaped: Sequence[Sequence[int]]
     names: Sequence[str | None]
     others: Sequence[str | None]
+    vendors: Sequence[bool]
 
 
 @cache
@@ -125,7 +132,8 @@ def _keywords() -> _Keywords:
         for stem in pattern.stems:
             if stem != ".":
                 stems.setdefault(stem, len(stems))
-    for keyword in (*_NAMES, *_OTHERS):
+    vendors = {stem for kind in kinds() for stem in kind.stems}
+    for keyword in (*_NAMES, *_OTHERS, *sorted(vendors)):
         stems.setdefault(keyword, len(stems))
     automaton = BytesAhoCorasick(
         [stem.encode() for stem in stems], matchkind=MatchKind.Standard, implementation=Implementation.DFA
@@ -145,6 +153,7 @@ def _keywords() -> _Keywords:
         users(TEXT_PATTERNS),
         [stem if stem in _NAMES else None for stem in stems],
         [stem if stem in _OTHERS else None for stem in stems],
+        [stem in vendors for stem in stems],
     )
 
 
@@ -194,6 +203,7 @@ class KeywordSearch:
             (_markup, MARKUP.replace),
             (_commands, COMMANDS.replace),
             (_beside, BESIDE.replace),
+            (_vendors, VENDORS.replace),
         ):
             windows = _merged(pattern_of(text, hits), len(text))
             if windows:
@@ -384,6 +394,11 @@ def _markup(text: str, hits: _Hits) -> Iterator[Window]:
         for at, match in hits.named:
             if match["tag"] is not None:
                 yield at - _LONGEST_NAME, match.end() + 500
+
+
+def _vendors(_text: str, hits: _Hits) -> Iterator[Window]:
+    for at in hits.vendors:
+        yield at, at + 320
 
 
 def _beside(_text: str, hits: _Hits) -> Iterator[Window]:

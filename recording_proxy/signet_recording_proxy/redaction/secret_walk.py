@@ -20,6 +20,7 @@ from signet_recording_proxy.redaction.secret_names import (
 )
 from signet_recording_proxy.redaction.secret_patterns import TextPattern
 from signet_recording_proxy.redaction.suspects import HIDDEN, Suspects
+from signet_recording_proxy.redaction.vendor_kinds import VENDORS
 
 _SHORTEST = 8
 _HOME = re.compile(r"([/\\](?:home|Users)[/\\])([^/\\]+)", re.IGNORECASE)
@@ -106,7 +107,7 @@ class Cleaner:
 
     def _member(self, name: str, value: Any) -> Any:
         if isinstance(value, str):
-            if is_secret_member(name, value):
+            if is_secret_member(name, value) or VENDORS.is_secret_member(name, value):
                 return self._token(value)
             if name == "agentsDir":
                 value = _HOME.sub(lambda match: match[1] + self._token(match[2]), value)

@@ -28,6 +28,8 @@ from signet_recording_proxy.redaction.named_values import (
     suspected,
 )
 from signet_recording_proxy.redaction.secret_patterns import ISSUED, TEXT_PATTERNS, TextPattern
+from signet_recording_proxy.redaction.vendor_kinds import VENDORS
+from signet_recording_proxy.redaction.vendor_kinds import gate as vendor_gate
 
 
 class Pattern(Protocol):
@@ -154,6 +156,7 @@ def _gate(*, as_carried: bool = False) -> Any:
         "</|<input|form-data|agentsdir|-pass",
         programs,
         GATE,
+        vendor_gate(),
         *((_SPELLED_OTHERWISE, _BEYOND_A_FLOAT) if as_carried else ()),
     )
     schema = {"type": "string", "pattern": f"(?i)(?:{'|'.join(looks)})"}
@@ -238,7 +241,14 @@ def _assigned(lowered: bytes, assigned: re.Pattern[bytes]) -> list[Pattern]:
         patterns.append(COMMANDS)
     if FOLLOWED.search(lowered.decode("utf-8", "replace")):
         patterns.append(BESIDE)
+    if _names_vendor().search(lowered.decode("utf-8", "replace")):
+        patterns.append(VENDORS)
     return patterns
+
+
+@cache
+def _names_vendor() -> re.Pattern[str]:
+    return re.compile(f"(?i:{vendor_gate()})")
 
 
 def shows_secret(text: str) -> bool:

@@ -1,0 +1,184 @@
+"""Renews the kinds of secrets that come from gitleaks' public rules (MIT), as facts: names, keywords, looks of values.
+
+    git clone --depth 1 --branch VERSION https://github.com/gitleaks/gitleaks
+    python ci/tools/renew_secret_kinds.py gitleaks VERSION
+
+Two sorts of rules become data. A *named* kind is a value of some length that stands behind its vendor's name; a
+*shaped* one has a beginning of its own. Each gets an example drawn from its expression, in halves, so that no scanner
+takes it for a secret, and a counterexample that is too short to be one. What is left out says why.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import sys
+import tomllib
+from pathlib import Path
+from re import _constants, _parser  # type: ignore[attr-defined]  # what an expression is made of stands nowhere else
+from typing import Any
+
+DATA = Path(__file__).parents[2] / "recording_proxy" / "signet_recording_proxy" / "redaction"
+SOURCE = "https://github.com/gitleaks/gitleaks"
+_LEAD = re.compile(
+    r"^(?:\(\?i\))?\[\\w\.-\]\{0,50\}\?(?:\(\?i:\[\\w\.-\]\{0,50\}\?)?"
+    r"\(\?:(?P<names>.*?)\)\(\?:\[ \\t\\w\.-\]\{0,20\}\)"
+)
+_END = "(?:[\\x60'\"\\s;]|\\\\[nr]|$)"
+_VALUE = re.compile(r"\[\\x60'\"\\s=\]\{0,5\}\((?P<value>.*)\)\(\?:\[\\x60'\"\\s;\]\|\\\\\[nr\]\|\$\)$")
+_SOME = 12
+"""So many times something is repeated in an example that may be repeated more often."""
+_IDENTIFIERS = ("client-id", "access-id", "api-id", "public-key", "pub-key", "pub-api-key")
+_LEFT_OUT = {
+    "generic-api-key": "names are the recorder's own",
+    "curl-auth-header": "command lines are the recorder's own",
+    "curl-auth-user": "command lines are the recorder's own",
+    "private-key": "blocks of keys are the recorder's own",
+    "pkcs12-file": "a name of a file, not a secret",
+    "kubernetes-secret-yaml": "names are the recorder's own",
+    "jwt": "the recorder's own",
+    "jwt-base64": "what an encoding hides is the recorder's own",
+    "hashicorp-tf-password": "names are the recorder's own",
+    "nuget-config-password": "markup is the recorder's own",
+    "freemius-secret-key": "names are the recorder's own",
+    "sidekiq-sensitive-url": "passwords of addresses are the recorder's own",
+    "aws-amazon-bedrock-api-key-short-lived": "the beginning of one that is the recorder's own",
+    "sourcegraph-access-token": "any hash would be one; the others are the recorder's own",
+    "square-access-token": "what base64 often holds would be one; the others are the recorder's own",
+    "facebook-access-token": "any number with a percent sign and a word would be one",
+}
+
+
+def python_of(expression: str) -> tuple[str, bool]:
+    """An expression of RE2 for Python, and whether letters of both cases are alike in all of it."""
+    expression = expression.replace("[[:alnum:]]", "[A-Za-z0-9]").replace(r"\z", r"\Z")
+    alike = expression.startswith("(?i)")
+    expression = expression.removeprefix("(?i)")
+    while (flag := expression.find("(?i)")) >= 0:
+        end = _end_of_group(expression, flag + 4)
+        expression = f"{expression[:flag]}(?i:{expression[flag + 4 : end]}){expression[end:]}"
+    return expression, alike
+
+
+def _end_of_group(expression: str, at: int) -> int:
+    depth, in_set = 0, False
+    while at < len(expression):
+        character = expression[at]
+        if character == "\\":
+            at += 1
+        elif in_set:
+            in_set = character != "]"
+        elif character == "[":
+            in_set = True
+        elif character == "(":
+            depth += 1
+        elif character == ")":
+            if not depth:
+                return at
+            depth -= 1
+        at += 1
+    return at
+
+
+class Sampler:
+    """Draws texts that an expression matches."""
+
+    def __init__(self, seed: str) -> None:
+        self._drawn = random.Random(seed)
+
+    def text(self, expression: str, *, alike: bool) -> str:
+        """One of them."""
+        return self._of(_parser.parse(expression, re.IGNORECASE if alike else 0))
+
+    def _of(self, items: Any) -> str:
+        return "".join(self._one(kind, value) for kind, value in items)
+
+    def _one(self, kind: Any, value: Any) -> str:
+        if kind is _constants.LITERAL:
+            return chr(value)
+        if kind is _constants.IN:
+            return self._drawn.choice(_characters(value))
+        if kind in (_constants.MAX_REPEAT, _constants.MIN_REPEAT):
+            least, most, inner = value
+            count = max(least, min(_SOME, most)) if least else 0
+            return "".join(self._of(inner) for _ in range(count))
+        if kind is _constants.SUBPATTERN:
+            return self._of(value[3])
+        if kind is _constants.BRANCH:
+            return self._of(value[1][0])
+        return "." if kind is _constants.ANY else "x" if kind is _constants.NOT_LITERAL else ""
+
+
+def _characters(members: Any) -> list[str]:
+    characters: list[str] = []
+    for kind, value in members:
+        if kind is _constants.LITERAL:
+            characters.append(chr(value))
+        elif kind is _constants.RANGE:
+            characters += map(chr, range(value[0], value[1] + 1))
+        elif kind is _constants.NEGATE:
+            return [" "]
+        elif kind is _constants.CATEGORY:
+            characters += "0123456789" if "DIGIT" in str(value) else "abcdefghkmnpqrstuvwxyz0123456789"
+    return [character for character in characters if character.isprintable()] or ["x"]
+
+
+def _kind_of(rule: dict[str, Any]) -> dict[str, Any] | str:
+    """A rule as data, or why it is none."""
+    name = rule["id"]
+    if name in _LEFT_OUT:
+        return _LEFT_OUT[name]
+    if name.endswith(_IDENTIFIERS):
+        return "says who it is, and is no secret"
+    # Of several shapes the first: those with a beginning of their own are the recorder's own.
+    expression = rule["regex"].partition(r"|\b(ATATT3")[0]
+    lead, value = _LEAD.match(expression), _VALUE.search(expression)
+    facts: dict[str, Any] = {"id": name, "keywords": rule["keywords"]}
+    if lead is not None and value is not None:
+        names, _ = python_of(lead["names"].replace("(?-i:", "(?:"))
+        shape, alike = python_of(value["value"])
+        facts |= {"sort": "named", "names": names, "value": shape, "any_case": alike or expression.startswith("(?i)")}
+    elif lead is not None:
+        return "several shapes, of which those with a beginning are the recorder's own"
+    else:
+        shape, alike = python_of(expression.replace(_END, ""))
+        facts |= {"sort": "shaped", "value": shape, "any_case": alike}
+    if "entropy" in rule:
+        facts["entropy"] = rule["entropy"]
+    return facts | _examples(facts)
+
+
+def _examples(facts: dict[str, Any]) -> dict[str, Any]:
+    pattern = re.compile(facts["value"], re.IGNORECASE if facts["any_case"] else 0)
+    for turn in range(200):
+        text = Sampler(f"{facts['id']}{turn}").text(facts["value"], alike=facts["any_case"])
+        mixed = any(map(str.isdigit, text)) and any(map(str.isalpha, text))
+        if pattern.search(f"{text} ") and (mixed or facts["sort"] == "shaped"):
+            break
+    else:
+        raise SystemExit(f"{facts['id']}: no example matches {facts['value']}")
+    text = text.strip()
+    middle = len(text) // 2
+    return {"example": [text[:middle], text[middle:]], "counterexample": text[: max(3, len(text) // 3)]}
+
+
+def main() -> None:
+    """Read the rules, write the data."""
+    folder, version = Path(sys.argv[1]), sys.argv[2]
+    rules = tomllib.loads((folder / "config" / "gitleaks.toml").read_text())["rules"]
+    kinds, left_out = [], {}
+    for rule in rules:
+        kind = _kind_of(rule)
+        if isinstance(kind, str):
+            left_out[rule["id"]] = kind
+        else:
+            kinds.append(kind)
+    data = {"source": SOURCE, "version": version, "licence": "gitleaks.LICENSE", "kinds": kinds, "left_out": left_out}
+    (DATA / "gitleaks.json").write_text(json.dumps(data, indent=1, ensure_ascii=False) + "\n")
+    (DATA / "gitleaks.LICENSE").write_text((folder / "LICENSE").read_text())
+    print(f"{len(kinds)} kinds of {len(rules)} rules of {version}; {len(left_out)} left out")
+
+
+if __name__ == "__main__":
+    main()
