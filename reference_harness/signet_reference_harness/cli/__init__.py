@@ -25,6 +25,7 @@ _NO_COMMAND: Any = getattr(click.exceptions, "NoArgsIsHelpError", ())
 COMMANDS: Final = {
     "run": ("sessions", "Do one task without a person: prompt in, reply and summary out."),
     "chat": ("sessions", "Talk with an agent in a terminal."),
+    "setup": ("setup", "Find the daemon, keys and local models, and propose settings."),
     "adapter": ("servers", "Serve the lifecycle of a harness over HTTP, for one in any language."),
     "bench": ("bench", "Measure memory quality: suites, baselines, comparisons."),
     "llm": ("servers", "Serve a scripted model to programs that expect a vendor's."),
