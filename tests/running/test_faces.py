@@ -23,7 +23,8 @@ agents = ["atlas-agent"]
 harness = "openclaw"
 env = {{FIXTURE_MODE = "MODE"}}
 """
-FACES = ("openclaw-2026.6.1", "openclaw-2026.9.6")
+RELEASES = ("2026.2.23", "2026.3.28", "2026.6.1", "2026.9.6")
+FACES = tuple(f"openclaw-{release}" for release in RELEASES)
 
 
 @pytest.fixture(name="repository")
@@ -45,14 +46,14 @@ def test_run_plays_every_face_apart(repository: Path) -> None:
     """Each has verdicts, a closing line and a report of its own, which says what was played and what is newer."""
     done = ran(repository, "--face", "all", "--report", "report")
     assert done.status == 0, done.out + done.err
+    newer = {release: list(RELEASES[n:]) for n, release in enumerate(RELEASES, start=1)}
     assert [line for line in done.out.splitlines() if line.startswith("the kit played ")] == [
-        "the kit played openclaw 2026.6.1, and knows of 2026.9.6",
-        "the kit played openclaw 2026.9.6",
+        f"the kit played openclaw {release}" + (f", and knows of {', '.join(newer[release])}" if newer[release] else "")
+        for release in RELEASES
     ]
     played = [json.loads((repository / "report" / face / "report.json").read_text())["played"] for face in FACES]
     assert played == [
-        [{"host": "openclaw", "release": "2026.6.1", "newer": ["2026.9.6"], "real": False}],
-        [{"host": "openclaw", "release": "2026.9.6", "newer": [], "real": False}],
+        [{"host": "openclaw", "release": release, "newer": newer[release], "real": False}] for release in RELEASES
     ]
     assert sorted(path.name for path in (repository / "report").iterdir()) == list(FACES)
 
