@@ -35,6 +35,17 @@ SYSTEM: Final = (
 MOST_TOKENS: Final = 256
 
 
+JUDGE: Final = (
+    "You grade an answer to a question about past conversations. Reply with one word. CORRECT: it says what the "
+    "expected answer says, in whatever words, and may say more, or write a date in another form. WRONG: it says "
+    "something else, contradicts the expected answer, or says that it does not know what the expected answer tells."
+)
+UNKNOWN: Final = "This is not mentioned."
+"""The expected answer to a question that the facts do not answer."""
+JUDGE_TOKENS: Final = 16
+CHARACTERS_A_TOKEN: Final = 4
+
+
 class Judge(Protocol):
     """Scores an answer from 0 to 1. It says which model it asks, and with which prompt; `score` may be async."""
 
@@ -45,15 +56,34 @@ class Judge(Protocol):
         """The score."""
 
 
+class ModelJudge:
+    """A model that judges by the prompt of this package: 1 for an answer that it calls correct, else 0."""
+
+    prompt = JUDGE
+
+    def __init__(self, provider: Provider, model: str) -> None:
+        self.model = model
+        self._provider = provider
+
+    async def score(self, question: str, expected: str | None, answer: str) -> float:
+        """Ask the model. Raises ProviderError when it cannot be asked."""
+        told = f"Question: {question}\nExpected answer: {expected or UNKNOWN}\nAnswer: {answer}"
+        options = CompletionOptions(model=self.model, max_tokens=JUDGE_TOKENS, temperature=0.0, system_prompt=JUDGE)
+        completion = await self._provider.complete([Message("user", told)], options)
+        words = re.findall(r"[a-z]+", completion.content.lower())
+        return float("correct" in words and "wrong" not in words and "not" not in words)
+
+
 @dataclass(frozen=True, slots=True)
 class Answerer:
-    """The provider that answers, and the judge if there is one."""
+    """The provider that answers, and the judge if there is one. `price` is in dollars for a million tokens read."""
 
     provider: Provider
     name: str
     model: str | None
     judge: Judge | None
     at_once: int
+    price: float | None = None
 
 
 class ScoredAnswer(StrictModel):
@@ -68,6 +98,7 @@ class ScoredAnswer(StrictModel):
     exact: Figure
     f1: Figure
     judged: Figure | None = None
+    tokens: Annotated[int, Field(description="of the memories that were given, four characters each")] = 0
 
 
 class AnswerFigures(StrictModel):
@@ -77,6 +108,7 @@ class AnswerFigures(StrictModel):
     exact: Figure
     f1: Figure
     judged: Figure | None = None
+    tokens: Annotated[Figure, Field(description="of memories a question, four characters each")] = 0.0
 
 
 class Answers(HarnessDocument):
@@ -91,7 +123,13 @@ class Answers(HarnessDocument):
     model: str | None
     prompt: str
     judge: Annotated[dict[str, str] | None, Field(description="the judge's model and prompt; null without one")] = None
-    overall: AnswerFigures
+    price: Annotated[Figure | None, Field(description="dollars a question for its memories; null without --price")] = (
+        None
+    )
+    overall: Annotated[AnswerFigures, Field(description="over the questions that the facts answer")]
+    unanswerable: Annotated[
+        AnswerFigures | None, Field(description="over adversarial ones and abstentions; null without any")
+    ] = None
     by_category: dict[str, AnswerFigures]
     latency_ms: dict[str, Figure]
     answers: Annotated[tuple[ScoredAnswer, ...], Field(strict=False)]
@@ -159,7 +197,7 @@ def questions_for_model(suite: Suite, result: Result) -> Iterator[tuple[Question
 def answers_of(suite: Suite, result: Result, answerer: Answerer, logged: Logged) -> Answers:
     """The answers of a run, scored."""
     answers, times = [], []
-    for question, query, _ in questions_for_model(suite, result):
+    for question, query, memories in questions_for_model(suite, result):
         record: Mapping[str, Any] = logged.answers[(question.scenario, question.line)]
         times.append(float(record["ms"]))
         answers.append(
@@ -173,17 +211,22 @@ def answers_of(suite: Suite, result: Result, answerer: Answerer, logged: Logged)
                 exact=0.0 if query.answer is None else exact_match(record["answer"], query.answer),
                 f1=f1_score(record["answer"], query.answer, query.category),
                 judged=record.get("judged"),
+                tokens=sum(map(len, memories)) // CHARACTERS_A_TOKEN,
             )
         )
     categories = sorted({answer.category for answer in answers if answer.category is not None})
-    judge = answerer.judge
+    judge, price = answerer.judge, answerer.price
+    overall = _figures([each for each in answers if each.category not in UNANSWERABLE])
+    others = [each for each in answers if each.category in UNANSWERABLE]
     return Answers(
         run=result.run,
         provider=answerer.name,
         model=answerer.model,
         prompt=SYSTEM,
         judge=None if judge is None else {"model": judge.model, "prompt": judge.prompt},
-        overall=_figures(answers),
+        price=None if price is None else rounded(overall.tokens * price / 1_000_000),
+        overall=overall,
+        unanswerable=_figures(others) if others else None,
         by_category={name: _figures([each for each in answers if each.category == name]) for name in categories},
         latency_ms=percentiles(times) if times else {},
         answers=tuple(answers),
@@ -212,8 +255,11 @@ async def _answer(answerer: Answerer, question: Question, query: SuiteQuery, mem
         "ms": round(ms, 3),
     }
     if answerer.judge is not None:
-        score = answerer.judge.score(query.text, query.answer, record["answer"])
-        record["judged"] = rounded(float(await score if inspect.isawaitable(score) else score))
+        try:
+            score = answerer.judge.score(query.text, query.answer, record["answer"])
+            record["judged"] = rounded(float(await score if inspect.isawaitable(score) else score))
+        except ProviderError as failure:
+            raise BenchFailureError(f"the judge: {failure.message}", remedy=failure.remedy) from None
     return record
 
 
@@ -230,6 +276,7 @@ def _figures(answers: list[ScoredAnswer]) -> AnswerFigures:
         exact=rounded(sum(answer.exact for answer in answers) / number),
         f1=rounded(sum(answer.f1 for answer in answers) / number),
         judged=rounded(sum(judged) / len(judged)) if judged else None,
+        tokens=rounded(sum(answer.tokens for answer in answers) / number),
     )
 
 

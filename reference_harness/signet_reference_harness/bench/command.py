@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.table import Table
 
 from signet_reference_harness.bench import figures
-from signet_reference_harness.bench.answering import Answerer, Answers, judge_at
+from signet_reference_harness.bench.answering import Answerer, Answers, Judge, ModelJudge, judge_at
 from signet_reference_harness.bench.baselines import BASELINES, BaselineSubject
 from signet_reference_harness.bench.daemons import (
     EMBEDDED,
@@ -44,6 +44,8 @@ FAILED: Final = 1
 LOCAL: Final = "ollama"
 """The provider that answers where nothing names another."""
 NAMING: Final = (settings.VARIABLES["provider"], settings.VARIABLES["api"])
+BY_MODEL: Final = "model"
+"""The judge that asks the answering model, by a prompt of this package."""
 AT_ONCE: Final = 2
 """Questions that a model is asked at once, where --jobs does not say it."""
 
@@ -67,6 +69,8 @@ class BenchOptions:
     as_json: bool
     emit_pairs: Path | None
     judge: str | None
+    judge_model: str | None = None
+    price: float | None = None
     answer: bool
     provider: str | None
     api: str | None
@@ -106,7 +110,7 @@ def own_suite() -> Suite:
 
 def _answerer(given: BenchOptions) -> Answerer | None:
     if not given.answer and given.provider is None:
-        for name in ("judge", "api", "model", "base_url", "api_key"):
+        for name in ("judge", "judge_model", "price", "api", "model", "base_url", "api_key"):
             if getattr(given, name) is not None:
                 raise ConfigError(
                     f"--{name.replace('_', '-')} without a model that answers", remedy="add --provider ollama"
@@ -116,8 +120,15 @@ def _answerer(given: BenchOptions) -> Answerer | None:
     if not any((flags["provider"], flags["api"], *map(os.environ.get, NAMING))):
         flags["provider"] = LOCAL
     asked = settings.load(flags, os.environ, None)
-    judge = None if given.judge is None else judge_at(given.judge)
-    return Answerer(settings.make_provider(asked), asked.provider, asked.model, judge, given.jobs or AT_ONCE)
+    provider = settings.make_provider(asked)
+    judge: Judge | None = None
+    if given.judge_model is not None and given.judge not in {None, BY_MODEL}:
+        raise ConfigError("--judge and --judge-model both name the judge", remedy="leave one of them out")
+    if given.judge_model is not None or given.judge == BY_MODEL:
+        judge = ModelJudge(provider, given.judge_model or asked.model or asked.provider)
+    elif given.judge is not None:
+        judge = judge_at(given.judge)
+    return Answerer(provider, asked.provider, asked.model, judge, given.jobs or AT_ONCE, given.price)
 
 
 def _demand_consent(given: BenchOptions) -> None:
@@ -271,11 +282,18 @@ def show(result: Result, times: Times, answers: Answers | None, console: Console
 
 def _answers(answers: Answers) -> str:
     overall = answers.overall
-    judged = "" if overall.judged is None or answers.judge is None else f", judged {overall.judged:.3f}"
+    judged = "" if overall.judged is None or answers.judge is None else f", J {overall.judged:.3f}"
     by = f" (by {answers.judge['model']})" if judged and answers.judge else ""
     model = printable(" ".join(each for each in (answers.provider, answers.model) if each))
     scores = f"exact {overall.exact:.3f}, F1 {overall.f1:.3f}{judged}{by}"
-    return f"answers of {model} to {overall.questions} questions: {scores}"
+    tokens = f"{overall.tokens:.0f} tokens of memories a question"
+    price = "" if answers.price is None else f", ${answers.price:.6f}"
+    told = f"answers of {model} to {overall.questions} questions: {scores}; {tokens}{price}"
+    none = answers.unanswerable
+    if none is None:
+        return told
+    right = "" if none.judged is None else f", J {none.judged:.3f}"
+    return f"{told}\nand to {none.questions} that the facts do not answer: {none.f1:.3f} said so{right}"
 
 
 def _figures(result: Result) -> Table:

@@ -17,6 +17,8 @@ from signet_reference_harness.documents import DocumentError, HarnessDocument, S
 from signet_reference_harness.errors import ConfigError, printable
 
 SHOWN: Final = 20
+OF_CATEGORIES: Final = ("hit@10", "mrr@10")
+"""The figures that are printed of each category; the page holds all."""
 STYLE: Final = """
 :root { color-scheme: light dark; }
 body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 72rem; padding: 0 1rem; }
@@ -125,6 +127,9 @@ def show(comparison: ResultComparison, console: Console) -> None:
         table.add_column(name, justify="left" if name == "" else "right", no_wrap=True)
     for name, each in comparison.figures.items():
         table.add_row(name, *_cells(each))
+    for category, figures_of_category in comparison.by_category.items():
+        for name in (name for name in OF_CATEGORIES if name in figures_of_category):
+            table.add_row(printable(f"{category}: {name}"), *_cells(figures_of_category[name]))
     console.print(table)
     same = comparison.questions - comparison.better - comparison.worse
     moved = f"{comparison.better} better, {comparison.worse} worse"

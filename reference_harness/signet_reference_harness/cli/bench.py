@@ -60,7 +60,13 @@ def bench() -> None:
 @click.option("--model", metavar="NAME", help="The model that answers.")
 @click.option("--base-url", metavar="URL", help="Where the interface is served.")
 @click.option("--api-key", metavar="KEY", help="The provider's key; an environment variable hides it from others.")
-@click.option("--judge", metavar="MODULE:ATTRIBUTE", help="Let a judge of your own score the answers too.")
+@click.option(
+    "--judge",
+    metavar="JUDGE",
+    help="Let a judge score the answers too: model, or MODULE:ATTRIBUTE for one of your own.",
+)
+@click.option("--judge-model", metavar="NAME", help="As --judge model, by this model of the provider.")
+@click.option("--price", type=click.FloatRange(0), metavar="DOLLARS", help="What a million tokens cost that are read.")
 def run(**given: Any) -> int:
     """Do the run; the exit status."""
     from signet_reference_harness.bench.command import BenchOptions, perform

@@ -128,12 +128,14 @@ class Strict:
         return float(expected == answer)
 
 
-def answer_with(texts: list[str], runs: tuple[Path, Path], judge: Any = None) -> answering.Answers:
+def answer_with(
+    texts: list[str], runs: tuple[Path, Path], judge: Any = None, price: float | None = None
+) -> answering.Answers:
     """The answers of a model that says these texts, one after the other."""
     read = comparing.read_result(runs[0])
     huts = suite(hut_lines())
     provider = ScriptedProvider([CompletionResult(content=text) for text in texts])
-    answerer = Answerer(provider, "scripted", None, judge, 1)
+    answerer = Answerer(provider, "scripted", None, judge, 1, price)
     log = RunLog.open(runs[0])
     try:
         asyncio.run(answering.answer_all(huts, read, answerer, log, log.load(), ProgressLine(9, "answers", quiet=True)))
@@ -145,11 +147,52 @@ def answer_with(texts: list[str], runs: tuple[Path, Path], judge: Any = None) ->
 def test_answers_are_scored_apart(runs: tuple[Path, Path]) -> None:
     """A judge is named with its model and prompt, and is never the headline."""
     comparison = answer_with(["Hut 0.", "hut 1", "none"] * 3, runs, Strict())
-    assert comparison.overall.model_dump() == {"questions": 9, "exact": 0.666667, "f1": 0.666667, "judged": 0.333333}
+    scores = {"questions": 9, "exact": 0.666667, "f1": 0.666667, "judged": 0.333333}
+    tokens = sum(answer.tokens for answer in comparison.answers) / 9
+    assert comparison.overall.model_dump() == {**scores, "tokens": round(tokens, 6)}
+    assert tokens > 0
     assert comparison.judge == {"model": "nobody", "prompt": "Is it the same word?"}
     jsonschema.validate(
         comparison.model_dump(mode="json"), json.loads((SCHEMAS / "signet-bench-answers-1.schema.json").read_text())
     )
+
+
+@pytest.mark.parametrize(
+    ("said", "score"),
+    [
+        ("CORRECT", 1.0),
+        ("Correct.", 1.0),
+        ("WRONG", 0.0),
+        ("Not correct", 0.0),
+        ("Incorrect", 0.0),
+        ("I think so", 0.0),
+    ],
+)
+def test_a_model_judges_in_one_word(said: str, score: float) -> None:
+    """Whatever is not plainly correct is not; the question, what was expected and the answer are what it reads."""
+    provider = ScriptedProvider([CompletionResult(content=said)])
+    judge = answering.ModelJudge(provider, "judge-1")
+    assert asyncio.run(judge.score("Which hut?", None, "No idea.")) == score
+    ((message,), options) = provider.seen[0]
+    assert message.content == "Question: Which hut?\nExpected answer: This is not mentioned.\nAnswer: No idea."
+    assert (options.model, options.system_prompt, options.temperature) == ("judge-1", judge.prompt, 0.0)
+
+
+def test_memories_have_a_price(runs: tuple[Path, Path]) -> None:
+    """Of the tokens that were read for a question, in dollars."""
+    answers = answer_with(["hut 0"] * 9, runs, price=1_000_000.0)
+    assert answers.price == answers.overall.tokens
+
+
+def test_questions_that_the_facts_do_not_answer_stand_apart(
+    runs: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A model that says it does not know is right there, and does not raise the figures of the others."""
+    monkeypatch.setattr(answering, "UNANSWERABLE", frozenset({comparing.read_result(runs[0]).questions[0].category}))
+    answers = answer_with(["not mentioned"] * 9, runs)
+    assert answers.unanswerable is not None
+    assert answers.overall.questions + answers.unanswerable.questions == 9
+    assert (answers.overall.f1, answers.unanswerable.f1) == (0.0, 1.0)
 
 
 def test_a_question_is_not_asked_twice(runs: tuple[Path, Path]) -> None:
