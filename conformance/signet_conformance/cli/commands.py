@@ -14,7 +14,7 @@ from typing import Any, NoReturn, TextIO
 import click
 
 from signet_conformance import __version__
-from signet_conformance.errors import SignetConformanceError, UsageError, printable
+from signet_conformance.errors import KitError, SignetConformanceError, UsageError, printable
 
 TRACEBACK_VARIABLE = "SIGNET_CONFORMANCE_TRACEBACK"
 INTERRUPTED = 130
@@ -22,7 +22,8 @@ READER_LEFT = 141
 """Exit status that a shell reports for a program ended by a closed pipe: 128 and the number of SIGPIPE."""
 KIT_FAILED = 4
 _REFUSED_BY_THE_MACHINE = {
-    errno.EACCES, errno.EPERM, errno.EROFS, errno.ENAMETOOLONG, errno.ELOOP, errno.ENOTDIR, errno.ENOSPC, errno.EDQUOT,
+    errno.EACCES, errno.ENOENT, errno.EPERM, errno.EROFS, errno.ENAMETOOLONG, errno.ELOOP, errno.ENOTDIR, errno.ENOSPC,
+    errno.EDQUOT,
 }  # fmt: skip
 """Errors of a path or a disk, which are no defect of the kit."""
 PROGRAM = "signet-conformance"
@@ -126,16 +127,20 @@ def guarded(run: Callable[[], Any], command: str = PROGRAM) -> int:
     except (KeyboardInterrupt, click.Abort) as ended:
         # To click an EOFError is an interruption too, and Python raises it for a module's file that was cut off.
         if not isinstance(ended.__cause__, EOFError):
+            print("interrupted", file=sys.stderr)
             return INTERRUPTED
         crash: Exception = ended.__cause__
     except OSError as failure:
-        if failure.errno not in _REFUSED_BY_THE_MACHINE:
+        if failure.errno not in _REFUSED_BY_THE_MACHINE or (failure.errno == errno.ENOENT and failure.filename is None):
             crash = failure
         elif os.environ.get(TRACEBACK_VARIABLE):
             raise
         else:
             _tell_refusal(failure)
             return UsageError.exit_status
+    except MemoryError:
+        tell(KitError("there is not enough memory for it", remedy="judge fewer recordings at once, or --workers 1"))
+        return KIT_FAILED
     except Exception as failure:  # noqa: BLE001 - it is reported
         crash = failure
     else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import TextIO
 from xml.sax.saxutils import escape, quoteattr
 
@@ -17,6 +18,7 @@ from signet_conformance.reports.ending import RunEnding
 from signet_conformance.reports.evidence import Evidence, known_requirement
 from signet_conformance.reports.text import closing_line
 
+_BROKEN = (Verdict.FAIL, Verdict.ERROR)
 _UNTESTED = (Verdict.INCONCLUSIVE, Verdict.NOT_APPLICABLE)
 
 
@@ -24,7 +26,8 @@ class JunitReport:
     """Gathers what is breached, by cause, and writes the suite at the end.
 
     A MUST that is breached is a failure, what the kit could not judge an error, what was not tested is skipped. A WARN
-    and a known failure pass, and say so in their output.
+    and a known failure pass, and say so in the suite's output. The document is valid by the schema of Jenkins' xUnit
+    plugin (junit-10.xsd) and by that of Ant's reports (JUnit.xsd), which knows no output of a single case.
     """
 
     def __init__(self, stream: TextIO) -> None:
@@ -48,12 +51,22 @@ class JunitReport:
             "errors": tally[Verdict.ERROR],
             "skipped": sum(tally[verdict] for verdict in _UNTESTED),
         }
-        attributes = " ".join(f'{name}="{count}"' for name, count in counts.items())
-        self._stream.write(f'<?xml version="1.0" encoding="utf-8"?>\n<testsuites {attributes}>\n')
-        self._stream.write(f'<testsuite name="signet-conformance" {attributes}>\n')
+        created = next((each.trace.header.created for each in ending.judged if each.trace.header.created), None)
+        self._stream.write('<?xml version="1.0" encoding="utf-8"?>\n<testsuites>\n')
+        self._stream.write(
+            f'<testsuite name="signet-conformance" package="signet-conformance" id="0" hostname="localhost"'
+            f' timestamp="{_instant(created)}" time="0" '
+            + " ".join(f'{name}="{count}"' for name, count in counts.items())
+            + ">\n<properties/>\n"
+        )
+        passed: list[str] = []
         for name, verdict in verdicts.items():
-            self._stream.writelines(_case(name, verdict, told.get(name, ()), known=name in known))
+            self._stream.write(_case(name, verdict, told.get(name, ()), known=name in known))
+            if name in told and (verdict not in _BROKEN or name in known):
+                passed += [f"{name}: {verdict.value}{', known' if name in known else ''}"]
+                passed += [line for _, lines in told[name] for line in lines]
         lines = [
+            *passed,
             closing_line(
                 verdicts,
                 len(ending.judged),
@@ -64,7 +77,7 @@ class JunitReport:
             *ending.notes,
         ]
         lines += [text for cause in (*self._causes.daemon(), *self._causes.harness()) for text in _lines(cause, ())]
-        self._stream.write(_output(lines))
+        self._stream.write(f"<system-out>{_text(lines)}</system-out>\n<system-err/>\n")
         self._stream.write("</testsuite>\n</testsuites>\n")
 
 
@@ -80,21 +93,27 @@ def _by_requirement(causes: Sequence[Cause], options: Sequence[str]) -> Mapping[
     return told
 
 
-def _case(name: str, verdict: Verdict, told: _Told, *, known: bool) -> Iterator[str]:
+def _instant(created: str | None) -> str:
+    """When the first recording was made, as Ant writes it: seconds, without a zone."""
+    try:
+        return datetime.fromisoformat(created or "").strftime("%Y-%m-%dT%H:%M:%S")
+    except ValueError:
+        return "1970-01-01T00:00:00"
+
+
+def _case(name: str, verdict: Verdict, told: _Told, *, known: bool) -> str:
     requirement = known_requirement(name)
     title = name if requirement is None else f"{name} {requirement.title}"
-    lines = [line for _, lines in told for line in lines]
-    yield f"<testcase classname={_attribute(name.rpartition('-')[0])} name={_attribute(title)}>\n"
+    inner = ""
     if verdict in _UNTESTED:
-        yield f"<skipped message={_attribute(verdict.value)}/>\n"
-    elif verdict in (Verdict.FAIL, Verdict.ERROR) and not known:
+        inner = f"<skipped message={_attribute(verdict.value)}/>\n"
+    elif verdict in _BROKEN and not known:
         kind = "failure" if verdict is Verdict.FAIL else "error"
         message = told[0][0].first.what if told else name
-        yield f"<{kind} type={_attribute(verdict.value)} message={_attribute(message)}>"
-        yield f"{_text(lines)}</{kind}>\n"
-    elif lines:
-        yield _output([f"{verdict.value}{', known' if known else ''}", *lines])
-    yield "</testcase>\n"
+        lines = [line for _, lines in told for line in lines]
+        inner = f"<{kind} type={_attribute(verdict.value)} message={_attribute(message)}>{_text(lines)}</{kind}>\n"
+    names = f"classname={_attribute(name.rpartition('-')[0] or name)} name={_attribute(title)}"
+    return f'<testcase {names} time="0">\n{inner}</testcase>\n'
 
 
 def _lines(cause: Cause, options: Sequence[str]) -> list[str]:
@@ -117,10 +136,6 @@ def _example(breach: Evidence) -> Iterator[str]:
     file = f"{breach.file}:{shown.line}" if breach.file and shown.line is not None else breach.file
     rows = [("what", shown.what), ("where", shown.where), ("in", file), *shown.facts]
     yield from (f"{label}: {text}" for label, text in rows if text)
-
-
-def _output(lines: Sequence[str]) -> str:
-    return f"<system-out>{_text(lines)}</system-out>\n"
 
 
 def _text(lines: Sequence[str]) -> str:

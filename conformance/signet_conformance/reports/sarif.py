@@ -1,12 +1,13 @@
 """The report for code scanning: SARIF 2.1.0, a result for each kind of breach, at the line of the trace file.
 
-Results are written trace by trace. Text of a trace stays text: what a SARIF message would take for a link or
-a placeholder is escaped.
+Code scanning refuses a file with more than MAX_RESULTS: the worst are written, and the rest is counted. Text of a trace
+stays text: what a SARIF message would take for a link or a placeholder is escaped.
 """
 
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
@@ -16,7 +17,7 @@ from urllib.parse import quote
 from signet_conformance import __version__
 from signet_conformance.contract import MUST, Requirement, catalogue, requirements
 from signet_conformance.engine import Judged
-from signet_conformance.errors import printable
+from signet_conformance.errors import counted, printable
 from signet_conformance.finding import BREACHES, Finding, Judgement, Reason, Verdict
 from signet_conformance.reports.command_lines import explain_command, page_address
 from signet_conformance.reports.ending import RunEnding
@@ -28,12 +29,14 @@ VERSION = "2.1.0"
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/os/schemas/sarif-schema-2.1.0.json"
 MAX_KINDS = 50
 """Results for one requirement of one trace."""
+MAX_RESULTS = 25_000
 
+_WORST_FIRST = ("error", "warning", "note")
 _LEVELS = {Verdict.FAIL: "error", Verdict.WARN: "warning"}
 
 
 class SarifReport:
-    """Writes the document trace by trace."""
+    """Gathers the results, by level, and writes the worst of them at the end."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -41,7 +44,8 @@ class SarifReport:
         self._rules += [_own_rule(name) for name in rules() if name not in requirements()]
         self._places = {str(rule["id"]): number for number, rule in enumerate(self._rules)}
         self._notifications: list[dict[str, Any]] = []
-        self._separator = "\n"
+        self._results: dict[str, list[str]] = {level: [] for level in _WORST_FIRST}
+        self._counts: Counter[str] = Counter()
         driver = {"name": "signet-conformance", "version": __version__, "rules": self._rules}
         head = encoded({"$schema": SCHEMA, "version": VERSION})
         stream.write(f'{head[:-1]},"runs":[{{"tool":{encoded({"driver": driver})},\n"results":[')
@@ -59,6 +63,14 @@ class SarifReport:
         if whole is not None:
             for judgement in whole.judgements.values():
                 self._add(whole, judgement, ending.known.get(judgement.requirement), file=ending.judged[0].trace.path)
+        results = [result for level in _WORST_FIRST for result in self._results[level]][:MAX_RESULTS]
+        left_out = self._counts.total() - len(results)
+        if left_out:
+            told = (
+                f"{counted(left_out, 'result')} left out: code scanning takes {MAX_RESULTS:,}, and the worst are here"
+            )
+            self._notifications.append(_notification(f"{told}; the report as JSON has all", "warning"))
+        self._stream.write("".join([f"\n{results[0]}", *(f",\n{result}" for result in results[1:])]) if results else "")
         self._notifications += [_notification(note, "note") for note in ending.notes]
         invocation = {
             "executionSuccessful": ending.status < 4,
@@ -99,8 +111,10 @@ class SarifReport:
                 result["suppressions"] = [
                     {"kind": "external", "status": "accepted", "justification": printable(known, 300)}
                 ]
-            self._stream.write(f"{self._separator}{encoded(result)}")
-            self._separator = ",\n"
+            self._counts[str(result["level"])] += 1
+            kept = self._results[str(result["level"])]
+            if len(kept) < MAX_RESULTS:
+                kept.append(encoded(result))
 
 
 def _rule(requirement: Requirement) -> dict[str, Any]:
