@@ -291,6 +291,17 @@ def test_a_secret_that_leaks_is_new_wherever_it_does(
     assert outcome.fails is (expected is Became.FRESH)
 
 
+def test_a_secret_that_is_printed_is_new_where_nothing_was_printed(tmp_path: Path) -> None:
+    """The connector prints for the first time, and prints its token."""
+    given = {**HEADER["declared"], "token": True, "canaries": {"<redacted:1>": "SIGNET_CONFORMANCE_TOKEN"}}
+    header = {**HEADER, "declared": given}
+    said = {"kind": "mark", "t": 50.0, "name": "printed", "data": {"text": "[info] Bearer <redacted:1>", "index": 0}}
+    old, new = (report(driven(tmp_path / str(len(m)), "plain", [*GOOD, *m], header=header)) for m in ([], [said]))
+    outcome = compared(old, new)
+    assert became(outcome, "SIG-SEC-004") == {Became.FRESH: ["plain"]}
+    assert outcome.fails
+
+
 def test_a_run_that_was_given_no_secret_could_leak_none(tmp_path: Path) -> None:
     """A token that was declared since then is judged for the first time."""
     old = report(driven(tmp_path / "old", "plain", [start(), end()]))
