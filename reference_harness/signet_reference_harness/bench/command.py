@@ -10,7 +10,7 @@ import sys
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from rich.console import Console
 from rich.table import Table
@@ -77,6 +77,15 @@ class BenchOptions:
     model: str | None
     base_url: str | None
     api_key: str | None
+    agent: dict[str, Any] | None = None
+    """The members of agent.yaml in the workspace of each daemon of the run's own."""
+
+    @classmethod
+    def of_run(cls, given: dict[str, Any], out: Path, jobs: int | None) -> BenchOptions:
+        """The options of a run in the folder `out` with these settings, and nothing beside them."""
+        off: dict[str, Any] = dict.fromkeys(("allow_writes", "record", "keep", "quiet", "as_json", "answer"), False)
+        unsaid: dict[str, Any] = dict.fromkeys(("suite", "from_db", "emit_pairs", "judge", *settings.FLAGS))
+        return cls(**off, **unsaid, **given, out=out, jobs=jobs)
 
 
 def perform(given: BenchOptions) -> int:
@@ -84,7 +93,7 @@ def perform(given: BenchOptions) -> int:
     figures.demand_installed()
     suite = own_suite() if given.suite is None else read_suite(given.suite)
     answerer = _answerer(given)
-    plan = _plan(given, suite)
+    plan = plan_of(given, suite)
     try:
         finished = run(plan, quiet=given.quiet, answerer=answerer)
         if given.emit_pairs is not None:
@@ -158,7 +167,8 @@ def _broken_off(message: str, remedy: str | None, folder: Path) -> int:
     return FAILED
 
 
-def _plan(given: BenchOptions, suite: Suite) -> BenchPlan:
+def plan_of(given: BenchOptions, suite: Suite) -> BenchPlan:
+    """The plan of a run; its folder is made. Raises ConfigError for options that do not go together."""
     if given.subject is not None and given.daemon is not None:
         raise ConfigError("--subject and --daemon both say what is measured", remedy="leave one of them out")
     is_embedded = given.daemon is None and (given.subject or EMBEDDED).partition(":")[0] == EMBEDDED
@@ -181,6 +191,7 @@ def _plan(given: BenchOptions, suite: Suite) -> BenchPlan:
             begin_with=database,
             traces=folder / "traces" if given.record else None,
             keep=given.keep,
+            agent=given.agent,
             clock=FIXED_CLOCK if given.clock == "fixed" else None,
             token=_token() if _is_url(given.daemon) else None,
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import secrets
 import sys
 import time
@@ -47,6 +48,8 @@ class DaemonOptions:
     clock: str | None = None
     """The moment at which the embedded daemon's clock stands."""
     token: str | None = None
+    agent: dict[str, Any] | None = None
+    """The members of agent.yaml in each workspace."""
 
 
 class OpenedDaemon(OpenDatabase):
@@ -114,7 +117,8 @@ class CommandedDaemon(Subject):
 
     def describe(self) -> dict[str, Any]:
         """Its kind and its command."""
-        return {"kind": "command", "command": self._command, "database": _sha256(self._options)}
+        told = {"kind": "command", "command": self._command, "database": _sha256(self._options)}
+        return told if self._options.agent is None else {**told, "agent": self._options.agent}
 
     def open(self, database: str, number: int) -> AbstractAsyncContextManager[OpenDatabase]:
         """A daemon with a workspace of its own."""
@@ -180,6 +184,9 @@ async def _own(
     name = folder_name(database, number)
     place = DatabaseFolder(options.folder / "databases" / name)
     place.prepare(options.begin_with, where)
+    if options.agent is not None:
+        # JSON is YAML.
+        (place.workspace / "agent.yaml").write_text(json.dumps(options.agent), "utf-8")
     said = place.folder / "programs.log"
     async with AsyncExitStack() as stack:
         url = await serve(stack, place, said)

@@ -74,6 +74,19 @@ def run(**given: Any) -> int:
     return perform(BenchOptions(**given))
 
 
+@bench.command("sweep", help="Run one suite under each of the SETTINGS, and show them side by side.")
+@click.argument("settings", type=FOLDER)
+@click.option("--out", type=FOLDER, metavar="DIR", required=True, help="Where each run gets a folder.")
+@click.option("--jobs", type=click.IntRange(1, 64), metavar="N", help="Databases side by side (default: CPUs).")
+@click.option("--html", "page_file", type=FOLDER, metavar="FILE", help="Write a plot as a page.")
+@click.option("--quiet", "-q", is_flag=True, help="Say nothing of the progress.")
+def sweep(settings: Path, out: Path, page_file: Path | None, jobs: int | None, *, quiet: bool) -> int:
+    """Do the runs."""
+    from signet_reference_harness.bench import sweeping
+
+    return sweeping.perform(settings, out, jobs=jobs, quiet=quiet, page_file=page_file)
+
+
 @bench.command("validate", help="Check SUITE, and say what is in it.")
 @click.argument("suite", type=FOLDER)
 def validate(suite: Path) -> int:
