@@ -100,6 +100,18 @@ def test_answer_that_shall_be_in_time_comes_after_half_of_the_bound(drive: Drive
     assert [mark.data["delay_s"] for mark in marks if mark.name == "fault" and mark.data.get("on")] == [1.0]
 
 
+def test_mark_of_a_resume_comes_before_what_the_connector_sends(drive: Drive) -> None:
+    """A program that tells what it hands over at a start says nothing at a resume."""
+    resumed = {"step": "resume", "session": "s1"}
+    scenario = {"name": "again", "title": "Ended and resumed", "steps": [START, END, resumed, END]}
+    done = drive.perform("--signet-report=report", scenario=scenario)
+    assert done.status == 0, done.everything
+    recorded = trace.read(drive.folder / "report" / "again.jsonl")
+    (step,) = [mark.seq for mark in recorded.marks if mark.name == "step" and mark.data.get("step") == "resume"]
+    hooks = [exchange for exchange in recorded.exchanges if exchange.request.path == "/api/hooks/session-start"]
+    assert hooks[0].seq < step < hooks[1].seq
+
+
 LAZY = """[targets.lazy]
 command = ["{python}", "-m", "signet_reference_harness", "--start-at-prompt"]
 agents = ["atlas-agent"]

@@ -154,7 +154,8 @@ class DriverProcess:
 
     def perform(self, step: Mapping[str, Any], on_event: OnEvent) -> Mapping[str, Any]:
         """Hand one step over and return its result; raise BrokenOffError when the program cannot perform it."""
-        if HANDOVER not in self._tells:
+        # Such programs tell what they hand over at a start and at a tool, and at nothing else.
+        if HANDOVER not in self._tells or step.get("step") == "resume":
             on_event({"event": HANDOVER})
         return self._ask({"op": "step", "step": dict(step)}, self._timeout_s, on_event)
 

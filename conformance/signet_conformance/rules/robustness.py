@@ -39,6 +39,7 @@ from signet_conformance.trace.marks import (
     StepName,
 )
 
+CLAIMED = 409
 GRACE_S = 1.0
 _AT_ONCE, _LATE, _STEPS = 0.25, 0.1, 3
 """The part of a bound that requests answered at once may take, and that a timer may be late; steps that show it."""
@@ -308,11 +309,10 @@ def works_again_after_trouble(recording: Recording) -> Iterator[Outcome]:
 def _was_sent_away(recording: Recording) -> bool:
     """Whether the connector has a reason to be silent that is no fault of the recorder's."""
     bypassed = any(mark.is_on for mark in recording.marks(BypassMark))
-    claimed = any(call.operation == START and call.status == 409 for call in recording.calls)
     # A second end is answered as skipped too, which says nothing of the session.
-    asked = (call for call in recording.calls if call.fault is None and call.operation != END)
+    asked = (c for c in recording.calls if c.fault is None and c.operation != END and c.status != CLAIMED)
     sent_away = any(map(_sends_away, asked))
-    return recording.timeline.is_broken_off or bypassed or claimed or sent_away
+    return recording.timeline.is_broken_off or bypassed or sent_away
 
 
 def _recovery(recording: Recording, session: str | None, over: int, until: float) -> Outcome | None:
@@ -320,7 +320,8 @@ def _recovery(recording: Recording, session: str | None, over: int, until: float
     timeline = recording.timeline
     hooks = [call for call in recording.calls if call.operation in LIFECYCLE and _is_of(recording, call, session)]
     opened_anew = any(over < mark.seq < until for mark in recording.marks(LoadedMark))
-    if opened_anew or not any(call.seq < over for call in hooks):
+    claimed = any(call.operation == START and call.status == CLAIMED for call in hooks)
+    if claimed or opened_anew or not any(call.seq < over for call in hooks):
         return None
     later = [step for step in timeline.steps_of(session, until) if step.seq > over and not timeline.was_skipped(step)]
     turns = [step for step in later if step.step == StepName.PROMPT and not timeline.was_disturbed_in(step)]
