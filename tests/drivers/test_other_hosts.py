@@ -20,7 +20,7 @@ from signet_conformance.reports.json_document import trace_entry
 from signet_conformance.reports.remarks import remarks
 from signet_conformance.targets import Target
 from signet_conformance.targets.files import find_file
-from signet_conformance.trace.marks import LoadedMark, marks_of
+from signet_conformance.trace.marks import InstalledMark, LoadedMark, RegisteredMark, marks_of
 from signet_conformance.trace.recordings import recordings_in
 
 from .conftest import FIXTURES, PROMPT, START, Broken, Made, Recorded, greeted, performed
@@ -293,6 +293,43 @@ def test_provider_that_throws_stops_no_turn(made: Made, tmp_path: Path) -> None:
     (told,) = [call for call in handler_marks(1, turn) if call.event == "prefetch"]
     assert (turn["turn"], told.outcome) == (True, "thrown")
     assert re.fullmatch(r"LookupError\('no recall'\) at .*__init__\.py:\d+", told.text or "")
+
+
+OFFERS = """class Provider:
+    ready = False
+
+    def is_available(self):
+        return True
+
+    def initialize(self, session_id, **_):
+        self.ready = True
+
+    def get_tool_schemas(self):
+        fields = {"type": "object", "properties": {"query": {"type": "string"}}}
+        named = ["session_search", "recall", *(["store"] if self.ready else [])]
+        return [{"name": name, "parameters": fields} for name in named]
+
+    def handle_tool_call(self, name, args):
+        return "{}"
+
+
+def register(context):
+    context.register_memory_provider(Provider())
+"""
+
+
+def test_tools_that_hermes_does_not_pass_on(made: Made, recorded: Recorded, tmp_path: Path) -> None:
+    """It keeps the names of its own tools, and asks for those of a provider before that is initialised."""
+    module = tmp_path / "provider" / "__init__.py"
+    module.parent.mkdir()
+    module.write_text(OFFERS)
+    (plain,) = map(trace.read, recorded(made("hermes-agent", module=str(module)), ["plain"]))
+    told = {mark.file: str(mark.words) for mark in marks_of(plain, InstalledMark)}
+    assert list(told) == ["the tool session_search", "the tool store"]
+    assert "shadows a reserved core tool name" in told["the tool session_search"]
+    assert "before it is initialised" in told["the tool store"]
+    (taken,) = marks_of(plain, RegisteredMark)
+    assert (taken.handlers, taken.tools, taken.refused) == (4, 1, 2)
 
 
 WRITES = """import json
