@@ -59,7 +59,7 @@ def installed_files_are_accepted(recording: Recording) -> Iterator[Outcome]:
 
 
 def _unknown_event(recording: Recording, mark: InstalledMark, host: str) -> Outcome:
-    """What a handler comes to whose event the host does not know: its operation may be called all the same."""
+    """Judge a handler of an event that the host does not know; its operation may be called all the same."""
     told = f"{host} knows no event {mark.event}" + (f" ({mark.words})" if mark.words else "")
     operations = " or ".join(mark.operations)
     called = recording.of(*mark.operations, cut=True)
