@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 import sys
 from pathlib import Path
@@ -71,20 +72,23 @@ def test_an_installer_that_writes_nothing_and_says_otherwise_is_remarked_on(
     assert engine.judge(trace.read(path)).judgements["SIG-LOAD-005"].verdict is Verdict.PASS
 
 
-def test_an_older_checkout_is_installed_first(made: Made, recorded: Recorded, tmp_path: Path) -> None:
-    """The setting `older` names its folder: what its installer leaves is looked for after this one's."""
-    older = tmp_path / "older" / "integrations" / "claude-code" / "connector"
-    (older / "dist").mkdir(parents=True)
-    (older / "package.json").write_text('{"name": "@signet/connector-claude-code", "version": "0.13.1"}')
+def test_only_what_is_older_is_installed_over(made: Made, recorded: Recorded, tmp_path: Path) -> None:
+    """The setting `older` names a folder whose installer runs first; of the profile, the releases before this one."""
     text = (FIXTURES / "settings_installer.mjs").read_text()
-    text = text.replace('SessionEnd: "', 'Stop: "')
-    (older / "dist" / "index.js").write_text(text)
-    module = str(FIXTURES / "settings_installer.mjs")
+    package = {"name": "@signet/connector-claude-code"}
+    for folder, version, installer in (
+        ("older/integrations/claude-code/connector", "0.13.1", text.replace('SessionEnd: "', 'Stop: "')),
+        ("now", "0.13.9", text),
+    ):
+        (tmp_path / folder / "dist").mkdir(parents=True)
+        (tmp_path / folder / "package.json").write_text(json.dumps({**package, "version": version}))
+        (tmp_path / folder / "dist" / "index.js").write_text(installer)
+    module = str(tmp_path / "now" / "dist" / "index.js")
     target = made("claude-code", module=module, older="older", capabilities=["session-start"])
     target.env["FIXTURE_HOOK"] = HOOK  # type: ignore[index]
     (path,) = recorded(target, ["installed-again"])
-    (mark,) = (mark for mark in marks_of(trace.read(path), ReinstalledMark) if mark.older == "0.13.1")
-    assert mark.old == (".claude/settings.json: /hooks/Stop/*/hooks/*",)
+    over = {mark.older: mark.old for mark in marks_of(trace.read(path), ReinstalledMark) if mark.how == "over"}
+    assert over == {"0.13.1": (".claude/settings.json: /hooks/Stop/*/hooks/*",), "0.1.101": ()}
 
 
 def test_connectors_without_an_installer_are_not_installed(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from signet_conformance.targets.face import find_face
 from signet_conformance.targets.files import find_file, find_runtime, first_of, release_of
 from signet_conformance.targets.kinds import host_file, installed_programs
 from signet_conformance.targets.program import find_program_profile
+from signet_conformance.targets.releases import numbers
 from signet_conformance.trace.marks import AGAIN, ONCE, OVER
 
 INSTALL_VARIABLE = "SIGNET_CONFORMANCE_INSTALL"
@@ -88,7 +89,13 @@ class Installations:
     def rows(self) -> Sequence[Mapping[str, Any]]:
         """Install in each way, and say how the files are afterwards, as an answer to `hello` tells it."""
         again, fresh = self._again()
-        formers = [(f"{each.release}", dict(each.files)) for each in self._target.profile.former]
+        release = release_of(Path(self._installer.module))
+        formers = [
+            (each.release, each.files)
+            for each in self._target.profile.former
+            # What is installed over is older.
+            if release is None or numbers(each.release) < numbers(release)
+        ]
         older = [] if self._target.profile.older is None else [self._of_older_checkout()]
         over = (self._over(name, files, fresh) for name, files in (*older, *formers))
         return [again, *over, *self._over_broken(), *self._over_read_only()]
