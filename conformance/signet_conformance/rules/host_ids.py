@@ -175,9 +175,10 @@ def _uses(recording: Recording) -> Iterator[_Use]:
     """
     named: dict[str, dict[str, _Use]] = {}
     for use in sorted([*_starts(recording), *_prompts(recording)], key=lambda use: use.call.seq):
-        known = named.setdefault(use.session, {}).get(str(use.call.key))
-        if known is None or (use.by_prompt and not known.by_prompt):
-            named[use.session][str(use.call.key)] = use
+        keys = named.setdefault(use.session, {})
+        known = keys.setdefault(str(use.call.key), use)
+        if use.by_prompt and not known.by_prompt:
+            keys[str(use.call.key)] = _Use(use.session, known.call, by_prompt=True)
     first = _first_users(named)
     for uses in named.values():
         for key, use in uses.items():
