@@ -165,10 +165,10 @@ class ChatSession:
         self._last = None
         if self.session.conversation.undo() is None:
             return False
-        self._open_file.undone()
+        self._open_file.note_undo()
         return True
 
-    def repeated(self) -> str | None:
+    def take_back_prompt(self) -> str | None:
         """The prompt of the last turn, which is taken back, so that it can be asked again; None without one."""
         if self._last is None:
             return None
@@ -203,7 +203,7 @@ class ChatSession:
         """The other sessions of this agent in this project that can be continued, the latest first."""
         here = self.session.identity
         others = (each for each in sessions_of(self._folder, here.agent, here.project) if each.identity.key != here.key)
-        return [_listed(stored) for stored in islice(others, MOST_LISTED)]
+        return [_entry_of(stored) for stored in islice(others, MOST_LISTED)]
 
     def stored(self, key: str) -> Stored:
         """Read the file of a session. Raises ConfigError if it is missing, or of another agent or project."""
@@ -256,7 +256,7 @@ class _Kept(TurnListener):
         self._listener.compaction(summary)
 
 
-def _listed(stored: Stored) -> ResumableSession:
+def _entry_of(stored: Stored) -> ResumableSession:
     said = [text for role, text in stored.turns if role == "user"]
     written = datetime.fromtimestamp(stored.written, UTC)
     return ResumableSession(key=stored.identity.key, written=written, first=next(iter(said), ""), turns=len(said))

@@ -125,7 +125,7 @@ class ChatCommands:
 
     async def retry(self, _argument: str, turn: UserTurn) -> UserTurn | None:
         """Ask the last prompt again."""
-        prompt = self._opened.repeated()
+        prompt = self._opened.take_back_prompt()
         if prompt is None:
             self._face.note("Nothing has been asked that could be asked again.")
             return None

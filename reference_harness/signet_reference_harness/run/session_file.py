@@ -163,7 +163,7 @@ class SessionFile:
         """Keep the summary of all messages so far."""
         self._write({"kind": "compaction", "summary": summary})
 
-    def undone(self) -> None:
+    def note_undo(self) -> None:
         """Note that the last turn is not in the model's context any more."""
         self._write({"kind": "undo"})
 
