@@ -13,6 +13,7 @@ from signet_conformance.diff.exchanges import readers_of
 SCHEMAS = Path(__file__).resolve().parents[2] / "schemas"
 EVERYWHERE = {
     "SIG-SEC-003": "a secret may stand anywhere: any text of a request",
+    "SIG-SEC-004": "reads marks, as those below",
     "SIG-FAIL-004": "reads marks, which are the kit's and are not compared",
     "SIG-LOAD-004": "reads marks, as above",
 }

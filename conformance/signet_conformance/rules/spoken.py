@@ -73,7 +73,8 @@ def _another_text(call: Call, turn: Turn, others: set[str], *, beside: bool) -> 
         channel = turn.step.other.get("channel")
         message, fold = "the prompt in the host's envelope", "envelope"
         if isinstance(channel, str):
-            message, fold = f"the prompt in the envelope of a channel ({channel[:40]})", "envelope of a channel"
+            named = channel if channel.isalpha() else "a channel"
+            message, fold = f"the prompt in the envelope of a channel ({named})", f"envelope of {named}"
     elif any(other in text for other in others if len(other) >= SHORTEST_TEXT):
         message, fold = "the text of another turn, in the host's envelope", "stale"
     elif reply and text == reply:
