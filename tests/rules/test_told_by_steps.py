@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from signet_conformance.engine import judge
-from tests.rules.step_items import CLOSED, OPENED, Item, end, step
+from tests.rules.step_items import CLOSED, OPENED, PROBE, Item, end, mark, step
 from tests.rules.told_items import (
     ATLAS,
     BEACON,
@@ -36,6 +36,15 @@ from tests.rules.told_items import (
     tool,
 )
 from tests.support.case_traces import build
+
+STARTED = "/api/hooks/session-start"
+
+
+def sent(*paths: str) -> Item:
+    """What the driver saw the connector send in a step."""
+    requests = [["GET" if path == "/health" else "POST", path, "index.mjs:1:1"] for path in paths]
+    return mark("sent", index=0, requests=requests)
+
 
 HELD = {**start("k1", status=409), "fault": {"kind": "status"}}
 BUSY, LIMITED = (
@@ -145,6 +154,19 @@ FACTS: Mapping[str, tuple[str, str, Sequence[Item], list[tuple[int, ...]]]] = {
     "a start that the daemon itself refused comes again at the next turn": (
         "SIG-HTTP-010", "WARN",
         [step("start", "s1"), start("k1", status=401), step("prompt", "s1"), INJECTING], [(4, 2)],
+    ),
+    "a probe that was sent first and did not arrive may be the machine's": (
+        "SIG-HEALTH-001", "INCONCLUSIVE", [step("start", "s1"), INJECTING, sent("/health", STARTED)], [],
+    ),
+    "a probe that was sent first and arrived late": (
+        "SIG-HEALTH-001", "WARN", [step("start", "s1"), INJECTING, PROBE, sent("/health", STARTED)], [(2,)],
+    ),
+    "a probe that was sent second and did not arrive": (
+        "SIG-HEALTH-001", "WARN", [step("start", "s1"), INJECTING, sent(STARTED, "/health")], [(2,)],
+    ),
+    "a probe that was sent in a later step": (
+        "SIG-HEALTH-001", "WARN", [step("start", "s1"), INJECTING, step("prompt", "s1"), sent("/health")],
+        [(2,)],
     ),
     "a turn is submitted in another session too": (
         "SIG-PROMPT-003", "WARN",

@@ -32,7 +32,7 @@ from signet_conformance.facts import (
     Recording,
 )
 from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, route_of, undecided, warn
-from signet_conformance.trace.marks import ObservedMark, StepName
+from signet_conformance.trace.marks import ObservedMark, SentMark, StepName
 
 RETRYABLE_4XX = frozenset({408, 425, 429})
 CONFLICT = 409
@@ -346,6 +346,9 @@ def health_comes_first(recording: Recording) -> Iterator[Outcome]:
     if _is_asked_by_a_program_beside(recording, first, probes):
         yield undecided(first, message="the connector's programs ran side by side: which is heard first is chance")
         return
+    if _probe_was_lost(recording, first, probes):
+        yield undecided(first, message="a GET /health was sent before and did not arrive: the machine may be too slow")
+        return
     before = [p for p in probes if p.t1 <= first.t0]
     spoilt = next((p.fault for p in before if p.fault is not None), None)
     if spoilt is not None:
@@ -363,6 +366,23 @@ def health_comes_first(recording: Recording) -> Iterator[Outcome]:
         expected="GET /health, answered 200, before it",
         received=f"{first.method} {first.path}",
     )
+
+
+def _probe_was_lost(recording: Recording, first: Call, probes: Sequence[Call]) -> bool:
+    """Whether the driver saw more probes sent before a call than the recorder got by the end of its step."""
+    now = recording.timeline.step_at(first.seq)
+    if now is None:
+        return False
+    sent = 0
+    for mark in recording.marks(SentMark):
+        step = recording.timeline.step_at(mark.seq)
+        if step is None or step.seq > now.seq:
+            break
+        routes = [request[:2] for request in mark.requests]
+        if step.seq == now.seq and (first.method, first.path) in routes:
+            routes = routes[: routes.index((first.method, first.path))]
+        sent += routes.count(("GET", "/health"))
+    return sent > sum(probe.seq < recording.timeline.end_of(now) for probe in probes)
 
 
 def _is_unread(call: Call) -> bool:
