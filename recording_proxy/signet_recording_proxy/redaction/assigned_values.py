@@ -20,9 +20,11 @@ _INDENTED = re.compile(r"[ \t]{0,64}\r?\n([ \t]{1,64}+)\S")
 _LONGEST = 4096
 _BARE = re.compile(r"[^\s\"'<>;&|,(){}\[\]`\\]{4,512}+")
 _ELEMENT = re.compile(r"<([A-Za-z_][A-Za-z0-9_.:-]{1,63}+)(?:\s[^<>]{0,200}+)?>([^<>]{3,400}+)</")
-_NAMED = re.compile(r"name=\\{0,4}[\"']?([A-Za-z0-9_.\[\]-]{1,64}+)")
+_NAMED = re.compile(r"(?:name|key)=\\{0,4}[\"']?([A-Za-z0-9_.\[\]-]{1,64}+)")
 _VALUED = re.compile(r"value=\\{0,4}[\"']([^\"'<>\\]{3,400}+)")
-_INPUT = re.compile(r"<input\s[^<>]{1,600}+>", re.IGNORECASE)
+_INPUT = re.compile(r"<(?:input|add|property|setting|param)\s[^<>]{1,600}+>", re.IGNORECASE)
+ELEMENTS = (b"<input", b"<add", b"<property", b"<setting", b"<param")
+"""How elements begin that name a value beside it."""
 _KEYS = re.compile(r"(?:[A-Z0-9]{1,30}_){0,6}KEY\Z")
 _NO_KEYS = re.compile(r"(?:SESSION|PRIMARY|PUBLIC|FOREIGN|CACHE|PARTITION|SORT|HOT|ROW|MAP|IDEMPOTENCY|SAVE)_KEY\Z")
 _GIVEN = r"\\{0,4}[\"']?([^\s\"'\\|;&<>$-][^\s\"'\\|;&<>]{3,255}+)"
@@ -61,11 +63,18 @@ _COMMANDS: tuple[tuple[re.Pattern[str] | None, re.Pattern[str]], ...] = (
     (re.compile(r"\bhtpasswd\b"), re.compile(rf"\s-[A-Za-z]{{0,4}}b[A-Za-z]{{0,4}}\s+\S+\s+\S+\s+{_GIVEN}")),
     (re.compile(r"\bgh secret set\b"), re.compile(rf"\s(?:-b|--body)[ =]{_GIVEN}")),
     (re.compile(r"\bnet use\b"), re.compile(rf"\s/user:\S+\s+{_GIVEN}")),
+    (None, re.compile(rf"\bnet user\s{{1,4}}[^\s/]\S{{0,64}}\s{{1,4}}{_GIVEN}\s{{1,4}}/")),
+    (re.compile(r"\bsmbclient\b"), re.compile(r"\s-U\s{0,4}\\{0,4}[\"']?[^\s%\"']{1,64}%([^\s\"'\\]{4,}+)")),
+    (None, re.compile(rf"(?i:-name\s{{1,4}}\S{{0,48}}(?:key|token|secret|password)\s{{1,4}}-value)\s{{1,4}}{_GIVEN}")),
+    (None, re.compile(r"(?i:convertto-securestring)\s{1,4}(?:-String\s{1,4})?\\{0,4}[\"']([^\s\"'\\]{4,}+)")),
     (
         re.compile(r"\b(?:curl|wget|http)\b"),
         re.compile(r"\s(?:-b|--cookie)[ =]\\{0,4}[\"']?[\w.-]{1,64}=([^\s\"'\\;]{6,}+)"),
     ),
-    (None, re.compile(rf"\b(?:wandb login|rclone obscure|snyk auth|auth token|signin --raw)\s{{1,4}}{_GIVEN}")),
+    (
+        None,
+        re.compile(rf"\b(?:wandb login|vault login|rclone obscure|snyk auth|auth token|signin --raw)\s{{1,4}}{_GIVEN}"),
+    ),
     (
         None,
         re.compile(
@@ -105,8 +114,9 @@ def _is_assigned(name: str, value: str, *, quoted: bool, sets_variable: bool) ->
     variable = sets_variable and name.isupper()
     if not (quoted or variable or _has_digit(value)):
         return False
-    if name.isupper() and _KEYS.match(name) and not _NO_KEYS.search(name):
-        return sets_variable and len(value) >= 8 and _mixes(value)
+    names_key = name.isupper() and _KEYS.match(name) is not None and _NO_KEYS.search(name) is None
+    if names_key and sets_variable and len(value) >= 8 and _mixes(value):
+        return True
     if not is_secret_member(name, value):
         return False
     if quoted:
@@ -139,7 +149,7 @@ class _Assignments:
                 start, opened = block.end(), ""
                 end = self._end_of_block(text, match.start(), block)
             else:
-                end = self._end(text, start, opened)
+                end = self.end_of_value(text, start, opened)
             value = text[start:end]
             around = text[match.end(1) : match.end(3)]
             if end > start and _is_assigned(name, value, quoted=opened is not None, sets_variable=around == "="):
@@ -147,7 +157,8 @@ class _Assignments:
                 done = end
         return "".join((*pieces, text[done:])) if pieces else text
 
-    def _end(self, text: str, start: int, opened: str | None) -> int:
+    def end_of_value(self, text: str, start: int, opened: str | None) -> int:
+        """Where the value ends that begins at `start`, behind the quote `opened` if there is one."""
         if opened is not None:
             line_end = text.find("\n", start, start + _LONGEST)
             line_end = min(start + _LONGEST, len(text)) if line_end < 0 else line_end
@@ -229,6 +240,7 @@ class _Commands:
             "signer",
         ),
         *("htpasswd", "gh secret", "net use", "wget", "http ", "rclone", "snyk auth", "auth token", "signin --raw"),
+        *("net user", "smbclient", "-value", "securestring"),
         *("echo ", "printf ", "<<<", "auth=(", "auth(", "auth = (", "login(", "credentials(", "authenticate("),
     )
 

@@ -13,10 +13,10 @@ from signet_recording_proxy.redaction.secret_names import is_secret_member, is_v
 
 SAMPLE = "q7RtZ2mXw9Kp4Ls8"
 _VALUE = r"[^\s\"'`<>,;(){}\[\]\\]"
-_SIGN = r"(?:[ \t]{0,4}(?:[:=,>]{1,2}|-(?=[ \t]))[ \t]{0,4}|[ \t]{1,4}(?:(?:is|was|to|as|body)[ \t:]{1,3})?)"
+_SIGN = r"(?:[ \t]{0,4}(?:[:=,>]{1,2}|->|-(?=[ \t]))[ \t]{0,4}|[ \t]{1,4}(?:(?:is|was|to|as|body)[ \t:]{1,3})?)"
 _BETWEEN = rf"(?:\\{{0,4}}[\"'`)\]]){{0,3}}+{_SIGN}(?:\\{{0,4}}[\"'`])?"
 _BESIDE = re.compile(
-    rf"(?<![A-Za-z0-9_.-])(-{{0,2}}[A-Za-z][A-Za-z0-9_.-]{{1,63}}+){_BETWEEN}(?=({_VALUE}{{10,512}}+))"
+    rf"(?<![A-Za-z0-9_.-])(-{{0,2}}[A-Za-z_][A-Za-z0-9_.-]{{1,63}}+){_BETWEEN}(?=({_VALUE}{{10,512}}+))"
 )
 _NAMED = r"(?:pass(?:word|wd|phrase|code)?|token|secret|key|auth|credentials?|pwd|pat|bearer|jwt)[\w.-]{0,24}"
 _TO_A_DIGIT = r"[^\s\"'<>]{0,24}[0-9]"

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from ahocorasick_rs import BytesAhoCorasick, Implementation, MatchKind
 
-from signet_recording_proxy.redaction.assigned_values import ASSIGNMENTS, COMMANDS, MARKUP
+from signet_recording_proxy.redaction.assigned_values import ASSIGNMENTS, COMMANDS, ELEMENTS, MARKUP
 from signet_recording_proxy.redaction.beside_names import BESIDE, FOLLOWED
 from signet_recording_proxy.redaction.hidden_text import Hidden
 from signet_recording_proxy.redaction.named_values import (
@@ -107,13 +107,16 @@ class _Hits:
             for number in _DOTTED_NUMBERS:
                 if dotted := [match.start() for match in _DOTTED.finditer(text)]:
                     self.issued[number] = dotted
-        self.followed = [at for at, _ in names if FOLLOWED.match(text, at) is not None]
+        # What has neither quotes nor a digit is no secret, unless it is given to a variable.
+        digits = _has_digit(text)
+        self.followed = [at for at, _ in names if FOLLOWED.match(text, at) is not None] if digits else []
         """The names beside which a value may stand."""
-        self.named = list(_verified(text, names))
+        self.named = list(_verified(text, names if digits else _quoted_or_variables(text, names)))
         """The names that something follows, with what does."""
 
 
-_OTHERS = ("form-data", "<input", 'value"', "value\\", *COMMANDS.STEMS)
+_ELEMENTS = tuple(element.decode() for element in ELEMENTS)
+_OTHERS = ("form-data", *_ELEMENTS, 'value"', "value\\", *COMMANDS.STEMS)
 
 
 class _Keywords(NamedTuple):
@@ -295,6 +298,12 @@ def _replaced(text: str, windows: Iterable[Window], replace: Callable[[str, Toke
     return "".join((*pieces, text[done:])) if pieces else text
 
 
+def _quoted_or_variables(text: str, names: Sequence[tuple[int, str]]) -> Sequence[tuple[int, str]]:
+    if "'" in text or '"' in text or "`" in text or "</" in text or "|" in text or ">" in text:
+        return names
+    return [(at, name) for at, name in names if text[at].isupper()]
+
+
 def _verified(text: str, names: Sequence[tuple[int, str]]) -> Iterator[tuple[int, re.Match[str]]]:
     passed = 0
     for at, name in names:
@@ -318,30 +327,28 @@ def _has_digit(word: str) -> bool:
 
 def _assignments(text: str, hits: _Hits) -> Iterator[Window]:
     for at, match in hits.named:
-        if match["quote"] is not None:
-            # A quoted name: its sign may follow.
-            if match["after"] == ",":
-                continue
-            yield at - _LONGEST_NAME, min(_end_of_line_value(text, match.end()), at + 2 * _LONGEST_VALUE)
-        elif match["sign"] is not None:
-            opened = match["opened"]
-            if opened is None:
-                word = _PLAIN_WORD.match(text, match.end())
-                # Without quotes a value has a digit, unless it is given to a variable.
-                variable = match["sign"] == "=" and text[at].isupper()
-                if word is not None and len(word[0]) >= _SHORTEST_BARE and (variable or _has_digit(word[0])):
-                    yield at - _LONGEST_NAME, word.end() + 2
-            elif opened in ("|", ">"):
-                if _BLOCK.match(text, match.end()) is None:
-                    continue
+        opened = match["opened"]
+        if match["tag"] is not None or match["after"] == ",":
+            continue
+        if match["quote"] is not None and not match["after"]:
+            # A sign that only some languages know may follow a quoted name, and the value that.
+            yield at - _LONGEST_NAME, _end_of_line_value(text, match.end(), at + _LONGEST_VALUE // 4)
+        elif opened is None:
+            word = _PLAIN_WORD.match(text, match.end())
+            # Without quotes a value has a digit, unless it is given to a variable.
+            variable = match["sign"] == "=" and text[at].isupper()
+            if word is not None and len(word[0]) >= _SHORTEST_BARE and (variable or _has_digit(word[0])):
+                yield at - _LONGEST_NAME, word.end() + 2
+        elif opened in ("|", ">"):
+            if _BLOCK.match(text, match.end()) is not None:
                 yield text.rfind("\n", max(0, at - _LONGEST_VALUE), at), match.end() + 4 * _LONGEST_VALUE
-            elif opened[-1] not in "[{":
-                yield at - _LONGEST_NAME, _end_of_line_value(text, match.end())
+        elif opened[-1] not in "[{":
+            yield at - _LONGEST_NAME, ASSIGNMENTS.end_of_value(text, match.end(), opened) + len(opened) + 2
 
 
-def _end_of_line_value(text: str, start: int) -> int:
-    end = text.find("\n", start, start + _LONGEST_VALUE)
-    return start + _LONGEST_VALUE if end < 0 else end + 1
+def _end_of_line_value(text: str, start: int, most: int) -> int:
+    end = text.find("\n", start, most)
+    return most if end < 0 else end + 1
 
 
 def _parameters(text: str, hits: _Hits) -> Iterator[Window]:
@@ -374,7 +381,7 @@ def _nested(text: str, hits: _Hits) -> Iterator[Window]:
             match["after"] == ","
             and (_VALUE_FOLLOWS.match(text, match.end("after")) or _OPENS_PAIR.search(text, max(0, at - 160), at))
         ):
-            yield at - 2 * _LONGEST_NAME - 80, match.end() + _WIDE
+            yield at - 2 * _LONGEST_NAME - 80, match.end() + _LONGEST_VALUE
         elif match["after"] == "":
             # `{"value": …, "name": "API_KEY"}`
             before = bisect_left(values, at)
@@ -388,8 +395,9 @@ def _forms(_text: str, hits: _Hits) -> Iterator[Window]:
 
 
 def _markup(text: str, hits: _Hits) -> Iterator[Window]:
-    for at in hits.others.get("<input", ()):
-        yield at, at + 700
+    for element in _ELEMENTS:
+        for at in hits.others.get(element, ()):
+            yield at, at + 700
     if "</" in text:
         for at, match in hits.named:
             if match["tag"] is not None:

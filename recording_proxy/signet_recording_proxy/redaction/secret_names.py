@@ -69,9 +69,11 @@ _BRACKETS = re.compile(r"[\[\]]+")
 _VARIABLE_NAME = re.compile(r"[A-Z][A-Z0-9_]*\Z")
 _CODE = re.compile(r"(?=[A-Z]*+[0-9]++[A-Z]++[0-9])[A-Z0-9]{16,}+")
 _NO_VALUE = re.compile(
-    r"\$(?:[A-Za-z_]+[0-9]*|env:\w+|\{.*|\(.*)|\$\{\{.*|\*{3,}|\[REDACTED\]", re.IGNORECASE | re.DOTALL
+    r"\$(?:[A-Za-z_]+[0-9]*|env:\w+|\{.*|\(.*)|\$\{\{.*|\*{3,}|\[REDACTED\]"
+    r"|(?:process\.env|import\.meta\.env|os\.environ|env|secrets|vars)\.[a-z_]\w*|[\^~<>=]{0,2}v?\d+\.\d+\.\d+(?:[-+][\w.-]*)?",
+    re.IGNORECASE | re.DOTALL,
 )
-"""A variable of a shell, a template or a workflow, and what others put in the place of a secret."""
+"""A variable of a shell, a program or a template, a version, and what others put in the place of a secret."""
 _LONGEST = 128
 _Accepts = Callable[[str], bool]
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol
 
 import jsonschema_rs
 
-from signet_recording_proxy.redaction.assigned_values import ASSIGNMENTS, COMMANDS, MARKUP
+from signet_recording_proxy.redaction.assigned_values import ASSIGNMENTS, COMMANDS, ELEMENTS, MARKUP
 from signet_recording_proxy.redaction.beside_names import BESIDE, FOLLOWED, GATE
 from signet_recording_proxy.redaction.hidden_text import Hidden, may_hide, shows_escapes
 from signet_recording_proxy.redaction.keyword_search import KeywordSearch
@@ -153,7 +153,7 @@ def _gate(*, as_carried: bool = False) -> Any:
         f"(?:{_spaced(NAMES_BEFORE_SIGN)}){squeezed}=",
         rf"(?:{last})[0-9_.\-]{{0,63}}(?:\\{{0,40}}'|\\+\")?(?: |\t|\\+t){{0,40}}[:=]",
         "|".join(re.escape(stem.decode()) for stem in _SHAPED),
-        "</|<input|form-data|agentsdir|-pass",
+        "</|<(?:input|add|property|setting|param)|form-data|agentsdir|-pass",
         programs,
         GATE,
         vendor_gate(),
@@ -235,7 +235,7 @@ def _assigned(lowered: bytes, assigned: re.Pattern[bytes]) -> list[Pattern]:
     patterns: list[Pattern] = []
     if assigned.search(lowered[::-1]):
         patterns.append(ASSIGNMENTS)
-    if b"</" in lowered or b"<input" in lowered:
+    if b"</" in lowered or any(element in lowered for element in ELEMENTS):
         patterns.append(MARKUP)
     if any(program in lowered for program in _PROGRAMS):
         patterns.append(COMMANDS)
