@@ -78,7 +78,9 @@ def test_a_process_that_ends_in_time_is_none(out: Path, start: Start) -> None:
     mark = secrets.token_hex(8)
     child = start(mark)
     left = LeftBehind(60.0)
+    assert left.left_s() == 0
     assert left.look(mark, out) is None
+    assert 50 < left.left_s() <= 60
     assert child.stdin is not None
     child.stdin.close()
     left.conclude()

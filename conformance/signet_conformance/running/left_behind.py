@@ -68,6 +68,14 @@ class LeftBehind:
         _end(left)
         return None
 
+    def left_s(self) -> float:
+        """Return the seconds until all that is watched has had its time; 0 if nothing is."""
+        now = time.monotonic()
+        return max(
+            (each.since + self._patience_s - now for each in self._watched if any(map(_lives, each.processes))),
+            default=0.0,
+        )
+
     def conclude(self) -> None:
         """Wait until the time of all that is watched is over, or it has ended; say in the recordings what became."""
         for watched in self._watched:

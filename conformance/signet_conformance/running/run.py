@@ -23,10 +23,12 @@ from signet_conformance.outcome.broken_off import BrokenOff, Shortfall
 from signet_conformance.reports.evidence import call_line
 from signet_conformance.running.connector import Patience, perform
 from signet_conformance.running.generated import GeneratedSessions
+from signet_conformance.running.left_behind import LeftBehind
 from signet_conformance.running.progress import (
     DrivingFinished,
     DrivingStarted,
     Event,
+    RunNote,
     ScenarioBrokeOff,
     ScenarioPerformed,
     Tell,
@@ -52,6 +54,8 @@ from signet_conformance.trace.marks import StepMark
 from signet_conformance.trace.recordings import recordings_in
 
 _BETWEEN_CHUNKS = 2
+_UNTOLD_S = 2.0
+"""A wait of this many seconds needs no note."""
 _SOME_BOUND_S = 1.0
 """For a step without a declared bound; it decides only the order of the waiting jobs."""
 FAILURES = "signet-failures"
@@ -112,7 +116,7 @@ def drive(request: RunRequest, invocation: Invocation, tell: Tell) -> Shortfall 
             elif result is not None:
                 performed[result.scenario.name] = result
                 tell_one(result.event())
-        workers.left_behind.conclude()
+        _wait_for_what_is_left(workers.left_behind, tell_one)
         in_order = [performed[scenario.name] for scenario in scenarios if scenario.name in performed]
         cut_short = [each for each in in_order if each.error is not None]
         if cut_short and len(cut_short) == len(performed):
@@ -133,6 +137,12 @@ def drive(request: RunRequest, invocation: Invocation, tell: Tell) -> Shortfall 
             shortfall.write(folder)
         tell_one(DrivingFinished(shortfall))
         return shortfall
+
+
+def _wait_for_what_is_left(left_behind: LeftBehind, tell: Tell) -> None:
+    if (left_s := left_behind.left_s()) > _UNTOLD_S:
+        tell(RunNote(f"a process of the connector goes on after its harness: it has {left_s:.0f} s more to end"))
+    left_behind.conclude()
 
 
 @dataclass(frozen=True, slots=True)
