@@ -34,6 +34,26 @@ def printable(value: object, limit: int = 120) -> str:
     return _CI_COMMAND.sub(lambda match: f"\\x{ord(match[0]):02x}", shown) if "::" in shown or "##" in shown else shown
 
 
+def pip_install(extra: str) -> str:
+    """The command that adds an extra: to the clone or wheel that the kit was installed from, else by the kit's name.
+
+    A registry need not have the kit, or may have another one.
+    """
+    import json
+    import shlex
+    from importlib.metadata import PackageNotFoundError, distribution
+    from urllib.parse import unquote, urlsplit
+
+    source = "signet-conformance"
+    try:
+        url = json.loads(distribution(source).read_text("direct_url.json") or "{}").get("url", "")
+    except (PackageNotFoundError, ValueError):
+        url = ""
+    if url.startswith("file://"):
+        source = unquote(urlsplit(url).path)
+    return f"pip install {shlex.quote(f'{source}[{extra}]')}"
+
+
 def printable_json(text: str) -> str:
     """JSON in ASCII that means the same and that no terminal obeys, nor a CI system: it looks for `##[` in any line."""
     return text.replace("##", "\\u0023#").replace("\x7f", "\\u007f")

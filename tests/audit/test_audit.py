@@ -15,7 +15,7 @@ import pytest
 from signet_conformance.audit import import_extra, stores
 from signet_conformance.audit import manifest as manifests
 from signet_conformance.audit.results import TABLES
-from signet_conformance.errors import UsageError
+from signet_conformance.errors import UsageError, pip_install
 from tests.support.command_line import Invoke, Process
 from tests.support.data_sets import begun, conforming, ended, header, put, table
 from tests.support.trace_files import end, health, start
@@ -273,4 +273,4 @@ def test_what_an_absent_package_is_needed_for_is_said() -> None:
     with pytest.raises(UsageError) as caught:
         import_extra("signet_no_such_package", "audit query")
     assert "audit query needs the package signet_no_such_package" in caught.value.message
-    assert "pip install 'signet-conformance[fleet]'" in str(caught.value.remedy)
+    assert pip_install("fleet") in str(caught.value.remedy)

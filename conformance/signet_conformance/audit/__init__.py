@@ -10,7 +10,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from signet_conformance.errors import UsageError
+from signet_conformance.errors import UsageError, pip_install
 
 
 def import_extra(name: str, needed_for: str) -> Any:
@@ -21,6 +21,6 @@ def import_extra(name: str, needed_for: str) -> Any:
         missing = (absent.name or name).partition(".")[0]
         raise UsageError(
             f"{needed_for} needs the package {missing}, which is not installed",
-            remedy="pip install 'signet-conformance[fleet]'"
+            remedy=pip_install("fleet")
             + ("" if missing in ("dask", "distributed", "fsspec", "duckdb") else f", and {missing} for this store"),
         ) from None

@@ -19,7 +19,7 @@ from msgspec import Struct
 
 from signet_conformance.audit import import_extra
 from signet_conformance.audit.rows import Unreadable
-from signet_conformance.errors import UsageError, printable
+from signet_conformance.errors import UsageError, pip_install, printable
 from signet_conformance.trace.recordings import is_model_side, is_recording, model_side
 
 TRIES = 5
@@ -194,7 +194,7 @@ def _store_of(scheme: str, process: int) -> Any:
         missing = f"the package {absent.name.partition('.')[0]}" if absent.name else "a package"
         raise UsageError(
             f"a data set at {scheme}:// needs {printable(missing, 200)} that is not installed",
-            remedy="pip install 'signet-conformance[fleet]', and the package of the store, such as s3fs or gcsfs",
+            remedy=f"{pip_install('fleet')}, and the package of the store, such as s3fs or gcsfs",
         ) from None
     except ValueError:
         raise UsageError(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from signet_conformance.cli.recordings import read_recording
-from signet_conformance.errors import UsageError, counted, printable
+from signet_conformance.errors import UsageError, counted, pip_install, printable
 from signet_conformance.outcome.options import words as declared_words
 from signet_conformance.reports.command_lines import shell_command
 from signet_conformance.trace import Trace
@@ -141,7 +141,7 @@ def _flows(path: str) -> ModuleType:
         raise UsageError(
             "mitmproxy's flow files need mitmproxy, which is not installed",
             where=printable(path, 400),
-            remedy='pip install "signet-conformance[mitmproxy]"',
+            remedy=pip_install("mitmproxy"),
         )
     from signet_recording_proxy.captures import flows
 

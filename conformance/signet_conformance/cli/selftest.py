@@ -14,7 +14,7 @@ import click
 
 from signet_conformance.children.temporary import temporary_folder
 from signet_conformance.engine import Judged
-from signet_conformance.errors import UsageError, printable
+from signet_conformance.errors import UsageError, pip_install, printable
 from signet_conformance.reports.terminal import steps, terminal_width, wants_colour
 from signet_conformance.rules import run_rules
 from signet_conformance.selftest import matrix
@@ -157,7 +157,7 @@ def _demand_packages(asked: Sequence[Trial]) -> None:
     if missing := sorted(package for package in needed if find_spec(package) is None):
         raise UsageError(
             f"what some trials need is not installed: {', '.join(missing)}",
-            remedy="pip install 'signet-conformance[codings]', or name other trials by --only, as never-starts",
+            remedy=f"{pip_install('codings')}, or name other trials by --only, as never-starts",
         )
 
 

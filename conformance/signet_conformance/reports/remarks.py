@@ -125,7 +125,7 @@ def _reason_of(gap: Gap) -> str:
     coding = (
         "is not text and may be compressed" if gap.why == "unknown" else f"is compressed with {printable(gap.why, 40)}"
     )
-    return f"not judged: {body} {coding}; record with signet-conformance[codings] installed to read it"
+    return f"not judged: {body} {coding}; record with the extra codings installed to read it"
 
 
 def warning_lines(traces: Iterable[Trace]) -> list[str]:

@@ -14,7 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from signet_conformance.errors import TargetError
+from signet_conformance.errors import TargetError, pip_install
 from signet_conformance.targets.doctor import (
     Need,
     connector_need,
@@ -42,7 +42,6 @@ _PACKAGE = "signet_conformance.drivers.hosts"
 _FILE = frozenset({"module", "files"})
 _LOADED = _FILE | {"runtime"}
 _SCRIPTS = (".js", ".mjs", ".cjs", ".ts", ".mts", ".cts")
-_INSTALL_CLIENT = "pip install 'signet-conformance[harness]'"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,7 +173,9 @@ def _mcp_server(target: Target, face: HostFace) -> Mapping[str, Any]:
     """
     if target.profile.url is not None:
         if find_spec("mcp") is None:
-            raise TargetError("the official MCP client is not installed", where=target.where, remedy=_INSTALL_CLIENT)
+            raise TargetError(
+                "the official MCP client is not installed", where=target.where, remedy=pip_install("harness")
+            )
         return _server(target)
     if not target.command:
         module = find_file(target)
@@ -196,7 +197,7 @@ def _mcp_needs(target: Target) -> Iterator[Need]:
     if target.profile.url is not None:
         yield from server_needs(target)
         client = find_spec("mcp")
-        yield Need("the official MCP client", None if client is None else client.origin, _INSTALL_CLIENT)
+        yield Need("the official MCP client", None if client is None else client.origin, pip_install("harness"))
     elif target.command:
         yield from program_needs(target, "a memory server over standard input and output")
     else:

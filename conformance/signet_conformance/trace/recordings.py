@@ -21,7 +21,7 @@ from typing import IO, Protocol
 
 from msgspec import Struct
 
-from signet_conformance.errors import TraceError, printable
+from signet_conformance.errors import TraceError, pip_install, printable
 from signet_conformance.files.reading import is_special
 from signet_conformance.trace.model import FORMAT
 
@@ -171,7 +171,7 @@ def _unpacker(packing: Packing, name: str) -> Unpacker:
         raise TraceError(
             f"is packed with {packing.name}, and this Python has nothing that unpacks it",
             where=printable(name, 400),
-            remedy="install it with: pip install 'signet-conformance[codings]'; or unpack the file first",
+            remedy=f"install it with: {pip_install('codings')}; or unpack the file first",
         ) from None
 
 
