@@ -188,3 +188,14 @@ def test_only_the_word_in_a_pattern_stands_for_the_text() -> None:
     """Not the same letters within another word."""
     answers = placed("after-prompt", "request", wrap="[CONTEXT] TEXT (TEXT)")
     assert asked(answers, {**START, "given": [r"a\1"]}, said("A")) == [["A", r"[CONTEXT] a\1 (a\1)"]]
+
+
+def test_the_way_back_leads_to_what_a_clear_or_a_fork_has_left() -> None:
+    """A fork goes on in a copy: what is said there stands in neither of the others."""
+    answers = placed("after-prompt", "until-compaction")
+    begun = [{**START, "given": [MEMORY]}, said("A")]
+    back = {"step": "reopen", "session": "s1"}
+    assert asked(answers, *begun, {"step": "fork", "session": "s1"}, said("B"))[-1] == ["A", MEMORY, "On A.", "B"]
+    for leaving in ("clear", "fork"):
+        told = asked(answers, *begun, {"step": leaving, "session": "s1"}, said("B"), back, said("C"))
+        assert told[-1] == ["A", MEMORY, "On A.", "C"]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -136,6 +137,7 @@ class PlayedModel:
     def __init__(self, answers: Answers) -> None:
         self._answers = answers
         self._sessions: dict[str, _Conversation] = {}
+        self._left: dict[str, list[_Conversation]] = {}
         self._step: Mapping[str, Any] = {}
         self._refused = False
 
@@ -148,6 +150,7 @@ class PlayedModel:
         self._step = step
         if step["step"] in (StepName.START, StepName.SESSIONLESS_PROMPT):
             self._sessions.pop(str(step.get("session")), None)
+            self._left.pop(str(step.get("session")), None)
         if isinstance(step.get("text"), str):
             self._conversation.prompt = step["text"]
             self._conversation.reply = str(step.get("reply") or _REPLY)
@@ -173,8 +176,8 @@ class PlayedModel:
     def end(self, result: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
         """Take in a step's result; yield the requests that follow from it."""
         step = self._step
-        if step["step"] == StepName.CLEAR and "skipped" not in result:
-            self._sessions[str(step.get("session"))] = _Conversation()
+        if "skipped" not in result:
+            self._change_conversation()
         conversation = self._conversation
         self._take(result.get("given"))
         match step["step"]:
@@ -194,6 +197,21 @@ class PlayedModel:
             conversation.messages.append(_Message("assistant", [(0, conversation.reply, "until-compaction")]))
             conversation.reply = None
             conversation.forget("turn")
+
+    def _change_conversation(self) -> None:
+        """Begin anew at a clear, go on in a copy at a fork, and go back to what either has left."""
+        name, current = str(self._step.get("session")), self._conversation
+        left = self._left.setdefault(name, [])
+        match self._step["step"]:
+            case StepName.CLEAR:
+                left.append(current)
+                self._sessions[name] = _Conversation()
+            case StepName.FORK:
+                left.append(current)
+                self._sessions[name] = deepcopy(current)
+            case StepName.REOPEN if left:
+                self._sessions[name] = left.pop()
+                left.append(current)
 
     def _take(self, given: object, kind: str | None = None) -> None:
         """Let texts wait for the requests that they go into.
