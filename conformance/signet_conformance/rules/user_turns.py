@@ -52,6 +52,9 @@ def _judge(
     if strange is None:
         yield PASS
         return
+    if any(_REDACTION in words for words in now):
+        yield undecided(call, message="what was said holds a secret, which the connector may have taken out")
+        return
     if not _is_json(call) and _may_be_quoted(recording):
         yield undecided(call, message="what was said holds a line that opens a turn in a transcript of lines")
         return
