@@ -84,3 +84,12 @@ def test_a_shell_completes_ids_and_families() -> None:
     """What begins with the word so far is offered, the family before its requirements."""
     offered = requirement_names(click.Context(command), command.params[0], "sig-sess")
     assert offered == ["SIG-SESS", *(name for name in requirements() if name.startswith("SIG-SESS-"))]
+
+
+@pytest.mark.parametrize(
+    ("word", "family"), [("compaction", "SIG-CMP"), ("Recall", "SIG-REC"), ("loading", "SIG-LOAD")]
+)
+def test_an_area_by_its_name_is_its_family(invoke: Invoke, word: str, family: str) -> None:
+    """Who does not know the short name of a family says what it is about."""
+    said = json.loads(invoke("explain", word, "--json").stdout)
+    assert {entry["id"].rpartition("-")[0] for entry in said} == {family}

@@ -42,12 +42,18 @@ def selected(patterns: Iterable[str], option: str) -> frozenset[str] | None:
 
 
 def matching(pattern: str, known: Iterable[str]) -> list[str]:
-    """The ids that a word names, in their order; `agent-002` and `agent` are taken for SIG-AGENT-002 and SIG-AGENT."""
+    """The ids that a word names, in their order.
+
+    `agent-002` and `agent` are taken for SIG-AGENT-002 and SIG-AGENT; `compaction` is the area of SIG-CMP.
+    """
     wanted = pattern.strip().upper()
     for word in (wanted, f"{_PREFIX}{wanted}"):
         if matching := [name for name in known if fnmatchcase(name, word) or fnmatchcase(name, f"{word}-*")]:
             return matching
-    return []
+    from signet_conformance.contract import catalogue
+
+    area = wanted.lower()
+    return [name for name in known if name in catalogue() and catalogue()[name].area == area]
 
 
 def unknown(name: str, known: Sequence[str], where: str | None = None) -> UsageError:
