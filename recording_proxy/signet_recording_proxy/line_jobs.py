@@ -33,7 +33,7 @@ class Made(Struct):
     failure: str | None = None
 
 
-def packed(message: Job | Made) -> bytes:
+def pack(message: Job | Made) -> bytes:
     """A message as it is sent."""
     data = pickle.dumps(message, protocol=5)
     return LENGTH.pack(len(data)) + data

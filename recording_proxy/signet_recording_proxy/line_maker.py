@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Any
 
 from signet_recording_proxy.exchange_line import EndedExchange
-from signet_recording_proxy.line_jobs import LENGTH, Job, Made, packed
+from signet_recording_proxy.line_jobs import LENGTH, Job, Made, pack
 from signet_recording_proxy.redaction.redactor import Redactor
 
 Deliver = Callable[[bytes | None, str], None]
@@ -67,7 +67,7 @@ class LineMaker(asyncio.Protocol):
                 self._sent = number
                 secrets, learned = self._redactor.news(*self._known)
                 self._known = (self._known[0] + len(secrets), self._known[1] + len(learned))
-                self._transport.write(packed(Job(number, exchange, self._redactor.canaries, secrets, learned)))
+                self._transport.write(pack(Job(number, exchange, self._redactor.canaries, secrets, learned)))
 
     def _take(self, number: int) -> Deliver:
         exchange, deliver = self._jobs.pop(number)
@@ -82,7 +82,7 @@ class LineMaker(asyncio.Protocol):
         ours.setblocking(False)
         try:
             with theirs:
-                self._process = await loop.run_in_executor(None, _started, theirs)
+                self._process = await loop.run_in_executor(None, _start_worker, theirs)
             await loop.create_unix_connection(lambda: self, sock=ours)
         except OSError as failure:
             ours.close()
@@ -114,7 +114,7 @@ class LineMaker(asyncio.Protocol):
         deliver = self._take(made.number)
         self._send_next()
         if made.failure is None:
-            deliver(self._redactor.settled(made.line, made.secrets), "")
+            deliver(self._redactor.settle(made.line, made.secrets), "")
         else:
             deliver(None, made.failure)
 
@@ -149,5 +149,5 @@ class LineMaker(asyncio.Protocol):
             await self._ended
 
 
-def _started(connection: socket.socket) -> subprocess.Popen[bytes]:
+def _start_worker(connection: socket.socket) -> subprocess.Popen[bytes]:
     return subprocess.Popen(_COMMAND, stdin=connection.fileno(), stdout=subprocess.DEVNULL)

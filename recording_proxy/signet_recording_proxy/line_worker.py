@@ -13,7 +13,7 @@ import pickle
 import signal
 import socket
 
-from signet_recording_proxy.line_jobs import LENGTH, Job, Made, packed
+from signet_recording_proxy.line_jobs import LENGTH, Job, Made, pack
 from signet_recording_proxy.redaction.redactor import ProvisionalRedactor
 
 _PIECE = 1 << 20
@@ -56,7 +56,7 @@ def main() -> None:
                 redactor.take_new()
                 made = Made(job.number, failure=type(bug).__name__)
             try:
-                connection.sendall(packed(made))
+                connection.sendall(pack(made))
             except ConnectionError:
                 return
 

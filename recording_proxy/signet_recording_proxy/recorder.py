@@ -175,7 +175,7 @@ class Recorder:
             return None
         exchange.done = True
         del self._ongoing[id(exchange)]
-        return self._ended(exchange, error, note, at)
+        return self._snapshot(exchange, error, note, at)
 
     def request_is_whole(self, exchange: Ongoing) -> None:
         """All of a request has come and was passed on: its part of the line is made while the daemon works.
@@ -183,9 +183,11 @@ class Recorder:
         While others are in flight too there is more to do than to wait, and a line that is made at once costs less.
         """
         if len(self._ongoing) == 1 and not exchange.done and not _is_large(exchange.request):
-            exchange.ready = self._redactor.request(self._ended(exchange, None, "", None).request_member(closely=False))
+            exchange.ready = self._redactor.request(
+                self._snapshot(exchange, None, "", None).request_member(closely=False)
+            )
 
-    def _ended(self, exchange: Ongoing, error: str | None, note: str, at: float | None) -> EndedExchange:
+    def _snapshot(self, exchange: Ongoing, error: str | None, note: str, at: float | None) -> EndedExchange:
         ended = time.monotonic() if at is None else max(at, exchange.begun)
         seconds = exchange.file.seconds
         frame = {

@@ -98,13 +98,13 @@ def _captured(entry: dict[str, Any]) -> Captured:
     given_up = response.get("status") in (None, "")
     if kind is None and status is None:
         kind = "client_closed" if given_up else "upstream_reset"
-    asked = _asked(request)
+    asked = _request_of(request)
     return Captured(
         str(request["method"]),
         request["url"],
         asked,
         status,
-        None if status is None else _answered(response, status, str(request["method"])),
+        None if status is None else _answer_of(response, status, str(request["method"])),
         begun,
         begun + max(took, 0.0),
         kind if kind in ERRORS else None,
@@ -127,7 +127,7 @@ def _status(value: Any) -> int | None:
     return status if 100 <= status <= _HIGHEST_STATUS else None
 
 
-def _asked(request: dict[str, Any]) -> CapturedMessage:
+def _request_of(request: dict[str, Any]) -> CapturedMessage:
     headers, posted = _headers(request), request.get("postData") or {}
     content, size = _posted(posted), _size_named(headers, request.get("bodySize"))
     # With HTTP/2 no header tells the length, and a tool that keeps no body writes neither.
@@ -135,7 +135,7 @@ def _asked(request: dict[str, Any]) -> CapturedMessage:
     return _message(headers, content, size, lacks=may_send or bool(posted.keys() - _DESCRIBING))
 
 
-def _answered(response: dict[str, Any], status: int, method: str) -> CapturedMessage:
+def _answer_of(response: dict[str, Any], status: int, method: str) -> CapturedMessage:
     headers, held = _headers(response), response.get("content") or {}
     if method.upper() == "HEAD" or status in (204, 304):
         return CapturedMessage(headers, b"")

@@ -193,7 +193,7 @@ class KeywordSearch:
             text, hits = changed, _Hits(changed)
         for number, pattern in enumerate(TEXT_PATTERNS):
             if number in hits.shaped and not (names and pattern.may_name):
-                windows = _merged(_around(text, pattern, hits.shaped[number]), len(text))
+                windows = _merge(_around(text, pattern, hits.shaped[number]), len(text))
                 changed = _replaced(text, windows, pattern.replace, self._token)
                 if changed != text:
                     text, hits = changed, _Hits(changed)
@@ -208,7 +208,7 @@ class KeywordSearch:
             (_beside, BESIDE.replace),
             (_vendors, VENDORS.replace),
         ):
-            windows = _merged(pattern_of(text, hits), len(text))
+            windows = _merge(pattern_of(text, hits), len(text))
             if windows:
                 changed = _replaced(text, windows, replace, self._token)
                 if changed != text:
@@ -273,7 +273,7 @@ def _around(text: str, pattern: TextPattern, stems: Sequence[int]) -> Iterator[W
             yield at - before, covered
 
 
-def _merged(windows: Iterable[Window], length: int) -> list[Window]:
+def _merge(windows: Iterable[Window], length: int) -> list[Window]:
     """Windows in order, without overlaps, within a text of this length."""
     merged: list[Window] = []
     for first, last in sorted(windows):

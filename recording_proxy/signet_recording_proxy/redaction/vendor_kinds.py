@@ -91,10 +91,10 @@ class _Vendors:
 
 @lru_cache(maxsize=4096)
 def _of_name(name: str) -> tuple[tuple[NamedKind, str], ...]:
-    return tuple(_found(name)) if len(name) <= _LONGEST_NAME else ()
+    return tuple(_kinds_named(name)) if len(name) <= _LONGEST_NAME else ()
 
 
-def _found(name: str) -> Iterator[tuple[NamedKind, str]]:
+def _kinds_named(name: str) -> Iterator[tuple[NamedKind, str]]:
     for kind in kinds():
         match = re.search(kind.names, name, re.IGNORECASE)
         if match is not None:

@@ -86,7 +86,7 @@ def test_the_search_is_linear(unit: str) -> None:
         text = unit * count
         hits = keyword_search._Hits(text)
         sizes = [
-            sum(end - start for start, end in keyword_search._merged(of(text, hits), len(text)))
+            sum(end - start for start, end in keyword_search._merge(of(text, hits), len(text)))
             for of in (
                 keyword_search._nested,
                 keyword_search._parameters,
