@@ -11,11 +11,13 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 import pytest
 
-from signet_reference_harness.providers import CompletionResult
+from signet_reference_harness.messages import Message
+from signet_reference_harness.providers import CompletionChunk, CompletionOptions, CompletionResult
 from signet_reference_harness.providers.scripted import ScriptedProvider
 from signet_reference_harness.providers.settings import ProviderSettings
 from signet_reference_harness.run.interruption import Interruption
@@ -60,6 +62,38 @@ def test_the_time_limit_holds_while_the_daemon_is_silent(
     assert (done.status, done.summary["status"], daemon.paths()) == (124, "timeout", []), done.told
     del daemon.always["/health"]
     assert do(prompt="Hello.", run_id="r1", provider=f"{ClosesBadly.__module__}:ClosesBadly", model="m").status == 0
+
+
+class SaysTheSameForEver(ScriptedProvider):
+    """A provider that floods, and never lets the event loop have its turn."""
+
+    def __init__(self, settings: ProviderSettings) -> None:  # noqa: ARG002 - what a factory is given
+        super().__init__([])
+
+    async def stream(self, messages: Sequence[Message], options: CompletionOptions) -> AsyncIterator[CompletionChunk]:  # noqa: ARG002 - the base class names them
+        """Say it, a little at a time."""
+        while True:
+            yield CompletionChunk("a")
+
+
+def test_the_time_limit_holds_while_a_model_floods(do: Do, daemon: RecordingDaemon, tmp_path: Path) -> None:
+    """Even one whose answer has no limit: the session ends, and what arrived is the reply."""
+    workspace = tmp_path / "workspace"
+    workspace.mkdir()
+    (workspace / "agent.yaml").write_text("runtime: {longest_answer: 1000000000000}")
+    done = do(prompt="Hello.", provider=f"{__name__}:SaysTheSameForEver", model="m", timeout_ms=1_500)
+    assert (done.status, done.summary["status"]) == (124, "timeout"), done.told
+    assert set(done.out.strip()) == {"a"}
+    assert daemon.paths()[-1] == "session-end"
+
+
+def test_the_time_limit_holds_while_a_model_dribbles(do: Do, daemon: RecordingDaemon, serve: Serve) -> None:
+    """Each word comes in time, and the answer never ends."""
+    served = serve(turns=[{"content": "one more " * 10_000, "chunk_delay_ms": 20}])
+    done = do(prompt="Hello.", timeout_ms=1_500, **model(served.url))
+    assert (done.status, done.summary["status"]) == (124, "timeout"), done.told
+    assert done.out.startswith("one more")
+    assert daemon.paths()[-1] == "session-end"
 
 
 class TerminatedAtItsClose(ScriptedProvider):
