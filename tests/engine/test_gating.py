@@ -17,6 +17,7 @@ GATED_AT_REFERENCE = {
     "SIG-END-008",
     "SIG-END-011",
     "SIG-AGENT-005",
+    "SIG-AGENT-007",
     "SIG-NOTE-001",
 }
 """The law's own list for daemon 0.145.7."""

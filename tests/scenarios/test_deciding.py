@@ -46,6 +46,7 @@ COMPACTIONS = {
                 "skill",
                 "two-tasks",
                 "sub-agent",
+                "closed-window",
             }
             | {"clear", "compaction", "resume", "daemon-refuses-save", "daemon-limits", "daemon-busy", "daemon-denies"}
             | {"daemon-not-json", "search-of-sessions"},

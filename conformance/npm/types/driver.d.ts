@@ -40,6 +40,8 @@ export type Step = {
     | "pre_compaction"
     | "compaction_complete"
     | "clear"
+    | "fork"
+    | "reopen"
     | "close"
     | "wait"
     | "resume"

@@ -254,6 +254,10 @@ export interface ReportModel {
    * The recording of the model.
    */
   file: string;
+  /**
+   * true where no model was asked: a host that the kit plays wrote its requests.
+   */
+  played?: boolean;
   verdicts: {
     [k: string]: ReportVerdict;
   };

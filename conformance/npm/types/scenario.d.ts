@@ -43,6 +43,8 @@ export interface Scenario {
       | ResumeStep
       | ClearStep
       | EndStep
+      | ForkStep
+      | ReopenStep
       | CloseStep
       | WaitStep
       | SwitchFaultOn
@@ -60,6 +62,8 @@ export interface Scenario {
       | ResumeStep
       | ClearStep
       | EndStep
+      | ForkStep
+      | ReopenStep
       | CloseStep
       | WaitStep
       | SwitchFaultOn
@@ -706,7 +710,129 @@ export interface EndStep {
   [k: string]: unknown;
 }
 /**
- * The user closes the window of a session, and the harness lives on, with other sessions or none. Drivers that do not list the step in their answer to hello skip it.
+ * The user goes on in a copy of the conversation, which is another session of the harness. Drivers that do not list the step in their answer to hello skip it.
+ */
+export interface ForkStep {
+  step: "fork";
+  /**
+   * a number among the target's agents, or an agent id
+   */
+  agent?: number | string;
+  /**
+   * a text: the folder that the user works in
+   */
+  project?: string;
+  /**
+   * a text: what the user says
+   */
+  text?: string;
+  /**
+   * a text: what the model answers
+   */
+  reply?: string;
+  /**
+   * a text: the tool that is called
+   */
+  tool?: string;
+  /**
+   * an object: what the tool is given
+   */
+  arguments?: {
+    [k: string]: unknown;
+  };
+  /**
+   * a text: what is left of the conversation
+   */
+  summary?: string;
+  /**
+   * an object such as {"kind": "reset"}
+   */
+  fault?: {
+    [k: string]: unknown;
+  };
+  /**
+   * an object such as {"path": "/api/hooks/*"}: the requests it meets
+   */
+  match?: {
+    [k: string]: unknown;
+  };
+  /**
+   * a whole number: how many requests it meets
+   */
+  count?: number;
+  /**
+   * a text: the name under which later steps know the result
+   */
+  as?: string;
+  /**
+   * a name within the scenario such as "s1"
+   */
+  session: string;
+  [k: string]: unknown;
+}
+/**
+ * The user goes back, in the running program, to the session that a clear or a fork has left. Drivers that do not list the step in their answer to hello skip it.
+ */
+export interface ReopenStep {
+  step: "reopen";
+  /**
+   * a number among the target's agents, or an agent id
+   */
+  agent?: number | string;
+  /**
+   * a text: the folder that the user works in
+   */
+  project?: string;
+  /**
+   * a text: what the user says
+   */
+  text?: string;
+  /**
+   * a text: what the model answers
+   */
+  reply?: string;
+  /**
+   * a text: the tool that is called
+   */
+  tool?: string;
+  /**
+   * an object: what the tool is given
+   */
+  arguments?: {
+    [k: string]: unknown;
+  };
+  /**
+   * a text: what is left of the conversation
+   */
+  summary?: string;
+  /**
+   * an object such as {"kind": "reset"}
+   */
+  fault?: {
+    [k: string]: unknown;
+  };
+  /**
+   * an object such as {"path": "/api/hooks/*"}: the requests it meets
+   */
+  match?: {
+    [k: string]: unknown;
+  };
+  /**
+   * a whole number: how many requests it meets
+   */
+  count?: number;
+  /**
+   * a text: the name under which later steps know the result
+   */
+  as?: string;
+  /**
+   * a name within the scenario such as "s1"
+   */
+  session: string;
+  [k: string]: unknown;
+}
+/**
+ * The user closes the window of a session, and the harness lives on, with other sessions or none. A driver that does not list the step in its answer to hello is given an end in place of it.
  */
 export interface CloseStep {
   step: "close";

@@ -204,12 +204,14 @@ def _said_cleared(recording: Recording, call: Call) -> Outcome:
     if step is None or step.session is None:
         return PASS
     mine = [c for c in recording.whole.of(START) if c.seq < call.seq and c.accepted]
-    steps = recording.timeline.steps_of(step.session, call.seq)
+    # A key may be started in the step of another session.
+    session = recording.timeline.session_of(call.key) or step.session
+    steps = recording.timeline.steps_of(session, call.seq)
     # A start in the step of the clear itself may make up for an earlier one that met nobody.
     owned = [
         c
         for c in mine
-        if (own := recording.timeline.own_step(c)) is not None and own.session == step.session and own.seq != step.seq
+        if (own := recording.timeline.own_step(c)) is not None and own.session == session and own.seq != step.seq
     ]
     since = owned[-1].seq if owned else -1
     clears = [mark for mark in steps if mark.step == StepName.CLEAR and not recording.timeline.was_skipped(mark)]

@@ -45,6 +45,8 @@ _DECIDED_WHERE: Mapping[str, Callable[[Scenario], bool]] = {
     # This one forbids compactions that the user did not ask for.
     "SIG-CMP-007": _any,
     "SIG-CMP-*": _compacts,
+    # A handler may be slow by itself, in any scenario.
+    "SIG-FAIL-002": _any,
     "SIG-FAIL-004": _has_bypass,
     "SIG-FAIL-*": _is_disturbed,
     "SIG-MEM-*": _calls_tools,
