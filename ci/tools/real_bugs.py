@@ -1,6 +1,6 @@
 """docs/real-bugs.md: bugs that connectors had and lost, each driven before and after its fix.
 
-    python ci/tools/real_bugs.py CLONE [--trees DIR] [--jobs N] [--only FIX...] [--write]
+    python ci/tools/real_bugs.py CLONE [--trees DIR] [--jobs N] [--only FIX...] [--scenario FILE] [--write]
 
 CLONE is a clone of Signet's repository with its history (its .git, or a bare one). Each pair is a commit and the one
 before it, from real_bugs.json. Their trees are exported below DIR and built there with bun (npm install bun@1), which
@@ -162,7 +162,7 @@ def _adapt(tree: Path, target: str) -> None:
 
 
 def drive(tree: Path, target: str, release: str, report: Path, scenarios: Sequence[str]) -> Mapping[str, Any]:
-    """Drive a connector and return its report; an empty one where no report was written."""
+    """Drive a connector and return its report. Raises OSError where nothing was driven."""
     minor = int(release.split(".")[1])
     contract = next(version for least, version in CONTRACTS if minor >= least)
     kit = [sys.executable, "-m", "signet_conformance.cli", "run", target, "--contract", contract, "--quiet"]
@@ -171,6 +171,8 @@ def drive(tree: Path, target: str, release: str, report: Path, scenarios: Sequen
     subprocess.run(words, cwd=tree, check=False, capture_output=True, timeout=TIMEOUT_S)
     file = report / "report.json"
     found: Mapping[str, Any] = json.loads(file.read_text("utf-8")) if file.is_file() else {}
+    if not found.get("traces"):
+        raise OSError(f"nothing was driven in {tree.name}")
     return found
 
 
@@ -200,7 +202,8 @@ def judge(
             tree = tree_of(clone, commit, pair["target"], trees)
             report = drive(tree, pair["target"], pair["release"], reports / f"{commit}-{pair['target']}", scenarios)
         except (subprocess.SubprocessError, OSError) as failure:
-            return {**pair, "failed": f"{commit}: {type(failure).__name__}"}
+            said = str(failure) if isinstance(failure, OSError) else type(failure).__name__
+            return {**pair, "failed": f"not driven: {commit}: {said}"}
         seen.append((report, breaches(report)))
     (before, broken), (after, mended) = seen
     gone = {key: message for key, message in broken.items() if key not in mended}
@@ -214,21 +217,30 @@ def _unreachable(report: Mapping[str, Any]) -> Iterator[str]:
     yield from (f"{field} of {tool}" for tool, fields in unreached["fields"].items() for field in fields)
 
 
-def table(rows: Sequence[Mapping[str, Any]]) -> str:
-    """The table of the page."""
-    lines = [
+def table(rows: Sequence[Mapping[str, Any]], before: str = "") -> str:
+    """The table of the page; rows of `before` stay for pairs that were not driven again."""
+    kept = {tuple(line.split(" | ")[:2]): line for line in before.splitlines() if re.match(r"\| [0-9a-f]{9} ", line)}
+    for row in rows:
+        line = f"| {row['fix']} | {row['target']} | {row['release']} | {_cell(row['wrong'])} | {_said(row)} |"
+        kept[tuple(line.split(" | ")[:2])] = line
+    nothing = sum(line.endswith(f"| {_NOTHING} |") or "| not driven: " in line for line in kept.values())
+    head = [
         "| fix | target | release | what was wrong | what the kit says before, and not after |",
         "|---|---|---|---|---|",
     ]
-    for row in rows:
-        said = row.get("failed") or "; ".join(f"`{name}` {_cell(message)}" for name, message in row.get("gone", ())[:3])
-        if not said and row.get("reachable"):
-            said = f"became reachable: {', '.join(row['reachable'][:6])}"
-        lines.append(
-            f"| {row['fix']} | {row['target']} | {row['release']} | {_cell(row['wrong'])} | {said or 'nothing'} |"
-        )
-    caught = sum(bool(row.get("gone") or row.get("reachable")) for row in rows)
-    return f"{caught} of {len(rows)} differ.\n\n" + "\n".join(lines) + "\n"
+    return f"{len(kept) - nothing} of {len(kept)} are told.\n\n" + "\n".join([*head, *kept.values()]) + "\n"
+
+
+_NOTHING = "nothing"
+
+
+def _said(row: Mapping[str, Any]) -> str:
+    if row.get("failed"):
+        return _cell(row["failed"])
+    said = [f"`{name}` {_cell(message)}" for name, message in row.get("gone", ())[:3]]
+    if row.get("reachable"):
+        said.append(f"became reachable: {', '.join(row['reachable'][:6])}")
+    return "; ".join(said) or _NOTHING
 
 
 def _cell(text: str) -> str:
@@ -243,7 +255,7 @@ def main() -> int:
     parser.add_argument("--trees", type=Path, help="where trees are built and kept (default: a temporary folder)")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--only", nargs="*", default=(), help="fixes")
-    parser.add_argument("--scenarios", default="0", help="generated sessions of each run")
+    parser.add_argument("--scenario", help="perform the scenarios of this file in place of the scripted ones")
     parser.add_argument("--write", action="store_true")
     options = parser.parse_args()
     pairs = [pair for pair in json.loads(PAIRS.read_text("utf-8")) if not options.only or pair["fix"] in options.only]
@@ -252,16 +264,17 @@ def main() -> int:
         trees.mkdir(parents=True, exist_ok=True)
         rows = []
         with ThreadPoolExecutor(options.jobs) as pool:
-            scenarios = ["--scenarios", options.scenarios]
+            scenarios = (
+                ["--scenario", str(Path(options.scenario).resolve())] if options.scenario else ["--scenarios", "0"]
+            )
             for row in pool.map(
                 lambda pair: judge(pair, options.clone, trees.resolve(), Path(name, "reports"), scenarios), pairs
             ):
                 rows.append(row)
-                said = json.dumps(row.get("failed") or row["gone"], ensure_ascii=False)
-                print(f"{row['fix']} {row['target']}: {said[:300]}", flush=True)
-    said = table(rows)
+                print(f"{row['fix']} {row['target']}: {_said(row)[:300]}", flush=True)
+    head, _, before = PAGE.read_text("utf-8").partition(MARK)
+    said = table(rows, before)
     if options.write:
-        head = PAGE.read_text("utf-8").partition(MARK)[0]
         PAGE.write_text(head + MARK + "\n" + said, "utf-8")
     print(said.splitlines()[0])
     return 0

@@ -57,7 +57,7 @@ def command(*, report: str, only: str | None, out: str, settings: str | None, ye
     verdict = read.together[requirement].verdict
     trace, recording = _smallest(read, Path(file).parent, requirement)
     parts = _parts(read, trace, requirement, recording, settings)
-    for line in _shown(parts, requirement, verdict.value):
+    for line in _describe_parts(parts, requirement, verdict.value):
         print(line)
     if not yes and not _agrees(out):
         print("nothing was written")
@@ -161,7 +161,7 @@ def _anonymous(text: str) -> str:
     return text.replace(f"/{user}/", "/user/") if len(user) > 2 else text
 
 
-def _shown(parts: Mapping[str, str], requirement: str, verdict: str) -> Iterator[str]:
+def _describe_parts(parts: Mapping[str, str], requirement: str, verdict: str) -> Iterator[str]:
     yield f"{verdict} {requirement}"
     for name, text in parts.items():
         yield f"  {name:<16} {len(text.encode()):>9,} bytes, {counted(text.count(chr(10)), 'line')}"

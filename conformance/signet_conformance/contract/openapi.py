@@ -56,8 +56,8 @@ class _Document:
             self.left.append(f"{name}: {entry['method']} {entry['path']}")
             return
         path = _PARAMETER.sub(r"{\1}", entry["path"])
-        request = self._placed(document(files["request"]["file"]), f"{name}.request")
-        answer = self._placed(document(files["response"]["file"]), f"{name}.response")
+        request = self._without_address(document(files["request"]["file"]), f"{name}.request")
+        answer = self._without_address(document(files["response"]["file"]), f"{name}.response")
         parameters = [
             {"name": word, "in": "path", "required": True, "schema": {"type": "string"}}
             for word in _PARAMETER.findall(entry["path"])
@@ -73,7 +73,7 @@ class _Document:
         made["responses"] = dict(_responses(answer))
         self.paths.setdefault(path, {})[entry["method"].lower()] = made
 
-    def _placed(self, schema: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    def _without_address(self, schema: Mapping[str, Any], name: str) -> Mapping[str, Any]:
         """A schema without an address of its own: not every tool of OpenAPI resolves references against one."""
 
         def moved(value: Any) -> Any:

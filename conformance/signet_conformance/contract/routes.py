@@ -95,13 +95,13 @@ class RouteTable:
 @cache
 def route_table(version: str = "0.145") -> RouteTable:
     """The routes that the daemons of a contract version serve."""
-    return _merged(version)
+    return _merge(version)
 
 
 @cache
 def operation_table() -> RouteTable:
     """Every operation of any version: what a request is does not depend on whether a daemon serves it."""
-    return _merged(*contract_versions(), complete=False)
+    return _merge(*contract_versions(), complete=False)
 
 
 @cache
@@ -116,11 +116,11 @@ def routes_of(daemon_version: str) -> RouteTable:
     place = versions.index(version)
     newer = version_key(daemon_version)[:2] > version_key(reference_daemon(version))[:2]
     if newer and place + 1 < len(versions):
-        return _merged(version, versions[place + 1])
-    return route_table(version) if not newer else _merged(version, complete=False)
+        return _merge(version, versions[place + 1])
+    return route_table(version) if not newer else _merge(version, complete=False)
 
 
-def _merged(*versions: str, complete: bool | None = None) -> RouteTable:
+def _merge(*versions: str, complete: bool | None = None) -> RouteTable:
     documents = [document(f"routes/{version}.json") for version in versions]
     rows = [
         Route(row["method"], row["path"], row.get("operation"), row.get("since"))

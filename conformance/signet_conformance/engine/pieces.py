@@ -97,7 +97,7 @@ class _Pieces:
             _remember(recording, noted)
             for told in self._second_looks(recording, noted):
                 self._add(tallies, told)
-        merged = {name: None if told is None else self._merged(name, told) for name, told in tallies.items()}
+        merged = {name: None if told is None else self._merge(name, told) for name, told in tallies.items()}
         return recording, {name: tally for name, tally in merged.items() if tally is not None}
 
     def _piece(self, places: Sequence[int]) -> Recording:
@@ -111,7 +111,7 @@ class _Pieces:
 
     def _second_looks(self, whole: Recording, noted: Sequence[PieceNotes]) -> Iterator[_Told]:
         """What comes of the rules that are asked again, piece by piece; most pieces need not be looked at again."""
-        passed = [_settled(whole, each) for each in noted]
+        passed = [_settled_subjects(whole, each) for each in noted]
         again = [places for places, count in zip(self._places, passed, strict=True) if count is None]
         looked = spread(partial(self._second_look, whole), again, self._workers)
         for count in passed:
@@ -131,7 +131,7 @@ class _Pieces:
             else:
                 before.append(more)
 
-    def _merged(self, name: str, told: list[Tally]) -> Tally | None:
+    def _merge(self, name: str, told: list[Tally]) -> Tally | None:
         """What a rule came to over all pieces; None where the whole recording has to be asked."""
         entry = requirements().get(name)
         explained = entry is not None and entry.check is not None
@@ -177,7 +177,7 @@ def _remember(recording: Recording, pieces: Iterable[PieceNotes]) -> None:
     recording.memo[injected.injects_of] = injected.injects_noted(recording, min(firsts, default=None), texts)
 
 
-def _settled(whole: Recording, piece: PieceNotes) -> int | None:
+def _settled_subjects(whole: Recording, piece: PieceNotes) -> int | None:
     """How many subjects of a rule that is asked again conform in a piece; None where it has to be asked."""
     injects: injected.Injects | None = whole.memo[injected.injects_of]
     if injects is None:

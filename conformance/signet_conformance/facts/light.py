@@ -300,7 +300,7 @@ class Lightened:
 
     def take(self, places: Sequence[int], facts: Packed) -> None:
         """Take in the calls at some places of the shelf."""
-        kinds = [self._known(kind) for kind in facts.kinds]
+        kinds = [self._share_kind(kind) for kind in facts.kinds]
         named = [
             (key and intern(key), raw_key and intern(raw_key), tuple(map(intern, own)))
             for key, raw_key, own in facts.named
@@ -315,7 +315,7 @@ class Lightened:
         for place, kind, names in zip(places, facts.kind, facts.names, strict=True):
             calls[place] = LightCall(self, place, kinds[kind], *named[names])
 
-    def _known(self, kind: Kind) -> Kind:
+    def _share_kind(self, kind: Kind) -> Kind:
         """The same for all that are equal, whichever process packed them."""
         share = self._shared.of
         kind = kind._replace(

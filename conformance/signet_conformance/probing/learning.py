@@ -116,12 +116,12 @@ def _answers(choice: str, rows: Sequence[Row], tell: Callable[[str], None]) -> S
         try:
             daemon.start()
             tell(f"{printable(choice, 60)}: {len(rows)} probes")
-            return asyncio.run(_put(daemon.url, choice, rows))
+            return asyncio.run(_put_all(daemon.url, choice, rows))
         finally:
             daemon.close()
 
 
-async def _put(url: str, choice: str, rows: Sequence[Row]) -> Sequence[Row]:
+async def _put_all(url: str, choice: str, rows: Sequence[Row]) -> Sequence[Row]:
     answered: list[Row] = []
     async with httpx.AsyncClient(base_url=url, timeout=_ANSWER_TIMEOUT_S, trust_env=False) as client:
         try:

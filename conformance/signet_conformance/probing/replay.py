@@ -239,22 +239,22 @@ def shape(value: Any, like: Any = None) -> Any:
 def _body(request: Row) -> bytes | None:
     """The bytes of a request, with clipped strings and described bodies filled to their length."""
     if "body_note" in request:
-        return _described(request["path"], request["body_note"])
+        return _described_body(request["path"], request["body_note"])
     if "body_text" in request:
         return str(request["body_text"]).encode()
-    return json.dumps(_filled(request["body"])).encode() if "body" in request else None
+    return json.dumps(_fill(request["body"])).encode() if "body" in request else None
 
 
-def _filled(value: Any) -> Any:
+def _fill(value: Any) -> Any:
     if isinstance(value, dict):
-        return {name: _filled(item) for name, item in value.items()}
+        return {name: _fill(item) for name, item in value.items()}
     if isinstance(value, list):
-        return [_filled(item) for item in value]
+        return [_fill(item) for item in value]
     clipped = _CLIPPED.search(value) if isinstance(value, str) else None
     return value[: clipped.start()].ljust(int(clipped[1]), "x") if clipped else value
 
 
-def _described(path: str, note: str) -> bytes:
+def _described_body(path: str, note: str) -> bytes:
     minimal: Mapping[str, Any] = _MINIMAL.get(path, {"harness": "claude-code"})
     if note.startswith("gzip"):
         return gzip.compress(json.dumps(minimal).encode())

@@ -120,7 +120,7 @@ def _registered(mark: RegisteredMark) -> str:
     return f"the host took {taken or 'something'}{'' if mark.mode is None else f' in the mode {mark.mode}'}"
 
 
-def _left(mark: LeftMark) -> str:
+def _left_words(mark: LeftMark) -> str:
     if mark.command is None:
         return "nothing of the connector goes on after its harness"
     after = "" if mark.after_s is None else f" {mark.after_s:g} s after its harness"
@@ -184,7 +184,7 @@ _WORDS: Mapping[type[KitMark], Callable[..., str | None]] = {
     RegisteredMark: _registered,
     ReinstalledMark: _reinstalled,
     OfferedMark: lambda mark: f"offers the tools {', '.join(mark.tools)}",
-    LeftMark: _left,
+    LeftMark: _left_words,
     StrayMark: _stray,
     UnheardPortMark: _unheard_port,
     RefusedMark: _refusal,

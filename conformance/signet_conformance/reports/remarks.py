@@ -82,12 +82,12 @@ def registrations(traces: Iterable[Trace]) -> Sequence[str]:
         if mark.host is not None:
             taken.setdefault((mark.host, mark.release), {}).setdefault(mark.mode, []).append(mark)
     return [
-        f"{printable(' '.join(filter(None, host)), 80)} took {'; '.join(_taken(modes[mode], mode) for mode in modes)}"
+        f"{printable(' '.join(filter(None, host)), 80)} took {'; '.join(_took(modes[mode], mode) for mode in modes)}"
         for host, modes in taken.items()
     ]
 
 
-def _taken(marks: Sequence[RegisteredMark], mode: str | None) -> str:
+def _took(marks: Sequence[RegisteredMark], mode: str | None) -> str:
     handlers = [mark.handlers for mark in marks if mark.handlers is not None]
     tools = [mark.tools for mark in marks if mark.tools is not None]
     said = " and ".join(counted(max(known), word) for known, word in ((handlers, "handler"), (tools, "tool")) if known)

@@ -113,7 +113,7 @@ class Conversations:
             return None
         so_far = self._told_so_far(transcript)
         owed: Counter[Turn] = Counter()
-        for role, words in self._owed(transcript, session):
+        for role, words in self._owed_turns(transcript, session):
             owed[role, words] += 1
             missing = so_far[role].count(words) < owed[role, words]
             # Words in which speakers are named are taken for turns where each line names its speaker.
@@ -135,7 +135,7 @@ class Conversations:
             or _REDACTION in whole
         ):
             return None
-        owed = [*self._owed(transcript, session)]
+        owed = [*self._owed_turns(transcript, session)]
         words = {word for _, text in owed for word in _WORD.findall(text.casefold())}
         if len(words) < _FEWEST_WORDS or any(word in whole.casefold() for word in words):
             return None
@@ -197,7 +197,7 @@ class Conversations:
         told = (c for c in calls if c.key == transcript.call.key and c.seq <= transcript.call.seq)
         return " ".join(words_of(text_or_none(call.body.get("transcript"))) for call in told)
 
-    def _owed(self, transcript: Transcript, session: str) -> Iterator[Turn]:
+    def _owed_turns(self, transcript: Transcript, session: str) -> Iterator[Turn]:
         """The turns that an end has to tell: those since the session was opened or compacted, but the latest step's."""
         now = self._timeline.step_at(transcript.call.seq)
         if now is None:

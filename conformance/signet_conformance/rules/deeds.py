@@ -130,7 +130,7 @@ def _judge_change(step: _Step, said: _Said) -> Iterator[Outcome]:
                 call,
                 message=f"step {step.mark.index}: a memory is changed that the tool was not asked to change",
                 pointer=pointer,
-                expected=_listed(asked),
+                expected=_list_some(asked),
                 received=identifier,
                 fold="other id",
             )
@@ -221,7 +221,7 @@ def _judge_forgotten_ids(step: _Step, asked: set[str], executed: Sequence[Call],
                 message=f"step {step.mark.index}: memories are forgotten by {named or 'no choice at all'},"
                 " where the tool was given ids",
                 pointer=in_body("ids"),
-                expected=_listed(asked),
+                expected=_list_some(asked),
                 received={name: call.body[name] for name in _FILTERS if call.body.get(name)},
                 fold="by filter",
             )
@@ -230,8 +230,8 @@ def _judge_forgotten_ids(step: _Step, asked: set[str], executed: Sequence[Call],
                 call,
                 message=f"step {step.mark.index}: a memory is forgotten that the tool was not asked to forget",
                 pointer="/request/path" if call.operation == DELETE else in_body("ids"),
-                expected=_listed(asked),
-                received=_listed(others),
+                expected=_list_some(asked),
+                received=_list_some(others),
                 fold="other id",
             )
     attempted = {identifier for call in step.calls for identifier in _forgotten(call)}
@@ -263,7 +263,7 @@ def _judge_forgotten_by_filter(step: _Step, executed: Sequence[Call], said: _Sai
                 " is forgotten",
                 pointer="/request/path" if call.operation == DELETE else in_body("ids"),
                 expected=", ".join(f"{name} {value!r}" for name, value in asked.items()),
-                received=_listed(ids),
+                received=_list_some(ids),
                 fold="found",
             )
     return PASS
@@ -339,7 +339,7 @@ def _holds(text: str, wanted: str) -> bool:
     return wanted in text or (bool(bare) and bare in text)
 
 
-def _listed(ids: Any) -> str:
+def _list_some(ids: Any) -> str:
     named = sorted(ids)
     return ", ".join(named[:3]) + (f" and {len(named) - 3} more" if len(named) > 3 else "")
 
@@ -375,7 +375,7 @@ def _missing(step: _Step, missing: Sequence[str]) -> Finding:
     return fail(
         step.calls[0],
         message=f"step {step.mark.index}: {len(missing)} of the memories that the tool was given are not {done}",
-        expected=_listed(missing),
+        expected=_list_some(missing),
         received=None,
         fold="missing id",
     )

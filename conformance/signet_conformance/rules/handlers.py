@@ -84,10 +84,10 @@ def _handlers(recording: Recording) -> Iterator[tuple[StepMark | None, HandlerMa
                 continue
             lost = lost or mark.lost_the_turn
             of_step = step if step is not None and mark.index in (None, step.index) else None
-            yield of_step, mark, frozenset(on.values()) | _met(recording, of_step, mark)
+            yield of_step, mark, frozenset(on.values()) | _faults_of_step(recording, of_step, mark)
 
 
-def _met(recording: Recording, step: StepMark | None, handler: HandlerMark) -> frozenset[str]:
+def _faults_of_step(recording: Recording, step: StepMark | None, handler: HandlerMark) -> frozenset[str]:
     """The faults that calls of a step met, whatever they were for; a prompt's are told by the marks alone."""
     if step is None or step.step == StepName.PROMPT:
         return frozenset()
@@ -140,7 +140,7 @@ def connector_loads(recording: Recording) -> Iterator[Outcome]:
         if handler.lost_the_turn:
             # What a fault brings about is judged where the fault is (SIG-FAIL-001, SIG-FAIL-003).
             if not faults:
-                yield _lost(recording, step, handler)
+                yield _lost_turn(recording, step, handler)
         elif _is_caught(handler, faults):
             yield warn(
                 *_calls_of(recording, step, handler),
@@ -202,7 +202,7 @@ def _dead_hooks(recording: Recording) -> Finding | None:
     )
 
 
-def _lost(recording: Recording, step: StepMark | None, handler: HandlerMark) -> Finding:
+def _lost_turn(recording: Recording, step: StepMark | None, handler: HandlerMark) -> Finding:
     where = "" if step is None else f"step {step.index}: "
     what, expected = (
         ("ended the harness", "the harness goes on") if _ended_the_harness(step, handler)

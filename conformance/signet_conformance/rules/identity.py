@@ -231,13 +231,13 @@ def keys_are_distinct(recording: Recording) -> Iterator[Outcome]:
             kind, problem, told = "constant", f"the key {key!r} is a constant", hooks
         elif len(ids) > 1:
             kind, told = "session ids", list(ids.values())
-            problem = f"one key for {len(ids)} session ids, {_named(ids)}"
+            problem = f"one key for {len(ids)} session ids, {_quote_last(ids)}"
         elif len(projects) > 1:
             kind, told = "projects", list(projects.values())
-            problem = f"one key for {len(projects)} projects, {_named(projects)}"
+            problem = f"one key for {len(projects)} projects, {_quote_last(projects)}"
         elif len(sessions) > 1 and _are_of_one_project(recording, sessions):
             kind, told = "sessions", list(sessions.values())
-            problem = f"one project's key for {len(sessions)} sessions, {_named(sessions)}"
+            problem = f"one project's key for {len(sessions)} sessions, {_quote_last(sessions)}"
         else:
             clean += 1
             continue
@@ -295,7 +295,7 @@ def _first_with(member: str, hooks: Iterable[Call]) -> dict[str, Call]:
     return dict(reversed(by_text.items()))
 
 
-def _named(values: Collection[str]) -> str:
+def _quote_last(values: Collection[str]) -> str:
     shown = [repr(value[:60]) for value in reversed([*values])]
     return " and ".join(shown[:2]) + (" …" if len(shown) > 2 else "")
 

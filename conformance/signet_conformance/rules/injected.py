@@ -61,9 +61,9 @@ def injected_text_stays_out(recording: Recording) -> Iterator[Outcome]:
     for call, fields in _subjects(recording):
         if call.seq <= injects.since:
             continue
-        hit = _found(injects.needles, fields, call)
+        hit = _find_injected(injects.needles, fields, call)
         if hit is None and in_one_line is not None:
-            hit = _found(in_one_line, ((name, _one_line(text)) for name, text in fields), call)
+            hit = _find_injected(in_one_line, ((name, _one_line(text)) for name, text in fields), call)
         if hit is None:
             yield PASS
         else:
@@ -78,7 +78,7 @@ def injected_text_stays_out(recording: Recording) -> Iterator[Outcome]:
             yield replace(finding, exchanges=(call.seq, hit[1]))
 
 
-def _found(needles: Needles, fields: Iterable[tuple[str, str]], call: Call) -> tuple[str, int] | None:
+def _find_injected(needles: Needles, fields: Iterable[tuple[str, str]], call: Call) -> tuple[str, int] | None:
     """The first text of a call that holds what was injected before, by its name, and the number of the answer."""
     found = ((name, needles.first_in(text, before=call.seq)) for name, text in fields)
     return next(((name, seq) for name, seq in found if seq is not None), None)

@@ -23,12 +23,12 @@ def user_turns_are_the_users(recording: Recording) -> Iterator[Outcome]:
         if call.operation != END or session is None or timeline.is_unmarked_sub_agent(call.key):
             continue
         told = [words for role, text in transcript.turns if role == "user" and (words := words_of(text))]
-        said = _said(recording, session, call)
+        said = _user_marks(recording, session, call)
         if told and said:
             yield from _judge(recording, transcript, session, told, said)
 
 
-def _said(recording: Recording, session: str, call: Call) -> Sequence[StepMark]:
+def _user_marks(recording: Recording, session: str, call: Call) -> Sequence[StepMark]:
     """The marks of what the user said in a session, or in one that belongs to it, before a call."""
     timeline = recording.timeline
     return [

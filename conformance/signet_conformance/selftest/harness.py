@@ -366,11 +366,11 @@ def _tell(answers: int, kit_out: int, asked: dict[Any, str], change: Change) -> 
             result, about = message.get("result"), asked.get(message.get("id"))
             if isinstance(result, dict) and about is not None:
                 added = {"hello": change.get("hello", {}), change.get("at", ""): change.get("result", {})}
-                result.update({name: _filled(value) for name, value in added.get(about, {}).items()})
+                result.update({name: _fill_token(value) for name, value in added.get(about, {}).items()})
             kit.write(json.dumps(message, separators=(",", ":")).encode("ascii") + b"\n")
 
 
-def _filled(value: Any) -> Any:
+def _fill_token(value: Any) -> Any:
     """A member of an answer; in a text the token that the connector was given stands for its placeholder."""
     return value.replace("{{token}}", os.environ.get("SIGNET_TOKEN", "")) if isinstance(value, str) else value
 

@@ -112,11 +112,11 @@ class McpHarness:
             raise StepError(f"session {name!r} is not known: start it first")
         server = self._servers[name]
         try:
-            return self._told(server, kind, step)
+            return self._tell(server, kind, step)
         finally:
             self._peer.print(server.take_printed())
 
-    def _told(self, server: Server, kind: str, step: Mapping[str, Any]) -> Mapping[str, Any]:
+    def _tell(self, server: Server, kind: str, step: Mapping[str, Any]) -> Mapping[str, Any]:
         name = str(step.get("session"))
         if kind == "tool":
             return use_tool(step, self._tools[name], self._names, server.call, self._peer.hand_over)

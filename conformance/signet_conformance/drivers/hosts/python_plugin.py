@@ -216,7 +216,7 @@ class ProviderProgram:
         self._take_tools(_by_name(early), _by_name(self._call("get_tool_schemas")))
         # What the harness told its model at the beginning it keeps, and builds no second time.
         block = None if step["step"] == "resume" else self._call("system_prompt_block")
-        return {"opened": self._is_there, "injected": block or "", "given": _given("system_prompt_block", block)}
+        return {"opened": self._is_there, "injected": block or "", "given": _model_texts("system_prompt_block", block)}
 
     def _take_tools(self, early: Mapping[str, Any], late: Mapping[str, Any]) -> None:
         """Take the tools that the provider names before and after it is initialised; tell once what becomes of them."""
@@ -246,7 +246,7 @@ class ProviderProgram:
         self._call("on_turn_start", self._turns, text)
         injected = self._call("prefetch", text, session_id=self._session)
         self._messages.append({"role": "user", "content": text})
-        given = [*_given("system_prompt_block", block), *_given("prefetch", injected)]
+        given = [*_model_texts("system_prompt_block", block), *_model_texts("prefetch", injected)]
         self._peer.model_turn(step.get("session"), given)
         self._turn = text, str(step.get("reply") or "Understood.")
         if not step.get("more"):
@@ -291,7 +291,7 @@ class ProviderProgram:
             raise Skipped("nothing was said since the last compaction: the harness compacts nothing")
         self._compacting = True
         text = self._call("on_pre_compress", list(self._messages)) or ""
-        return {"text": text, "given": _given("on_pre_compress", text)}
+        return {"text": text, "given": _model_texts("on_pre_compress", text)}
 
     def _compaction_complete(self, step: Mapping[str, Any]) -> Mapping[str, Any]:
         """The session goes on under a new id, its history replaced by the summary."""
@@ -303,7 +303,7 @@ class ProviderProgram:
         self._messages = [{"role": "user", "content": str(step.get("summary") or "")}]
         self._kept, self._compacting = 1, False
         self._call("on_session_switch", self._session, parent_session_id=before, reset=False, reason="compression")
-        return {"given": _given("system_prompt_block compression", block)}
+        return {"given": _model_texts("system_prompt_block compression", block)}
 
     def _compact(self, step: Mapping[str, Any]) -> Mapping[str, Any]:
         said = dict(self._pre_compaction(step))
@@ -365,7 +365,7 @@ class ProviderProgram:
         self._settle(FLUSH_S)
 
 
-def _given(source: str, text: object) -> Sequence[Mapping[str, str]]:
+def _model_texts(source: str, text: object) -> Sequence[Mapping[str, str]]:
     """What a call of the provider gave for the model."""
     return [{"source": source, "text": text}] if isinstance(text, str) and text.strip() else []
 
