@@ -43,6 +43,10 @@ UNKNOWN_OTHER, NEXT_OTHER = hook("user-prompt-submit", "k2", sessionKnown=False)
 TURN = [step("start"), STARTED, said("next"), NEXT, said("Which one?")]
 SILENT = [step("start"), STARTED, said("next"), NEXT, CLOSED, said("next"), OPENED, said("next"), step("end")]
 AWAY = [step("start"), STARTED, said("Which one?"), asked("Which one?"), CLOSED, said("And which now?")]
+FORGETTING = [
+    step("tool", tool="memory_forget", arguments={"ids": ["m-1", "m-2"], "mode": "execute"}),
+    {"request": {"method": "DELETE", "path": "/api/memory/m-1"}},
+]
 CASES: Sequence[tuple[str, Sequence[Item], str, str]] = [
     ("SIG-START-004", [UNKNOWN], "INCONCLUSIVE", "FAIL"),
     ("SIG-START-004", [UNKNOWN, NEXT], "FAIL", "FAIL"),
@@ -55,6 +59,8 @@ CASES: Sequence[tuple[str, Sequence[Item], str, str]] = [
     ("SIG-PROMPT-011", TURN, "PASS", "WARN"),
     ("SIG-PROMPT-011", [*TURN, step("end")], "WARN", "WARN"),
     ("SIG-FAIL-001", SILENT, "INCONCLUSIVE", "FAIL"),
+    ("SIG-MEM-006", FORGETTING, "INCONCLUSIVE", "FAIL"),
+    ("SIG-MEM-006", [*FORGETTING, step("end")], "FAIL", "FAIL"),
     ("SIG-MODEL-008", AWAY, "INCONCLUSIVE", "FAIL"),
     ("SIG-MODEL-008", [*AWAY, step("end")], "FAIL", "FAIL"),
 ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from math import inf
 from typing import Any
 
 from msgspec import Struct
@@ -19,6 +20,7 @@ _COMMAND_SYNTAX = re.compile(r"\A(?:critical:\s*)?(?:\[[^\]\n]*\]:\s*)?", re.IGN
 """What the host's own command for a memory takes off its beginning."""
 _FILTERS = ("query", "type", "tags", "who", "since", "until")
 """Members by which a forget chooses memories where it names none."""
+_NOT_WHOLE = "it was disturbed or stopped, or not every request was accepted"
 _FORGETS = frozenset({DELETE, FORGET})
 _CHANGES = frozenset({PATCH, MODIFY})
 _VALUES = ("importance", "pinned", "type")
@@ -31,11 +33,13 @@ class _Step(Struct, frozen=True):
     mark: StepMark
     given: Mapping[str, Any]
     calls: Sequence[Call]
+    is_whole: bool
+    """Whether nothing that the kit or the host did kept a request from being made, or from being recorded."""
 
     @property
     def undisturbed(self) -> bool:
         """Whether every request was accepted, so that none is missing because the connector gave up."""
-        return all(call.accepted for call in self.calls)
+        return self.is_whole and all(call.accepted for call in self.calls)
 
 
 def deed_is_what_was_asked(recording: Recording) -> Iterator[Outcome]:
@@ -48,8 +52,17 @@ def deed_is_what_was_asked(recording: Recording) -> Iterator[Outcome]:
             if mark.arguments is None:
                 yield undecided(*deeds[:1], message=f"step {mark.index}: {NO_ARGUMENTS}")
             else:
-                yield from judge(_Step(mark, mark.arguments, deeds), said)
+                yield from judge(_Step(mark, mark.arguments, deeds, _is_whole(recording, mark)), said)
         said.note(mark, deeds)
+
+
+def _is_whole(recording: Recording, mark: StepMark) -> bool:
+    timeline = recording.timeline
+    until = timeline.next_step(mark)
+    if timeline.switches.any_between(mark.seq, until) or timeline.was_stopped_in(mark):
+        return False
+    # Of the last step more may have come.
+    return until < inf or not (recording.trace.growing or timeline.is_broken_off)
 
 
 class _Said:
@@ -157,7 +170,7 @@ def _other_value(
         if any(REDACTION in each for each in (text, *told)):
             return undecided(call, message=f"step {step.mark.index}: the text was redacted")
         if members.get("content") is None and not step.undisturbed:
-            return undecided(call, message=f"step {step.mark.index}: not every request was accepted")
+            return undecided(call, message=f"step {step.mark.index}: {_NOT_WHOLE}")
         return fail(
             call,
             message=f"step {step.mark.index}: the memory gets another text than the tool was given",
@@ -203,7 +216,9 @@ def _judge_previews(step: _Step, asked: set[str]) -> Iterator[Outcome]:
     previews = [call for call in step.calls if call.operation == FORGET and call.accepted]
     if not previews:
         return
-    if step.given.get("mode") is None and asked:
+    if any((call.answer or {}).get("requiresConfirm") is True for call in previews):
+        yield undecided(previews[0], message=f"step {step.mark.index}: the daemon asks that so many be confirmed first")
+    elif step.given.get("mode") is None and asked:
         yield undecided(previews[0], message=f"step {step.mark.index}: a preview, and no mode was asked for")
     elif step.given.get("mode") is None or not any(map(_found_by, previews)):
         yield PASS
@@ -370,7 +385,7 @@ def _other_mode(call: Call, step: _Step, message: str) -> Finding:
 
 def _missing(step: _Step, missing: Sequence[str]) -> Finding:
     if not step.undisturbed:
-        return undecided(step.calls[0], message=f"step {step.mark.index}: not every request was accepted")
+        return undecided(step.calls[0], message=f"step {step.mark.index}: {_NOT_WHOLE}")
     done = "changed" if step.mark.tool == "memory_modify" else "forgotten"
     return fail(
         step.calls[0],

@@ -162,6 +162,8 @@ def _empty_registration(recording: Recording) -> Finding | None:
         return None
     if any(mark.is_on for mark in recording.marks(BypassMark)):
         return None  # a connector that is switched off may register nothing
+    if any(recording.timeline.switches.any_at(mark.seq) for mark in registered):
+        return None  # nor one whose daemon is disturbed just then
     host = " ".join(filter(None, (registered[0].host or "the host", registered[0].release)))
     return fail(
         message=f"{NOTHING_REGISTERED}: {host} has loaded the connector, and calls nothing of it{recording.host_age}",

@@ -56,7 +56,8 @@ class _Following:
                 said.append((step.text, any(call.operation == PROMPT and call.accepted for call in calls)))
 
     def _is_own(self, call: Call) -> bool:
-        return self._timeline.session_of(call.key) in (None, self._session)
+        owner = self._timeline.session_of(call.key)
+        return owner in (None, self._session) and not self._timeline.is_unmarked_sub_agent(call.key)
 
     def _former(self, key: str | None, present: HostId) -> Call | None:
         """The first hook of a key that stood for another id than the present one, and not for that."""
@@ -170,8 +171,8 @@ def _describe(recording: Recording, use: _Use) -> str:
 def _uses(recording: Recording) -> Iterator[_Use]:
     """The keys of each session: of the starts in its own steps, and of the prompts that say what it was told.
 
-    A start in its steps under the key of another session, used before, is late or repeated where the session has a key
-    beside it.
+    A start in its steps under the key of another session, opened before, is late or repeated where the session has a
+    key beside it.
     """
     named: dict[str, dict[str, _Use]] = {}
     for use in sorted([*_starts(recording), *_prompts(recording)], key=lambda use: use.call.seq):
@@ -179,16 +180,17 @@ def _uses(recording: Recording) -> Iterator[_Use]:
         known = keys.setdefault(str(use.call.key), use)
         if use.by_prompt and not known.by_prompt:
             keys[str(use.call.key)] = _Use(use.session, known.call, by_prompt=True)
-    first = _first_users(named)
+    first = _first_users(recording, named)
     for uses in named.values():
         for key, use in uses.items():
             if use.by_prompt or len(uses) == 1 or first[key] == use.session:
                 yield use
 
 
-def _first_users(named: Mapping[str, Mapping[str, _Use]]) -> Mapping[str, str]:
-    uses = sorted((use for keys in named.values() for use in keys.values()), key=lambda use: use.call.seq, reverse=True)
-    return {str(use.call.key): use.session for use in uses}
+def _first_users(recording: Recording, named: Mapping[str, Mapping[str, _Use]]) -> Mapping[str, str]:
+    """The session of each key that was opened first: what it sends may come late, in the steps of another."""
+    sessions = dict.fromkeys(step.session for step in recording.timeline.steps)
+    return {key: str(session) for session in reversed(sessions) for key in named.get(str(session), ())}
 
 
 def _starts(recording: Recording) -> Iterator[_Use]:

@@ -206,6 +206,8 @@ def notifications_are_the_sessions(recording: Recording) -> Iterator[Outcome]:
             yield PASS
         elif _is_hidden(named, {wanted}):
             yield undecided(call, message="the agent id was redacted, and what is declared was not")
+        elif key is None and any(mark.agent == named and mark.seq < call.seq for mark in timeline.steps):
+            yield undecided(call, message="no key, and another session runs as this agent: it may be the one that asks")
         else:
             yield warn(
                 call,

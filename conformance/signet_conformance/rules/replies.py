@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
 from signet_conformance.facts import END, PROMPT, Call, Recording, plain, text_or_none
 from signet_conformance.rules.outcome import PASS, Outcome, in_body, undecided, warn
+from signet_conformance.rules.transcripts import SHORTEST_TEXT
 from signet_conformance.rules.words import REDACTION, is_said
 from signet_conformance.trace.marks import ModelMark, StepMark, StepName
 
-_CUT = ("\u2026", "...", "[truncated]")
-"""What connectors put behind a text that they cut."""
+_CUT = re.compile(r"(?:\u2026|\.\.\.|[\[(<][^\[\](){}<>]*[\])>])\Z")
+"""What connectors put behind a text that they cut: dots, or a remark in brackets."""
+_REMARKS, _LONGEST_REMARK = 2, 60
+_CUT_BEFORE = ("\u2026", "...")
 _LEAST = 3
 """A text of fewer characters is the beginning of another one by chance."""
 
@@ -35,7 +39,7 @@ def last_message_is_the_newest_reply(recording: Recording) -> Iterator[Outcome]:
         replies.setdefault(str(reply.mark.session), []).append(reply)
     for call in recording.of(PROMPT, END) if replies else ():
         told = plain(text_or_none(call.body.get("lastAssistantMessage")) or "")
-        session = _session_of(recording, call)
+        session = None if recording.timeline.is_unmarked_sub_agent(call.key) else _session_of(recording, call)
         own = [reply for reply in replies.get(str(session), ()) if reply.mark.seq < call.seq]
         if told and session is not None and any(reply.words for reply in own):
             others = [reply for name, told_there in replies.items() if name != session for reply in told_there]
@@ -130,12 +134,17 @@ def _newest(replies: Sequence[_Reply]) -> Iterator[_Reply]:
 
 
 def _is_told(told: str, words: str | None) -> bool:
-    """Whether a text is a reply, or the beginning of one that was cut."""
+    """Whether a text is a reply, or the beginning or the end of one that was cut."""
     if words is None:
         return False
     said, whole = " ".join(told.split()), " ".join(words.split())
     if said == whole:
         return True
-    for mark in _CUT:
-        said = said.removesuffix(mark).rstrip()
-    return len(said) >= _LEAST and whole.startswith(said)
+    rest = said
+    for mark in _CUT_BEFORE:
+        rest = rest.removeprefix(mark).lstrip()
+    for _ in range(_REMARKS):
+        if (remark := _CUT.search(said[-_LONGEST_REMARK:])) is not None:
+            said = said[: -len(remark[0])].rstrip()
+    is_beginning = len(said) >= _LEAST and whole.startswith(said)
+    return is_beginning or (len(rest) >= SHORTEST_TEXT and whole.endswith(rest))

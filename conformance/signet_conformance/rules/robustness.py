@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import inf
 
 from msgspec import Struct
@@ -24,6 +24,7 @@ from signet_conformance.facts import (
     START,
     Call,
     Recording,
+    plain,
 )
 from signet_conformance.finding import Finding
 from signet_conformance.rules.handlers import lost_turns, turn_was_lost
@@ -35,6 +36,7 @@ from signet_conformance.trace.marks import (
     FaultMark,
     HandlerMark,
     LoadedMark,
+    ObservedMark,
     StepMark,
     StepName,
 )
@@ -43,6 +45,7 @@ CLAIMED = 409
 GRACE_S = 1.0
 _AT_ONCE, _LATE, _STEPS = 0.25, 0.1, 3
 """The part of a bound that requests answered at once may take, and that a timer may be late; steps that show it."""
+_LONGEST_S = 10**9
 _TURNS = 2
 """So many turns that nothing disturbed show that a connector does not work again."""
 
@@ -324,12 +327,14 @@ def _recovery(recording: Recording, session: str | None, over: int, until: float
     if claimed or opened_anew or not any(call.seq < over for call in hooks):
         return None
     later = [step for step in timeline.steps_of(session, until) if step.seq > over and not timeline.was_skipped(step)]
-    turns = [step for step in later if step.step == StepName.PROMPT and not timeline.was_disturbed_in(step)]
+    turns = [step for step in later if _is_told(step) and not timeline.was_disturbed_in(step)]
     if len(turns) < _TURNS:
         return None
     heard = [call for call in hooks if call.seq > turns[0].seq]
     if heard:
         return PASS
+    if not _heard_by_connector(recording, turns):
+        return None
     waited_s = _passed_s(recording, over)
     recovers_s = recording.declared.recovers_s or 0.0
     last = hooks[-1]
@@ -348,6 +353,21 @@ def _recovery(recording: Recording, session: str | None, over: int, until: float
     )
 
 
+def _is_told(step: StepMark) -> bool:
+    """Whether a step is a turn that the host does not keep to itself."""
+    text = plain(step.text or "x")
+    return step.step == StepName.PROMPT and bool(text) and not text.startswith("/")
+
+
+def _heard_by_connector(recording: Recording, turns: Sequence[StepMark]) -> bool:
+    """Whether the host told the connector of turns; of a real program only what was observed shows it."""
+    capabilities = recording.declared.capabilities
+    if capabilities is not None and PROMPT not in capabilities:
+        return False
+    observed = [mark for mark in recording.marks(ObservedMark) if mark.seq > turns[0].seq]
+    return len(observed) >= _TURNS or not any(mark.real for mark in recording.marks(LoadedMark))
+
+
 def _is_of(recording: Recording, call: Call, session: str | None) -> bool:
     situation = recording.timeline.of(call)
     return session in (situation.session, None if situation.step is None else situation.step.session)
@@ -359,7 +379,9 @@ def _passed_s(recording: Recording, over: int) -> float:
     last = max([*times.values(), *(call.t1 for call in recording.calls)])
     steps = (step for step in recording.timeline.steps if step.step == StepName.WAIT and step.seq > over)
     told = (step.other.get("seconds") for step in steps if not recording.timeline.was_skipped(step))
-    return last - times[over] + sum(seconds for seconds in told if isinstance(seconds, int | float))
+    passed = (seconds for seconds in told if isinstance(seconds, int | float))
+    # What is more is no time that passes in a scenario, and may be no float.
+    return last - times[over] + sum(min(seconds, _LONGEST_S) for seconds in passed)
 
 
 def _trouble_before(recording: Recording, over: int) -> str:

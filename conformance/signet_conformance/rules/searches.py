@@ -101,7 +101,7 @@ def _is_asked(name: str, sent: object, wanted: Any, others: Sequence[object]) ->
         return text_or_none(sent) is not None and plain(wanted) in plain(text_in(sent))
     if name == "limit" and isinstance(wanted, int | float):
         least, most = LIMITS
-        return is_value(sent, min(max(wanted, least), most))
+        return is_value(sent, wanted) or is_value(sent, min(max(wanted, least), most))
     # The tool may call it otherwise than the daemon does.
     return is_value(sent, wanted) or (
         sent is None and isinstance(wanted, str) and any(is_value(other, wanted) for other in others)

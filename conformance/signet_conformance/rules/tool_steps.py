@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 
 from signet_conformance.facts import Call, Recording, plain
 from signet_conformance.trace.marks import StepMark
@@ -34,9 +35,25 @@ def is_value(sent: object, wanted: object) -> bool:
     """Whether two values are one, however it is written."""
     if isinstance(sent, bool) or isinstance(wanted, bool):
         return str(sent).lower() == str(wanted).lower()
-    if isinstance(sent, list) and isinstance(wanted, str):
-        return {*map(str, sent)} == {each.strip() for each in wanted.split(",")}
+    if isinstance(sent, list) or isinstance(wanted, list):
+        return _members(sent) == _members(wanted)
     try:
-        return abs(float(sent) - float(wanted)) < 1e-9  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        return plain(str(sent)).casefold() == plain(str(wanted)).casefold()
+        return sent == wanted or abs(float(sent) - float(wanted)) < 1e-9  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        one, other = plain(f"{sent}"), plain(f"{wanted}")
+        return one.casefold() == other.casefold() or (_time(one) is not None and _time(one) == _time(other))
+
+
+def _members(value: object) -> set[str]:
+    """The members of a list, or of a text that names them with commas between."""
+    listed = value if isinstance(value, list) else f"{value}".split(",")
+    return {plain(f"{each}") for each in listed}
+
+
+def _time(text: str) -> datetime | None:
+    """The time that a text in ISO 8601 names, of a day its first moment; None for any other text."""
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return time if time.tzinfo is not None else time.replace(tzinfo=UTC)

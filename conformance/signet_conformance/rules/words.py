@@ -68,6 +68,9 @@ def _outcomes(recording: Recording) -> Iterator[tuple[int, Outcome]]:
         if session is None:
             yield call.seq, undecided(call, message="no mark tells whose session the key of this prompt is")
             continue
+        if recording.timeline.is_unmarked_sub_agent(call.key):
+            yield call.seq, undecided(call, message="a sub-agent's prompt, of which no mark tells the words")
+            continue
         begun = [told for told in turns if told.turn.step.seq < call.seq]
         own = [told for told in begun if told.turn.step.session == session]
         same = _said_in(recording, call, own)
@@ -117,6 +120,8 @@ def _of_no_own_turn(
     if elsewhere:
         if any(recording.timeline.are_related(told.turn.step.session, session) for told in elsewhere):
             return undecided(call, message="a turn of the session that this one works in, or of one that works in it")
+        if _may_be_started_late(recording, call, elsewhere[-1].turn.step.session):
+            return undecided(call, message="no start tells which key is that of the session that said it")
         return fail(
             call,
             message=f"the words of a turn of another session ({elsewhere[-1].turn.step.session}) arrive in {session}",
@@ -136,6 +141,15 @@ def _of_no_own_turn(
     if current.text.startswith("/") or re.search(r"(?:^|\s)@\S", current.text):
         return undecided(call, message="what the host makes of a command or of a file's name is its own business")
     return _damaged(call, current, text)
+
+
+def _may_be_started_late(recording: Recording, call: Call, speaker: str | None) -> bool:
+    """Whether the key of a prompt may be that of the session that said it, started late in a step of another one."""
+    timeline = recording.timeline
+    if call.key in timeline.told_sessions or any(timeline.session_of(key) == speaker for key in recording.hooks_of):
+        return False
+    said = ((turn, prompt) for turn in timeline.turns for prompt in turn.prompts if prompt.key == call.key)
+    return not any(turn.is_said_by(prompt) and turn.step.session != speaker for turn, prompt in said)
 
 
 def _stale(call: Call, current: _Told) -> Finding:
@@ -195,7 +209,8 @@ def _is_replaced(text: str, wanted: str) -> bool:
         if (at := wanted.find(piece, at)) < 0:
             return False
         at += len(piece)
-    return bool(kept) and text != wanted and ("?" in text or "\ufffd" in text)
+    is_as_long = len(text) >= _ALIKE * len(wanted)
+    return bool(kept) and is_as_long and text != wanted and ("?" in text or "\ufffd" in text)
 
 
 def _mojibake(text: str, charset: str) -> str:
