@@ -223,7 +223,7 @@ def table(rows: Sequence[Mapping[str, Any]], before: str = "") -> str:
     for row in rows:
         line = f"| {row['fix']} | {row['target']} | {row['release']} | {_cell(row['wrong'])} | {_said(row)} |"
         kept[tuple(line.split(" | ")[:2])] = line
-    nothing = sum(line.endswith(f"| {_NOTHING} |") or "| not driven: " in line for line in kept.values())
+    nothing = sum(bool(_UNTOLD.search(line)) for line in kept.values())
     head = [
         "| fix | target | release | what was wrong | what the kit says before, and not after |",
         "|---|---|---|---|---|",
@@ -232,15 +232,18 @@ def table(rows: Sequence[Mapping[str, Any]], before: str = "") -> str:
 
 
 _NOTHING = "nothing"
+_UNTOLD = re.compile(r"\| (?:nothing|not driven)(?:: [^|]*)? \|$")
+_FOLDERS = re.compile(r"(?<![\w.:/])(?:/[\w.@+-]+){2,}/")
+"""The folders of a path of this machine."""
 
 
 def _said(row: Mapping[str, Any]) -> str:
     if row.get("failed"):
         return _cell(row["failed"])
-    said = [f"`{name}` {_cell(message)}" for name, message in row.get("gone", ())[:3]]
+    said = [f"`{name}` {_cell(_FOLDERS.sub('…/', message))}" for name, message in row.get("gone", ())[:3]]
     if row.get("reachable"):
         said.append(f"became reachable: {', '.join(row['reachable'][:6])}")
-    return "; ".join(said) or _NOTHING
+    return "; ".join(said) or (f"{_NOTHING}: {row['untold']}" if "untold" in row else _NOTHING)
 
 
 def _cell(text: str) -> str:
