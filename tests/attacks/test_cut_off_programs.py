@@ -80,7 +80,8 @@ def _listening(processes: Iterable[int]) -> set[str]:
     """The sockets, by their inodes, at which any of these processes listens."""
     held = set[str]()
     for process in processes:
-        for descriptor in Path(f"/proc/{process}/fd").iterdir():
+        # A process, or a descriptor of it, may be gone by now.
+        for descriptor in Path(f"/proc/{process}/fd").glob("*"):
             with suppress(FileNotFoundError):
                 held.add(descriptor.readlink().name.removeprefix("socket:[").removesuffix("]"))
     return held & _open_ports()
