@@ -45,7 +45,7 @@ def model_file() -> Path:
 def served(command: Sequence[str], cwd: Path) -> Iterator[str]:
     """The address that a program prints as JSON; the program ends with the block."""
     with subprocess.Popen(command, cwd=cwd, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None  # noqa: S101 - asked for above
+        assert process.stdout is not None  # noqa: S101 - a pipe, by the call above
         try:
             yield json.loads(process.stdout.readline())["url"]
         finally:

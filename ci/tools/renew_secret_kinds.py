@@ -16,7 +16,7 @@ import re
 import sys
 import tomllib
 from pathlib import Path
-from re import _constants, _parser  # type: ignore[attr-defined]  # what an expression is made of stands nowhere else
+from re import _constants, _parser  # type: ignore[attr-defined]  # nothing public parses an expression
 from typing import Any
 
 DATA = Path(__file__).parents[2] / "recording_proxy" / "signet_recording_proxy" / "redaction"
@@ -125,7 +125,7 @@ def _characters(members: Any) -> list[str]:
 
 
 def _kind_of(rule: dict[str, Any]) -> dict[str, Any] | str:
-    """A rule as data, or why it is none."""
+    """A rule as data, or the reason to leave it out."""
     name = rule["id"]
     if name in _LEFT_OUT:
         return _LEFT_OUT[name]

@@ -52,13 +52,14 @@ class Workers(Generic[Item, Result]):
 
         sys.stdout.flush()
         sys.stderr.flush()
-        context = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
+        forks = sys.platform == "linux"
+        context = multiprocessing.get_context("fork") if forks else multiprocessing.get_context("spawn")
         self._processes: dict[Connection, Any] = {}
         for _ in range(count):
             ours, theirs = context.Pipe()
             # A fork that kept our ends of the others' pipes would keep them from ending when this process is killed.
-            inherited = [*self._processes, ours] if sys.platform == "linux" else []
-            process = context.Process(target=_serve, args=(work, theirs, inherited), daemon=True)  # type: ignore[attr-defined]  # both contexts have it
+            inherited = [*self._processes, ours] if forks else []
+            process = context.Process(target=_serve, args=(work, theirs, inherited), daemon=True)
             process.start()
             theirs.close()
             self._processes[ours] = process
@@ -89,7 +90,7 @@ class Workers(Generic[Item, Result]):
             for pipe in cast("list[Connection]", wait(list(busy))):
                 number = busy.pop(pipe)
                 try:
-                    result = pickle.loads(pipe.recv_bytes())  # noqa: S301 - from a worker of this very process
+                    result = pickle.loads(pipe.recv_bytes())  # noqa: S301 - a worker that this process started wrote it
                 except (EOFError, OSError):
                     self._processes[pipe].join(1)
                     raise LostWorkerError(number, self._processes[pipe].exitcode) from None
@@ -122,11 +123,11 @@ def _answer(work: Callable[[Any], Any], item: Any) -> bytes:
         result = work(item)
     except SignetConformanceError as failure:
         result = failure
-    except Exception as failure:  # noqa: BLE001 - whatever it is, the parent reports it
+    except Exception as failure:  # noqa: BLE001 - a worker ends for nothing: the parent reports the failure
         result = KitError(f"{type(failure).__name__}: {failure}"[:300], remedy="please report it")
     try:
         return pickle.dumps(result, pickle.HIGHEST_PROTOCOL)
-    except Exception as failure:  # noqa: BLE001 - a rule of a user's own may yield anything
+    except Exception as failure:  # noqa: BLE001 - pickling runs code of what a user's own rule yielded
         lost = KitError(f"what was made cannot be handed on: {failure}"[:300], remedy="run it with --workers 1")
         return pickle.dumps(lost)
 

@@ -72,7 +72,9 @@ def command(*, report: str, only: str | None, out: str, settings: str | None, ye
 def _agrees(out: str) -> bool:
     if not sys.stdin.isatty():
         raise UsageError(
-            "there is no terminal to ask at", where=printable(out, 400), remedy="read the above, then add --yes"
+            "cannot ask before writing: standard input is not a terminal",
+            where=printable(out, 400),
+            remedy="read what is listed above, then add --yes",
         )
     return click.confirm(f"Write {printable(out, 400)}?")
 

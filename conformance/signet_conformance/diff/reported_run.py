@@ -263,7 +263,7 @@ class ReportedRun:
                     gathered.setdefault((key, _GENERATED), replace(breach, scenario=_GENERATED))
         named = {key.requirement for key, _ in gathered}
         for requirement, row in self._report.together.items():
-            # What only all traces together show is no finding of a recording.
+            # A finding without a file is one that only all traces together show.
             findings = [finding for finding in row.findings if finding.file is None]
             if findings or requirement not in named:
                 self._add(gathered, requirement, row, findings, WHOLE_RUN, "")

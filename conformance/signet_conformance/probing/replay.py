@@ -70,7 +70,7 @@ def _lines(path: Path) -> list[Row]:
 
 @dataclass(frozen=True, slots=True)
 class ProbeAnswer:
-    """The answer to a probe; `body` is its JSON value, or its text where it is none."""
+    """The answer to a probe; `body` is its JSON value, or its text if it is not JSON."""
 
     status: int
     headers: Mapping[str, str]

@@ -310,7 +310,7 @@ def works_again_after_trouble(recording: Recording) -> Iterator[Outcome]:
 
 
 def _was_sent_away(recording: Recording) -> bool:
-    """Whether the connector has a reason to be silent that is no fault of the recorder's."""
+    """Return True if the connector may be silent: bypassed, refused, or its scenario broken off."""
     bypassed = any(mark.is_on for mark in recording.marks(BypassMark))
     # A second end is answered as skipped too, which says nothing of the session.
     asked = (c for c in recording.calls if c.fault is None and c.operation != END and c.status != CLAIMED)

@@ -24,7 +24,7 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, ClassVar
 
 from signet_conformance.drivers.hosts.protocol import NotLoadedError, Peer, Projects, Skipped, StepError
 from signet_conformance.drivers.hosts.registry import tools_taken
@@ -148,12 +148,12 @@ class ProviderProgram:
     def about(self) -> Mapping[str, Any]:
         """Which harness is played, and what the provider offers."""
         face = f"{self._face['harness']}-{self._face['version']}"
-        return {"harness": self._face["harness"], "face": face, "steps": [*_STEPS]}
+        return {"harness": self._face["harness"], "face": face, "steps": [*self._STEPS]}
 
     def perform(self, step: Mapping[str, Any]) -> Mapping[str, Any]:
         """Perform one step, then wait for what the provider left in the background, as a user who reads does."""
         kind = str(step.get("step"))
-        performer = _STEPS.get(kind)
+        performer = self._STEPS.get(kind)
         if performer is None:
             raise Skipped(f"{self._face['harness']} has no counterpart for {kind}")
         if not self._session and kind not in ("start", "resume"):
@@ -327,7 +327,7 @@ class ProviderProgram:
     def _reopen(self, _step: Mapping[str, Any]) -> Mapping[str, Any]:
         """The user goes back to the session that a clear, a branch or a compression has left."""
         if not self._left:
-            raise Skipped("no session was left in this program: there is none to go back to")
+            raise Skipped("this program has left no session to go back to")
         self._switch(self._left, "resume")
         return {"opened": True}
 
@@ -364,26 +364,25 @@ class ProviderProgram:
             self._end({})
         self._settle(FLUSH_S)
 
+    _STEPS: ClassVar[Mapping[str, Callable[[ProviderProgram, Mapping[str, Any]], Mapping[str, Any]]]] = {
+        "start": _start,
+        "resume": _start,
+        "prompt": _prompt,
+        "tool": _tool,
+        "compact": _compact,
+        "pre_compaction": _pre_compaction,
+        "compaction_complete": _compaction_complete,
+        "clear": _clear,
+        "fork": _fork,
+        "reopen": _reopen,
+        "end": _end,
+        "close": _close_window,
+    }
+
 
 def _model_texts(source: str, text: object) -> Sequence[Mapping[str, str]]:
     """What a call of the provider gave for the model."""
     return [{"source": source, "text": text}] if isinstance(text, str) and text.strip() else []
-
-
-_STEPS: Mapping[str, Callable[[ProviderProgram, Mapping[str, Any]], Mapping[str, Any]]] = {
-    "start": ProviderProgram._start,  # noqa: SLF001 - the table of a class's own steps
-    "resume": ProviderProgram._start,  # noqa: SLF001
-    "prompt": ProviderProgram._prompt,  # noqa: SLF001
-    "tool": ProviderProgram._tool,  # noqa: SLF001
-    "compact": ProviderProgram._compact,  # noqa: SLF001
-    "pre_compaction": ProviderProgram._pre_compaction,  # noqa: SLF001
-    "compaction_complete": ProviderProgram._compaction_complete,  # noqa: SLF001
-    "clear": ProviderProgram._clear,  # noqa: SLF001
-    "fork": ProviderProgram._fork,  # noqa: SLF001
-    "reopen": ProviderProgram._reopen,  # noqa: SLF001
-    "end": ProviderProgram._end,  # noqa: SLF001
-    "close": ProviderProgram._close_window,  # noqa: SLF001
-}
 
 
 def main(arguments: Sequence[str]) -> None:

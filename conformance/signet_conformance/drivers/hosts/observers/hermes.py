@@ -119,7 +119,8 @@ def _observe(name: str, method: Callable[..., Any], package: str) -> Callable[..
             if name == _ANSWERED:
                 _write(name, members, [str(bool(said))])
 
-    observed.observed = True  # type: ignore[attr-defined]  # so that it is not watched twice
+    # So that it is not watched twice.
+    observed.__dict__["observed"] = True
     return observed
 
 
