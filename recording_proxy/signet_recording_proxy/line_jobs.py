@@ -1,4 +1,4 @@
-"""What the recorder and the process that makes lines say to each other: pickles with their length before them."""
+"""Messages between the recorder and the process that makes lines: pickles, each after its length."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Job(Struct):
 
 
 class Made(Struct):
-    """The line of a job, in which new `secrets` have provisional tokens; or why there is none."""
+    """The line of a job, in which new `secrets` have provisional tokens; or the failure to make one."""
 
     number: int
     line: bytes = b""

@@ -232,7 +232,7 @@ class Recorder:
         self._maker.make(ended, deliver)
 
     def mark(self, name: str, data: Mapping[str, Any]) -> int:
-        """Write a mark, return its number; it stands in the model's side too where that is written."""
+        """Write a mark and return its number; the model's side gets it too where that is written."""
         name, data = self._redactor.text(name), self._redactor.document(dict(data))
         if self._model is not None:
             self._model.mark(name, data)

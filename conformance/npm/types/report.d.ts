@@ -264,7 +264,7 @@ export interface ReportModel {
   [k: string]: unknown;
 }
 /**
- * What was sent and could not be judged, for a reason of the recorder or of a capture.
+ * Traffic that could not be judged, for a reason of the recorder or of a capture.
  */
 export interface ReportGap {
   /**

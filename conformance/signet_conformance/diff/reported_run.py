@@ -151,7 +151,7 @@ class ReportedRun:
         return any(key[:2] == breach.key[:2] and key.element == breach.key.element for key, _ in self.breaches)
 
     def declares(self, scenario: str) -> object:
-        """What is declared for a scenario and decides of what a call is judged by: agents, bounds, secrets."""
+        """Declarations of a scenario by which its calls are judged: agents, bounds, secrets."""
         return [
             (set(told.agents), told.bounds_s, told.token, bool(told.canaries))
             for trace in self._traces.get(scenario, ())[:1]

@@ -80,7 +80,7 @@ class Compared(Struct, frozen=True):
     unread: Sequence[str] = ()
     """Recordings of the new run that could not be read, and were none of the old one's."""
     lacks: Sequence[str] = ()
-    """What the new run did not judge and the old one did, in words."""
+    """Gaps of the new run that the old one did not have, in words."""
 
     def of(self, became: Became) -> Sequence[Change]:
         """The breaches of which this became, the worst first."""
@@ -183,7 +183,7 @@ def _fate(breach: ReportedBreach, before: ReportedRun, after: ReportedRun) -> Be
 
 
 class _Origin(NamedTuple):
-    """What a breach became that only the new report shows, or shows as worse; `reason` says why it is not new."""
+    """Class a breach that only the new report shows, or shows as worse; `reason` says why it is not new."""
 
     became: Became
     reason: str = ""

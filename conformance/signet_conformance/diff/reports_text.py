@@ -99,7 +99,7 @@ def _things(compared: Compared) -> Iterator[RenderableType]:
 
 
 def _missing(compared: Compared) -> Iterator[str]:
-    """What the new run did not judge and the old one did."""
+    """Gaps of the new run that the old one did not have."""
     yield from (f"could not be read: {name}" for name in compared.unread[:MAX_NEW])
     yield from (f"not judged any more: {text}" for text in compared.lacks[:MAX_NEW])
     if (more := len(compared.lacks) - MAX_NEW) > 0:

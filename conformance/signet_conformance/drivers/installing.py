@@ -129,7 +129,7 @@ class Installations:
         return {**row, "twice": twice, "old": old}
 
     def _of_older_checkout(self) -> tuple[str, Mapping[str, Any]]:
-        """What the installer of the older checkout of the setting `older` leaves in an empty home."""
+        """Files that the installer of the older checkout (setting `older`) leaves in an empty home."""
         folder = self._target.folder / str(self._target.profile.older)
         profile = self._target.profile
         if profile.module is not None and Path(profile.module).is_absolute():

@@ -338,7 +338,7 @@ def registers_nothing(marks: Sequence[RegisteredMark]) -> bool:
 
 
 def _kept_out(trace: Trace, absent: Collection[str]) -> Iterator[InstalledMark]:
-    """What the host refused of the connector that is needed for one of the operations."""
+    """Refusals of the host that keep one of the operations from being called."""
     refused = (mark for mark in marks_of(trace, InstalledMark) if mark.accepted is False and mark.words)
     return (mark for mark in refused if not set(mark.operations).isdisjoint(absent))
 

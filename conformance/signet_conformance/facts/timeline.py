@@ -52,7 +52,7 @@ SUB_AGENT_MEMBERS = ("harnessAgentId", "parentSessionKey", "parentKey", "parentI
 """The members by which a hook says that its session is a sub-agent's."""
 _OF_TOOLS = (AGENT_CALLS | {GET}) - LIFECYCLE
 _ASKED_BY = {"memory_store": SAVES, "memory_get": frozenset({GET})}
-"""What a memory tool asks of the daemon; whose key a recall carries is SIG-REC-004's."""
+"""Operations of memory tools; the key of a recall is SIG-REC-004's."""
 _HOOKS_ASKED_FOR_BY = {
     PROMPT: frozenset({StepName.PROMPT, StepName.SESSIONLESS_PROMPT}),
     PRE: frozenset({StepName.COMPACT, StepName.PRE_COMPACTION}),

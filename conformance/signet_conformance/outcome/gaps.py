@@ -1,4 +1,4 @@
-"""What recordings lack of the traffic between connector and daemon: nobody's breach, and nothing that was judged."""
+"""Traffic between connector and daemon that recordings lack: not judged, and no breach of the connector."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the next contract would say of a connector whose release lies between two: information, no exit status."""
+"""Breaches of the next contract by a connector whose release lies between two: information, no exit status."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class LaterBreach(Struct, frozen=True):
 
 
 class NewerContract(Struct, frozen=True):
-    """What the contract `version` would breach, by requirement, the worst first; `of` traces were judged."""
+    """Breaches of contract `version` by requirement, the worst first; `of` traces were judged."""
 
     version: str
     of: int
@@ -95,7 +95,7 @@ class NewerJudging:
             self._breaches[name] = LaterBreach(worst, shown.traces + 1, shown.message, shown.path)
 
     def newer(self) -> NewerContract | None:
-        """What the next contract would say; None where this one has the last word."""
+        """Breaches of the next contract; None if the release is judged by the newest that fits."""
         if self._version is None:
             return None
         places = {name: number for number, name in enumerate(catalogue())}

@@ -1,4 +1,4 @@
-"""What the model cannot reach through a connector: tools and fields of the contract. Information, never a verdict."""
+"""Tools and fields of the contract that the model cannot reach through a connector. Information, never a verdict."""
 
 from __future__ import annotations
 

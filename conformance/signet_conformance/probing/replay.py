@@ -80,7 +80,7 @@ class ProbeAnswer:
 
 @dataclass
 class Replay:
-    """One daemon that is sent recorded requests; ids of recorded answers are replaced by those of its own.
+    """A daemon that is sent recorded requests, with ids of recorded answers replaced by its own.
 
     `keys` are the credentials that stand for those of the recording, by name.
     """
@@ -90,7 +90,7 @@ class Replay:
     _ids: dict[str, str] = field(default_factory=dict)
 
     async def send(self, row: Row) -> ProbeAnswer:
-        """Send the request of `row`, and note which ids of its answer stand for which."""
+        """Send the request of `row`, and map the recorded ids to those of the answer."""
         request = row["request"]
         headers = {name: self._credential(value) for name, value in request["headers"].items()}
         path, body = self._own_ids(request["path"]), _body(request)

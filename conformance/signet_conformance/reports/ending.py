@@ -26,7 +26,7 @@ from signet_conformance.trace.marks import ScenarioMark, marks_of
 
 
 class NotJudged(Struct, frozen=True):
-    """What a run was to judge and did not: recordings, scenarios by their names, and `others` that nothing names."""
+    """Parts of a run that were not judged: recordings, scenarios by name, and how many `others`."""
 
     unread: Sequence[str] = ()
     scenarios: Sequence[str] = ()

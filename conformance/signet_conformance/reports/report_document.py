@@ -183,7 +183,7 @@ class ReportModel(_Open):
 
 
 class ReportGap(_Open):
-    """What was sent and could not be judged, for a reason of the recorder or of a capture."""
+    """Traffic that could not be judged, for a reason of the recorder or of a capture."""
 
     lack: Annotated[Text, Field(description="not carried, not decoded, not captured, or not kept whole.")]
     route: Annotated[Text, Field(description="Method and operation; outside the contract the path.")]
@@ -191,7 +191,7 @@ class ReportGap(_Open):
 
 
 class ReportLacks(_Open):
-    """What a run was to judge and did not."""
+    """Parts of a run that were not judged."""
 
     unread: Annotated[Items[str], Field(description="Recordings that could not be read.")] = ()
     scenarios: Annotated[Items[str], Field(description="Scenarios that broke off or were given up.")] = ()
@@ -278,7 +278,7 @@ class LaterBreach(_Open):
 
 
 class ReportNewer(_Open):
-    """What the next contract would say of a connector whose release lies between two."""
+    """Breaches of the next contract by a connector whose release lies between two."""
 
     contract: Text
     of: Annotated[int, Field(ge=1, description="How many traces were judged by it.")]

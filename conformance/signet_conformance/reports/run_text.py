@@ -98,7 +98,7 @@ def daemon_side(text: ClosingText) -> Iterable[str]:
 
 
 def later_contract(text: ClosingText) -> Iterable[str]:
-    """What the next contract would say of a release between two."""
+    """Breaches of the next contract by a release between two."""
     newer = text.conclusion.newer
     if newer is None or not newer.words:
         return
@@ -160,7 +160,7 @@ def coverage(text: ClosingText) -> Iterable[str]:
 
 
 def unreached(text: ClosingText) -> Iterable[str]:
-    """What the model cannot reach through the connector."""
+    """Tools and fields that the model cannot reach through the connector."""
     reach = text.conclusion.reach
     if reach is not None and reach.words and text.conclusion.terms.only is None:
         yield from draw([Paragraph(f"not reachable, for information: {reach.words}", 0, 2)], text.width, text.colour)

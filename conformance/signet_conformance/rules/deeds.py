@@ -17,7 +17,7 @@ from signet_conformance.rules.transcripts import SHORTEST_TEXT
 from signet_conformance.trace.marks import StepMark, StepName
 
 _COMMAND_SYNTAX = re.compile(r"\A(?:critical:\s*)?(?:\[[^\]\n]*\]:\s*)?", re.IGNORECASE)
-"""What the host's own command for a memory takes off its beginning."""
+"""Marks of the host's own command for a memory, which it takes off the text."""
 _FILTERS = ("query", "type", "tags", "who", "since", "until")
 """Members by which a forget chooses memories where it names none."""
 _NOT_WHOLE = "it was disturbed or stopped, or not every request was accepted"
@@ -38,7 +38,7 @@ class _Step(Struct, frozen=True):
 
     @property
     def undisturbed(self) -> bool:
-        """Whether every request was accepted, so that none is missing because the connector gave up."""
+        """Return True if every request was accepted: then the connector did not give up."""
         return self.is_whole and all(call.accepted for call in self.calls)
 
 

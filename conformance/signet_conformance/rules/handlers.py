@@ -88,7 +88,7 @@ def _handlers(recording: Recording) -> Iterator[tuple[StepMark | None, HandlerMa
 
 
 def _faults_of_step(recording: Recording, step: StepMark | None, handler: HandlerMark) -> frozenset[str]:
-    """The faults that calls of a step met, whatever they were for; a prompt's are told by the marks alone."""
+    """Faults that calls of a step met, of any operation; for a prompt the marks alone say them."""
     if step is None or step.step == StepName.PROMPT:
         return frozenset()
     return frozenset(call.fault for call in _calls_of(recording, step, handler) if call.fault is not None)

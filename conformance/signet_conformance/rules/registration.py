@@ -32,7 +32,7 @@ _NEVER: frozenset[str | None] = frozenset({"never"})
 
 
 def installed_files_are_accepted(recording: Recording) -> Iterator[Outcome]:
-    """What the connector's installer wrote, and what it registers, is accepted by the host that it is for."""
+    """The host accepts what the connector's installer wrote and what the connector registers."""
     for mark in recording.marks(InstalledMark):
         host = " ".join(filter(None, (mark.host or "its host", mark.release)))
         what = mark.file or "what was installed"

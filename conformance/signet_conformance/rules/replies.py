@@ -33,7 +33,7 @@ class _Reply(Struct, frozen=True):
 
 
 def last_message_is_the_newest_reply(recording: Recording) -> Iterator[Outcome]:
-    """What the model said last in a session when a prompt begins is what lastAssistantMessage holds."""
+    """The member lastAssistantMessage holds the newest reply of the session when its prompt begins."""
     replies: dict[str, list[_Reply]] = {}
     for reply in _replies(recording):
         replies.setdefault(str(reply.mark.session), []).append(reply)
@@ -54,7 +54,7 @@ def _session_of(recording: Recording, call: Call) -> str | None:
 
 
 def _replies(recording: Recording) -> Iterator[_Reply]:
-    """What the model said, turn by turn."""
+    """Replies of the model, turn by turn."""
     timeline = recording.timeline
     tells_of_the_model = bool(recording.marks(ModelMark))
     took_place = {turn.step.seq for turn in timeline.turns if turn.model_seq is not None}

@@ -91,7 +91,7 @@ def _silence_after(recording: Recording, seq: int) -> _Silence | None:
 
 
 def _has_reason_to_be_silent(recording: Recording) -> bool:
-    """Whether the session belongs to somebody else, the connector may not speak, or a step could not be performed."""
+    """Return True if another path holds the session, the connector was refused, or a step was not performed."""
     bypassed = any(mark.is_on for mark in recording.marks(BypassMark))
     return recording.timeline.is_broken_off or bypassed or any(_sends_away(call) for call in recording.calls)
 

@@ -248,7 +248,7 @@ def token_is_sent(recording: Recording) -> Iterator[Outcome]:
 
 
 def printed_text_is_clean(recording: Recording) -> Iterator[Outcome]:
-    """What the connector prints holds neither the token nor a secret that it was given."""
+    """The connector prints neither the token nor a secret that it was given."""
     hosts = recording.marks(LoadedMark)
     if any(host.real for host in hosts):
         yield undecided(message="what a real program's connector prints is not recorded")

@@ -1,4 +1,4 @@
-"""What a tool's step can have caused, and whether a value that was sent is the one that was given."""
+"""Requests that a tool's step can have caused, and whether a sent value is the given one."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def identifier_in(value: object) -> str:
 
 
 def text_in(value: object) -> str:
-    """The text that a member holds; empty for what is none."""
+    """The text of a member; empty if it holds another type."""
     return value if isinstance(value, str) else ""
 
 

@@ -16,7 +16,7 @@ _SAYS = (StepName.PROMPT, StepName.SESSIONLESS_PROMPT)
 
 
 def user_turns_are_the_users(recording: Recording) -> Iterator[Outcome]:
-    """What stands in the transcript of an end as the user's words, the user said there since the last clear."""
+    """Turns that a transcript tells as the user's are words that the user said since the last clear."""
     timeline = recording.timeline
     for transcript in transcripts_of(recording) if timeline.steps else ():
         call, session = transcript.call, timeline.session_of(transcript.call.key)

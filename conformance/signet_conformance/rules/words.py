@@ -188,7 +188,7 @@ def normal_form(text: str, wanted: str) -> str | None:
 
 
 def damage(text: str, wanted: str) -> str | None:
-    """What was done to the words of a turn; None where a text has little of them."""
+    """The change that the words of a turn underwent; None if a text has few of them."""
     if wanted.startswith(text):
         return f"only the first {len(text)} of {len(wanted)} characters of the prompt arrive"
     if text.casefold() == wanted.casefold():
@@ -218,7 +218,7 @@ def _mojibake(text: str, charset: str) -> str:
 
 
 def _likeness(text: str, wanted: str) -> float:
-    """The share of the longer of two texts that stands in both, from 0 to 1."""
+    """The share of the longer of two texts that both have, from 0 to 1."""
     longer = max(len(text), len(wanted))
     head = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(text, wanted, strict=False)))
     tail = sum(

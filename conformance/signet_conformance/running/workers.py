@@ -64,7 +64,7 @@ class StationWorkers:
         self._count = count
         compiled = home / "compiled"
         self.left_behind = LeftBehind()
-        """What the connectors leave when their harness ends."""
+        """Processes that connectors leave when their harness ends."""
         self.stations = [
             Station(
                 target,

@@ -129,7 +129,7 @@ class MemoryServer(Part):
 
 
 class ProgramAnswer(Part):
-    """What the harness's program says when it is asked in these words."""
+    """Answer of the harness's program to a command line."""
 
     asked: Annotated[Items[str], Field(description='a list of words such as ["plugin", "add", "*"]; * is any word')]
     says: Annotated[str, Field(description="a text: what it prints")] = ""

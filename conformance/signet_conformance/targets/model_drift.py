@@ -64,7 +64,7 @@ def _differences(real: Recording, played: Recording) -> Iterator[Drift]:
 
 
 def _places(recording: Recording, turn: ModelTurn) -> Mapping[str, str]:
-    """The texts that stand in a turn's first request or beside it, by operation and step, and where."""
+    """Texts in a turn's first request or beside it, by operation and step, with their places."""
     found: dict[str, str] = {}
     first = turn.main[0]
     aside = [each for each in turn.asked if each not in turn.main and each.whole]

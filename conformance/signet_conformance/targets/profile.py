@@ -206,7 +206,7 @@ class EarlierConnector(Part):
 
 
 class FormerInstallation(Part):
-    """What an older release of the connector left in its user's home, as far as it matters to later ones."""
+    """Files that an older release of the connector left in its user's home, as far as later ones meet them."""
 
     release: Annotated[Text, Field(description="the release, or the releases, as a reader knows them")]
     files: Annotated[

@@ -71,7 +71,7 @@ class Captured(Struct, frozen=True):
 
 
 class Written(Struct, frozen=True):
-    """What became a trace, and what of the capture did not: how many exchanges went to each other origin."""
+    """Counts of a conversion: exchanges written, and those left out by origin."""
 
     exchanges: int
     uncaptured: int

@@ -28,7 +28,7 @@ ELEMENTS = (b"<input", b"<add", b"<property", b"<setting", b"<param")
 _KEYS = re.compile(r"(?:[A-Z0-9]{1,30}_){0,6}KEY\Z")
 _NO_KEYS = re.compile(r"(?:SESSION|PRIMARY|PUBLIC|FOREIGN|CACHE|PARTITION|SORT|HOT|ROW|MAP|IDEMPOTENCY|SAVE)_KEY\Z")
 _GIVEN = r"\\{0,4}[\"']?([^\s\"'\\|;&<>$-][^\s\"'\\|;&<>]{3,255}+)"
-"""What an option is given: a word, without a variable."""
+"""The value of an option: a word, without a variable."""
 
 
 def _option(name: str) -> re.Pattern[str]:

@@ -166,7 +166,7 @@ class ChatFace(Channel, Protocol):
         """Show an error."""
 
     async def ask(self, question: str, about: str) -> str | None:
-        """Show `about`, ask the question, and return the line that is typed; None where nobody can be asked."""
+        """Show `about`, ask the question, and return the typed line; None if no person can be asked."""
 
     def rows(self, title: str, rows: Sequence[tuple[str, str]]) -> None:
         """Show a heading, and a row of name and text for each entry."""

@@ -161,7 +161,7 @@ class ChatSession:
         return done.summary if done.by_model else f"{done.summary}\n\nThe model could not summarise: {done.detail}"
 
     def undo(self) -> bool:
-        """Take the last turn from the model; False where there is none since the session was taken up or summarised."""
+        """Take the last turn from the model; False without one since it was resumed or summarised."""
         self._last = None
         if self.session.conversation.undo() is None:
             return False

@@ -147,7 +147,7 @@ def _key_variables() -> list[str]:
 
 
 def proposal(servers: list[LocalServer], environ: Mapping[str, str]) -> str | None:
-    """Lines for agent.yaml: a local model, else a vendor whose key is set; None where there is neither."""
+    """Lines for agent.yaml: a local model, else a vendor whose key is set; None if neither is found."""
     from signet_reference_harness.providers.settings import KINDS
 
     for server in servers:

@@ -232,7 +232,7 @@ class _Task:
             self._output.events.publish(WithoutMemory(reply))
 
     def _demand_memory(self, session: Session) -> None:
-        """Raise ConfigError when the daemon's answer to the start shows that there is none for this harness."""
+        """Raise ConfigError if the answer to the start shows that no daemon serves this harness."""
         reply = session.start_reply
         if reply is not None and reply.shows_no_daemon:
             session.is_open = False
@@ -404,7 +404,7 @@ class _Task:
 
 
 async def _answer_without_memory(plan: SessionPlan, prompt: str, options: Options) -> str:
-    """The model's answer to the prompt in a session of its own that asks the daemon nothing, or why there is none."""
+    """The model's answer to the prompt in a session of its own without the daemon, or the failure to get one."""
     host = SessionHost(
         replace(plan.config, bypassed=True),
         [tool for tool in plan.tools if not isinstance(tool, DaemonTool)],

@@ -61,7 +61,7 @@ class Session(Lifecycle):
     steered: Callable[[], Sequence[Message]] = field(default=tuple, kw_only=True)
     """Returns the person's messages since the last round of tools."""
     permissions: Permissions | None = field(default=None, kw_only=True)
-    """What the model may do with the tools; None lets it do everything."""
+    """Permission of the model to use tools; None permits everything."""
     cut_turn: TurnResult | None = field(default=None, kw_only=True)
     """The result of the last turn when it was cancelled; None for another turn."""
     _noticed: int = 0

@@ -102,7 +102,7 @@ async def memory_search(arguments: Mapping[str, Any], session: SessionIdentity, 
 
 
 def shown_rows(body: Mapping[str, Any]) -> dict[str, Any]:
-    """What the model reads of rows that were recalled or listed: nothing of how they were found.
+    """Show rows that were recalled or listed to the model, without details of how they were found.
 
     The daemon leaves out rows that it has shown in this session. Their number is said, or the model would take it that
     there are none.

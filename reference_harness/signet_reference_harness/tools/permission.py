@@ -29,12 +29,12 @@ LONGEST_COMPARED: Final = 256 * 1024
 """Bytes of a file whose changes are shown line by line."""
 
 Ask = Callable[[str, str], Awaitable[str | None]]
-"""Asks a person a question beside some lines about it. Returns the answer, None where nobody can be asked."""
+"""Asks a person a question beside some lines about it. Returns the answer, or None if no person can be asked."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Permissions:
-    """What the model may do: `patterns` name further tools that it may use; `read_only` forbids what changes things."""
+    """Permission of the model: `patterns` name further tools; `read_only` forbids those that change things."""
 
     patterns: tuple[str, ...] = ()
     read_only: bool = False

@@ -36,7 +36,7 @@ class Server(Protocol):
         """Call a tool; its text, and whether the server calls it an error."""
 
     def take_printed(self) -> str:
-        """What it has printed since this was last called, where it is the session's own."""
+        """Return its output since the last call, where the server is the session's own."""
 
     def close(self) -> None:
         """Leave the server, and end it where it is the session's own."""

@@ -57,7 +57,7 @@ class McpServer:
         self._process.leave()
 
     def take_printed(self) -> str:
-        """What it has printed since this was last called, as far as it has been read."""
+        """Return its output since the last call, as far as it has been read."""
         lines = self._process.stderr
         return "".join(f"{lines.popleft()}\n" for _ in range(len(lines)))
 

@@ -68,7 +68,7 @@ class Printed:
                 self._left -= len(text)
 
     def take(self) -> str:
-        """What was printed since it was last called."""
+        """Return the output since the last call."""
         with self._lock:
             kept, self._kept, self._left = self._kept, [], MOST_PRINTED
         return "".join(kept)

@@ -381,7 +381,7 @@ class ProviderProgram:
 
 
 def _model_texts(source: str, text: object) -> Sequence[Mapping[str, str]]:
-    """What a call of the provider gave for the model."""
+    """Texts that a call of the provider gave for the model."""
     return [{"source": source, "text": text}] if isinstance(text, str) and text.strip() else []
 
 

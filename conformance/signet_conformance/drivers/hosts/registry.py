@@ -1,4 +1,4 @@
-"""What a harness takes of a connector and what it refuses, by the registry of its face, in the harness's own words.
+"""Registrations that a harness takes or refuses, by the registry of its face, in the harness's own words.
 
 Each refusal is a row for `installed` of the driver's answer.
 """

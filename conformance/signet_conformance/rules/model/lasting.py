@@ -11,11 +11,11 @@ from signet_conformance.rules.model.turns import TOLERANCE_S, ModelTurn, breach,
 from signet_conformance.rules.outcome import PASS, Outcome
 
 ONE_REQUEST = "request"
-"""What a header says of a host that lets some texts of its connectors stand in one request only."""
+"""Note in the header of a host that keeps some texts of its connectors for one request only."""
 
 
 def text_stands_through_its_turn(recording: Recording) -> Iterator[Outcome]:
-    """What a turn was given is before the model in each of its requests, and not as the user's own words."""
+    """Texts of a turn are before the model in each request of it, and not as the user's own words."""
     header = recording.trace.header
     for text in injected_texts(recording):
         turn = _turn_of(recording, text)
@@ -62,13 +62,13 @@ def _turn_of(recording: Recording, text: InjectedText) -> ModelTurn | None:
 
 
 def _is_among(text: InjectedText, turn: ModelTurn, part: SaidPart) -> bool:
-    """Whether a text stands in the very part that holds what the user said."""
+    """Return True if a text is in the part that holds the user's words."""
     whole = padded([part.text])
     return part.role == "user" and says(plain_words(turn.text), whole) and presence(text.lines, whole).mostly
 
 
 def untaken_text_stays_away(recording: Recording) -> Iterator[Outcome]:
-    """What was injected for a turn without a request of its own is not before the model in the next one."""
+    """A text injected for a turn without a request of its own is not before the model in the next one."""
     for text in injected_texts(recording):
         turn = _turn_of(recording, text) if text.call.operation == PROMPT else None
         if turn is None or turn.main or turn.unread or any(each.tools for each in turn.asked):
