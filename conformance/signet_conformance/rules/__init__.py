@@ -13,6 +13,7 @@ from functools import cache
 from signet_conformance.contract import requirements
 from signet_conformance.errors import UsageError
 from signet_conformance.rules import (
+    clears,
     compaction,
     conversation,
     coverage,
@@ -64,7 +65,7 @@ _WRITTEN: Mapping[str, Rule] = {
     "SIG-START-003": start.project_is_the_folder,
     "SIG-START-004": start.start_comes_first,
     "SIG-START-005": start.start_is_not_repeated,
-    "SIG-START-006": start.cleared_context_is_said,
+    "SIG-START-006": clears.cleared_context_is_said,
     "SIG-START-007": start.native_agent_id_stays_apart,
     "SIG-START-008": start.claim_only_is_recovery,
     "SIG-PROMPT-003": prompt.one_submission_before_the_model,
@@ -83,7 +84,7 @@ _WRITTEN: Mapping[str, Rule] = {
     "SIG-END-006": end.end_is_not_repeated,
     "SIG-END-007": end.nothing_but_a_turn_follows_the_last_end,
     "SIG-END-008": end.boundary_reason_is_given,
-    "SIG-END-009": end.clear_means_a_discarded_context,
+    "SIG-END-009": clears.clear_means_a_discarded_context,
     "SIG-END-010": start.old_key_ends_before_the_new_starts,
     "SIG-END-012": conversation.turns_stand_in_order,
     "SIG-END-013": user_turns.user_turns_are_the_users,

@@ -8,7 +8,6 @@ from math import inf
 
 from signet_conformance.facts import END, OPENING, PROMPT, START, Call, Recording, text_or_none
 from signet_conformance.finding import Verdict
-from signet_conformance.rules.excuses import end_is_owed
 from signet_conformance.rules.fields import check_fields
 from signet_conformance.rules.folders import is_folder
 from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undecided, warn
@@ -332,84 +331,3 @@ def is_boundary(end: Call) -> bool:
     """Whether an end gives a reason that closes its session for good."""
     reason = end.body.get("reason")
     return isinstance(reason, str) and reason in _BOUNDARY_REASONS
-
-
-def _after_its_repeats(recording: Recording, end: Call) -> Call | None:
-    """The next hook of an end's key; an end that failed, or whose answer was lost, may be said again first."""
-    for call in recording.later(end):
-        if end.accepted or call.operation != END or call.body.get("reason") != end.body.get("reason"):
-            return call
-        end = call
-    return None
-
-
-def _is_of_the_clear(recording: Recording, end: Call) -> bool:
-    """Whether an end in the step of the user's own end is that of the clear before: that had none, and another follows.
-
-    A connector that sends from a queue tells both in the last step.
-    """
-    step = recording.timeline.step_at(end.seq)
-    opened = [] if step is None else recording.timeline.openings(step)
-    if step is None or not opened or opened[-1].step != StepName.CLEAR:
-        return False
-    ends = [call for call in recording.of(END) if recording.timeline.session_of(call.key) == step.session]
-    told = any(opened[-1].seq < call.seq < step.seq for call in ends)
-    own = (call for call in ends if end.seq < call.seq < recording.timeline.end_of(step))
-    return not told and any(call.body.get("reason") != "clear" for call in own)
-
-
-def _repeats_a_failed_one(recording: Recording, end: Call) -> bool:
-    """Whether an end for a clear failed, or its answer was lost, and no more than starts that failed too came since.
-
-    A connector may say it again when it comes to the session next, which is the user's own end at times.
-    """
-    for call in reversed(recording.earlier(end)):
-        if call.accepted or call.operation not in (START, END):
-            return False
-        if call.operation == END:
-            return bool(call.body.get("reason") == "clear")
-    return False
-
-
-def clear_means_a_discarded_context(recording: Recording) -> Iterator[Outcome]:
-    """An end gives the reason "clear" only when the context is discarded."""
-    cleared = [call for call in recording.of(END) if call.body.get("reason") == "clear"]
-    starts = recording.whole.of(START) if cleared else []
-    last_start = starts[-1].seq if starts else -1
-    for call in cleared:
-        following = _after_its_repeats(recording, call)
-        step = recording.timeline.step_at(call.seq)
-        ended = (
-            step is not None
-            and step.step in (StepName.END, StepName.CLOSE)
-            and step.index not in recording.timeline.skipped
-            and recording.timeline.session_of(call.key) == step.session
-        )
-        late = (
-            end_is_owed(recording, call, StepName.CLEAR)
-            or _is_of_the_clear(recording, call)
-            or _repeats_a_failed_one(recording, call)
-        )
-        if ended and not late:
-            yield fail(
-                call,
-                message='reason:"clear", of a session that the user ended otherwise: nothing was summarised',
-                pointer=in_body("reason"),
-                expected="another reason: the context was not discarded",
-                received="clear",
-                fold="ended otherwise",
-            )
-        elif following is not None and following.operation != START:
-            yield fail(
-                call,
-                following,
-                message=f'reason:"clear", and the session goes on with {following.operation}: nothing was summarised',
-                pointer=in_body("reason"),
-                expected="a start next, or another reason",
-                received="clear",
-                fold="goes on",
-            )
-        elif last_start > call.seq:
-            yield PASS
-        else:
-            yield undecided(call, message='reason:"clear", and no start follows that would show a fresh context')

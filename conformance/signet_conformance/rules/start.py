@@ -1,11 +1,10 @@
-"""Requirements on session-start: order, repeats, cleared contexts, sub-agents, one session in place of another."""
+"""Requirements on session-start: order, repeats, sub-agents, one session in place of another."""
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from math import inf
 
 from signet_conformance.facts import (
     CLAIM_CHECKING,
@@ -21,11 +20,11 @@ from signet_conformance.facts import (
     text_or_none,
 )
 from signet_conformance.finding import Finding, Verdict
-from signet_conformance.rules.excuses import end_is_owed, lost_between
+from signet_conformance.rules.excuses import lost_between
 from signet_conformance.rules.fields import check_fields
 from signet_conformance.rules.folders import is_folder
 from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undecided, warn
-from signet_conformance.trace.marks import FaultMark, SessionKeyMark, StepMark, StepName
+from signet_conformance.trace.marks import FaultMark, StepMark
 
 CLAIM_ONLY_SINCE = "0.182.2"
 _ABSOLUTE = re.compile(r"/|[A-Za-z]:[\\/]")
@@ -176,132 +175,6 @@ def _injects_again(recording: Recording, last: Call, call: Call) -> bool:
     restarted = any(mark.is_restart and last.seq < mark.seq < call.seq for mark in recording.marks(FaultMark))
     inject = call.answer.get("inject") if call.answer is not None else None
     return restarted and not call.is_stub and call.body.get("claimOnly") is not True and bool(text_or_none(inject))
-
-
-def cleared_context_is_said(recording: Recording) -> Iterator[Outcome]:
-    """When the context of a key was discarded, the next start or the end before it says "clear"."""
-    for hooks in recording.hooks_of.values():
-        before: Call | None = None
-        for call in hooks:
-            if call.operation == START:
-                source = text_or_none(call.body.get("source"))
-                after_end = before is not None and before.operation == END
-                if source == "clear":
-                    yield _said_cleared(recording, call)
-                elif before is None and (clear := _untold_clear(recording, call)) is not None:
-                    yield _silent_clear(recording, call, clear, source)
-                elif after_end and before is not None:
-                    if before.body.get("reason") == "clear":
-                        yield PASS
-                    else:
-                        yield _restart(recording, call, before, source)
-            before = call
-
-
-def _said_cleared(recording: Recording, call: Call) -> Outcome:
-    """A start that says "clear": the user cleared its session since the daemon last heard a start of it."""
-    step = recording.timeline.own_step(call)
-    if step is None or step.session is None:
-        return PASS
-    mine = [c for c in recording.whole.of(START) if c.seq < call.seq and c.accepted]
-    # A key may be started in the step of another session.
-    session = recording.timeline.session_of(call.key) or step.session
-    steps = recording.timeline.steps_of(session, call.seq)
-    # A start in the step of the clear itself may make up for an earlier one that met nobody.
-    owned = [
-        c
-        for c in mine
-        if (own := recording.timeline.own_step(c)) is not None and own.session == session and own.seq != step.seq
-    ]
-    since = owned[-1].seq if owned else -1
-    clears = [mark for mark in steps if mark.step == StepName.CLEAR and not recording.timeline.was_skipped(mark)]
-    if step in clears or any(mark.seq > since for mark in clears):
-        # A start that is sent twice in the step of the clear is SIG-START-005's.
-        return PASS
-    if recording.timeline.switches.any_between(since, call.seq):
-        return PASS
-    return warn(
-        call,
-        message='source:"clear", and the user has cleared nothing since the last start of the session',
-        pointer=in_body("source"),
-        expected="another source, or none",
-        received="clear",
-        fold="not cleared",
-    )
-
-
-def _untold_clear(recording: Recording, call: Call) -> StepMark | None:
-    """The clear before the first start of a key of whose end the host told nothing; None without one."""
-    step = recording.timeline.own_step(call)
-    opened = [] if step is None else recording.timeline.openings(step)
-    if not opened or opened[-1].step != StepName.CLEAR or recording.timeline.was_skipped(opened[-1]):
-        return None
-    clear = opened[-1]
-    left = (mark for mark in recording.marks(SessionKeyMark) if mark.end_untold and mark.session == clear.session)
-    if not any(recording.timeline.step_at(mark.seq) == clear for mark in left):
-        return None
-    # Whatever was sent since then may say it, or may have met nobody.
-    if any(clear.seq < other.seq < call.seq for other in recording.whole.of(START, END, cut=True)):
-        return None
-    return None if recording.timeline.switches.any_between(clear.seq, call.seq) else clear
-
-
-def _silent_clear(recording: Recording, call: Call, clear: StepMark, source: str | None) -> Outcome:
-    """The breach of a start after a clear that does not say so, where the host tells of no end either."""
-    number = "" if clear.index is None else f" (step {clear.index})"
-    return warn(
-        call,
-        message=f"the user cleared the session{number}, and the start does not say so: its host tells of no end,"
-        f" so the daemon never learns of it{recording.host_age}",
-        pointer=in_body("source"),
-        expected='source:"clear" on the start',
-        received=source,
-        fold="silent clear",
-    )
-
-
-def _restart(recording: Recording, call: Call, end: Call, source: str | None) -> Outcome:
-    """A start after an end of its key, of which neither says "clear"."""
-    step = recording.timeline.own_step(call)
-    if step is None:
-        if source is not None:
-            return PASS
-        return undecided(call, end, message="no source: whether the context was cleared cannot be seen")
-    clears = step.step == StepName.CLEAR and step.index not in recording.timeline.skipped
-    if not clears and not _was_cleared_before(recording, end, step):
-        return PASS
-    if not clears and (why := lost_between(recording, end.seq, call.seq, call.key)):
-        return undecided(call, end, message=f"{why}: a start may be lost")
-    if end_is_owed(recording, call, StepName.END):
-        return undecided(call, end, message="nothing listened when the user ended it before; this may make up for it")
-    if clears and _is_late(recording, call, step):
-        return PASS
-    return warn(
-        call,
-        end,
-        message="the context was cleared, and neither the end nor the start says so",
-        pointer=in_body("source"),
-        expected='source:"clear" on the start, or reason:"clear" on the end',
-        received=source,
-    )
-
-
-def _is_late(recording: Recording, start: Call, clear: StepMark) -> bool:
-    """Whether a start belongs to the opening before the clear: that had none so far, and the clear is said after it."""
-    hooks = [hook for hook in recording.keyed_hooks if recording.timeline.session_of(hook.key) == clear.session]
-    opened = recording.timeline.openings(clear)[:-1]
-    if not opened or any(h.operation == START and opened[-1].seq < h.seq < start.seq for h in hooks):
-        return False
-    until = next((m.seq for m in recording.marks(StepMark) if m.seq > start.seq and m.session == clear.session), inf)
-    said = {START: "source", END: "reason"}
-    later = (hook for hook in hooks if start.seq < hook.seq < until and hook.operation in said)
-    return any(hook.body.get(said[str(hook.operation)]) == "clear" for hook in later)
-
-
-def _was_cleared_before(recording: Recording, end: Call, step: StepMark) -> bool:
-    """Whether the end came when the user cleared the session, which is opened anew only in a later step."""
-    opened = [mark for mark in recording.timeline.openings(step) if mark.index not in recording.timeline.skipped]
-    return bool(opened) and opened[-1].step == StepName.CLEAR and recording.timeline.step_at(end.seq) == opened[-1]
 
 
 def native_agent_id_stays_apart(recording: Recording) -> Iterator[Outcome]:

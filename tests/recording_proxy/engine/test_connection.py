@@ -214,16 +214,22 @@ def test_an_answer_cut_in_the_middle_keeps_what_came(recorder: RecorderProcess, 
     assert exchange.response.body.value == '{"half"'
 
 
-def test_a_client_that_leaves_is_timed_from_its_leaving(recorder: RecorderProcess, upstream: Upstream) -> None:
-    """client_closed is over before the daemon answers, and the daemon sees the client leave."""
+def answer_nothing(upstream: Upstream, path: str) -> tuple[threading.Event, threading.Event]:
+    """Let a daemon wait at a path until its client leaves; the events say that it was asked, and that it was left."""
     asked, left = threading.Event(), threading.Event()
 
-    def slow(call: Call) -> None:
+    def wait(call: Call) -> None:
         asked.set()
         call.wait_until_left()
         left.set()
 
-    upstream.handlers["/slow"] = slow
+    upstream.handlers[path] = wait
+    return asked, left
+
+
+def test_a_client_that_leaves_is_timed_from_its_leaving(recorder: RecorderProcess, upstream: Upstream) -> None:
+    """client_closed is over before the daemon answers, and the daemon sees the client leave."""
+    asked, left = answer_nothing(upstream, "/slow")
     with recorder.connect() as client:
         client.sendall(b"POST /slow HTTP/1.1\r\nhost: x\r\ncontent-length: 2\r\n\r\n{}")
         assert asked.wait(20)
@@ -267,14 +273,7 @@ def test_a_client_that_stops_sending_is_answered(
 
 def test_a_client_that_stops_sending_and_then_leaves_has_left(recorder: RecorderProcess, upstream: Upstream) -> None:
     """Nothing on the wire tells that: it is looked after."""
-    asked, left = threading.Event(), threading.Event()
-
-    def slow(call: Call) -> None:
-        asked.set()
-        call.wait_until_left()
-        left.set()
-
-    upstream.handlers["/slow"] = slow
+    asked, left = answer_nothing(upstream, "/slow")
     with recorder.connect() as client:
         client.sendall(b"POST /slow HTTP/1.1\r\nhost: x\r\ncontent-length: 2\r\n\r\n{}")
         assert asked.wait(20)
