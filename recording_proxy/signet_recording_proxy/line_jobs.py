@@ -14,7 +14,7 @@ from signet_recording_proxy.redaction.redactor import Learned
 LENGTH = struct.Struct(">Q")
 
 
-class Job(Struct):
+class LineJob(Struct):
     """An exchange whose line is to be made, and what the recorder has learned of secrets since the job before."""
 
     number: int
@@ -33,7 +33,7 @@ class Made(Struct):
     failure: str | None = None
 
 
-def pack(message: Job | Made) -> bytes:
+def pack(message: LineJob | Made) -> bytes:
     """A message as it is sent."""
     data = pickle.dumps(message, protocol=5)
     return LENGTH.pack(len(data)) + data

@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Any
 
 from signet_recording_proxy.exchange_line import EndedExchange
-from signet_recording_proxy.line_jobs import LENGTH, Job, Made, pack
+from signet_recording_proxy.line_jobs import LENGTH, LineJob, Made, pack
 from signet_recording_proxy.redaction.redactor import Redactor
 
 Deliver = Callable[[bytes | None, str], None]
@@ -67,7 +67,7 @@ class LineMaker(asyncio.Protocol):
                 self._sent = number
                 secrets, learned = self._redactor.news(*self._known)
                 self._known = (self._known[0] + len(secrets), self._known[1] + len(learned))
-                self._transport.write(pack(Job(number, exchange, self._redactor.canaries, secrets, learned)))
+                self._transport.write(pack(LineJob(number, exchange, self._redactor.canaries, secrets, learned)))
 
     def _take(self, number: int) -> Deliver:
         exchange, deliver = self._jobs.pop(number)

@@ -13,7 +13,7 @@ import pickle
 import signal
 import socket
 
-from signet_recording_proxy.line_jobs import LENGTH, Job, Made, pack
+from signet_recording_proxy.line_jobs import LENGTH, LineJob, Made, pack
 from signet_recording_proxy.redaction.redactor import ProvisionalRedactor
 
 _PIECE = 1 << 20
@@ -44,7 +44,7 @@ def main() -> None:
         while True:
             try:
                 (size,) = LENGTH.unpack(_received(connection, LENGTH.size))
-                job: Job = pickle.loads(_received(connection, size))  # noqa: S301 - what the recorder sends
+                job: LineJob = pickle.loads(_received(connection, size))  # noqa: S301 - what the recorder sends
             except (EOFError, ConnectionError):
                 return
             if redactor is None:

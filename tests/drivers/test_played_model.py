@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from signet_conformance.drivers.played_model import PlayedModel
-from signet_conformance.targets.face_answers import Answers
+from signet_conformance.targets.face_answers import AnswerPlaces
 
 MEMORY = "Atlas deploys happen on Friday."
 START = {"step": "start", "session": "s1"}
@@ -19,14 +19,16 @@ def said(text: str, **more: Any) -> Mapping[str, Any]:
     return {"step": "prompt", "session": "s1", "text": text, "reply": f"On {text}.", **more}
 
 
-def placed(place: str, lasts: str, **more: Any) -> Answers:
+def placed(place: str, lasts: str, **more: Any) -> AnswerPlaces:
     """The answers of a host that puts what a hook gives at one place."""
     placement = {"role": "system", "place": place, "lasts": lasts, **more}
     compaction = {"keeps": "prompts", "wrap": "Summary: TEXT"}
-    return Answers.model_validate({"api": "/v1/messages", "sources": {"hook": [placement]}, "compaction": compaction})
+    return AnswerPlaces.model_validate(
+        {"api": "/v1/messages", "sources": {"hook": [placement]}, "compaction": compaction}
+    )
 
 
-def asked(answers: Answers, *steps: Mapping[str, Any]) -> list[list[str]]:
+def asked(answers: AnswerPlaces, *steps: Mapping[str, Any]) -> list[list[str]]:
     """The texts of each request's messages; a step's `given` is what the hook says before the model is asked."""
     model, requests = PlayedModel(answers), []
     for step in steps:
@@ -88,7 +90,7 @@ def test_texts_that_share_a_message_stand_in_their_order() -> None:
     """Where the host writes one message for all of them."""
     first = {"role": "system", "place": "after-prompt", "lasts": "turn", "shared": True}
     sources = {"early": [{**first, "order": 1}], "late": [{**first, "order": 2}]}
-    model = PlayedModel(Answers.model_validate({"api": "/v1/responses", "sources": sources}))
+    model = PlayedModel(AnswerPlaces.model_validate({"api": "/v1/responses", "sources": sources}))
     model.begin(said("A"))
     given = [{"source": "late", "text": "two"}, {"source": "early", "text": "one"}]
     (request,) = model.asks({"given": given})
@@ -125,7 +127,7 @@ def test_a_prompt_that_is_blocked_is_never_asked() -> None:
 
 def test_what_the_face_does_not_name_reaches_no_model() -> None:
     """Nothing is guessed of an answer whose way nobody has seen."""
-    answers = Answers.model_validate({"api": "/v1/messages", "sources": {"hook": []}})
+    answers = AnswerPlaces.model_validate({"api": "/v1/messages", "sources": {"hook": []}})
     assert asked(answers, {**START, "given": [MEMORY]}, said("A")) == [["A"]]
 
 
@@ -164,7 +166,7 @@ def test_nothing_is_said_of_a_session_in_which_an_unknown_source_gave_something(
 def test_a_compaction_keeps_what_the_face_says(keeps: str, expected: list[str]) -> None:
     """Beside the summary, and the question that the host puts before it."""
     compaction = {"keeps": keeps, "role": "assistant", "question": "What did we do?"}
-    answers = Answers.model_validate({"api": "/v1/messages", "sources": {}, "compaction": compaction})
+    answers = AnswerPlaces.model_validate({"api": "/v1/messages", "sources": {}, "compaction": compaction})
     compact = {"step": "compact", "session": "s1", "summary": "It went well."}
     told = asked(answers, START, said("A"), said("B"), compact, said("C"))[-1]
     assert told == ["What did we do?", "It went well.", *expected, "C"]

@@ -11,7 +11,7 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
 
-from signet_conformance.targets.face_answers import Answers, Compaction, Placement, wrap_text
+from signet_conformance.targets.face_answers import AnswerPlaces, Compaction, Placement, wrap_text
 from signet_conformance.trace.marks import StepName
 
 _REPLY = "Understood."
@@ -134,7 +134,7 @@ class PlayedModel:
     Requests are yielded as the recorder takes them: `path`, `body`, and the `answer` as far as the step tells it.
     """
 
-    def __init__(self, answers: Answers) -> None:
+    def __init__(self, answers: AnswerPlaces) -> None:
         self._answers = answers
         self._sessions: dict[str, _Conversation] = {}
         self._left: dict[str, list[_Conversation]] = {}

@@ -19,7 +19,7 @@ from signet_conformance.errors import ContractError
 from signet_conformance.finding import BREACHES, FOLDING_ORDER, Verdict
 
 
-class LaterBreach(Struct, frozen=True):
+class NewerBreach(Struct, frozen=True):
     """A requirement that the next contract would find breached, and this one does not.
 
     It is breached in `traces` traces; `message` is the first breach in words, `path` the recording that shows it.
@@ -36,7 +36,7 @@ class NewerContract(Struct, frozen=True):
 
     version: str
     of: int
-    breaches: Mapping[str, LaterBreach]
+    breaches: Mapping[str, NewerBreach]
 
     @property
     def words(self) -> str:
@@ -74,7 +74,7 @@ class NewerJudging:
         self._release = release
         self._version: str | None = None
         self._of = 0
-        self._breaches: dict[str, LaterBreach] = {}
+        self._breaches: dict[str, NewerBreach] = {}
 
     def add(self, judged: Judged) -> None:
         """Take one judged trace into account."""
@@ -89,10 +89,10 @@ class NewerJudging:
                 continue
             before = self._breaches.get(name)
             worst = min([later.verdict, *([before.verdict] if before else [])], key=FOLDING_ORDER.index)
-            shown = before or LaterBreach(
+            shown = before or NewerBreach(
                 worst, 0, later.findings[0].message if later.findings else later.message, judged.trace.path
             )
-            self._breaches[name] = LaterBreach(worst, shown.traces + 1, shown.message, shown.path)
+            self._breaches[name] = NewerBreach(worst, shown.traces + 1, shown.message, shown.path)
 
     def newer(self) -> NewerContract | None:
         """Breaches of the next contract; None if the release is judged by the newest that fits."""

@@ -34,7 +34,7 @@ from signet_conformance.running.stopwatch import Stopwatch
 from signet_conformance.scenarios.scenario import Scenario
 from signet_conformance.targets import Target
 from signet_conformance.targets.face import face_of_harness, find_face
-from signet_conformance.targets.face_answers import Answers
+from signet_conformance.targets.face_answers import AnswerPlaces
 from signet_conformance.trace import GIVEN_CREDENTIAL
 from signet_conformance.trace.marks import (
     BypassMark,
@@ -333,7 +333,7 @@ class Station:
         return self.target.kind.has_face and self.target.real is None and not self._has_model
 
     @property
-    def _answers(self) -> Answers | None:
+    def _answers(self) -> AnswerPlaces | None:
         """How the host, played or real, writes its requests to the model; None where that is not known."""
         real = self.target.real
         if real is not None:
@@ -341,7 +341,7 @@ class Station:
                 return face_of_harness(real.program.name, real.release).data.answers
         return find_face(self.target).data.answers if self._plays else None
 
-    def _about_model(self, answers: Answers | None) -> Mapping[str, Any]:
+    def _about_model(self, answers: AnswerPlaces | None) -> Mapping[str, Any]:
         if answers is not None:
             return answers.in_header()
         # The reference, whose model the self-test records: what its hooks were told is system text in each request.

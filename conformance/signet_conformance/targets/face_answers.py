@@ -64,7 +64,7 @@ class Compaction(Part):
     )
 
 
-class Answers(Part):
+class AnswerPlaces(Part):
     """How the host writes its requests to the model, as recordings of the real program show them."""
 
     api: Annotated[

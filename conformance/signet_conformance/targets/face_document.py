@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import ConfigDict, Discriminator, Field, Tag, model_validator
 
 from signet_conformance.files.documents import Document, Items, Maybe, Part, Text, refusal, with_schema_member
-from signet_conformance.targets.face_answers import Answers
+from signet_conformance.targets.face_answers import AnswerPlaces
 from signet_conformance.targets.face_registry import Current, Registry, Texts
 from signet_conformance.targets.parts import Seconds
 
@@ -140,7 +140,7 @@ class ProgramAnswer(Part):
     ] = None
 
 
-class HostProgram(Part):
+class StubProgram(Part):
     """The harness's own program, which installers ask: a stub on PATH answers for it."""
 
     name: Annotated[str, Field(pattern="^[a-z][a-z0-9-]*$", description="the name under which it stands on PATH")]
@@ -316,7 +316,7 @@ class FaceDocument(Document):
         ),
     ] = Field(default_factory=dict)
     program: Annotated[
-        Maybe[HostProgram],
+        Maybe[StubProgram],
         Field(description="a table {name, answers}: the harness's own program, as installers ask it"),
     ] = None
     plugins: Annotated[
@@ -381,7 +381,7 @@ class FaceDocument(Document):
     ] = Field(default_factory=dict)
     turn_end: Annotated[Items[Action], Field(description="What the harness does when a turn has ended.")] = ()
     answers: Annotated[
-        Maybe[Answers],
+        Maybe[AnswerPlaces],
         Field(
             description="What becomes of the connector's answers on the way to the model. Left out where that is not "
             "known: then nothing is said of what reaches the model."

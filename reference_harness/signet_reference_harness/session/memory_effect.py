@@ -29,7 +29,7 @@ LONGEST_READ: Final = 100_000
 """Characters of an answer whose words are looked for."""
 
 
-class MemoryRow(Struct, frozen=True):
+class ShownRow(Struct, frozen=True):
     """A row of memory that the model was given: by a start or a prompt of the daemon, or by a search.
 
     `words` are those of the answer that rest on it.
@@ -54,7 +54,7 @@ class MemoryEffect(Struct, frozen=True):
     daemon said of why.
     """
 
-    rows: tuple[MemoryRow, ...] = ()
+    rows: tuple[ShownRow, ...] = ()
     tokens: int = 0
     suppressed: int = 0
     notes: tuple[str, ...] = ()
@@ -82,7 +82,7 @@ class MemoryEffect(Struct, frozen=True):
         return [*lines, *(("", note) for note in self.notes)]
 
 
-def _line(row: MemoryRow) -> tuple[str, str]:
+def _line(row: ShownRow) -> tuple[str, str]:
     score = "" if row.score is None else f" {row.score:.2f}"
     words = f"in the answer: {', '.join(row.words)}" if row.is_used else "not used"
     content = " ".join(row.content.split())[:LONGEST_SHOWN]
@@ -100,13 +100,13 @@ def effect_of(
     results: Iterable[ToolResult],
 ) -> MemoryEffect:
     """The effect of what the daemon injected, at starts (`contexts`) and the prompt (`submitted`), and of `results`."""
-    given: list[MemoryRow] = []
+    given: list[ShownRow] = []
     notes: list[str] = []
     characters, suppressed = sum(map(len, contexts)) + len(submitted), 0
     injected = "\n".join(contexts)
     given += (_row(row, "session-start") for row in start_rows if str(row.get("content", "")) in injected)
     if submitted:
-        given.append(MemoryRow(None, "user-prompt-submit", submitted))
+        given.append(ShownRow(None, "user-prompt-submit", submitted))
     if submission is not None and submission.text("engine"):
         notes.append(f"user-prompt-submit: {submission.text('engine')}")
     for result in results:
@@ -133,11 +133,11 @@ def _rows(body: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
         yield body
 
 
-def _row(row: Mapping[str, Any], source: str) -> MemoryRow:
+def _row(row: Mapping[str, Any], source: str) -> ShownRow:
     score, identity = row.get("score"), row.get("id")
     is_number = isinstance(score, int | float) and not isinstance(score, bool)
     content = row.get("content")
-    return MemoryRow(
+    return ShownRow(
         identity if isinstance(identity, str) else None,
         source,
         content if isinstance(content, str) else "",
@@ -164,8 +164,8 @@ def _words(text: str) -> Iterator[str]:
             yield word.casefold()
 
 
-def _with_words(row: MemoryRow, known: set[str], said: Sequence[str]) -> MemoryRow:
+def _with_words(row: ShownRow, known: set[str], said: Sequence[str]) -> ShownRow:
     """The row with the words of the answer that it holds and the prompt does not, as the row writes them."""
     own = {match[0].casefold(): match[0] for match in WORD.finditer(row.content)}
     words = tuple(own[word] for word in said if word in own and word not in known)
-    return MemoryRow(row.id, row.source, row.content, row.score, words)
+    return ShownRow(row.id, row.source, row.content, row.score, words)
