@@ -192,7 +192,8 @@ def test_any_capture_is_converted_or_refused(place: Path, changes: list[Change])
     clean(place)
     (place / "a.har").write_text(json.dumps(changed(HAR, changes)))
     if demand_harmless(["convert", "a.har", "a.jsonl"], (0, 2)) == 0:
-        demand_harmless(["check", "a.jsonl"], (0, 1, 3))
+        # 4 where the capture lacks a body, which is not the converter's to make up.
+        demand_harmless(["check", "a.jsonl"], (0, 1, 3, 4))
         demand_harmless(["convert", "a.jsonl", "back.har"], (0,))
         demand_harmless(["convert", "a.jsonl", "back.flow"], (0,))
 
