@@ -225,6 +225,32 @@ def real(session: nox.Session) -> None:
 
 
 @nox.session
+def connectors(session: nox.Session) -> None:
+    """Drive the connectors of a built checkout and renew their pages: `nox -s connectors -- CHECKOUT [TARGET...]`.
+
+    A minute or two each. What the checkout does not hold is named at the end, and its page stays as it is.
+    """
+    if not session.posargs:
+        session.error("name the checkout of Signet's repository, built: nox -s connectors -- CHECKOUT [TARGET...]")
+    install(session)
+    checkout, *targets = session.posargs
+    pages = Path("docs", "connectors").glob("*.md")
+    folder = Path(session.create_tmp()).resolve()
+    driven, left = [], []
+    for target in targets or sorted(page.stem for page in pages if "\n## Parity\n" in page.read_text("utf-8")):
+        report = folder / target
+        shutil.rmtree(report, ignore_errors=True)
+        command = ("signet-conformance", "run", target, "--scenarios=0", "--summary", "--report", str(report))
+        with session.chdir(Path(session.invoked_from, checkout)):
+            session.run(*command, success_codes=range(5))
+        (driven if (report / "report.json").is_file() else left).append(str(report))
+    if driven:
+        session.run("python", "ci/tools/connector_pages.py", *driven)
+    if left:
+        session.warn(f"not driven, their pages stay as they are: {', '.join(Path(name).name for name in left)}")
+
+
+@nox.session
 def mutation(session: nox.Session) -> None:
     """Which changes of the rules' code no test notices: half an hour of a processor; --resume goes on with a run."""
     session.install("cosmic-ray>=8.3", "-e", ".[dev]")

@@ -1,8 +1,8 @@
-"""Renew the tables of docs/connectors from reports: `connector_pages.py REPORT_FOLDER...`.
+"""Renew the pages of docs/connectors from reports: `connector_pages.py REPORT_FOLDER...`.
 
-Each folder is what `signet-conformance run TARGET --scenarios 0 --report FOLDER` leaves. The tool writes the tables
-"Parity" and "Findings" of the target's page and its counts in the overview. Notes are written by hand: read each new
-verdict beside the connector's source and explain it there.
+Each folder is what `signet-conformance run TARGET --scenarios 0 --report FOLDER` leaves; `nox -s connectors --
+CHECKOUT` makes them all. The tool writes the sections "Run", "Parity" and "Findings" of the target's page and its row
+in the overview. Notes are written by hand: read each new verdict beside the connector's source and explain it there.
 """
 
 from __future__ import annotations
@@ -35,6 +35,9 @@ ENDPOINTS = {
 """The contract's twelve endpoints as a page names them, with their operations."""
 DASH = "\N{EN DASH}"
 KIND_OF_BREACH = ("FAIL", "WARN")
+RUN = re.compile(r"Driven on (?P<when>[-0-9: ]+) UTC: (?P<releases>.*?), through ")
+"""The first words of the section "Run": what a renewed page takes from the one before it."""
+ROW = re.compile(r"(?m)^\| (FAIL|WARN) \| (SIG-[A-Z0-9-]+) \|")
 
 
 class Recording:
@@ -105,19 +108,79 @@ def findings_table(folder: Path, report: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
+def releases(report: Mapping[str, Any]) -> str:
+    """Say what was driven and by what: the releases that a reader needs to drive it again."""
+    played = " and ".join(f"{one['host']} {one['release']}" for one in report["played"])
+    connector = report["run"].get("connector")
+    parts = (
+        f"connector {connector}" if connector else "a connector that names no release",
+        f"as {played} runs it" if played else "",
+        f"contract {report['contract']}",
+        f"kit {report['kit']}",
+    )
+    return ", ".join(filter(None, parts))
+
+
+def run_section(report: Mapping[str, Any], page: str) -> str:
+    """The section "Run": when, which releases, and what changed since the page before. A run told before keeps it."""
+    when = report["run"]["created"][:16].replace("T", " ")
+    scripted, generated = len(report["traces"]), report["generated"]["performed"]
+    sessions = f" and {generated} generated sessions" if generated else ""
+    driven = f"Driven on {when} UTC: {releases(report)}, through {scripted} scripted scenarios{sessions}."
+    before = RUN.search(page)
+    if before and before["when"] == when:
+        kept = page[before.end() :].partition("\n\n")[2].partition("\n\n## ")[0]
+        return f"{driven}\n\n{kept}"
+    since = f"Since the page of {before['when'][:10]} ({before['releases']})" if before else "Since the page before"
+    return f"{driven}\n\n{since}: {changes(page, report)}."
+
+
+def changes(page: str, report: Mapping[str, Any]) -> str:
+    """Say which breaches are new, gone, or of another verdict than in the table of `page`."""
+    old = {name: verdict for verdict, name in ROW.findall(page)}
+    new = {name: verdict for verdict, name, _ in breaches(report)}
+    parts = {
+        "breached now": [f"{name} ({verdict})" for name, verdict in new.items() if name not in old],
+        "breached no longer": [f"{name} ({verdict})" for name, verdict in old.items() if name not in new],
+        "judged differently": [
+            f"{name} ({old[name]}, now {verdict})" for name, verdict in new.items() if old.get(name, verdict) != verdict
+        ],
+    }
+    said = "; ".join(f"{what} {', '.join(names)}" for what, names in parts.items() if names)
+    return said or "the same requirements are breached"
+
+
 def renew(folder: Path) -> None:
-    """Write the tables of one target's page and its row of the overview."""
+    """Write the sections of one target's page that a run decides, and its row of the overview."""
     report = json.loads((folder / "report.json").read_text("utf-8"))
     target = report["traces"][0]["target"]
+    if any(one["real"] for one in report["played"]):
+        sys.exit(
+            f"{folder}: the program itself ran, and the pages show the played harness: drive it without --harness real"
+        )
     page = PAGES / f"{target}.md"
+    if not page.is_file():
+        sys.exit(
+            f"{folder}: there is no page {page}: write one with the headings of its neighbours, then call this again"
+        )
     text = page.read_text("utf-8")
-    for heading, table in (("Parity", parity(folder, report)), ("Findings", findings_table(folder, report))):
-        text = re.sub(rf"(?s)(\n## {heading}\n\n).*?(?=\n\n## )", lambda found, table=table: found[1] + table, text)
+    if "\n## Run\n" not in text:
+        text = text.replace("\n## Parity\n", "\n## Run\n\n\n\n## Parity\n", 1)
+    sections = {
+        "Run": run_section(report, text),
+        "Parity": parity(folder, report),
+        "Findings": findings_table(folder, report),
+    }
+    for heading, section in sections.items():
+        before, title, rest = text.partition(f"\n## {heading}\n\n")
+        _, end, after = rest.partition("\n\n## ")
+        text = before + title + section + end + after
     page.write_text(text, "utf-8")
     counts = Counter(verdict for verdict, _, _ in breaches(report))
     overview = PAGES / "README.md"
-    row = rf"(\| \[{target}\]\(.*?\| )\d+ \| \d+ \|"
-    counted = rf"\g<1>{counts['FAIL']} | {counts['WARN']} |"
+    day, connector = report["run"]["created"][:10], report["run"].get("connector") or DASH
+    row = rf"(\| \[{target}\]\([^|]*\|[^|]*\|) .*"
+    counted = rf"\g<1> {connector} | {day} | {counts['FAIL']} | {counts['WARN']} |"
     overview.write_text(re.sub(row, counted, overview.read_text("utf-8")), "utf-8")
     print(f"{page.name}: {counts['FAIL']} FAIL, {counts['WARN']} WARN")
 
