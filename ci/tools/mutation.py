@@ -9,7 +9,7 @@ the exit status is 1.
 - `--keep FILE`: where each outcome is written down, with the test that noticed (.mutation-outcomes.jsonl).
 - `--resume`: try only what that file does not know, or has as a survivor. An outcome counts as long as the statement
   of the module's top level that it is about stays as it is. `--minutes 0` tries nothing and tells of the file alone.
-- `--write`: put the figures of all modules into docs/rule-mutation.md.
+- `--write`: put the figures of all modules into ci/tools/rule-mutation.md.
 
 Only tests/rules, tests/engine and tests/facts count as witnesses. Needs cosmic-ray, which makes the changes.
 """
@@ -44,7 +44,7 @@ MODULES = (
     *(PACKAGE / "facts" / name for name in ("switches.py", "timeline.py")),
 )
 WITNESSES = [str(ROOT / "tests" / room) for room in ("rules", "engine", "facts")]
-PAGE = ROOT / "docs" / "rule-mutation.md"
+PAGE = Path(__file__).with_name("rule-mutation.md")
 EXPLAINED = Path(__file__).with_name("mutation_survivors.json")
 KEPT = ROOT / ".mutation-outcomes.jsonl"
 MARK = "<!-- figures: written by ci/tools/mutation.py --write -->"
@@ -83,7 +83,7 @@ def main() -> int:
     parser.add_argument("--resume", action="store_true", help="try only what survived, and what is not in the file")
     parser.add_argument("--keep", type=Path, default=KEPT, help=f"the file of outcomes (default: {KEPT.name})")
     parser.add_argument("--minutes", type=float, default=math.inf, help="begin no trial after that long")
-    parser.add_argument("--write", action="store_true", help="write the figures into docs/rule-mutation.md")
+    parser.add_argument("--write", action="store_true", help="write the figures into ci/tools/rule-mutation.md")
     given = parser.parse_args()
     if unknown := set(given.module) - {_name(module) for module in MODULES}:
         parser.error(f"no such module: {', '.join(sorted(unknown))}; they are named like rules/end.py")

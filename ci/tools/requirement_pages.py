@@ -1,7 +1,7 @@
 """One page a requirement, from schemas/requirements; and the index of them that GitHub shows too.
 
-`python ci/tools/requirement_pages.py` writes docs/requirements/README.md, the list of variants in docs/self-test.md and
-the counts in README.md and docs/tutorial.md anew, `--check` only says whether they are so.
+`python ci/tools/requirement_pages.py` writes docs/requirements/README.md, ci/tools/self-test-variants.md and the counts
+in README.md and docs/tutorial.md anew, `--check` only says whether they are so.
 The pages themselves are made when the documentation is built (docs_hook.py) and are committed nowhere.
 """
 
@@ -17,10 +17,9 @@ from typing import Any
 
 SCHEMAS = Path(__file__).parents[2] / "schemas"
 INDEX = Path(__file__).parents[2] / "docs" / "requirements" / "README.md"
-SELFTEST = Path(__file__).parents[2] / "docs" / "self-test.md"
+VARIANTS = Path(__file__).with_name("self-test-variants.md")
 PYTEST_RUNS = (Path(__file__).parents[2] / "README.md", Path(__file__).parents[2] / "docs" / "tutorial.md")
 """Pages that show a run of pytest."""
-_LIST = "<!-- What follows is written by ci/tools/requirement_pages.py; a test holds it against schemas/. -->\n"
 
 _DECIDED = {
     "trace": "A recording decides, however it was made.",
@@ -160,11 +159,15 @@ def _plain(text: str) -> str:
     return re.sub(r"([\\*_`\[\]|])", r"\\\1", html.escape(text, quote=False)).replace("\n", " ")
 
 
-def selftest() -> str:
-    """docs/self-test.md: what stands above its mark as it is, and below it the counts and the variants."""
-    told = SELFTEST.read_text("utf-8").partition(_LIST)[0]
+def variant_list() -> str:
+    """The variants of the self-test, each with the reason why it conforms."""
     mutants, variants = read("mutants.json")["mutants"], read("variants.json")["variants"]
     lines = [
+        "# Odd connectors that conform",
+        "",
+        "<!-- Written by ci/tools/requirement_pages.py from schemas/variants.json; a test holds it against them. -->",
+        "",
+        "`signet-conformance selftest` drives each and blames none: see [the self-test](../../docs/self-test.md).",
         "",
         f"{len(mutants)} mutants, {len(variants)} variants.",
         "",
@@ -172,7 +175,7 @@ def selftest() -> str:
         "|---|---|---|",
         *(f"| `{row['id']}` | {_plain(row['title'])} | {_plain(row['because'])} |" for row in variants),
     ]
-    return told + _LIST + "\n".join(lines) + "\n"
+    return "\n".join(lines) + "\n"
 
 
 def with_items(page: Path) -> str:
@@ -185,7 +188,7 @@ def with_items(page: Path) -> str:
 def main() -> int:
     """Write what is made from schemas/, or check it; the exit status."""
     shown = tuple((page, with_items(page)) for page in PYTEST_RUNS)
-    for file, text in ((INDEX, index()), (SELFTEST, selftest()), *shown):
+    for file, text in ((INDEX, index()), (VARIANTS, variant_list()), *shown):
         if (file.read_text("utf-8") if file.exists() else "") == text:
             continue
         if "--check" in sys.argv[1:]:

@@ -3,7 +3,7 @@
     python ci/tools/verdicts_by_seed.py reference opencode --loops 0 2 8 --in-turn
 
 Run it where the targets are found. It prints each requirement whose verdict is not the same everywhere, with the runs
-of each verdict; the exit status is 1 when there is one. docs/seeds.md says what a seed may change.
+of each verdict; the exit status is 1 when there is one. seeds.md beside this file says what a seed may change.
 """
 
 from __future__ import annotations

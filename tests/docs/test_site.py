@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import re
 import threading
+from collections import Counter
 from collections.abc import Iterator
-from functools import partial
+from functools import cache, partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -16,10 +17,16 @@ from tests.support.browser import browser, missing
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(
-    [*ROOT.glob("docs/**/*.md"), *ROOT.glob("*.md"), *ROOT.glob("ci/*/README.md"), ROOT / "examples" / "README.md"]
+    path
+    for pattern in (
+        *("*.md", ".github/**/*.md", "docs/**/*.md", "ci/**/*.md", "examples/*.md", "examples/*/*.md", "schemas/*.md"),
+        *("conformance/npm/*.md", "tests/evidence/*.md"),
+    )
+    for path in ROOT.glob(pattern)
 )
 pytestmark = pytest.mark.skipif(not (ROOT / "mkdocs.yml").exists(), reason="links lead into a whole checkout")
 _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+_HEADING = re.compile(r"^#+ (.+?)\s*$", re.MULTILINE)
 _CODE = re.compile(r"^```.*?^```$|`[^`\n]*`", re.MULTILINE | re.DOTALL)
 
 
@@ -29,6 +36,32 @@ def test_a_link_leads_to_a_file(page: Path) -> None:
     links = (link.partition("#")[0] for link in _LINK.findall(_CODE.sub("", page.read_text("utf-8"))))
     dead = [link for link in links if link and not link.startswith("http") and not (page.parent / link).exists()]
     assert dead == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_a_link_into_a_page_leads_to_a_heading(page: Path) -> None:
+    """Every `page.md#heading` names a heading of that page, as GitHub makes anchors of headings."""
+    links = (link.partition("#") for link in _LINK.findall(_CODE.sub("", page.read_text("utf-8"))))
+    dead = [
+        f"{link}#{anchor}"
+        for link, _, anchor in links
+        if anchor and not link.startswith("http") and anchor not in anchors((page.parent / link) if link else page)
+    ]
+    assert dead == []
+
+
+@cache
+def anchors(page: Path) -> set[str]:
+    """The anchors of a page's headings: lower case, blanks as hyphens, other signs left out, repeats numbered."""
+    headings = _HEADING.findall(re.sub(r"(?ms)^```.*?^```$", "", page.read_text("utf-8")))
+    seen: Counter[str] = Counter()
+    made = set()
+    for heading in headings:
+        plain = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).lower()
+        name = re.sub(r"[^\w\- ]", "", plain).replace(" ", "-")
+        made.add(f"{name}-{seen[name]}" if seen[name] else name)
+        seen[name] += 1
+    return made
 
 
 @pytest.fixture(name="site", scope="module")

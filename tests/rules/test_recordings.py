@@ -13,7 +13,7 @@ from signet_conformance.finding import BREACHES
 from signet_conformance.trace import read
 from tests.support.evidence import EXPECTED, recordings
 
-DISPUTED = Path(__file__).parents[2] / "docs" / "disputed-verdicts.md"
+DISPUTED = Path(__file__).parents[2] / "ci" / "tools" / "disputed-verdicts.md"
 NOT_SCORED = {
     *("SIG-HTTP-013", "SIG-HTTP-014", "SIG-HTTP-015", "SIG-PROMPT-011"),
     *("SIG-LOAD-001", "SIG-LOAD-002", "SIG-LOAD-003", "SIG-LOAD-005"),
