@@ -5,8 +5,11 @@ The daemon's behaviour never raises: it comes back as a :class:`~signet_referenc
 
 from __future__ import annotations
 
-from importlib import import_module
+import json
+import shlex
+from importlib import import_module, metadata
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 
 class HarnessError(Exception):
@@ -65,6 +68,21 @@ class ProviderDeferredError(ProviderError):
 
 class StepError(HarnessError):
     """Raised when a line of the driver protocol, or the step in it, cannot be performed."""
+
+
+def pip_install(extra: str) -> str:
+    """The command that adds an extra to what the harness was installed from: a clone or wheel, else by its name.
+
+    A twin of the kit's own, which the harness does not know.
+    """
+    source = "signet-conformance"
+    try:
+        url = json.loads(metadata.distribution(source).read_text("direct_url.json") or "{}").get("url", "")
+    except (metadata.PackageNotFoundError, ValueError):
+        url = ""
+    if url.startswith("file://"):
+        source = unquote(urlsplit(url).path)
+    return f"pip install {shlex.quote(f'{source}[{extra}]')}"
 
 
 def load_attribute(place: str) -> Any:

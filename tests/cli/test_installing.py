@@ -7,7 +7,8 @@ from importlib import metadata
 
 import pytest
 
-from signet_conformance.errors import pip_install
+from signet_conformance import errors
+from signet_reference_harness import errors as harness_errors
 
 
 class Installed(metadata.Distribution):
@@ -35,4 +36,5 @@ class Installed(metadata.Distribution):
 )
 def test_the_source_of_the_kit_is_named(monkeypatch: pytest.MonkeyPatch, direct_url: str | None, command: str) -> None:
     monkeypatch.setattr(metadata, "distribution", lambda _: Installed(direct_url))
-    assert pip_install("codings") == command
+    assert errors.pip_install("codings") == command
+    assert harness_errors.pip_install("codings") == command

@@ -23,7 +23,7 @@ from signet_reference_harness.bench.suite import (
     SuiteStart,
     SuiteTurn,
 )
-from signet_reference_harness.errors import ConfigError
+from signet_reference_harness.errors import ConfigError, pip_install
 
 SEARCH: Final = "search"
 WORD: Final = re.compile(r"\w+")
@@ -150,7 +150,7 @@ class BaselineSubject(Subject):
             except ImportError:
                 raise ConfigError(
                     "the baseline bm25s needs a package that is not installed",
-                    remedy='pip install "signet-conformance[bench]"',
+                    remedy=pip_install("bench"),
                 ) from None
 
     def describe(self) -> dict[str, Any]:

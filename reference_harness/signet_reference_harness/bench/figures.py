@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from typing import Any, Final
 
-from signet_reference_harness.errors import ConfigError
+from signet_reference_harness.errors import ConfigError, pip_install
 
 CUTS: Final = (1, 5, 10)
 MEASURES: Final = {
@@ -32,7 +32,7 @@ def demand_installed() -> None:
     if missing:
         raise ConfigError(
             f"figures are computed by packages that are not installed: {', '.join(missing)}",
-            remedy='pip install "signet-conformance[bench]"',
+            remedy=pip_install("bench"),
         )
 
 

@@ -28,7 +28,7 @@ from signet_reference_harness.bench.result import Figure, Result, subject_name, 
 from signet_reference_harness.bench.running import run
 from signet_reference_harness.bench.suite import read_suite
 from signet_reference_harness.documents import StrictModel, demand
-from signet_reference_harness.errors import ConfigError, printable
+from signet_reference_harness.errors import ConfigError, pip_install, printable
 
 SHOWN: Final = ("hit@10", "mrr@10")
 """The figures that are printed with their intervals; the plot has the last."""
@@ -59,7 +59,7 @@ def read_sweep(path: Path) -> Sweep:
         import yaml
     except ImportError:
         raise ConfigError(
-            f"{path} cannot be read without the package 'pyyaml'", remedy="pip install 'signet-conformance[harness]'"
+            f"{path} cannot be read without the package 'pyyaml'", remedy=pip_install("harness")
         ) from None
     try:
         value = yaml.safe_load(path.read_text("utf-8"))

@@ -24,6 +24,7 @@ from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 from prompt_toolkit.input import Input
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent, merge_key_bindings
 from prompt_toolkit.key_binding.bindings.auto_suggest import load_auto_suggest_bindings
+from prompt_toolkit.keys import Keys
 from prompt_toolkit.layout import (
     BufferControl,
     ConditionalContainer,
@@ -56,6 +57,8 @@ from signet_reference_harness.session.events import (
 
 MENU_ROWS: Final = 8
 INPUT_ROWS: Final = 10
+LONGEST_PASTED, MOST_LINES_PASTED = 2_000, 10
+"""Characters and lines of a pasted block that are shown as they are; a larger one is folded."""
 REDRAWN_EVERY_S: Final = 1.0
 """How often the time that an answer takes is shown anew."""
 STYLE: Final = Style.from_dict(
@@ -103,6 +106,8 @@ class Screen(Closing):
         """What memory did to the answer, for the line under it."""
         self._asked: asyncio.Future[str] | None = None
         """Gets the next line that is typed, which answers a question."""
+        self._folded: dict[str, str] = {}
+        """Pasted blocks, by what the line shows in their place."""
         self._commands = commands
         self._buffer = Buffer(
             completer=_Commands(commands),
@@ -206,8 +211,11 @@ class Screen(Closing):
             (self.note if output.stopped else self.error)(output.error)
 
     def show_user(self, turn: UserTurn) -> None:
-        """Let a typed turn scroll away as it joins the conversation."""
-        self._write(self._drawing.user_block(turn.content))
+        """Let a typed turn scroll away as it joins the conversation, with its pasted blocks folded."""
+        text = turn.content
+        for fold, block in self._folded.items():
+            text = text.replace(block, fold)
+        self._write(self._drawing.user_block(text))
 
     def show_reply(self, reply: str) -> None:
         """Show an answer of a conversation that is continued."""
@@ -314,12 +322,25 @@ class Screen(Closing):
         def _enter(event: KeyPressEvent) -> None:
             buffer = event.current_buffer
             self._hint = ""
+            text = buffer.text
+            for fold, block in self._folded.items():
+                text = text.replace(fold, block)
             if self._asked is not None and not self._asked.done():
-                self._asked.set_result(buffer.text)
-            elif buffer.text.strip():
-                buffer.append_to_history()
-                self.enqueue(UserTurn(content=buffer.text))
+                self._asked.set_result(text)
+            elif text.strip():
+                buffer.history.append_string(text)
+                self.enqueue(UserTurn(content=text))
             buffer.reset()
+
+        @keys.add(Keys.BracketedPaste)
+        def _paste(event: KeyPressEvent) -> None:
+            block = event.data.replace("\r\n", "\n").replace("\r", "\n")
+            lines = block.count("\n") + 1
+            if lines > MOST_LINES_PASTED or len(block) > LONGEST_PASTED:
+                fold = f"[pasted {len(self._folded) + 1}: {lines} lines, {len(block)} characters]"
+                self._folded[fold] = block
+                block = fold
+            event.current_buffer.insert_text(block)
 
         @keys.add("escape", "enter")
         def _new_line(event: KeyPressEvent) -> None:

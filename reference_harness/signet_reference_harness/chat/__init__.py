@@ -19,7 +19,7 @@ from signet_reference_harness.channels.plain import PlainFace
 from signet_reference_harness.chat.chat_session import ChatSession
 from signet_reference_harness.chat.commands import COMMANDS, ChatCommands, is_at_once
 from signet_reference_harness.config import bare_token
-from signet_reference_harness.errors import ConfigError, HarnessError
+from signet_reference_harness.errors import ConfigError, HarnessError, pip_install
 from signet_reference_harness.mcp_servers import McpServers, start_for
 from signet_reference_harness.providers import Provider
 from signet_reference_harness.run import RESEARCH
@@ -91,6 +91,7 @@ class _Chat:
             plan.provider,
             plan.folders,
             str if key is None else key.hide_in,
+            plan.settings.model or plan.settings.provider,
             max_rounds=self._options.max_rounds,
         )
         beginning = asyncio.current_task()
@@ -123,22 +124,22 @@ class _Chat:
 
     async def _talk(self, plan: SessionPlan, opened: ChatSession, missing: str | None) -> None:
         """The conversation; `missing` says why there is no daemon."""
-        model = plan.settings.model or plan.settings.provider
 
         def status() -> Status:
             session = opened.session
+            used = list(opened.spent.values())
             return Status(
                 agent=session.identity.agent,
                 session=session.identity.key,
-                model=session.options.model or model,
-                input_tokens=opened.usage.input_tokens,
-                output_tokens=opened.usage.output_tokens,
+                model=opened.model,
+                input_tokens=sum(each.input_tokens for each in used),
+                output_tokens=sum(each.output_tokens for each in used),
                 context=session.context_tokens,
             )
 
         face = self._face(plan.folders.state, status)
         plan.permissions.ask = face.ask
-        commands = ChatCommands(face, opened, plan.workspace, plan.folders.project, model)
+        commands = ChatCommands(face, opened, plan.workspace, plan.folders.project, plan.settings.prices)
 
         conversing = Conversing(
             face,
@@ -191,7 +192,7 @@ class _Chat:
         except ImportError:
             raise ConfigError(
                 "the line editor needs the package 'prompt_toolkit'",
-                remedy="pip install 'signet-conformance[harness]', or signet-harness chat --plain",
+                remedy=f"{pip_install('harness')}, or signet-harness chat --plain",
             ) from None
 
         def size() -> Size:

@@ -52,11 +52,16 @@ class ChatSession:
         provider: Provider,
         folders: Folders,
         scrub: Callable[[str], str],
+        model: str,
         *,
         max_rounds: int | None = None,
     ) -> None:
-        """`folders` name the places of session files; `scrub` removes secrets from each of their lines."""
+        """`folders` name the places of session files; `scrub` removes secrets from each of their lines.
+
+        `model` answers unless the options of a session name another.
+        """
         self._host = host
+        self._model = model
         self._provider = provider
         self._folder = folders.sessions
         self._marks = folders.open_sessions
@@ -66,8 +71,8 @@ class ChatSession:
         self._file: SessionFile | None = None
         self._mark: OpenMark | None = None
         """Stands while the daemon may hold the session open."""
-        self.usage = Usage()
-        """Tokens of the session since it was taken up."""
+        self.spent: dict[str, Usage] = {}
+        """Tokens of the session since it was taken up, by the model that took them."""
         self._last: tuple[str, bool] | None = None
         """The prompt of the last turn, and whether the conversation holds the turn; None without one."""
         self.effect: MemoryEffect | None = None
@@ -78,6 +83,14 @@ class ChatSession:
         """The session that is open. Raises AssertionError before the first one is."""
         assert self._session is not None  # noqa: S101 - taken up before anything is said
         return self._session
+
+    @property
+    def model(self) -> str:
+        """The model that answers."""
+        return self.session.options.model or self._model
+
+    def _spend(self, usage: Usage) -> None:
+        self.spent[self.model] = add_usage(self.spent.get(self.model, Usage()), usage)
 
     async def take_up(self, identity: SessionIdentity, stored: Stored | None) -> None:
         """Begin the session, or go on with what is `stored` of it, after the end of the one that is open.
@@ -98,7 +111,7 @@ class ChatSession:
         except HarnessError:
             file.close()
             raise
-        self._session, self._file, self.usage, self.effect = session, file, Usage(), None
+        self._session, self._file, self.spent, self.effect = session, file, {}, None
         self._last = None
         old_mark, self._mark = self._mark, mark
         try:
@@ -123,7 +136,7 @@ class ChatSession:
             result = session.cut_turn or TurnResult(outcome=StopReason.CANCELLED)
             raise
         finally:
-            self.usage = add_usage(self.usage, result.usage)
+            self._spend(result.usage)
             self._last = (said.content, bool(result.messages))
             file.outcome(str(result.outcome), result.reply, result.messages, error=result.error)
         return result
@@ -157,7 +170,7 @@ class ChatSession:
         """Replace the conversation by a summary, and return it."""
         done = await self.session.compact(self._provider)
         self._open_file.compaction(done.summary)
-        self.usage = add_usage(self.usage, done.usage)
+        self._spend(done.usage)
         return done.summary if done.by_model else f"{done.summary}\n\nThe model could not summarise: {done.detail}"
 
     def undo(self) -> bool:

@@ -15,6 +15,8 @@ from signet_reference_harness.chat.chat_session import ChatSession, ResumableSes
 from signet_reference_harness.chat.skills import Skill, skills
 from signet_reference_harness.errors import HarnessError
 from signet_reference_harness.identity import SessionIdentity
+from signet_reference_harness.providers import Usage
+from signet_reference_harness.providers.agent_file import PricePart
 from signet_reference_harness.session.turn import TurnListener, TurnResult
 
 MEMORIES: Final = 10
@@ -37,10 +39,13 @@ class Command:
 class ChatCommands:
     """Carries out the commands of one chat. Each returns a turn for the model, or None."""
 
-    def __init__(self, face: ChatFace, opened: ChatSession, workspace: Path, project: Path, model: str) -> None:
+    def __init__(
+        self, face: ChatFace, opened: ChatSession, workspace: Path, project: Path, prices: Mapping[str, PricePart]
+    ) -> None:
+        """`prices` are those of models, by their names."""
         self._face = face
         self._opened = opened
-        self._model = model
+        self._prices = prices
         self._workspace = workspace
         self._project = project
         self._listed: Sequence[ResumableSession] = ()
@@ -135,18 +140,27 @@ class ChatCommands:
         """Name the model, or let another one answer."""
         if argument:
             self._opened.use_model(argument)
-        name = self._opened.session.options.model or self._model
-        self._face.note(f"{name} answers{' from here on' if argument else '; /model NAME lets another one answer'}.")
+        self._face.note(
+            f"{self._opened.model} answers{' from here on' if argument else '; /model NAME lets another one answer'}."
+        )
 
     async def cost(self, _argument: str, _turn: UserTurn) -> None:
-        """Show the tokens of the session."""
-        usage, session = self._opened.usage, self._opened.session
+        """Show the tokens of the session and their price."""
+        spent = self._opened.spent
         rows = [
-            ("in", f"{usage.input_tokens} tokens since the session was taken up"),
-            ("out", f"{usage.output_tokens} tokens"),
-            ("context", f"{session.context_tokens} tokens that each prompt costs now"),
+            (name, f"{usage.input_tokens} tokens in, {usage.output_tokens} out; {self._price(name, usage)}")
+            for name, usage in spent.items()
         ]
-        self._face.rows("Tokens, as the provider counts them", rows)
+        if len(spent) > 1 and spent.keys() <= self._prices.keys():
+            rows.append(("all", f"${sum(_dollars(self._prices[name], usage) for name, usage in spent.items()):.4f}"))
+        rows.append(("context", f"{self._opened.session.context_tokens} tokens that each prompt costs now"))
+        self._face.rows("Since the session was taken up, as the provider counts tokens", rows)
+
+    def _price(self, model: str, usage: Usage) -> str:
+        price = self._prices.get(model)
+        if price is None:
+            return "agent.yaml names no price of it in runtime.prices"
+        return f"${_dollars(price, usage):.4f}"
 
     async def compact(self, _argument: str, _turn: UserTurn) -> None:
         """Put a summary in the place of the conversation."""
@@ -251,7 +265,7 @@ COMMANDS: Final[Mapping[str, Command]] = {
     "/retry": Command("ask the last prompt again", ChatCommands.retry),
     "/undo": Command("take the last turn from the model", ChatCommands.undo),
     "/model": Command("which model answers; with NAME, another one does", ChatCommands.model, "[NAME]"),
-    "/cost": Command("the tokens of the session", ChatCommands.cost, at_once=True),
+    "/cost": Command("the tokens of the session and their price", ChatCommands.cost, at_once=True),
     "/compact": Command("let the model go on from a summary", ChatCommands.compact),
     "/clear": Command("take the conversation from the model", ChatCommands.clear),
     "/new": Command("begin another session", ChatCommands.new),
@@ -267,6 +281,10 @@ def is_at_once(turn: UserTurn) -> bool:
     """Whether the command is carried out while an answer is made."""
     command = COMMANDS.get(turn.content.split(maxsplit=1)[0])
     return command is not None and command.at_once
+
+
+def _dollars(price: PricePart, usage: Usage) -> float:
+    return (price.input * usage.input_tokens + price.output * usage.output_tokens) / 1_000_000
 
 
 def _rows(content: Any) -> Sequence[Mapping[str, Any]]:

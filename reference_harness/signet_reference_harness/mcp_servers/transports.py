@@ -17,13 +17,12 @@ from inspect import signature
 from pathlib import Path
 from typing import Any, Final
 
-from signet_reference_harness.errors import ConfigError
+from signet_reference_harness.errors import ConfigError, pip_install
 from signet_reference_harness.mcp_servers.guardian import LONGEST_LINE
 from signet_reference_harness.mcp_servers.settings import ServerSettings
 
 LONGEST_TAIL: Final = 4_096
 """Bytes of a server's last words that are kept."""
-INSTALL: Final = "pip install 'signet-conformance[harness]'"
 Lost = Callable[[str], None]
 _GUARDIAN: Final = str(Path(__file__).with_name("guardian.py"))
 
@@ -37,10 +36,10 @@ def import_package() -> Any:
     except ImportError as error:
         lacking = error.name or "mcp"
         what = "is not installed" if lacking == "mcp" else f"cannot be imported: {lacking} is missing or too old"
-        raise ConfigError(f"the package 'mcp' {what}", remedy=INSTALL) from None
+        raise ConfigError(f"the package 'mcp' {what}", remedy=pip_install("harness")) from None
     except Exception as error:
         broken = f"the package 'mcp' cannot be imported: {type(error).__name__}: {error}"
-        raise ConfigError(broken[:300], remedy=f"{INSTALL} --force-reinstall") from error
+        raise ConfigError(broken[:300], remedy=f"{pip_install('harness')} --force-reinstall") from error
     _keep_quiet(Path(str(package.__file__)).parent)
     return package
 

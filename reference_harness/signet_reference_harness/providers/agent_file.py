@@ -12,13 +12,20 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import ConfigDict, Field
 
 from signet_reference_harness.documents import DocumentError, StrictModel, demand
-from signet_reference_harness.errors import ConfigError
+from signet_reference_harness.errors import ConfigError, pip_install
 from signet_reference_harness.providers import Api
 
 NAMES: Final = ("agent.yaml", "AGENT.yaml", "config.yaml")
 """In the order in which the daemon looks for them."""
 LARGEST_FILE: Final = 1024 * 1024
 Seconds = Annotated[float, Field(gt=0, strict=False)]
+
+
+class PricePart(StrictModel):
+    """Dollars for a million tokens of a model: those it reads, and those it writes."""
+
+    input: Annotated[float, Field(ge=0, strict=False)]
+    output: Annotated[float, Field(ge=0, strict=False)]
 
 
 class RetryPart(StrictModel):
@@ -64,6 +71,7 @@ class RuntimePart(StrictModel):
     timeout_s: Seconds | None = None
     longest_answer: Annotated[int | None, Field(ge=1, description="bytes of one answer")] = None
     retry: RetryPart = RetryPart()
+    prices: dict[str, PricePart] = Field(default_factory=dict, description="of models, by their names")
     mcp_servers: dict[str, McpServerPart] = Field(default_factory=dict, description="MCP servers by their names")
     mcp_registry: Annotated[bool, Field(description="whether those of the daemon's registry are used, too")] = True
 
@@ -128,8 +136,9 @@ def _parse(path: Path, data: bytes) -> Any:
     try:
         import yaml
     except ImportError:
-        remedy = "pip install 'signet-conformance[harness]'"
-        raise ConfigError(f"{path} cannot be read without the package 'pyyaml'", remedy=remedy) from None
+        raise ConfigError(
+            f"{path} cannot be read without the package 'pyyaml'", remedy=pip_install("harness")
+        ) from None
     try:
         return yaml.safe_load(data)
     except yaml.reader.ReaderError as error:

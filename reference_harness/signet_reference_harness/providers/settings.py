@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from signet_reference_harness.config import Secret
 from signet_reference_harness.errors import ConfigError, HarnessError, load_attribute
 from signet_reference_harness.providers import APIS, LONGEST_ANSWER, Api, CompletionOptions, Provider
-from signet_reference_harness.providers.agent_file import AgentFile, read_agent_file
+from signet_reference_harness.providers.agent_file import AgentFile, PricePart, read_agent_file
 from signet_reference_harness.providers.failures import RetryPolicy
 
 DEFAULT: Final = "anthropic"
@@ -99,6 +99,8 @@ class ProviderSettings:
     timeout_s: float = DEFAULT_TIMEOUT_S
     options: CompletionOptions = field(default_factory=CompletionOptions)
     """The options of each completion."""
+    prices: Mapping[str, PricePart] = field(default_factory=dict)
+    """Of models, by their names."""
     retry: RetryPolicy = field(default_factory=RetryPolicy)
 
 
@@ -166,6 +168,7 @@ def load(flags: Mapping[str, str | None], environ: Mapping[str, str], workspace:
         key=_secret(key) if key else None,
         key_source=key.source if key else None,
         timeout_s=(runtime.timeout_s if runtime is not None else None) or DEFAULT_TIMEOUT_S,
+        prices=runtime.prices if runtime is not None else {},
         options=CompletionOptions(longest_answer=(runtime and runtime.longest_answer) or LONGEST_ANSWER),
         retry=RetryPolicy(**given),
     )

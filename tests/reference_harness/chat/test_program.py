@@ -7,6 +7,8 @@ import signal
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from tests.reference_harness.llm_server.served import Serve, Served
 from tests.reference_harness.recording_daemon import END, PROMPT, RECALL, START, Answer, RecordingDaemon
 
@@ -101,16 +103,40 @@ def test_a_turn_is_taken_back_or_asked_again(pipe: Pipe, daemon: RecordingDaemon
     ]
 
 
-def test_the_model_and_its_tokens_are_told_and_changed(pipe: Pipe, serve: Serve) -> None:
-    """/model asks another one from then on; /cost shows the context as it is after a summary."""
+def test_the_model_and_its_tokens_are_told_and_changed(
+    pipe: Pipe, serve: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """/model asks another one from then on; /cost shows each one's price, and the context as it is after a summary."""
+    (tmp_path / "agent.yaml").write_text("runtime: {prices: {scripted: {input: 3, output: 15}}}")
+    monkeypatch.setenv("SIGNET_PATH", str(tmp_path))
     usage = {"input_tokens": 9_000, "output_tokens": 10}
-    served = serve(turns=[{"content": "One.", "usage": usage}, {"content": "A summary."}, {"content": "Two."}])
-    done = pipe("/model\nFirst?\n/compact\n/cost\n/model qwen9\nSecond?\n")
+    served = serve(
+        turns=[{"content": "One.", "usage": usage}, {"content": "A summary.", "usage": usage}, {"content": "Two."}]
+    )
+    done = pipe("/model\nFirst?\n/compact\n/cost\n/model qwen9\nSecond?\n/cost\n")
     assert "scripted answers; /model NAME" in done.stderr
     assert "qwen9 answers from here on." in done.stderr
     assert [request["body"]["model"] for request in served.requests()] == ["scripted", "scripted", "qwen9"]
+    assert "scripted\t18000 tokens in, 20 out; $0.0543\n" in done.stdout
+    assert "out; agent.yaml names no price of it in runtime.prices\n" in done.stdout
     context = next(line for line in done.stdout.splitlines() if line.startswith("context"))
     assert int(context.split()[1]) < 100
+
+
+def test_a_pasted_block_is_folded_and_sent_whole(chat: Chat, serve: Serve) -> None:
+    """What a model reads is the block; the line and the conversation on screen show its size. A short one is shown."""
+    served = serve(turns=[{"content": "Read."}])
+    block = "".join(f"row {number}\r" for number in range(40))
+    with chat() as terminal:
+        terminal.type(f"Sum \x1b[200~up\x1b[201~: \x1b[200~{block}\x1b[201~")
+        terminal.wait_for("> Sum up: [pasted 1: 41 lines, 270 characters]")
+        terminal.type("\r")
+        shown = terminal.wait_for(lambda text: "Read." in text and "working" not in text)
+        assert "row 7" not in shown
+        terminal.type("\x04")
+        assert terminal.wait() == 0
+    [request] = served.requests()
+    assert request["body"]["messages"][-1]["content"] == f"Sum up: {block}".replace("\r", "\n")
 
 
 def test_a_pipe_cannot_be_asked(pipe: Pipe, serve: Serve, project: Path) -> None:

@@ -16,7 +16,8 @@ import pytest
 import uvicorn
 
 from signet_reference_harness.config import Secret
-from signet_reference_harness.mcp_servers import McpServers, transports
+from signet_reference_harness.errors import pip_install
+from signet_reference_harness.mcp_servers import McpServers
 from signet_reference_harness.mcp_servers.settings import Named, ServerSettings
 from signet_reference_harness.messages import Message, ToolCall, texts_for_person
 from signet_reference_harness.providers import CompletionResult, StopReason
@@ -292,7 +293,7 @@ def test_without_the_package_the_message_says_what_to_install(
         [notice] = servers.notices
         assert notice.startswith("The MCP servers moody are not used: ")
         assert told in notice
-        assert transports.INSTALL in notice
+        assert pip_install("harness") in notice
 
     among(work, by_command("cat"))
     for name in [name for name in sys.modules if name.partition(".")[0] == "mcp"]:
