@@ -19,6 +19,7 @@ from tests.support.command_line import Invoke, Process
 ROOT = Path(__file__).parents[2]
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 WORKFLOW = Path(".github", "workflows", "signet-conformance.yml")
+IGNORED = "signet-failures/\nsignet-report/\nsignet-report-*/\n.hypothesis/\n"
 
 
 def files(folder: Path) -> set[str]:
@@ -54,7 +55,13 @@ def test_a_failing_connector_gets_lane_and_baseline(forgetful: Path, process: Pr
     assert 'working-directory: "packages/connector"' in workflow
     assert (forgetful / "packages" / "connector" / "signet-conformance.toml").read_text() == before
     assert "SIG-AGENT-002" in done.stdout.split("\nfails now: ")[1].splitlines()[0]
-    assert "signet-conformance explain SIG-AGENT-002" in done.stdout
+    *_, last = done.stdout.splitlines()
+    assert last == "go on with: cd packages/connector && signet-conformance run example-python -k SIG-AGENT-002"
+    assert len(done.stdout.splitlines()) <= 30
+    assert "report: packages/connector/signet-report/report.html, " in done.stdout
+    report = forgetful / "packages" / "connector" / "signet-report"
+    assert {"plain.jsonl", "report.html", "report.json"} <= {path.name for path in report.iterdir()}
+    assert (forgetful / ".gitignore").read_text() == IGNORED
 
 
 @pytest.mark.parametrize("kit", [(), ("--kit", f"someone/kit@{COMMIT}")])
@@ -93,7 +100,7 @@ def test_an_unknown_connector_gets_a_driver_of_its_language(tmp_path: Path, invo
     lane = (tmp_path / WORKFLOW).read_text()
     assert f"- run: {build}\n" in lane
     assert 'SIGNET_LANE_TARGET: "acme-memory"' in lane
-    assert (tmp_path / ".gitignore").read_text() == "signet-failures/\n"
+    assert (tmp_path / ".gitignore").read_text() == IGNORED
 
 
 @pytest.mark.parametrize("manifest", ["pyproject.toml", "package.json"])
@@ -194,11 +201,28 @@ def test_a_driver_that_says_nothing_is_missing_to_the_doctor(tmp_path: Path, pro
     assert "hello there" in seen.stdout
 
 
+@pytest.mark.parametrize("place", ["asked for", "installed above"])
+def test_the_package_for_npm_makes_the_driver_a_few_lines(tmp_path: Path, invoke: Invoke, place: str) -> None:
+    """A repository that has it gets a call of createDriver, still with five places to fill in."""
+    asked = {"devDependencies": {"signet-conformance": "0.1.0"}} if place == "asked for" else {}
+    (tmp_path / "package.json").write_text(json.dumps({"name": "acme-memory", **asked}))
+    if not asked:
+        installed = tmp_path / "node_modules" / "signet-conformance"
+        installed.mkdir(parents=True)
+        (installed / "package.json").write_text("{}")
+    assert invoke("init", "--no-run").exit_code == 0
+    driver = (tmp_path / "conformance" / "driver.mjs").read_text()
+    assert 'import { createDriver } from "signet-conformance";' in driver
+    assert driver.count("FILL IN ") == 5
+    assert len(driver.splitlines()) < 20
+    assert targets.load("acme-memory", tmp_path).command[0] == "node"
+
+
 def test_what_git_should_not_see_is_added_once(tmp_path: Path, invoke: Invoke) -> None:
     """Lines that are there stay, however they are spelt; what is missing is added after them."""
     (tmp_path / ".gitignore").write_text("dist")
     assert invoke("init", "--no-run").exit_code == 0
-    assert (tmp_path / ".gitignore").read_text() == "dist\nsignet-failures/\n"
+    assert (tmp_path / ".gitignore").read_text() == f"dist\n{IGNORED}"
     assert "added to  .gitignore" not in invoke("init", "--no-run").stdout
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import sys
@@ -15,7 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from signet_conformance import targets
-from signet_conformance.cli.commands import tell
+from signet_conformance.cli.commands import PROGRAM, tell
 from signet_conformance.cli.run import run_lines
 from signet_conformance.errors import NothingTestedError, UsageError, printable
 from signet_conformance.files.whole_file import create_file
@@ -28,14 +29,17 @@ from signet_conformance.github_action.discovery import (
     discover,
     settings_text,
 )
-from signet_conformance.github_action.inputs import FIELDS, Inputs, read_inputs
-from signet_conformance.github_action.performing import CANCELLED, perform
+from signet_conformance.github_action.inputs import FIELDS, Inputs, read_inputs, with_new_report
+from signet_conformance.github_action.performing import CANCELLED, LaneRun, perform
 from signet_conformance.github_action.workflow import Driven, Workflow, checked_pin, installed_pin
 from signet_conformance.outcome import known_failures
 from signet_conformance.outcome.conclusion import Conclusion
 from signet_conformance.outcome.known_failures import COVERABLE, user_name
 from signet_conformance.outcome.options import DEFAULT_DAYS
-from signet_conformance.reports.run_text import note_lines
+from signet_conformance.reports.command_lines import shell_command
+from signet_conformance.reports.registry import FORMATS
+from signet_conformance.reports.run_text import ClosingText, closing, closing_lines, note_lines, silence
+from signet_conformance.reports.terminal import terminal_width, wants_colour
 from signet_conformance.running.progress import show_progress
 from signet_conformance.targets.settings import FILE as SETTINGS
 
@@ -51,7 +55,8 @@ Examples:
 \b
 Writes .github/workflows/signet-conformance.yml, signet-conformance.toml, and
 signet-baseline.json when something fails or warns: the lane is strict, and
-what is new fails it. No file is ever replaced.
+what is new fails it. No file is ever replaced. The recordings and reports of
+the run stay in signet-report, which git ignores.
 The exit status is that of the run at the end, of several the highest;
 0 with --no-run or --dry-run.
 """
@@ -89,10 +94,13 @@ class _SetUp(Struct):
         self.blank = None if self.connector.known else blank_driver(self.place.folder)
         # A driver with nothing in it shows in the scripted scenarios that nothing is recorded.
         inputs = self.inputs if self.blank is None else replace(self.inputs, scenarios="0")
+        inputs = with_new_report(inputs, ci=False)
         self.status, self.conclusion = _run(inputs, self.connector)
         self.answered = self.conclusion is not None
         if self.conclusion is not None and not self.conclusion.recorded:
             self.silent = _is_silent(self.conclusion)
+            if self.silent and self.blank is not None:
+                shutil.rmtree(inputs.report, ignore_errors=True)
             # A baseline of what a silent connector fails would make a lane green that tests nothing.
             self.status, self.conclusion = NothingTestedError.exit_status, None
 
@@ -135,6 +143,7 @@ def command(
     set_up = [
         _SetUp(place, each, given[place, each.name]) for place, connectors in declared.items() for each in connectors
     ]
+    writer.extend(places[0].root / IGNORE, places[0].ignored)
     for each in [] if dry_run or no_run else set_up:
         each.run()
         if each.status == CANCELLED:
@@ -145,12 +154,11 @@ def command(
             writer.write(place.folder / BASELINE, _baseline_text(failing))
     driven = [each.place.driven(each.connector.name, each.inputs.scenarios) for each in set_up]
     writer.write(places[0].root / WORKFLOW, Workflow(driven, pin).text())
-    writer.extend(places[0].root / IGNORE, places[0].ignored)
     # A promise about the lane is made only after the lane was performed as it will be.
     for each in set_up:
         if each.failing and each.place.folder / BASELINE not in writer.left:
             print(f"\nonce more, as the lane will run {each.connector.name}:", flush=True)
-            each.seen, _ = _run(replace(each.inputs, baseline=each.place.folder / BASELINE), each.connector)
+            each.seen = _run_lane(replace(each.inputs, baseline=each.place.folder / BASELINE))
             if each.seen == CANCELLED:
                 return CANCELLED
     for each in set_up:
@@ -160,7 +168,14 @@ def command(
     if pin is None:
         print("the lane installs the kit from your package index;")
         print("to pin the kit's action instead: --kit OWNER/REPOSITORY@COMMIT")
-    print(*(f"the same run by hand: {_by_hand(each)}" for each in set_up), sep="\n")
+    asked = ("--target", target) if target is not None else ("--all",) if every else ()
+    options = [
+        *asked,
+        *(() if kit is None else ("--kit", kit)),
+        *(() if scenarios is None else ("--scenarios", scenarios)),
+    ]
+    again = shell_command([PROGRAM, "init", *folders, *options])
+    print(*dict.fromkeys(_next_step(each, again) for each in set_up), sep="\n")
     return max(each.status or 0 for each in set_up)
 
 
@@ -199,16 +214,24 @@ def _write_settings(writer: InitWriter, place: ConnectorFolder, connectors: Sequ
             writer.write(place.folder / each.language.driver, each.language.driver_text())
 
 
-def _by_hand(set_up: _SetUp) -> str:
-    """The command for a run of one connector, from the root of the repository."""
-    command = f"signet-conformance run {set_up.connector.name}"
-    return command if set_up.place.directory == "." else f"cd {set_up.place.directory} && {command}"
+def _next_step(set_up: _SetUp, again: str) -> str:
+    """The command to go on with, from the folder in which this one was called; `again` is this one."""
+    name = set_up.connector.name
+    if failing := set_up.failing:
+        words = ["run", name, "-k", next(iter(failing))]
+    elif set_up.status:
+        return f"go on with{f', when {set_up.blank.driver} is filled in' if set_up.blank else ''}: {again}"
+    else:
+        words = ["run", name]
+    command = shell_command([PROGRAM, *words])
+    folder = os.path.relpath(set_up.place.folder)
+    return f"go on with: {command if folder == '.' else f'cd {shell_command([folder])} && {command}'}"
 
 
 def _run(inputs: Inputs, connector: FoundConnector) -> tuple[int, Conclusion | None]:
     """Drive the connector once; the exit status and the conclusion, None where no verdict was reached.
 
-    The folder with report and traces stays where something fails.
+    The recordings and reports stay.
     """
     target = targets.load(connector.name, inputs.folder)
     # Only what the settings name as a path of this machine: npm's packages hold slashes too.
@@ -221,14 +244,10 @@ def _run(inputs: Inputs, connector: FoundConnector) -> tuple[int, Conclusion | N
         )
         tell(failure)
         return failure.exit_status, None
-    sys.stdout.flush()
-    folder = Path(tempfile.mkdtemp(prefix="signet-init-")).resolve()
-    report = folder / "report"
-    with show_progress(sys.stderr) as shown:
-        ended = perform(replace(inputs, report=report), shown)
-    if ended.failure is not None:
-        tell(ended.failure)
+    ended = _perform(inputs)
     if not ended.performances:
+        with contextlib.suppress(OSError):
+            inputs.report.rmdir()
         return ended.status, None
     (performance,) = ended.performances
     if _is_silent(performance.conclusion):
@@ -236,10 +255,31 @@ def _run(inputs: Inputs, connector: FoundConnector) -> tuple[int, Conclusion | N
         told = note_lines(each.trace for each in judged)
         print(f"no request was recorded in {len(judged)} scenarios", *told, sep="\n")
         return ended.status, performance.conclusion
-    print(*run_lines(performance), sep="\n")
-    if ended.status == 0:
-        shutil.rmtree(folder, ignore_errors=True)
+    print(*run_lines(performance, summary=True), sep="\n")
+    if not performance.conclusion.recorded:
+        print(*silence(ClosingText(performance.conclusion, ended.status, terminal_width())), sep="\n")
+    page = os.path.relpath(inputs.report / FORMATS["html"].file)
+    print(f"report: {printable(page, 1000)}, and beside it the recordings and every other format")
     return ended.status, performance.conclusion
+
+
+def _run_lane(inputs: Inputs) -> int:
+    """Perform the lane once and keep nothing of it; the exit status. What makes it red is shown."""
+    with tempfile.TemporaryDirectory(prefix="signet-init-") as folder:
+        ended = _perform(replace(inputs, report=Path(folder).resolve() / "report"))
+        for performance in ended.performances:
+            text = ClosingText(performance.conclusion, ended.status, terminal_width(), wants_colour(sys.stdout))
+            print(*(closing_lines(text) if ended.status else closing(text)), sep="\n")
+    return ended.status
+
+
+def _perform(inputs: Inputs) -> LaneRun:
+    sys.stdout.flush()
+    with show_progress(sys.stderr) as shown:
+        ended = perform(inputs, shown)
+    if ended.failure is not None:
+        tell(ended.failure)
+    return ended
 
 
 def _is_silent(conclusion: Conclusion) -> bool:
@@ -267,25 +307,23 @@ def _closing(set_up: _SetUp, writer: InitWriter) -> Iterator[str]:
             yield "edit the owner and the reason of each entry"
             if set_up.place.root / WORKFLOW in writer.left:
                 yield f'add to the lane in your {WORKFLOW.name}: baseline: "{BASELINE}"'
-        yield f"read the first: signet-conformance explain {next(iter(failing))}"
     elif set_up.status == NothingTestedError.exit_status and set_up.answered:
         if set_up.blank is not None:
             yield f"the lane is still red: nothing was tested. {set_up.blank.driver} answers the kit already;"
-            yield "fill in its five places marked FILL IN, then run this command again"
+            yield "fill in its five places marked FILL IN"
         elif not set_up.silent:
-            yield "the lane is still red: no hook or memory request was accepted, by what is said above;"
-            yield "mend that, then run this command again"
+            yield "the lane is still red: no hook or memory request was accepted, by what is said above"
         else:
             yield "the lane is still red: nothing was tested. Does the connector call the address in SIGNET_DAEMON_URL?"
     elif set_up.status:
-        yield f"the lane is still red (exit {set_up.status}), by what is said above; then run this command again"
+        yield f"the lane is still red (exit {set_up.status}), by what is said above"
     elif set_up.conclusion is not None and set_up.status == 0:
         yield "nothing fails or warns: the lane is green from its first run"
 
 
 BASELINE = "signet-baseline.json"
 IGNORE = ".gitignore"
-_IGNORED = ("signet-failures/",)
+_IGNORED = ("signet-failures/", "signet-report/", "signet-report-*/", ".hypothesis/")
 _SPELT = {
     "SIGNET_LANE_TARGET": ("--target", "call it by letters, digits, dots, dashes and underscores in the settings"),
     "SIGNET_LANE_SCENARIOS": ("--scenarios", "a whole number, such as --scenarios 200"),

@@ -101,7 +101,8 @@ class Language(Struct, frozen=True):
     """A language that a driver can be written in from the start.
 
     `manifest` is the file that tells it, with `name` in it. `driver` is where the driver is written, from `template`;
-    `command` runs it, `{root}` and `{python}` as in the settings.
+    `command` runs it, `{root}` and `{python}` as in the settings. `fits` says whether a folder with the manifest is one
+    of it.
     """
 
     title: str
@@ -110,6 +111,7 @@ class Language(Struct, frozen=True):
     driver: str
     template: str
     command: Sequence[str]
+    fits: Callable[[Path], bool] = lambda _folder: True
 
     def driver_text(self) -> str:
         """The driver, with places to fill in."""
@@ -118,7 +120,8 @@ class Language(Struct, frozen=True):
 
 def language_of(folder: Path) -> Language:
     """The language of a folder, by the first manifest that it holds; Python without a manifest."""
-    return next((language for language in _LANGUAGES if (folder / language.manifest).is_file()), PYTHON)
+    held = (language for language in _LANGUAGES if (folder / language.manifest).is_file())
+    return next((language for language in held if language.fits(folder)), PYTHON)
 
 
 def blank_driver(folder: Path) -> Language | None:
@@ -171,11 +174,28 @@ def _text(document: Any, *members: str) -> str | None:
     return document if isinstance(document, str) and re.search(r"[A-Za-z0-9]", document) else None
 
 
+def _has_npm_package(folder: Path) -> bool:
+    """Whether the kit's package for npm is at hand: the manifest asks for it, or npm has installed it here or above."""
+    manifest = _parse_file(folder / "package.json", json.loads)
+    asked = [manifest.get(name) for name in _DEPENDENCIES] if isinstance(manifest, dict) else []
+    if any(isinstance(each, dict) and _NPM_PACKAGE in each for each in asked):
+        return True
+    return any(
+        (above / "node_modules" / _NPM_PACKAGE / "package.json").is_file() for above in (folder, *folder.parents)
+    )
+
+
+_NPM_PACKAGE = "signet-conformance"
+_DEPENDENCIES = ("dependencies", "devDependencies", "optionalDependencies")
 PYTHON = Language(
     "Python", "pyproject.toml", _of_project, "conformance/driver.py", "driver.py.tmpl",
     ("{python}", "{root}/conformance/driver.py"),
 )  # fmt: skip
 _LANGUAGES = (
+    Language(
+        "JavaScript or TypeScript", "package.json", _of_package, "conformance/driver.mjs", "driver.npm.mjs.tmpl",
+        ("node", "--enable-source-maps", "{root}/conformance/driver.mjs"), _has_npm_package,
+    ),
     Language(
         "JavaScript or TypeScript", "package.json", _of_package, "conformance/driver.mjs", "driver.mjs.tmpl",
         ("node", "{root}/conformance/driver.mjs"),
