@@ -78,11 +78,24 @@ def test_a_trend_is_in_the_order_of_time(invoke: Invoke, old: Path) -> None:
     rows = [line.split() for line in done.stdout.splitlines()[1:]]
     assert [(row[0], row[-1]) for row in rows] == [("2026-11-20", "old"), ("2026-11-21", "new")]
     assert "+2" in rows[1]
+    assert [row[3] for row in rows] == ["openclaw", "openclaw"]
     (old.parent / "broken").mkdir()
     (old.parent / "broken" / "report.json").write_text("{}")
     broken = invoke("trend", old.parent)
     assert (broken.exit_code, len(broken.stdout.splitlines())) == (2, 3)
     assert "error: " in broken.stderr
+
+
+@pytest.mark.usefixtures("new")
+def test_a_trend_compares_a_connector_with_itself(invoke: Invoke, old: Path, tmp_path: Path) -> None:
+    """What another connector breached between two runs is neither new nor mended by them."""
+    header = {**HEADER, "created": "2026-11-20T20:00:00Z", "target": "pi"}
+    (tmp_path / "runs" / "pi").mkdir()
+    recording = write(tmp_path / "runs" / "pi" / "a.jsonl", BREACHING, header)
+    invoke("check", recording, "--json", "--output", recording.with_name("report.json"))
+    rows = [line.split() for line in invoke("trend", old.parent).stdout.splitlines()[1:]]
+    assert [(row[3], row[-1]) for row in rows] == [("openclaw", "old"), ("pi", "pi"), ("openclaw", "new")]
+    assert [[word for word in row if word[0] in "+-" and word[1:].isdigit()] for row in rows] == [[], [], ["+2", "-0"]]
 
 
 @pytest.mark.parametrize("words", [("compare", "gone.json", "gone.json"), ("trend", "gone"), ("trend", ".")])

@@ -54,6 +54,19 @@ def test_a_cosmetic_difference_exits_0(invoke: Invoke, same: Path, tmp_path: Pat
     assert "0 contract-relevant differences, 1 cosmetic" in result.output
 
 
+def test_what_the_daemon_remembers_is_folded(invoke: Invoke, same: Path, tmp_path: Path) -> None:
+    """Answers that differ in their memories alone are a line; --all shows them; the page has them apart."""
+    remembering = recall()
+    remembering["response"] = {"status": 200, "headers": [], "body": {"json": {"results": [{"content": "x"}]}}}
+    changed = write(tmp_path / "c.jsonl", [health(), start(), remembering, end()])
+    told = invoke("diff", same, changed)
+    assert told.exit_code == 0
+    assert "the daemon's own memories changed 1 answer: --all shows how" in told.output
+    assert "answer /results" not in told.output
+    assert "answer /results/0" in invoke("diff", same, changed, "--all", "--html", "d.html").output
+    assert "changed</h2><details>" in (tmp_path / "d.html").read_text()
+
+
 def test_a_relevant_difference_exits_1_and_leads_to_its_requirement(invoke: Invoke, same: Path, other: Path) -> None:
     """Each contract-relevant difference names its requirements and the command that explains them."""
     result = invoke("diff", same, other)

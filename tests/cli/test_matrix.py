@@ -59,6 +59,41 @@ def test_parity_is_exact(invoke: Invoke, tmp_path: Path) -> None:
     ]
 
 
+def test_columns_of_one_name_are_headed_by_what_tells_them_apart(invoke: Invoke, tmp_path: Path) -> None:
+    """By their run, else their commit, else their date, in the order given; a name that stands alone stays alone."""
+    for name, commit, day in (("new/openclaw", "a" * 40, "21"), ("old/openclaw", "b" * 40, "20"), ("pi", None, "22")):
+        (tmp_path / name).mkdir(parents=True)
+        target = name.rpartition("/")[2]
+        path = report(tmp_path / name / "report.json", target=target, observed=["health"])
+        run = {"created": f"2026-11-{day}T10:00:00Z", **({} if commit is None else {"commit": commit})}
+        path.write_text(json.dumps({**json.loads(path.read_text()), "run": run}))
+    told = invoke("matrix", "old/openclaw", "pi", "new/openclaw").output
+    assert told.splitlines()[0].split() == [
+        "operation", "openclaw", "bbbbbbbbb", "0.145", "pi", "0.145", "openclaw", "aaaaaaaaa", "0.145",
+    ]  # fmt: skip
+    assert "openclaw bbbbbbbbb (0.145): 1 of 12 operations" in told
+    for name in ("old", "new"):
+        (tmp_path / name / "openclaw").rename(tmp_path / f"run-{name}")
+    assert "openclaw run-old 0.145" in first_line(invoke("matrix", "run-old", "run-new"))
+    for name, commit in (("old", "b"), ("new", "a")):
+        text = (tmp_path / f"run-{name}" / "report.json").read_text()
+        (tmp_path / f"{name}.json").write_text(text.replace(commit * 40, "c" * 40))
+    assert "openclaw 2026-11-20 0.145" in first_line(invoke("matrix", "old.json", "new.json"))
+
+
+def first_line(result: Result) -> str:
+    """The first line that a command prints, its words a blank apart."""
+    return " ".join(result.output.splitlines()[0].split())
+
+
+def test_a_site_says_what_was_written(invoke: Invoke, tmp_path: Path) -> None:
+    """The page to open, and how many files stand beside it."""
+    report(tmp_path / "r.json", observed=surface())
+    told = invoke("matrix", "r.json", "--site", "public").output.splitlines()[-1]
+    beside = len(list((tmp_path / "public").iterdir())) - 1
+    assert told.startswith(f"site: public/index.html, and {beside} more files beside it")
+
+
 def test_a_report_of_check_can_be_read(invoke: Invoke, tmp_path: Path) -> None:
     """What check --json writes names target and operations, and the matrix shows them."""
     write(tmp_path / "run.jsonl", CONFORMING, {**HEADER, "target": "openclaw"})

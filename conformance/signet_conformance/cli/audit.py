@@ -213,7 +213,11 @@ def _tell(ending: AuditEnding, out: str, places: Any) -> None:
         print(line)
 
 
-@command.command("query", help="Ask the tables recordings, sessions and breaches of an audit, in SQL.")
+@command.command(
+    "query",
+    help="Ask the tables recordings, sessions and breaches of an audit, in SQL. Needs the extra fleet: pip install"
+    " 'signet-conformance[fleet]'.",
+)
 @click.argument("sql")
 @_out
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON object a row.")

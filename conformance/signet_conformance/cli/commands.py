@@ -36,10 +36,10 @@ COMMANDS = {
     "audit": "Judge thousands of recordings in batches, and ask the results.",
     "show": "Show a recording as a timeline.",
     "watch": "Show recordings in a browser while they grow.",
-    "diff": "Compare two recordings, session by session.",
-    "compare": "Compare two reports: what is new, mended, still there, and why.",
-    "trend": "The reports of many runs, in the order of time.",
-    "matrix": "Connectors side by side, from their reports; and a badge.",
+    "diff": "Two recordings: what does the connector send otherwise?",
+    "compare": "Two runs: what is new, mended, still there, and why?",
+    "trend": "Many runs: since when, and what did each change?",
+    "matrix": "Many connectors: which meets what? And a badge.",
     "convert": "Convert HAR and mitmproxy captures to traces, and back.",
     "record": "Record what a connector and a daemon say to each other.",
     "daemon": "Run the embedded daemon.",
@@ -54,6 +54,19 @@ COMMANDS = {
     "report-bug": "Pack the smallest recording that shows a verdict, made safe.",
 }
 """Command name to its line in the overview. Its module is loaded when it runs: `check` must start fast."""
+SECTIONS = {
+    "Begin": ("init", "run", "explain", "targets"),
+    "Recordings": ("record", "check", "show", "watch", "convert", "report-bug"),
+    "Which of these answers your question": ("diff", "compare", "trend", "matrix", "audit"),
+    "Continuous integration": ("lane",),
+    "The kit and its parts": ("daemon", "face", "hosts", "selftest", "contract"),
+}
+"""Heading of the overview to the commands below it."""
+WHICH = """\b
+Which question: diff, what two recordings send otherwise; compare, what is
+new, mended and still there between two runs; trend, since when, over many
+runs; matrix, which of many connectors meets what."""
+"""Stands below each of the four."""
 
 
 class CommandTable(click.Group):
@@ -84,8 +97,10 @@ class CommandTable(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002  the base class names it
         """Write the table; no command's module is loaded for that."""
-        with formatter.section("CommandTable"):
-            formatter.write_dl(list(COMMANDS.items()))
+        widest = max(map(len, COMMANDS))
+        for heading, names in SECTIONS.items():
+            with formatter.section(heading):
+                formatter.write_dl([(name.ljust(widest), COMMANDS[name]) for name in names])
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; a reader of stdout that leaves early ends it quietly."""

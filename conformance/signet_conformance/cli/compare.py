@@ -7,14 +7,17 @@ from pathlib import Path
 
 import click
 
+from signet_conformance.cli.commands import WHICH
 from signet_conformance.cli.output import demand_apart, report_stream
 from signet_conformance.cli.reports_read import FILE, report_of_run
 from signet_conformance.errors import printable
 
-_EPILOG = """\b
+_EPILOG = f"""\b
 Examples:
   signet-conformance compare main/report.json signet-report
   signet-conformance compare main signet-report --markdown comment.md
+
+{WHICH}
 
 \b
 OLD and NEW are reports (signet-report/1) or the folders of runs. Where the

@@ -7,6 +7,7 @@ import sys
 
 import click
 
+from signet_conformance.cli.commands import WHICH
 from signet_conformance.cli.output import demand_apart, report_stream
 from signet_conformance.cli.recordings import read_recording
 from signet_conformance.diff import document, text
@@ -25,6 +26,8 @@ Examples:
 
 Left out as volatile: {", ".join(NAMES)}; and when and how long. uuid, id, hash and tmp
 must be renamed consistently within a session.
+
+{WHICH}
 
 \b
 Exit status: 0 no contract-relevant difference, 1 at least one,

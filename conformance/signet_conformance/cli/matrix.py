@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from signet_conformance.cli.commands import tell
+from signet_conformance.cli.commands import WHICH, tell
 from signet_conformance.cli.output import demand_apart, report_stream
 from signet_conformance.cli.reports_read import reports_in
 from signet_conformance.errors import SignetConformanceError, UsageError, printable, printable_json
@@ -20,7 +20,7 @@ from signet_conformance.reports.matrix.document import Column
 
 _BADGES = {".svg": matrix_site.svg_badge, ".json": matrix_site.json_badge}
 
-_EPILOG = """\b
+_EPILOG = f"""\b
 Examples:
   signet-conformance matrix openclaw/report.json pi/report.json
   signet-conformance matrix */report.json --json
@@ -28,6 +28,8 @@ Examples:
   signet-conformance matrix runs/ --site public
   signet-conformance matrix openclaw/report.json \\
       --badge conformance.svg --connector-version 2026.6.1
+
+{WHICH}
 
 \b
 used: declared and observed; declared only; drift: observed, not declared;
@@ -71,8 +73,7 @@ def command(
     if html is not None:
         with report_stream(html, force) as stream:
             matrix_page.write(columns, stream)
-    if site is not None:
-        _write_site(columns, site, force)
+    wrote = 0 if site is None else _write_site(columns, site, force)
     if as_json:
         print(printable_json(json.dumps(matrix.to_json(columns), indent=2)))
     else:
@@ -81,6 +82,11 @@ def command(
         from signet_conformance.reports.terminal import table_width, wants_colour
 
         print(*matrix_lines(columns, table_width(sys.stdout), wants_colour(sys.stdout)), sep="\n")
+        if html is not None:
+            print(f"page: {printable(html, 1000)}")
+        if site is not None:
+            index = printable(str(Path(site, matrix_site.INDEX)), 1000)
+            print(f"site: {index}, and {wrote - 1} more files beside it: pages, badges and {matrix_site.DATA}")
     return status
 
 
@@ -101,7 +107,8 @@ def _read_reports(reports: Sequence[str]) -> tuple[Sequence[str], list[Column], 
     return files, columns, status
 
 
-def _write_site(columns: Sequence[Column], folder: str, force: bool) -> None:
+def _write_site(columns: Sequence[Column], folder: str, force: bool) -> int:
+    """Write the files of the site; how many they are."""
     try:
         Path(folder).mkdir(parents=True, exist_ok=True)
     except OSError as failure:
@@ -114,9 +121,11 @@ def _write_site(columns: Sequence[Column], folder: str, force: bool) -> None:
         raise UsageError(
             "holds a site already", where=f"--site {printable(folder, 400)}", remedy="replace it with --force"
         )
-    for name, write in matrix_site.files(columns):
+    files = list(matrix_site.files(columns))
+    for name, write in files:
         with report_stream(str(Path(folder, name)), force) as stream:
             write(stream)
+    return len(files)
 
 
 def _write_badge(columns: list[Column], path: str, connector_version: str | None, force: bool) -> None:

@@ -11,7 +11,7 @@ import click
 from rich.table import Table
 from rich.text import Text
 
-from signet_conformance.cli.commands import tell
+from signet_conformance.cli.commands import WHICH, tell
 from signet_conformance.cli.reports_read import FILE, read_report, reports_below
 from signet_conformance.errors import SignetConformanceError, UsageError, printable
 from signet_conformance.finding import Verdict
@@ -21,9 +21,12 @@ _EPILOG = f"""\b
 Examples:
   signet-conformance trend reports/
 
+{WHICH}
+
 \b
 DIR holds the folders of runs, each with its {FILE}, at any depth; other *.json
-that are reports count too. A run is compared with the one before it.
+that are reports count too. A run is compared with the one of its connector
+before it.
 Exit status: 0, whatever the reports say; 2 wrong usage or an unreadable report,
 which is told, and the others are shown.
 """
@@ -68,7 +71,8 @@ def _created(report: Report) -> str:
 
 def _table(runs: Sequence[tuple[str, Report]]) -> Table:
     table = Table.grid(padding=(0, 2, 0, 0))
-    table.add_row("recorded", "commit", "connector", *(verdict.value for verdict in _COUNTED), "new", "mended", "run")
+    counted = (verdict.value for verdict in _COUNTED)
+    table.add_row("recorded", "commit", "connector", "release", *counted, "new", "mended", "run")
     for cells in _rows(runs):
         table.add_row(*map(Text, cells))
     return table
@@ -77,16 +81,26 @@ def _table(runs: Sequence[tuple[str, Report]]) -> Table:
 def _rows(runs: Sequence[tuple[str, Report]]) -> Iterator[Sequence[str]]:
     from signet_conformance.diff.reports import Became, compared
 
-    before: Report | None = None
+    last: dict[str, Report] = {}
     for name, report in runs:
         run = report.run
         commit = "" if run is None or run.commit is None else run.commit[:9]
-        connector = "" if run is None or run.connector is None else printable(run.connector, 20)
+        release = "" if run is None or run.connector is None else printable(run.connector, 20)
+        connector = _connector(report)
+        before = last.get(connector)
         tally = Counter(row.verdict for row in report.together.values())
         changed = ("", "")
         if before is not None:
             outcome = compared(before, report)
             changed = (f"+{len(outcome.of(Became.FRESH))}", f"-{len(outcome.of(Became.MENDED))}")
         counts = (str(tally[verdict]) for verdict in _COUNTED)
-        yield (_created(report)[:16].replace("T", " ") or "-", commit or "-", connector or "-", *counts, *changed, name)
-        before = report
+        when = _created(report)[:16].replace("T", " ")
+        yield (when or "-", commit or "-", connector or "-", release or "-", *counts, *changed, name)
+        last[connector] = report
+
+
+def _connector(report: Report) -> str:
+    """The target, or the harness where none is named; of several the first and their number."""
+    names = list(dict.fromkeys(filter(None, (trace.target or trace.declared.harness for trace in report.traces))))
+    more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+    return f"{printable(names[0], 30)}{more}" if names else ""

@@ -67,6 +67,20 @@ class Difference(Struct, frozen=True):
         """Whether some requirement reads what differs."""
         return bool(self.requirements)
 
+    @property
+    def is_remembered(self) -> bool:
+        """Whether no more differs than what the daemon remembers: it answered, and no requirement reads the place."""
+        places = (side.pointer.removeprefix(_ANSWER).split("/")[0] for side in (self.first, self.second))
+        return not self.relevant and all(place in _MEMORIES for place in places)
+
+
+_ANSWER = "/response/body/json/"
+_MEMORIES = frozenset((
+    "inject", "memories", "memory", "memoryCount", "results", "count", "total", "stats", "meta", "sources", "entities",
+    "engine", "queryTerms", "recentContext", "stableSystemPrompt", "dynamicContext", "contextHash",
+))  # fmt: skip
+"""Members of an answer that say what the daemon remembers, and how it found it."""
+
 
 class Comparison(Struct, frozen=True):
     """Two recordings, their matched sessions, and everything that differs, in order."""

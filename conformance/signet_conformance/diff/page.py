@@ -39,7 +39,10 @@ _NOTHING = "nothing of this kind differs"
 def write(comparison: Comparison, stream: TextIO) -> None:
     """Write the page."""
     relevant = [difference for difference in comparison.differences if difference.relevant]
-    cosmetic = [difference for difference in comparison.differences if not difference.relevant]
+    remembered = [difference for difference in comparison.differences if difference.is_remembered]
+    cosmetic = [
+        difference for difference in comparison.differences if not (difference.relevant or difference.is_remembered)
+    ]
     matched = {pair.number: pair for pair in comparison.sessions}
     bodies = Bodies(comparison)
     header = (
@@ -50,6 +53,12 @@ def write(comparison: Comparison, stream: TextIO) -> None:
         ("relevant", "Contract-relevant differences", _differences(relevant, matched, bodies)),
         ("cosmetic", "Cosmetic differences", _differences(cosmetic, matched, bodies)),
     ]
+    if remembered:
+        # Filters are of a section: those of the cosmetic ones leave it alone.
+        told = element(
+            "details", element("summary", f"{len(remembered)} in answers"), _differences(remembered, matched, bodies)
+        )
+        sections.append(("remembered", "What the daemon's own memories changed", told))
     write_page(stream, "Signet conformance: two recordings compared", header, sections)
 
 

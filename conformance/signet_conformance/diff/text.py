@@ -49,13 +49,25 @@ def _blocks(comparison: Comparison, *, show_all: bool) -> Iterator[Iterator[Rend
     for number, differences in sorted(by_session.items()):
         yield _session(matched.get(number))
         relevant = fold_differences(difference for difference in differences if difference.relevant)
-        cosmetic = fold_differences(difference for difference in differences if not difference.relevant)
+        remembered = [] if show_all else [difference for difference in differences if difference.is_remembered]
+        cosmetic = fold_differences(
+            difference
+            for difference in differences
+            if not difference.relevant and (show_all or not difference.is_remembered)
+        )
         yield from map(_relevant, relevant)
         shown = cosmetic if show_all else cosmetic[:COSMETIC_SHOWN]
         yield from map(_cosmetic, shown)
         if len(shown) < len(cosmetic):
-            more = f"{len(cosmetic) - len(shown)} more cosmetic differences: --all shows them"
-            yield iter([Text(), Text.assemble("  ", (more, FAINT))])
+            yield _folded(f"{len(cosmetic) - len(shown)} more cosmetic differences: --all shows them")
+        if remembered:
+            answers = len({difference.first.exchange for difference in remembered})
+            yield _folded(f"the daemon's own memories changed {counted(answers, 'answer')}: --all shows how")
+
+
+def _folded(text: str) -> Iterator[RenderableType]:
+    yield Text()
+    yield Text.assemble("  ", (text, FAINT))
 
 
 def closing_line(comparison: Comparison, colour: bool) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from msgspec import Struct
@@ -84,6 +85,28 @@ class Column(Struct, frozen=True):
             if self.verdicts[name] not in (Verdict.PASS, Verdict.WARN, Verdict.FAIL):
                 return f"{name} is {self.verdicts[name].value}: this is not a whole run of a declared target"
         return None
+
+
+def headings(columns: Sequence[Column], most: int = 48) -> list[str]:
+    """What stands above each column: its name, and where names repeat, the first of run, commit, date that differs."""
+    alike: dict[tuple[str, str], list[Column]] = {}
+    for column in columns:
+        alike.setdefault((column.head, column.contract), []).append(column)
+    heads = {}
+    for (head, _), group in alike.items():
+        runs = [PurePath(column.report).parent.name for column in group]
+        commits = [column.commit[:9] for column in group]
+        days = [column.created[:10] for column in group]
+        times = [column.created[:16].replace("T", " ") for column in group]
+        paths = [column.report for column in group]
+        asides = next((each for each in (runs, commits, days, times, paths) if _tells_apart(each)), paths)
+        for column, aside in zip(group, asides, strict=True):
+            heads[id(column)] = cell(head, most) if len(group) == 1 else f"{cell(head, most)} {cell(aside, most)}"
+    return [heads[id(column)] for column in columns]
+
+
+def _tells_apart(names: Sequence[str]) -> bool:
+    return all(names) and len(set(names)) == len(names)
 
 
 def surface() -> tuple[str, ...]:
@@ -228,10 +251,11 @@ def operations(columns: Sequence[Column]) -> list[str]:
     return [*surface(), *(cell(name, 60) for name in others)]
 
 
-def parity_line(column: Column) -> str:
-    """How much of the integration surface a connector uses, exactly."""
+def parity_line(column: Column, heading: str = "") -> str:
+    """How much of the integration surface a connector uses, exactly; `heading` is what stands above its column."""
     missing = column.missing
-    head = f"{cell(column.head, 120)} ({column.contract}): {len(column.rows)} of {len(surface())} operations"
+    shown = heading or cell(column.head, 120)
+    head = f"{shown} ({column.contract}): {len(column.rows)} of {len(surface())} operations"
     return f"{head}, full parity" if not missing else f"{head}, partial: without {', '.join(missing)}"
 
 

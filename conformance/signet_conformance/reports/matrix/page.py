@@ -18,11 +18,11 @@ from signet_conformance.reports.matrix.document import (
     USED,
     Column,
     differences,
+    headings,
     operations,
     parity_line,
     surface,
 )
-from signet_conformance.reports.values import cell
 
 _MEANINGS = (
     (USED, "declared and observed"),
@@ -35,9 +35,10 @@ _MEANINGS = (
 
 def write(columns: Sequence[Column], stream: TextIO, lead: Iterable[Markup] = ()) -> None:
     """Write the page; a column is one connector by one contract version. `lead` stands above the rest."""
-    parity = element("ul", (element("li", parity_line(column)) for column in columns), class_="plain")
+    named = list(zip(headings(columns, 200), columns, strict=True))
+    parity = element("ul", (element("li", parity_line(column, name)) for name, column in named), class_="plain")
     meaning = facts(_MEANINGS)
-    heads = [_head(column) for column in columns]
+    heads = [_head(name, column) for name, column in named]
     by_operation = table("Connector by operation", ("Operation", *heads), _operation_rows(columns))
     by_requirement = table("Connector by requirement", ("Requirement", *heads), _requirement_rows(columns))
     sections = [
@@ -45,7 +46,7 @@ def write(columns: Sequence[Column], stream: TextIO, lead: Iterable[Markup] = ()
         ("operations", "Operations", joined((meaning, by_operation))),
         ("requirements", "Requirements", by_requirement),
     ]
-    if later := [element("li", f"{cell(column.head, 120)}: {column.later}") for column in columns if column.later]:
+    if later := [element("li", f"{name}: {column.later}") for name, column in named if column.later]:
         sections.insert(1, ("later", "Would breach the next contract", element("ul", later, class_="plain")))
     if differing := differences(columns):
         listed = element("ul", (element("li", each.words) for each in differing), class_="plain")
@@ -57,10 +58,8 @@ def write(columns: Sequence[Column], stream: TextIO, lead: Iterable[Markup] = ()
     write_page(stream, "Signet conformance: connectors side by side", header, sections)
 
 
-def _head(column: Column) -> Markup:
-    return joined(
-        (element("bdi", cell(column.head)), element("span", f"contract {column.contract}", class_="line quiet"))
-    )
+def _head(name: str, column: Column) -> Markup:
+    return joined((element("bdi", name), element("span", f"contract {column.contract}", class_="line quiet")))
 
 
 def _operation_rows(columns: Sequence[Column]) -> Iterator[Markup]:

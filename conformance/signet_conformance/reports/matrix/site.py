@@ -29,7 +29,7 @@ from signet_conformance.reports.values import cell
 
 INDEX = "index.html"
 _SIDE_BY_SIDE = "side-by-side.html"
-_DATA = "matrix.json"
+DATA = "matrix.json"
 MAX_NAMED = 5
 """Broken requirements that an answer names; the others are counted."""
 
@@ -128,7 +128,7 @@ def files(columns: Iterable[Column]) -> Iterator[tuple[str, Write]]:
             yield name, _writes(text)
         yield _page_of(names[connector]), _connector_page(connector, history, names[connector], badges)
     shown = [column for history in runs.values() for column in newest(history).values()]
-    yield _DATA, _writes(printable_json(json.dumps(matrix.to_json(shown), indent=2)) + "\n")
+    yield DATA, _writes(printable_json(json.dumps(matrix.to_json(shown), indent=2)) + "\n")
     yield _SIDE_BY_SIDE, lambda stream: matrix_page.write(shown, stream, (_link("All connectors", INDEX),))
     yield INDEX, lambda stream: _index(runs, names, stream)
 
@@ -181,7 +181,7 @@ def _index(runs: Histories, names: Mapping[HistoryKey, str], stream: TextIO) -> 
     listed = table("Runs, the newest first", ("Connector", *_RUN_HEADS), rows)
     header = (
         facts((("connectors", str(len(runs))), ("runs", str(len(every))), ("kit", __version__))),
-        element("p", _link("Operations and requirements side by side", _SIDE_BY_SIDE), ", ", _link("as JSON", _DATA)),
+        element("p", _link("Operations and requirements side by side", _SIDE_BY_SIDE), ", ", _link("as JSON", DATA)),
     )
     sections = [
         ("ships", "What ships with what", joined((facts(_MEANINGS), may))),

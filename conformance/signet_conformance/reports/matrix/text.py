@@ -16,11 +16,11 @@ from signet_conformance.reports.matrix.document import (
     USED,
     Column,
     differences,
+    headings,
     operations,
     parity_line,
 )
 from signet_conformance.reports.terminal import MAX_WIDTH, STRONG, VERDICT_STYLES, Paragraph, draw, draw_table
-from signet_conformance.reports.values import cell
 
 _MEANING = {USED: Verdict.PASS, UNUSED: Verdict.FAIL, DRIFT: Verdict.WARN, ABSENT: Verdict.NOT_APPLICABLE}
 _STYLES = {word: VERDICT_STYLES[verdict] for word, verdict in _MEANING.items()}
@@ -29,7 +29,8 @@ _STYLES |= {verdict.value: style for verdict, style in VERDICT_STYLES.items()}
 
 def matrix_lines(columns: Sequence[Column], width: int | None, colour: bool) -> Iterator[str]:
     """Both tables, then the parity of each connector. `width` is as for `draw_table`."""
-    heads = [f"{cell(column.head, 48)} {column.contract}" for column in columns]
+    named = headings(columns)
+    heads = [f"{name} {column.contract}" for name, column in zip(named, columns, strict=True)]
     by_operation = ((name, [column.operation(name) for column in columns]) for name in operations(columns))
     yield from draw_table(_table("operation", heads, by_operation), width, colour)
     yield ""
@@ -38,8 +39,12 @@ def matrix_lines(columns: Sequence[Column], width: int | None, colour: bool) -> 
     yield from draw_table(_table("requirement", heads, by_requirement), width, colour)
     yield f"the page of a requirement: {explain_command('ID')}"
     yield ""
-    yield from draw((Paragraph(parity_line(column), 0, 4) for column in columns), width or MAX_WIDTH, colour)
-    later = [Paragraph(f"{cell(column.head, 120)}: {column.later}", 0, 4) for column in columns if column.later]
+    yield from draw(
+        (Paragraph(parity_line(column, name), 0, 4) for name, column in zip(named, columns, strict=True)),
+        width or MAX_WIDTH,
+        colour,
+    )
+    later = [Paragraph(f"{name}: {each.later}", 0, 4) for name, each in zip(named, columns, strict=True) if each.later]
     yield from draw(later, width or MAX_WIDTH, colour)
     if differing := differences(columns):
         yield from ("", "breached in one lane and not in the other:")
