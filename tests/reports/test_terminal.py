@@ -72,6 +72,18 @@ def test_a_word_that_is_too_long_is_broken() -> None:
     assert draw([Paragraph("x" * 100)], 40) == ["x" * 40, "x" * 40, "x" * 20]
 
 
+def test_a_path_that_is_too_long_is_broken_between_its_folders() -> None:
+    """What is copied from a line is a name; one that does not fit by itself is broken all the same."""
+    path = "/home/somebody/connectors/" + "x" * 45 + "/src/connector.ts:103"
+    lines = draw([labelled("sent by", Text.assemble((f"{path}, called at a.ts:1", "bold")))], 52)
+    assert [line.strip() for line in lines] == [
+        "sent by   /home/somebody/connectors/",
+        "x" * 40,
+        "x" * 5 + "/src/connector.ts:103, called at",
+        "a.ts:1",
+    ]
+
+
 def test_an_empty_paragraph_is_one_line() -> None:
     """Nothing to say keeps its place."""
     assert draw([Paragraph("", 2), labelled("why", "")], 40) == ["", "  why"]

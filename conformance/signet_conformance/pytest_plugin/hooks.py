@@ -277,7 +277,7 @@ class RunHooks:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, Any]:
-        """Give an inconclusive requirement an outcome of its own; let a skipped one be told by its id."""
+        """Give an inconclusive requirement an outcome of its own; let skipped ones fold by their reason."""
         from signet_conformance.pytest_plugin.items import told_by_id
 
         report = yield

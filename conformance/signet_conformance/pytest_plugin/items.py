@@ -148,13 +148,14 @@ class RuleFailedError(Exception):
 
 
 def told_by_id(report: Any, item: pytest.Item, call: pytest.CallInfo[None]) -> Any:
-    """The report of an item, its reason told by the requirement's id; one that is inconclusive counts as skipped."""
+    """The report of an item; one that is inconclusive counts as skipped, its reason told by the requirement's id."""
     if isinstance(item, RequirementItem) and call.excinfo is not None:
         if call.excinfo.errisinstance(InconclusiveError):
             report.outcome = "skipped"
             report.longrepr = (item.name, None, f"INCONCLUSIVE: {call.excinfo.value}")
         elif report.skipped and not hasattr(report, "wasxfail"):
-            report.longrepr = (item.name, None, str(call.excinfo.value))
+            # One place for all of them: pytest folds what was skipped at one place for one reason.
+            report.longrepr = (item.nodeid.partition("::")[0], None, str(call.excinfo.value))
     return report
 
 

@@ -152,11 +152,29 @@ class Paragraph:
         first_room, room = (max(1, width - indent) for indent in (self._indent, self._hanging))
         if cell_len(self._text.plain) <= first_room:
             return [self._text]
-        lines = self._text.wrap(console, first_room)
-        if first_room == room:
-            return list(lines)
-        rest = self._text[len(lines[0].plain) :]
-        return [lines[0], *rest[len(rest.plain) - len(rest.plain.lstrip()) :].wrap(console, room)]
+        text = _breakable(self._text, min(first_room, room))
+        lines = list(text.wrap(console, first_room))
+        if first_room != room:
+            rest = text[len(lines[0].plain) :]
+            lines = [lines[0], *rest[len(rest.plain) - len(rest.plain.lstrip()) :].wrap(console, room)]
+        return [Text().join(line.split(_MAY_BREAK)) if _MAY_BREAK in line.plain else line for line in lines]
+
+
+_MAY_BREAK = "\x1f"
+"""A blank without a width, which no report may hold: `errors.printable` escapes it."""
+_PATH = re.compile(r"\S*/\S+")
+
+
+def _breakable(text: Text, room: int) -> Text:
+    """The text with a place to break behind each slash of a path that is wider than `room`."""
+    ends = [
+        path.start() + at + 1
+        for path in _PATH.finditer(text.plain)
+        if cell_len(path[0]) > room
+        for at, character in enumerate(path[0][:-1])
+        if character == "/"
+    ]
+    return Text(_MAY_BREAK).join(text.divide(ends)) if ends else text
 
 
 class Unwrapped:
