@@ -6,6 +6,7 @@ import gzip
 import json
 import os
 import random
+import re
 from pathlib import Path
 from typing import Any
 
@@ -182,7 +183,12 @@ def test_a_breach_is_new_since_the_release_that_brought_it(invoke: Invoke, folde
     lines = [health(), start(sessionKey="s-new"), end(sessionKey="s-new", agentId="other-agent")]
     (folder / "deep/er/bare.jsonl").unlink()
     put(folder, "new.jsonl", header("r-8", 90, connector_release="2.0.0"), lines)
-    audit(invoke, folder, status=1)
+    told = audit(invoke, folder, "--html", "page.html", status=1)
+    seen = re.search(
+        r"SIG-AGENT-001 (in 1 of \d+ recordings?, since 2026-11-21), release 2\.0\.0, new with 2\.0\.0", told
+    )
+    assert seen is not None
+    assert seen[1] in Path("page.html").read_text()
     cell = next(cell for cell in summary()["cells"] if cell["requirement"] == "SIG-AGENT-001")
     assert (cell["release"], cell["new_since"], cell["first_seen"]) == ("2.0.0", "2.0.0", "2026-11-21T09:30:00.000Z")
 

@@ -37,21 +37,28 @@ def paragraphs(ending: AuditEnding, out: str, places: Mapping[str, ManifestEntry
 
 
 def _cell(ending: AuditEnding, cell: Cell, out: str) -> Iterator[RenderableType]:
-    count = f"{cell.recordings:,} of {cell.recordings + cell.passing:,}"
     about = [f"release {cell.release}"] if cell.release else []
-    about += [f"first seen {cell.first_seen[:10]}"] if cell.first_seen else []
-    about += [f"new since {cell.new_since}"] if cell.new_since else []
+    about += [f"new with {cell.new_since}"] if cell.new_since else []
     about += ["between recordings"] if cell.between else []
     about += ["known"] if ending.is_known(cell.requirement, cell.connector) else []
     yield one_line(
         Text.assemble(
-            "  ", verdict_text(Verdict(cell.verdict)), f" {cell.requirement}  {count}", *(f", {a}" for a in about)
+            "  ",
+            verdict_text(Verdict(cell.verdict)),
+            f" {cell.requirement} {_extent(cell)}",
+            *(f", {a}" for a in about),
         )
     )
     requirement = known_requirement(cell.requirement)
     if requirement is not None:
         yield labelled("says", requirement.title)
     yield labelled_line("show", cell.show + (f" {shell_command(['--out', out])}" if out else ""))
+
+
+def _extent(cell: Cell) -> str:
+    """In how many of the recordings that decide it, and from which day on."""
+    since = f", since {cell.first_seen[:10]}" if cell.first_seen else ""
+    return f"in {cell.recordings:,} of {counted(cell.recordings + cell.passing, 'recording')}{since}"
 
 
 def _unread(ending: AuditEnding, places: Mapping[str, ManifestEntry]) -> Iterator[RenderableType]:
@@ -113,7 +120,7 @@ def _breaches(ending: AuditEnding) -> Markup:
     cells = ending.summary.cells
     if not cells:
         return element("p", "Nothing is breached in what was judged.")
-    heads = ("Requirement", "Verdict", "Connector", "Release", "Breach it", "Pass it", "First seen", "New since")
+    heads = ("Requirement", "Verdict", "Connector", "Release", "Breached", "New with")
     rows = (_row(ending, cell) for cell in cells)
     return table("By connector, release and requirement", heads, rows)
 
@@ -138,9 +145,7 @@ def _row(ending: AuditEnding, cell: Cell) -> Markup:
         element("td", verdict_tag(cell.verdict)),
         element("td", cell.connector),
         element("td", cell.release or ""),
-        element("td", f"{cell.recordings:,}"),
-        element("td", f"{cell.passing:,}"),
-        element("td", (cell.first_seen or "")[:10], class_="whole"),
+        element("td", _extent(cell)),
         element("td", cell.new_since or "", class_="whole"),
     )
 
