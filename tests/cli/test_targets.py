@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -63,3 +64,32 @@ def test_the_doctor_quotes_standard_error_line_by_line(invoke: Invoke, tmp_path:
     assert done.exit_code == 2
     assert "\n             ModuleNotFoundError: No module named 'acme'\n" in done.stdout
     assert "\\n" not in done.stdout
+
+
+def test_the_doctor_says_what_the_driver_skips(invoke: Invoke, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A declared operation that no listed step can bring about is told before a run blames the connector for it."""
+    answer = {"id": 1, "ok": True, "result": {"protocol": "signet-driver/1", "steps": ["start", "prompt", "end"]}}
+    (tmp_path / "driver.py").write_text(f"import sys\nsys.stdin.readline()\nprint({json.dumps(json.dumps(answer))})\n")
+    operations = [
+        "session-start",
+        "user-prompt-submit",
+        "session-end",
+        "compaction-complete",
+        "memory-recall",
+        "health",
+    ]
+    settings = f'[targets.mine]\ncommand = ["{{python}}", "{{root}}/driver.py"]\ncapabilities = {operations}\n'
+    (tmp_path / "signet-conformance.toml").write_text(settings)
+    monkeypatch.setenv("COLUMNS", "120")
+    done = invoke("targets", "--doctor", "mine")
+    # A line that goes on is indented below its label.
+    lines = re.sub(r"\n {9}", " ", done.stdout).splitlines()
+    told = [line.removeprefix("note     ") for line in lines if line.startswith("note ")]
+    assert done.exit_code == 0
+    declared = "declared, and no step can bring it about"
+    assert told[0].startswith("what the driver skips: clear, compact, compaction_complete, pre_compaction, resume,")
+    assert [line.partition(" list ")[0] for line in told[1:]] == [
+        f"{declared}: compaction-complete, for the driver does not",
+        f"{declared}: memory-recall, for the driver does not",
+    ]
+    assert told[1].endswith(" list compact or compaction_complete: list it or do not declare it")

@@ -63,6 +63,7 @@ class Shown(Struct):
         if conclusion.known.fails or (conclusion.known.covered and not self.summary):
             self._print(known_lines(conclusion.known, self._width, self._colour))
         self._print(self._coverage_lines(conclusion))
+        self._print(text.skipped_lines(conclusion.skipped, self._width))
         if self.stream is sys.stdout:
             print(closing_line(conclusion, self.stream))
 

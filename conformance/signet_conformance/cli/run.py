@@ -278,6 +278,7 @@ def run_lines(
         told, width = conclusion.known_reasons, table_width(sys.stdout)
         yield from summary_lines(causes.connector(), conclusion.judgements, told, width, ending.colour)
         yield from summary_lines(causes.harness(), conclusion.at_model, (), width, ending.colour)
+        yield from run_text.skipped(ending)
         yield from run_text.closing(ending)
         yield from _time_spent_lines(performance, colour=ending.colour)
         return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 import click
@@ -14,8 +15,10 @@ from signet_conformance import targets
 from signet_conformance.children.environment import clean_environment
 from signet_conformance.children.temporary import temporary_folder
 from signet_conformance.errors import SignetConformanceError, printable
+from signet_conformance.facts.steps import steps_for
 from signet_conformance.finding import Verdict
 from signet_conformance.reports.terminal import VERDICT_STYLES, draw, terminal_width, wants_colour
+from signet_conformance.scenarios.features import possible_steps, said_steps
 from signet_conformance.targets import Target
 from signet_conformance.targets.doctor import Need, examine
 from signet_conformance.trace import Declared
@@ -32,7 +35,7 @@ def command(as_json: bool, doctor: str | None) -> int:
         target = targets.load(doctor, option="--doctor")
         needs = list(examine(target))
         if target.kind.own_program and all(need.found is not None for need in needs):
-            needs.append(handshake(target))
+            needs += handshake(target)
         _print(_needs(needs))
         return 2 if any(need.found is None for need in needs) else 0
     declared: dict[str, Declared] = {name: targets.load(name).declared for name in targets.known_names()}
@@ -84,8 +87,8 @@ _UNHEARD = "http://127.0.0.1:9"
 """Where no daemon is: nothing may be sent before the first step."""
 
 
-def handshake(target: Target) -> Need:
-    """Whether the program answers the kit, and the steps that it performs."""
+def handshake(target: Target) -> Iterator[Need]:
+    """Whether the program answers the kit, the steps that it performs, and what it declares and they cannot show."""
     # Imported here: a list of targets launches nothing.
     from signet_conformance.drivers.launch import command_line
     from signet_conformance.drivers.process import DriverProcess
@@ -103,7 +106,22 @@ def handshake(target: Target) -> Need:
     except SignetConformanceError as failure:
         # The remedy may quote the end of standard error, which is read line by line.
         remedy = "\n".join(printable(line, 600) for line in (failure.remedy or "").split("\n"))
-        return Need(what, None, f"{printable(failure.message, 600)}. {remedy}".strip())
-    steps = about.get("steps")
-    named = ", ".join(printable(str(step), 60) for step in steps) if isinstance(steps, list) else ""
-    return Need(what, f"it performs {named}" if named else "it does not say which steps it performs")
+        yield Need(what, None, f"{printable(failure.message, 600)}. {remedy}".strip())
+        return
+    steps = said_steps(about)
+    if not steps:
+        yield Need(what, "it does not say which steps it performs")
+        return
+    yield Need(what, f"it performs {_words_of(about['steps'])}")
+    if skips := possible_steps(target.declared) - steps:
+        yield Need("what the driver skips", f"{_words_of(sorted(skips))}: it does not list them", note=True)
+    for operation in target.declared.capabilities or ():
+        bringing = steps_for(operation)
+        if bringing and bringing.isdisjoint(steps):
+            lacking = _words_of(sorted(bringing), " or ")
+            found = f"{printable(operation, 60)}, for the driver does not list {lacking}: list it or do not declare it"
+            yield Need("declared, and no step can bring it about", found, note=True)
+
+
+def _words_of(steps: Iterable[object], between: str = ", ") -> str:
+    return between.join(printable(str(step), 60) for step in steps)

@@ -16,6 +16,7 @@ from signet_conformance.contract import REFERENCE_DAEMON, operation_table, route
 from signet_conformance.errors import ContractError, printable
 from signet_conformance.facts.calls import END, LIFECYCLE, PROMPT, START, Call, HeldCall
 from signet_conformance.facts.light import Lightened, packed
+from signet_conformance.facts.steps import skipped_for
 from signet_conformance.facts.timeline import Timeline
 from signet_conformance.trace import Declared, Trace
 from signet_conformance.trace.marks import (
@@ -311,6 +312,7 @@ class WholeRun(Struct, frozen=True):
                 told.setdefault(f"{NOTHING_REGISTERED} (SIG-LOAD-001)")
             unloaded = (m.words for m in marks_of(trace, LoadedMark) if silent and m.ok is False and m.words)
             told.update(dict.fromkeys(unloaded))
+        told.update(dict.fromkeys(skipped_for(self.traces, absent)))
         return list(told)
 
     def serves(self, operation: str) -> bool:

@@ -14,6 +14,7 @@ from msgspec import Struct, field
 from signet_conformance.contract import harness_requirements
 from signet_conformance.engine import Judged, JudgedRun, exit_status, fold_run, judge, judge_each
 from signet_conformance.errors import KitError, NothingTestedError, SignetConformanceError, UsageError, counted
+from signet_conformance.facts.steps import SkipMeter
 from signet_conformance.finding import BREACHES, FOLDING_ORDER, Finding, Judgement, Verdict
 from signet_conformance.outcome.broken_off import Shortfall, broke_off
 from signet_conformance.outcome.coverage import Coverage, Meter
@@ -87,6 +88,7 @@ class Judging:
         self._reach = ReachMeter()
         self._newer = NewerJudging(terms.only, terms.connector)
         self._sessions = SessionMeter()
+        self._skips = SkipMeter()
         self._lines: dict[tuple[int, str], int] = {}
 
     def judged_alone(self, traces: Sequence[Trace], workers: int = 1) -> Sequence[Judged]:
@@ -112,6 +114,7 @@ class Judging:
         self._reach.add(judged)
         self._newer.add(judged)
         self._sessions.add(judged)
+        self._skips.add(judged.trace)
         if self._meter is not None:
             self._meter.add(judged)
 
@@ -143,6 +146,7 @@ class Judging:
             reach=self._reach.reach(),
             newer=self._newer.newer(),
             in_every_session=tuple(self._sessions.in_every_session()),
+            skipped=self._skips.skipped(),
             generated=generated,
             shortfall=shortfall,
             broken_off=tuple(self.broken_off),
@@ -161,7 +165,8 @@ class Conclusion(Struct, frozen=True, dict=True):
     `judged` are the traces that count, `judgements` the requirements over all of them and the generated sessions, in
     the catalogue's order. `broken_off` are traces of scenarios that were not performed to their end: they decide
     nothing. `unread` says why files could not be judged. `newer` is what the next contract would say,
-    `in_every_session` names requirements of which each session breaks one.
+    `in_every_session` names requirements of which each session breaks one, `skipped` the kinds of step that the driver
+    skipped, each with the number of its recordings.
     """
 
     terms: Terms
@@ -171,6 +176,7 @@ class Conclusion(Struct, frozen=True, dict=True):
     reach: Reach | None
     newer: NewerContract | None
     in_every_session: Sequence[str]
+    skipped: Mapping[str, int]
     generated: GeneratedSummary | None
     shortfall: Shortfall | None
     broken_off: Sequence[Judged]

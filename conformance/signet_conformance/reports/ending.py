@@ -59,7 +59,7 @@ class RunEnding(Struct, frozen=True):
     `generated` is what came of generated sessions. `part` says that traces of the run are missing. `identity` tells
     the run from others, `time_spent` where its time went, if that was asked for. `lacks` is what was not judged,
     `reach` what the model cannot reach, `newer` what the next contract would say. `in_every_session` are requirements
-    that each session breaks.
+    that each session breaks, `skipped` kinds of step that the driver skipped, with the number of their recordings.
     """
 
     judged: Sequence[Judged]
@@ -80,6 +80,7 @@ class RunEnding(Struct, frozen=True):
     reach: Reach | None = None
     newer: NewerContract | None = None
     in_every_session: Sequence[str] = ()
+    skipped: Mapping[str, int] = {}
 
     @classmethod
     def of(cls, conclusion: Conclusion, selftest: Mapping[str, Any] | None = None) -> Self:
@@ -102,6 +103,7 @@ class RunEnding(Struct, frozen=True):
             reach=conclusion.reach,
             newer=conclusion.newer,
             in_every_session=conclusion.in_every_session,
+            skipped=conclusion.skipped,
         )
 
     def run_level_breaches(self) -> Judged | None:

@@ -94,6 +94,7 @@ def _closing(ending: RunEnding, causes: Sequence[Mapping[str, Any]]) -> dict[str
         **({"played": [asdict(host) for host in hosts]} if hosts else {}),
         "together": over_all,
         "causes": causes,
+        **({"skipped": dict(ending.skipped)} if ending.skipped else {}),
         **({"warnings": list(ending.notes)} if ending.notes else {}),
         **({"remarks": noted} if noted else {}),
         **({} if ending.coverage is None else {"coverage": _coverage(ending.coverage)}),

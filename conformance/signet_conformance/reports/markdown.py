@@ -13,6 +13,7 @@ from typing import TextIO
 from signet_conformance import __version__
 from signet_conformance.engine import Judged
 from signet_conformance.errors import printable
+from signet_conformance.facts.steps import skipped_words
 from signet_conformance.finding import FOLDING_ORDER, Verdict
 from signet_conformance.reports.cause_text import MAX_PROBLEMS, extent, replay_words
 from signet_conformance.reports.causes import Cause, Causes
@@ -67,6 +68,8 @@ class MarkdownReport:
         yield f"{_counts(verdicts)}\n"
         for host in played(each.trace for each in ending.judged):
             yield f"Here {inline(host.words)}.\n"
+        if words := skipped_words(ending.skipped):
+            yield f"Here {inline(words)}.\n"
         for cause in self._causes.connector():
             yield _block(cause, ending.options)
         if noted := remarks(each.trace for each in ending.judged):

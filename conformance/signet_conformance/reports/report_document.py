@@ -373,6 +373,10 @@ class Report(Document, _Open):
             "timeout in a wrong unit, and what became of its handlers in the harness."
         ),
     ] = ()
+    skipped: Annotated[
+        dict[str, Annotated[int, Field(ge=1)]],
+        Field(description="Kind of step that the driver skipped, to the number of recordings in which it did."),
+    ] = Field(default_factory=dict)
     coverage: Annotated[
         Maybe[ReportCoverage],
         Field(

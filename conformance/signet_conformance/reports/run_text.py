@@ -27,6 +27,7 @@ from signet_conformance.reports.text import (
     known_lines,
     model_closing_line,
     side_summary_lines,
+    skipped_lines,
     summary_lines,
 )
 from signet_conformance.trace import Trace
@@ -112,6 +113,11 @@ def hosts(text: ClosingText) -> Iterable[str]:
     return (host.words for host in played(each.trace for each in text.conclusion.judged))
 
 
+def skipped(text: ClosingText) -> Iterable[str]:
+    """The steps that the driver skipped."""
+    return skipped_lines(text.conclusion.skipped, text.width)
+
+
 def closing(text: ClosingText) -> Iterable[str]:
     """The verdict of the run in one line."""
     concluded = text.conclusion
@@ -191,6 +197,7 @@ PARTS: tuple[Callable[[ClosingText], Iterable[str]], ...] = (
     daemon_side,
     later_contract,
     hosts,
+    skipped,
     closing,
     broken_off,
     written_baseline,

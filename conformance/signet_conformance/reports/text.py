@@ -14,6 +14,7 @@ from rich.text import Text
 from signet_conformance.contract import catalogue, requirements
 from signet_conformance.engine import Judged
 from signet_conformance.errors import KitError, NothingTestedError, counted, printable
+from signet_conformance.facts.steps import skipped_words
 from signet_conformance.finding import BREACHES, FOLDING_ORDER, Judgement, Verdict
 from signet_conformance.outcome.broken_off import broke_off
 from signet_conformance.outcome.coverage import Coverage
@@ -110,6 +111,12 @@ def side_summary_lines(judged: Sequence[Judged], width: int = 80) -> list[str]:
             text = f"{whose}: {breaches[0].verdict} {name} {message} ({where}){explain_note(name)}"
             paragraphs.append(Paragraph(text, 0, 4))
     return draw(paragraphs, width)
+
+
+def skipped_lines(skipped: Mapping[str, int], width: int) -> list[str]:
+    """The steps that the driver skipped: what they would have shown was not tested. Empty where it skipped none."""
+    words = skipped_words(skipped)
+    return draw([Paragraph(words, 0, 2)], width) if words else []
 
 
 def settled_lines(judgements: Mapping[str, Judgement], width: int, colour: bool) -> list[str]:

@@ -6,21 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from signet_conformance.facts.steps import TOOLS
 from signet_conformance.trace import Declared
 
 CHUNK = 20
 """The number of generated sessions that one connector process performs."""
-
-TOOLS: Mapping[str, frozenset[str]] = {
-    "memory_search": frozenset({"memory-recall", "hooks-recall", "memory-search"}),
-    "memory_store": frozenset({"memory-remember", "hooks-remember"}),
-    "memory_get": frozenset({"memory-get"}),
-    "memory_modify": frozenset({"memory-modify", "memory-patch"}),
-    "memory_forget": frozenset({"memory-forget", "memory-delete"}),
-    "memory_feedback": frozenset({"memory-feedback"}),
-    "secret_exec": frozenset({"secrets-exec"}),
-}
-"""Tool to operations: a connector has the tool if it declares one of them."""
 
 SESSION_HOOKS = frozenset({"session-start", "user-prompt-submit", "session-end"})
 WHOLE_STEPS = frozenset({"start", "prompt", "tool", "compact", "resume", "clear", "end"})

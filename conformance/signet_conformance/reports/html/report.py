@@ -17,6 +17,7 @@ from msgspec import Struct
 from signet_conformance import __version__
 from signet_conformance.engine import Judged
 from signet_conformance.errors import printable
+from signet_conformance.facts.steps import skipped_words
 from signet_conformance.finding import FOLDING_ORDER, Verdict
 from signet_conformance.outcome.newer import NewerContract
 from signet_conformance.outcome.reach import Reach
@@ -113,6 +114,7 @@ class HtmlReport:
                     ("kit", __version__),
                     ("run", ending.identity.words()),
                     *hosts,
+                    ("skipped", skipped_words(ending.skipped)),
                 )
             ),
         )
