@@ -10,7 +10,7 @@ import pytest
 
 from signet_conformance.targets import load
 from signet_conformance.targets.files import first_of
-from signet_conformance.targets.parts import FilePlace
+from signet_conformance.targets.program_document import FilePlace
 from signet_conformance.targets.settings import FILE, read_settings
 
 SETTINGS = '[targets.mine]\ndriver = "process"\ncommand = "./evil"\n'

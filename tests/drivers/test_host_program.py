@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from signet_conformance.drivers.hosts import host_program
-from signet_conformance.drivers.hosts.hook_plugins import (
+from signet_conformance.drivers.hosts.hook_settings import (
     doubled,
     enabled_plugins,
     hook_sources,

@@ -17,6 +17,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
 from typing import IO, Final
@@ -291,3 +292,16 @@ def warm_up(*programs: str) -> None:
 def start(command: Sequence[str], env: Mapping[str, str], cwd: str | Path | None) -> Forked | None:
     """The process of a command as a fork; None when it must be started plainly, as where it runs none of PROGRAMS."""
     return _forks.start(command, env, cwd, PROGRAMS)
+
+
+@contextmanager
+def warmed(target: str | None, daemon: str | None) -> Iterator[None]:
+    """Fork the kit's own programs of a run during the block, and begin to make them ready."""
+    with held():
+        embedded = (daemon or "embedded").partition(":")[0] == "embedded"
+        warm_up(
+            *(["signet_conformance.daemon"] if embedded else []),
+            "signet_recording_proxy",
+            *(["signet_reference_harness"] if target == "reference" else []),
+        )
+        yield

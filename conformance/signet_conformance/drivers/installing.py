@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from signet_conformance.drivers.hosts import host_program
-from signet_conformance.drivers.hosts.hook_plugins import doubled, hook_sources
+from signet_conformance.drivers.hosts.hook_settings import doubled, hook_sources
 from signet_conformance.drivers.hosts.installed import INSTALLED, install
 from signet_conformance.drivers.hosts.protocol import NotLoadedError, with_programs
 from signet_conformance.errors import TargetError

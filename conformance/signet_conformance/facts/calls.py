@@ -44,6 +44,8 @@ def text_or_none(value: object) -> str | None:
     return None
 
 
+REDACTION = "<redacted:"
+"""How the token begins that the recorder writes in a secret's place."""
 _LINE_END = re.compile(r"\r\n?")
 _WHITE = "".join(filter(str.isspace, map(chr, range(0x3001)))) + "\ufeff"
 """White space, as Python or JavaScript takes it off the ends of a text."""

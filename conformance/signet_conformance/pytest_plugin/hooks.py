@@ -226,7 +226,7 @@ def _refuse_without_the_kit(session: pytest.Session) -> None:
 
 def _warm_up(config: pytest.Config) -> None:
     """Have the programs of a driven run made ready while all the rest is imported; they end with the run."""
-    from signet_conformance.running.warm import warmed
+    from signet_conformance.children.forks import warmed
 
     def text_option(name: str) -> str | None:
         value: str | None = config.getoption(f"signet_{name}")

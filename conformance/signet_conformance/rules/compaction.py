@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from signet_conformance.facts import CHECKPOINT, COMPLETE, END, PRE, PROMPT, START, Call, Recording, text_or_none
+from signet_conformance.facts import (
+    CHECKPOINT,
+    COMPLETE,
+    END,
+    PRE,
+    PROMPT,
+    REDACTION,
+    START,
+    Call,
+    Recording,
+    text_or_none,
+)
 from signet_conformance.rules.conversation import LONGEST_TEXT, words_of
 from signet_conformance.rules.end import is_boundary
 from signet_conformance.rules.fields import check_fields
@@ -250,7 +261,7 @@ def summary_is_what_is_left(recording: Recording) -> Iterator[Outcome]:
                 fold="summary of another",
             )
             continue
-        if not sent or "<redacted:" in sent or not wanted or any(words in sent for words in wanted):
+        if not sent or REDACTION in sent or not wanted or any(words in sent for words in wanted):
             continue
         if any(words.startswith(sent[:LONGEST_TEXT]) for words in wanted) and len(sent) >= LONGEST_TEXT:
             continue

@@ -9,7 +9,7 @@ from itertools import pairwise
 
 from msgspec import Struct
 
-from signet_conformance.facts import END, OPENING, Call, Recording, plain, text_or_none
+from signet_conformance.facts import END, OPENING, REDACTION, Call, Recording, plain, text_or_none
 from signet_conformance.finding import Finding
 from signet_conformance.rules.handlers import lost_turns
 from signet_conformance.rules.outcome import PASS, Outcome, in_body, undecided, warn
@@ -35,7 +35,6 @@ _WORD = re.compile(r"[a-z]{5,}")
 _FEWEST_WORDS = 4
 """Fewer such words might be missing by chance."""
 _FORGETS = OPENING | {StepName.COMPACT, StepName.PRE_COMPACTION, StepName.COMPACTION_COMPLETE}
-_REDACTION = "<redacted:"
 
 
 class Deviation(Struct, frozen=True):
@@ -109,7 +108,7 @@ class Conversations:
         return Deviation("the transcript holds a turn of another session", "the session's own turns", words, "foreign")
 
     def _left_out(self, transcript: Transcript, told: Sequence[Turn], session: str) -> Deviation | None:
-        if transcript.call.operation != END or any(_REDACTION in words for _, words in told):
+        if transcript.call.operation != END or any(REDACTION in words for _, words in told):
             return None
         so_far = self._told_so_far(transcript)
         owed: Counter[Turn] = Counter()
@@ -132,7 +131,7 @@ class Conversations:
             transcript.call.operation != END
             or text_or_none(body.get("transcript")) is None
             or text_or_none(body.get("transcriptPath")) is not None
-            or _REDACTION in whole
+            or REDACTION in whole
         ):
             return None
         owed = [*self._owed_turns(transcript, session)]
@@ -229,7 +228,7 @@ def words_of(text: str | None) -> str:
 
 
 def _is_kept(words: str) -> bool:
-    return len(words) <= LONGEST_TEXT and _REDACTION not in words
+    return len(words) <= LONGEST_TEXT and REDACTION not in words
 
 
 def _of_the_other_role(told: Sequence[Turn], own: Counter[Turn]) -> Deviation | None:

@@ -17,7 +17,14 @@ from signet_conformance.facts import (
     Call,
     Recording,
 )
-from signet_conformance.rules.daemon_side import forgot, in_answer, interrupted, is_own_answer, is_served, whole_answers
+from signet_conformance.rules.daemon_answers import (
+    forgot,
+    in_answer,
+    interrupted,
+    is_own_answer,
+    is_served,
+    whole_answers,
+)
 from signet_conformance.rules.outcome import PASS, Outcome, undecided
 from signet_conformance.rules.start import dedupe_key
 

@@ -9,10 +9,10 @@ from typing import Any
 
 from msgspec import Struct
 
-from signet_conformance.facts import DELETE, FORGET, MODIFY, PATCH, SAVES, Call, Recording, plain
+from signet_conformance.facts import DELETE, FORGET, MODIFY, PATCH, REDACTION, SAVES, Call, Recording, plain
 from signet_conformance.finding import Finding
 from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undecided
-from signet_conformance.rules.tool_steps import NO_ARGUMENTS, REDACTION, identifier_in, is_value, requests_of, text_in
+from signet_conformance.rules.searches import NO_ARGUMENTS, identifier_in, is_value, requests_of, text_in
 from signet_conformance.rules.transcripts import SHORTEST_TEXT
 from signet_conformance.trace.marks import StepMark, StepName
 

@@ -9,8 +9,8 @@ from math import inf
 from signet_conformance.facts import END, OPENING, PROMPT, START, Call, Recording, text_or_none
 from signet_conformance.finding import Verdict
 from signet_conformance.rules.fields import check_fields
-from signet_conformance.rules.folders import is_folder
 from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undecided, warn
+from signet_conformance.rules.start import is_folder
 from signet_conformance.trace.marks import StepMark, StepName
 
 _ABSOLUTE = re.compile(r"/|[A-Za-z]:[\\/]|\\\\")

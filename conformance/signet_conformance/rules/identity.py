@@ -16,6 +16,7 @@ from signet_conformance.facts import (
     NOTIFY,
     PROMPT,
     RECALL,
+    REDACTION,
     SEARCH_SESSIONS,
     SKILL,
     START,
@@ -77,7 +78,7 @@ def key_keeps_its_agent(recording: Recording) -> Iterator[Outcome]:
 
 def _is_hidden(agent: str, wanted: Collection[str]) -> bool:
     """Whether an agent cannot be compared: it was redacted in the exchanges, or where it was declared."""
-    return "<redacted:" in agent or any("<redacted:" in other for other in wanted)
+    return REDACTION in agent or any(REDACTION in other for other in wanted)
 
 
 def _as_sent(call: Call) -> object:

@@ -1,13 +1,28 @@
-"""How a connector's installer leaves the host's files: what stands twice, what is old, what of others is changed."""
+"""How a host takes what a connector's installer wrote and registers, and what an installer leaves twice or old."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from signet_conformance.facts import LIFECYCLE, Call, Recording
-from signet_conformance.rules.outcome import PASS, Outcome, undecided, warn
-from signet_conformance.trace.marks import AGAIN, ONCE, OVER, ReinstalledMark
+from signet_conformance.facts import COMPLETE, END, LIFECYCLE, PRE, PROMPT, START, Call, Recording
+from signet_conformance.rules.outcome import PASS, Outcome, fail, undecided, warn
+from signet_conformance.trace.marks import (
+    AGAIN,
+    ONCE,
+    OVER,
+    BypassMark,
+    FaultMark,
+    InstalledMark,
+    LoadedMark,
+    ModelMark,
+    OutageMark,
+    RegisteredMark,
+    ReinstalledMark,
+    StepMark,
+    StepName,
+    StrayMark,
+)
 
 _MOST_NAMED = 3
 
@@ -85,3 +100,103 @@ def _pairs(recording: Recording) -> Iterator[tuple[Call, Call]]:
             yield first, call
         else:
             before[said] = call
+
+
+_OCCASIONS: Mapping[str, frozenset[str | None]] = {
+    # A session may be started with its first prompt.
+    START: frozenset({StepName.START, StepName.PROMPT}),
+    PROMPT: frozenset({StepName.PROMPT}),
+    PRE: frozenset({StepName.COMPACT}),
+    COMPLETE: frozenset({StepName.COMPACT}),
+    END: frozenset({StepName.PROMPT, StepName.END}),
+}
+"""Operation to the steps of a recording in which a connector surely calls it."""
+_NEVER: frozenset[str | None] = frozenset({"never"})
+
+
+def installed_files_are_accepted(recording: Recording) -> Iterator[Outcome]:
+    """The host accepts what the connector's installer wrote and what the connector registers."""
+    for mark in recording.marks(InstalledMark):
+        host = " ".join(filter(None, (mark.host or "its host", mark.release)))
+        what = mark.file or "what was installed"
+        if recording.timeline.switches.any_at(mark.seq):
+            # What a hook prints while its daemon is disturbed is judged where the fault is.
+            continue
+        if mark.accepted is True:
+            yield PASS
+        elif mark.accepted is None:
+            yield undecided(message=f"whether {host} takes {what} is not known")
+        elif mark.event is not None:
+            yield _unknown_event(recording, mark, host)
+        else:
+            breach, does = (warn, "takes") if mark.minor else (fail, "does not accept")
+            yield breach(
+                message=f"{host} {does} {what}" + (f": {mark.words}" if mark.words else "") + recording.host_age,
+                expected=f"what {host} takes",
+                received=mark.words,
+                fold=f"{mark.file}",
+            )
+    yield from (PASS for mark in recording.marks(RegisteredMark) if mark.refused == 0)
+    if not any(mark.accepted is False for mark in recording.marks(InstalledMark)):
+        yield from _silence(recording)
+
+
+def _unknown_event(recording: Recording, mark: InstalledMark, host: str) -> Outcome:
+    """Judge a handler of an event that the host does not know; its operation may be called all the same."""
+    told = f"{host} knows no event {mark.event}" + (f" ({mark.words})" if mark.words else "")
+    operations = " or ".join(mark.operations)
+    called = recording.of(*mark.operations, cut=True)
+    given = {step.step for step in recording.marks(StepMark) if not recording.timeline.was_skipped(step)}
+    if mark.formerly and (mark.elsewhere is not None or called or not mark.operations):
+        # A connector may serve several releases of its host.
+        return PASS
+    if mark.formerly and not recording.of(*LIFECYCLE, cut=True):
+        return undecided(message=f"{told}: no hook of the connector was called, so something else keeps it silent")
+    if mark.elsewhere is not None:
+        why = f"the handler of {mark.elsewhere} stands in for it"
+    elif called or not mark.operations:
+        why = f"{operations} reached the daemon all the same" if called else "nothing tells what it was for"
+    elif not _is_disturbed(recording) and any(_OCCASIONS.get(name, _NEVER) <= given for name in mark.operations):
+        return fail(
+            message=f"{told}: the daemon never heard of {operations}{recording.host_age}",
+            expected=f"an event that {host} knows",
+            received=mark.event,
+            fold=f"event {mark.event}",
+        )
+    else:
+        return undecided(message=f"{told}: no undisturbed step of this recording needs {operations}")
+    return warn(
+        *called[:1],
+        message=f"{told}: {why}",
+        expected=f"an event that {host} knows",
+        received=mark.event,
+        fold=f"event {mark.event}",
+    )
+
+
+def _is_disturbed(recording: Recording) -> bool:
+    kept = [*recording.marks(FaultMark), *recording.marks(OutageMark), *recording.marks(BypassMark)]
+    return any(mark.is_on for mark in kept)
+
+
+def _silence(recording: Recording) -> Iterator[Outcome]:
+    """A program that people run asked its model, and no hook of the connector spoke: it passed over what was installed.
+
+    Only where its model was recorded is it known that the program ran, and only without faults that it could be heard.
+    Who declares what it sends, and no hook among it, is a memory server.
+    """
+    model = recording.model
+    asked = recording.marks(ModelMark) if model is not None and model.header.played is not True else []
+    quiet = not recording.of(*LIFECYCLE, cut=True) and not recording.marks(StrayMark)
+    capabilities = recording.declared.capabilities
+    speaks = capabilities is None or not LIFECYCLE.isdisjoint(capabilities)
+    if asked and quiet and speaks and not _is_disturbed(recording):
+        loaded = next(iter(recording.marks(LoadedMark)), None)
+        host = "its host" if loaded is None else " ".join(filter(None, (loaded.host, loaded.release)))
+        yield fail(
+            message=f"{host} asked its model in {len(asked)} turn{'s'[: len(asked) != 1]}, and no hook of the connector"
+            " reached the daemon",
+            expected=f"a connector that {host} loads and calls",
+            received="silence at the daemon",
+            fold="silence",
+        )

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from signet_conformance.facts import END, PROMPT, Call, Recording, plain, text_or_none
+from signet_conformance.facts import END, PROMPT, REDACTION, Call, Recording, plain, text_or_none
 from signet_conformance.rules.outcome import PASS, Outcome, in_body, undecided, warn
 from signet_conformance.rules.transcripts import SHORTEST_TEXT
-from signet_conformance.rules.words import REDACTION, is_said
+from signet_conformance.rules.words import is_said
 from signet_conformance.trace.marks import ModelMark, StepMark, StepName
 
 _CUT = re.compile(r"(?:\u2026|\.\.\.|[\[(<][^\[\](){}<>]*[\])>])\Z")

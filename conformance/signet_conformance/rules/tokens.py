@@ -8,7 +8,7 @@ from functools import cache, partial
 from typing import NamedTuple
 from urllib.parse import unquote
 
-from signet_conformance.facts import Call, Recording
+from signet_conformance.facts import REDACTION, Call, Recording
 from signet_conformance.files.json_values import escape
 from signet_conformance.rules.outcome import PASS, Outcome, fail, route_of, undecided
 from signet_conformance.trace.marks import LoadedMark, PrintedMark, StepMark
@@ -98,7 +98,7 @@ def _hinted(text: str) -> bool:
     return (
         ("_" in text and "sig_sk_" in text)
         or ("J" in text and "eyJ" in text)
-        or ("<" in text and "<redacted:" in text)
+        or ("<" in text and REDACTION in text)
         or ("B" in text and "Bearer " in text)
     )
 

@@ -12,12 +12,11 @@ from typing import Literal
 
 from msgspec import Struct
 
-from signet_conformance.facts import PROMPT, Call, Recording, Turn, plain, text_or_none
+from signet_conformance.facts import PROMPT, REDACTION, Call, Recording, Turn, plain, text_or_none
 from signet_conformance.finding import Finding, Verdict
 from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undecided
 from signet_conformance.rules.transcripts import SHORTEST_TEXT
 
-REDACTION = "<redacted:"
 _ALIKE = 0.6
 """The share of a text that is left of it where something was done to it, and it was not made of something else."""
 _COMPARED = 2000

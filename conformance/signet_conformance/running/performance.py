@@ -14,6 +14,7 @@ from typing import Self, TextIO
 
 from msgspec.structs import replace
 
+from signet_conformance.children.forks import warmed
 from signet_conformance.errors import KitError, UsageError, printable
 from signet_conformance.outcome.broken_off import Recordings
 from signet_conformance.outcome.conclusion import Conclusion, Judging
@@ -23,7 +24,6 @@ from signet_conformance.reports.registry import Format, write_reports
 from signet_conformance.running.progress import Tell
 from signet_conformance.running.request import Invocation, RunRequest
 from signet_conformance.running.stopwatch import DRIVING, JUDGING, REPORTS
-from signet_conformance.running.warm import warmed
 
 _SWITCH_INTERVAL_S = 0.001
 

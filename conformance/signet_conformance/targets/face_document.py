@@ -6,10 +6,9 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import ConfigDict, Discriminator, Field, Tag, model_validator
 
-from signet_conformance.files.documents import Document, Items, Maybe, Part, Text, refusal, with_schema_member
+from signet_conformance.files.documents import Document, Items, Maybe, Part, Seconds, Text, refusal, with_schema_member
 from signet_conformance.targets.face_answers import AnswerPlaces
 from signet_conformance.targets.face_registry import Current, Registry, Texts
-from signet_conformance.targets.parts import Seconds
 
 _WITH_SETTINGS = (
     "timeout_unit_s",

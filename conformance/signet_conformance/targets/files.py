@@ -16,7 +16,7 @@ from signet_conformance.targets.releases import numbers
 
 if TYPE_CHECKING:
     from signet_conformance.targets import Target
-    from signet_conformance.targets.parts import FilePlace
+    from signet_conformance.targets.program_document import FilePlace
 
 _RUNTIMES: Mapping[str, str] = {
     "node": "install Node.js 20 or later, or set runtime to its path",

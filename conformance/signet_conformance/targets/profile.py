@@ -10,9 +10,19 @@ from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, WithJso
 
 from signet_conformance.contract import document
 from signet_conformance.errors import TargetError, printable
-from signet_conformance.files.documents import Document, Items, Maybe, Part, Telling, Text, refusal, shown_value
+from signet_conformance.files.documents import (
+    Document,
+    Items,
+    Maybe,
+    Part,
+    Seconds,
+    Telling,
+    Text,
+    refusal,
+    shown_value,
+)
 from signet_conformance.targets.kinds import KINDS
-from signet_conformance.targets.parts import FilePlace, Seconds
+from signet_conformance.targets.program_document import FilePlace
 from signet_conformance.trace import BOUNDS
 
 Processes = Literal["one", "agent", "session"]

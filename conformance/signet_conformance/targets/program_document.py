@@ -7,7 +7,6 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field
 
 from signet_conformance.files.documents import Document, Items, Maybe, Part, Text
-from signet_conformance.targets.parts import FilePlace
 from signet_conformance.targets.releases import numbers
 
 Speaks = Literal["pi-rpc", "claude-stream", "codex-app-server", "opencode-server", "hermes-acp", "openclaw-acp"]
@@ -16,6 +15,13 @@ Words = Annotated[
     Items[Text],
     Field(description='a list of words such as ["{node}", "{packages}/pi/cli.js"]: a command'),
 ]
+
+
+class FilePlace(Part):
+    """A place where a file may be."""
+
+    path: Annotated[Text, Field(description="a path below the package, or below any folder upwards")]
+    package: Annotated[Maybe[Text], Field(description="the name in a package.json")] = None
 
 
 class Checked(Part):

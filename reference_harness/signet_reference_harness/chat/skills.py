@@ -10,7 +10,7 @@ from typing import Final
 
 from signet_reference_harness.errors import ConfinementError
 from signet_reference_harness.messages import Reminder, ReminderKind, ReminderOrigin
-from signet_reference_harness.tools.confined import ConfinedFolder
+from signet_reference_harness.tools.files import ConfinedFolder
 
 FILE: Final = "SKILL.md"
 PROJECT_FOLDERS: Final = (".agents/skills", ".claude/skills")

@@ -28,7 +28,7 @@ from signet_reference_harness.providers import CompletionOptions, Provider, Stop
 from signet_reference_harness.session.conversation import Conversation
 from signet_reference_harness.session.turn import ModelLoop, result_text
 from signet_reference_harness.tools import ToolResult
-from signet_reference_harness.tools.confined import ConfinedFolder
+from signet_reference_harness.tools.files import ConfinedFolder
 
 IDENTITY_FILES: Final = ("AGENTS.md", "SOUL.md", "IDENTITY.md", "USER.md", "MEMORY.md")
 """In the order in which they begin the model's context."""

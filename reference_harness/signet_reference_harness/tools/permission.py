@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from signet_reference_harness.errors import ConfigError, ConfinementError
 from signet_reference_harness.messages import ToolCall
-from signet_reference_harness.tools.confined import ConfinedFolder
+from signet_reference_harness.tools.files import ConfinedFolder
 
 READS: Final = frozenset(
     {

@@ -16,7 +16,7 @@ from signet_reference_harness.bench import answering, comparing
 from signet_reference_harness.bench.answering import Answerer
 from signet_reference_harness.bench.log import BenchFailureError, RunLog
 from signet_reference_harness.bench.pairs import read_pairs
-from signet_reference_harness.bench.progress import ProgressLine
+from signet_reference_harness.bench.running import ProgressLine
 from signet_reference_harness.documents import DocumentError
 from signet_reference_harness.errors import ConfigError
 from signet_reference_harness.providers import CompletionResult

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from signet_reference_harness.errors import ConfinementError
-from signet_reference_harness.tools.confined import ConfinedFolder
+from signet_reference_harness.tools.files import ConfinedFolder
 
 
 @pytest.fixture

@@ -20,9 +20,8 @@ from typing import Any
 
 from signet_conformance.children.environment import MARK
 from signet_conformance.drivers.hosts import host_program
-from signet_conformance.drivers.hosts.hook_plugins import doubled, hook_sources, together
 from signet_conformance.drivers.hosts.hook_process import HookRun, blocks, run_hook
-from signet_conformance.drivers.hosts.hook_settings import lacking, remarks
+from signet_conformance.drivers.hosts.hook_settings import doubled, hook_sources, lacking, remarks, together
 from signet_conformance.drivers.hosts.installed import (
     INSTALLED,
     has_server,

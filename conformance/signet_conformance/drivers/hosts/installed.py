@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from signet_conformance.drivers.hosts.hook_plugins import plugin_servers
+from signet_conformance.drivers.hosts.hook_settings import plugin_servers
 from signet_conformance.drivers.hosts.protocol import NotLoadedError, Skipped
 
 INSTALLED = ".signet-conformance-installed"
