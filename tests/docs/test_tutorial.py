@@ -46,7 +46,6 @@ def test_the_installation_in_typescript_needs_the_clone_alone() -> None:
         'cp -r "$KIT/examples/driver-typescript" connector',
         "cd connector",
         'npm install --silent --save-dev "$KIT/conformance/npm" typescript@5 @types/node@20',
-        'export SIGNET_CONFORMANCE_SOURCE="$KIT"',
     ]
 
 

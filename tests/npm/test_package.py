@@ -118,7 +118,7 @@ def test_each_requirement_is_a_test_of_nodes_runner(repository: Path) -> None:
         test.write_text(whole)
         connector.write_text(CONNECTOR)
     assert re.search(r"^ *not ok \d+ - SIG-PROMPT-001 ", told, re.MULTILINE)
-    assert "explain: signet-conformance explain SIG-PROMPT-001" in told
+    assert "explain: npx signet-conformance explain SIG-PROMPT-001" in told
     assert re.search(r"^ *ok \d+ - SIG-END-001 ", told, re.MULTILINE)
     assert re.search(r"^ *ok \d+ - SIG-CKPT-001 .*# SKIP", told, re.MULTILINE)
 
@@ -166,6 +166,50 @@ def test_the_kit_of_the_repositorys_environment_is_preferred(tmp_path: Path) -> 
     below.mkdir(parents=True)
     told = run("node", PACKAGE / "bin/signet-conformance.mjs", "check", cwd=below, status=7, SIGNET_CONFORMANCE="")
     assert told == "mine check\n"
+
+
+UV = """#!/bin/sh
+PATH=/usr/bin:/bin
+case "$1" in
+  venv) for place; do :; done; mkdir -p "$place/bin"; echo "Creating it" >&2 ;;
+  pip) printf '#!/bin/sh\\necho "%s, called by $SIGNET_CONFORMANCE_RUNNER"\\n' "$*" > "$4/bin/signet-conformance"
+    chmod +x "$4/bin/signet-conformance" ;;
+esac
+"""
+"""Makes no environment, but a program that says how it was installed."""
+
+
+@pytest.fixture(name="shell")
+def make_shell(tmp_path: Path) -> dict[str, str]:
+    """A shell of a user who has uv, and no kit."""
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "uv").write_text(UV)
+    (tmp_path / "uv").chmod(0o755)
+    return {"HOME": str(tmp_path), "XDG_CACHE_HOME": "", "PATH": str(tmp_path), "SIGNET_CONFORMANCE": ""}
+
+
+def test_a_first_run_makes_the_kit_of_its_clone_and_says_what_it_is_at(tmp_path: Path, shell: dict[str, str]) -> None:
+    """In any shell, without a variable: the environment once, with its parts and times, then nothing but the kit."""
+    words = (shutil.which("node") or "node", PACKAGE / "bin/signet-conformance.mjs", "--version")
+    kit = f"--editable {ROOT}, called by npx\n"
+    first = run(*words, cwd=tmp_path, **shell)
+    assert first.partition("\n")[0].endswith(kit.rstrip())
+    assert f"the first run makes a Python environment for the kit, in {tmp_path}/.cache/" in first
+    assert re.findall(r"^  (\d of \d): (\w+), done in \d+ s$", first, re.MULTILINE) == [
+        ("1 of 2", "environment"), ("2 of 2", "kit"),
+    ]  # fmt: skip
+    again = run(*words, cwd=tmp_path, **shell)
+    assert again.endswith(kit)
+    assert len(again.splitlines()) == 1
+
+
+def test_a_source_that_was_named_once_is_kept(tmp_path: Path, shell: dict[str, str]) -> None:
+    """A packed package lies in no clone: what one shell named is what the next one runs."""
+    copied = tmp_path / "node_modules" / "signet-conformance"
+    shutil.copytree(PACKAGE, copied, ignore=shutil.ignore_patterns("node_modules"))
+    words = (shutil.which("node") or "node", copied / "bin/signet-conformance.mjs", "--version")
+    assert "/a/wheel.whl" in run(*words, cwd=tmp_path, **shell, SIGNET_CONFORMANCE_SOURCE="/a/wheel.whl")
+    assert run(*words, cwd=tmp_path, **shell).endswith("/a/wheel.whl, called by npx\n")
 
 
 @pytest.mark.skipif(MODULES is None, reason="typescript is not installed beside bun")

@@ -51,6 +51,16 @@ def test_a_command_reaches_a_shell_as_it_was_meant(words: list[str]) -> None:
     assert printable(line, len(line)) == line
 
 
+@pytest.mark.parametrize(("runner", "before"), [("npx", "npx "), ("pnpm exec", "pnpm exec "), ("rm -rf /;", "")])
+def test_a_command_can_be_pasted_where_npm_runs_the_kit(
+    monkeypatch: pytest.MonkeyPatch, runner: str, before: str
+) -> None:
+    """The kit's own commands begin with what runs it; another program's, and an unknown runner, change nothing."""
+    monkeypatch.setenv("SIGNET_CONFORMANCE_RUNNER", runner)
+    assert shell_command(["signet-conformance", "explain", "A"]) == f"{before}signet-conformance explain A"
+    assert shell_command(["curl", "A"]) == "curl A"
+
+
 @pytest.mark.parametrize("half", ["\ud800", "a\udfffb", "\ud800\udc80"])
 def test_half_a_character_is_written_as_its_bytes(half: str) -> None:
     """A recording may hold one, and no shell can be given it: the line can be pasted all the same."""

@@ -4,19 +4,20 @@
 import { spawn } from "node:child_process";
 import { constants } from "node:os";
 
-import { findKit, KitError } from "../src/kit.mjs";
+import { findKit, KitError, runnerOf } from "../src/kit.mjs";
 
 const USAGE = 2;
 
 let kit;
 try {
-  kit = findKit(process.env, process.cwd(), (line) => process.stderr.write(`${line}\n`));
+  kit = await findKit();
 } catch (error) {
   if (!(error instanceof KitError)) throw error;
   process.stderr.write(`error: ${error.message}\n`);
   process.exit(USAGE);
 }
-const child = spawn(kit, process.argv.slice(2), { stdio: "inherit" });
+const env = { SIGNET_CONFORMANCE_RUNNER: runnerOf(process.env), ...process.env };
+const child = spawn(kit, process.argv.slice(2), { stdio: "inherit", env });
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => child.kill(signal));
 child.on("error", (error) => {
   process.stderr.write(`error: ${kit}: ${error.message}\n`);

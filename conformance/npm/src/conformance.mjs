@@ -2,7 +2,7 @@
 
 import { spawn } from "node:child_process";
 
-import { findKit } from "./kit.mjs";
+import { findKit, runnerOf } from "./kit.mjs";
 
 const FAILS = ["FAIL", "ERROR"];
 const TESTED = ["PASS", "WARN", ...FAILS];
@@ -55,7 +55,7 @@ function judge(id, verdict, finding, strict) {
 function evidenceOf(id, verdict, finding = {}) {
   const at = finding.exchanges?.length ? `${finding.file} #${finding.exchanges[0]}` : finding.file;
   const shown = (value) => (typeof value === "string" ? value : JSON.stringify(value));
-  const rows = [["in", at], ["at", finding.pointer], ["expected", finding.expected], ["received", finding.received], ["explain", `signet-conformance explain ${id}`]];
+  const rows = [["in", at], ["at", finding.pointer], ["expected", finding.expected], ["received", finding.received], ["explain", `${runnerOf(process.env)} signet-conformance explain ${id}`]];
   const lines = rows.filter(([, value]) => value !== undefined && value !== null && value !== "").map(([label, value]) => `  ${label}: ${shown(value)}`);
   return [`${verdict} ${id}: ${finding.message ?? "see the report"}`, ...lines].join("\n");
 }
@@ -67,8 +67,8 @@ async function runner(test) {
   return { run, skip };
 }
 
-function driven(target, options, cwd, env) {
-  const kit = findKit(env, cwd, (line) => process.stderr.write(`${line}\n`));
+async function driven(target, options, cwd, env) {
+  const kit = await findKit(env, cwd);
   return new Promise((resolve) => {
     const child = spawn(kit, ["run", target, "--json", ...options], { cwd, env, stdio: ["ignore", "pipe", "pipe"] });
     const out = [], errors = [];

@@ -15,7 +15,14 @@ MAX_PAGES = 3
 
 def shell_command(words: Sequence[str]) -> str:
     """The words as one line for a POSIX shell; what a terminal must not see, or a CI obeys, is in escapes ($'…')."""
-    return " ".join(_shell_word(word) for word in words)
+    runner = os.environ.get(_RUNNER) if words and words[0] == _PROGRAM else None
+    return " ".join([*([runner] if runner in _RUNNERS else []), *(_shell_word(word) for word in words)])
+
+
+_PROGRAM = "signet-conformance"
+_RUNNER = "SIGNET_CONFORMANCE_RUNNER"
+"""Set by the package for npm, whose users have the program on no search path."""
+_RUNNERS = ("npx", "pnpm exec", "yarn", "bunx")
 
 
 def _shell_word(word: str) -> str:
