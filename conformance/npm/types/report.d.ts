@@ -80,6 +80,12 @@ export interface Report {
    * Notes that change no verdict: what is off about the connector's installation, such as a timeout in a wrong unit, and what became of its handlers in the harness.
    */
   remarks?: string[];
+  /**
+   * Kind of step that the driver skipped, to the number of recordings in which it did.
+   */
+  skipped?: {
+    [k: string]: number;
+  };
   coverage?: ReportCoverage;
   newer?: ReportNewer;
   unreached?: ReportUnreached;
