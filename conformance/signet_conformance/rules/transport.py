@@ -9,22 +9,18 @@ from signet_conformance.facts import (
     DELETE,
     END,
     EXEC,
-    EXEC_JOB,
     FEEDBACK,
     FORGET,
     GET,
     HEALTH,
-    HOOK_RECALL,
     LIFECYCLE,
     LIST,
     MEMORY_SEARCH,
     MODIFY,
-    NOTIFY,
     PATCH,
     PATH_HEADER,
     RECALL,
     REMEMBER,
-    SAVES,
     SEARCH_SESSIONS,
     SKILL,
     START,
@@ -32,10 +28,8 @@ from signet_conformance.facts import (
     Recording,
 )
 from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, route_of, undecided, warn
-from signet_conformance.trace.marks import ObservedMark, SentMark, StepName
+from signet_conformance.trace.marks import ObservedMark, SentMark
 
-RETRYABLE_4XX = frozenset({408, 425, 429})
-CONFLICT = 409
 FIRST_CALLS = LIFECYCLE | CLAIM_CHECKING | {
     SKILL, RECALL, REMEMBER, MEMORY_SEARCH, MODIFY, FORGET, FEEDBACK, GET, PATCH, DELETE, LIST, SEARCH_SESSIONS, EXEC,
 }  # fmt: skip
@@ -243,83 +237,6 @@ def hooks_are_not_disabled(recording: Recording) -> Iterator[Outcome]:
             yield PASS
 
 
-def refused_request_is_not_repeated(recording: Recording) -> Iterator[Outcome]:
-    """A request that was refused with a 4xx is not sent again unchanged, unless its kind has succeeded since."""
-    refused = [
-        c
-        for c in recording.calls
-        if c.delivered and c.status is not None and 400 <= c.status < 500 and c.status not in RETRYABLE_4XX
-    ]
-    if not refused:
-        return
-    recording = recording.whole
-    routes = {(c.method, c.path) for c in refused}
-    standing: dict[object, Call] = {}
-    subjects = {c.seq for c in refused}
-    for call in recording.requests:
-        if (call.method, call.path) not in routes:
-            continue
-        identity = call.identity
-        earlier = standing.get(identity)
-        # One that was under way before the refusal arrived is not a repeat, nor what the user asks for once more.
-        if earlier is not None and (call.t0 < earlier.t1 or _is_asked_for_again(recording, earlier, call)):
-            earlier = None
-        if earlier is not None:
-            yield warn(
-                call,
-                earlier,
-                message=f"the request that was answered {earlier.status} is sent again unchanged",
-                expected="a changed request, or none",
-                received=f"{call.method} {call.path}",
-                fold=f"{earlier.status}",
-            )
-        if call.seq in subjects:
-            standing[identity] = call
-            if earlier is None:
-                yield PASS
-        elif call.delivered and call.status is not None and call.status < 400:
-            standing.pop(identity, None)
-
-
-def _is_asked_for_again(recording: Recording, earlier: Call, call: Call) -> bool:
-    """Whether the user asked for the same once more. Who searches or saves looks nothing up by its id for that."""
-    if recording.timeline.is_asked_for_twice(earlier, call):
-        return not (call.operation == GET and _tool_of(recording, call) in ("memory_search", "memory_store"))
-    turn = recording.timeline.step_at(call.seq)
-    if turn is None or turn.step != StepName.PROMPT or turn.seq < earlier.seq:
-        return False
-    # A probe has nothing to change, and only by asking at the user's next turn does a connector learn that all is well.
-    if call.operation == HEALTH:
-        return True
-    # The turn needs its session opened. As with a probe, only by asking does a connector learn that a fault is over; a
-    # session that another path holds is to be left alone.
-    return call.operation == START and earlier.fault == "status" and (earlier.status != CONFLICT or call.fault is None)
-
-
-def _tool_of(recording: Recording, call: Call) -> object:
-    """The tool that the model called in the step of a call; None in another step."""
-    step = recording.timeline.step_at(call.seq)
-    return None if step is None or step.step != StepName.TOOL else step.tool
-
-
-def stops_after_conflict(recording: Recording) -> Iterator[Outcome]:
-    """After a 409 on a start, no lifecycle hook of that key follows on the same runtime path."""
-    for start in recording.of(START):
-        if start.key is None or not start.delivered or start.status != CONFLICT:
-            continue
-        later = [c for c in recording.later(start) if c.runtime_path == start.runtime_path]
-        if later:
-            yield warn(
-                *later[:20],
-                start,
-                message="hooks go on for a session whose start was refused with 409",
-                expected="no lifecycle hook of this key on this runtime path",
-                received=f"{len(later)} more",
-            )
-        else:
-            yield PASS
-
-
 def health_comes_first(recording: Recording) -> Iterator[Outcome]:
     """A GET /health was answered with 200 before the first hook or memory request begins."""
     first: Call | None = None
@@ -402,42 +319,3 @@ def _is_asked_by_a_program_beside(recording: Recording, first: Call, probes: Seq
     end = recording.timeline.end_of(step)
     ran = any(step.seq < mark.seq <= end and mark.env for mark in recording.marks(ObservedMark))
     return ran and any(p.accepted and p.status == 200 and step.seq < p.seq < end for p in probes)
-
-
-_REFUSED = frozenset({400, 404, 405, 413, 415, 422})
-_OPERATIONS = (
-    LIFECYCLE
-    | SAVES
-    | {RECALL, HOOK_RECALL, SKILL, NOTIFY, FEEDBACK, MEMORY_SEARCH, GET, PATCH, DELETE, MODIFY, FORGET, LIST}
-    | {SEARCH_SESSIONS, "sessions-list", "sessions-get", "sessions-bypass", "sessions-renew"}
-    | {"secrets-list", EXEC, EXEC_JOB}
-)
-"""What carries something of a session to the daemon, or asks it for something."""
-
-
-def undisturbed_call_is_accepted(recording: Recording) -> Iterator[Outcome]:
-    """A hook, save or recall that nothing disturbs is accepted by the daemon."""
-    told: set[int] = set()
-    for call in recording.of(*_OPERATIONS, cut=True):
-        status = call.status
-        if not call.delivered or status is None or recording.timeline.is_disturbed(call):
-            continue
-        refused = status in _REFUSED or (status >= 500 and status != 503)
-        if call.answer is not None and call.answer.get("requiresConfirm") is True:
-            # SIG-MEM-005's.
-            continue
-        # Where the route is served, a 404 speaks of an id.
-        if refused and not (status == 404 and (call.served or not recording.routes.complete)):
-            # Each status is told once a recording.
-            if status not in told:
-                recording = recording.whole
-                told.add(status)
-                yield warn(
-                    call,
-                    message=f"answered {status} though nothing disturbed it: what it carried is lost",
-                    expected="an accepted request",
-                    received=status,
-                    fold=f"{status}",
-                )
-        elif call.accepted:
-            yield PASS

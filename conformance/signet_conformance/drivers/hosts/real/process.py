@@ -183,16 +183,6 @@ def remove_at_the_end(remove: Callable[[], None]) -> None:
     _left.append(remove)
 
 
-def run_to_end(command: Sequence[str], env: Mapping[str, str], cwd: Path, timeout_s: float) -> tuple[int | None, str]:
-    """Run a command; its status, None when it did not end in time, and its last words."""
-    process = ProgramProcess(command, env, cwd)
-    process.close_input()
-    process.wait(timeout_s)
-    status = process.status
-    process.kill()
-    return status, process.last_words
-
-
 def deadline_in(timeout_s: float) -> float:
     """The instant `timeout_s` seconds from now."""
     return time.monotonic() + timeout_s

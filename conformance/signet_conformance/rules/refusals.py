@@ -1,0 +1,268 @@
+"""Requirements on refused requests: whether and when one may be sent again, and which are never refused."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator
+from email.utils import parsedate_to_datetime
+
+from signet_conformance.facts import (
+    DELETE,
+    EXEC,
+    EXEC_JOB,
+    FEEDBACK,
+    FORGET,
+    GET,
+    HEALTH,
+    HOOK_RECALL,
+    LIFECYCLE,
+    LIST,
+    MEMORY_SEARCH,
+    MODIFY,
+    NOTIFY,
+    PATCH,
+    RECALL,
+    SAVES,
+    SEARCH_SESSIONS,
+    SKILL,
+    START,
+    Call,
+    Recording,
+)
+from signet_conformance.finding import Finding, Verdict
+from signet_conformance.rules.outcome import PASS, Outcome, fail, route_of, undecided, warn
+from signet_conformance.rules.prompt import submitted_twice
+from signet_conformance.trace.marks import StepName
+
+RETRYABLE_4XX = frozenset({408, 425, 429})
+CONFLICT = 409
+_REFUSED = frozenset({400, 404, 405, 413, 415, 422})
+_OPERATIONS = (
+    LIFECYCLE
+    | SAVES
+    | {RECALL, HOOK_RECALL, SKILL, NOTIFY, FEEDBACK, MEMORY_SEARCH, GET, PATCH, DELETE, MODIFY, FORGET, LIST}
+    | {SEARCH_SESSIONS, "sessions-list", "sessions-get", "sessions-bypass", "sessions-renew"}
+    | {"secrets-list", EXEC, EXEC_JOB}
+)
+"""What carries something of a session to the daemon, or asks it for something."""
+TIGHT_LOOP_S = 0.05
+SURELY_A_PAUSE_S = 0.5
+"""A first repeat after less than this may have been a tight loop on a slow machine."""
+_CLOCK_S = 0.05
+"""How much earlier than asked a repeat may seem: the end of an answer is noted after the client had it."""
+
+
+def refused_request_is_not_repeated(recording: Recording) -> Iterator[Outcome]:
+    """A request that was refused with a 4xx is not sent again unchanged, unless its kind has succeeded since."""
+    refused = [
+        c
+        for c in recording.calls
+        if c.delivered and c.status is not None and 400 <= c.status < 500 and c.status not in RETRYABLE_4XX
+    ]
+    if not refused:
+        return
+    recording = recording.whole
+    routes = {(c.method, c.path) for c in refused}
+    standing: dict[object, Call] = {}
+    subjects = {c.seq for c in refused}
+    for call in recording.requests:
+        if (call.method, call.path) not in routes:
+            continue
+        identity = call.identity
+        earlier = standing.get(identity)
+        # One that was under way before the refusal arrived is not a repeat, nor what the user asks for once more.
+        if earlier is not None and (call.t0 < earlier.t1 or _is_asked_for_again(recording, earlier, call)):
+            earlier = None
+        if earlier is not None:
+            yield warn(
+                call,
+                earlier,
+                message=f"the request that was answered {earlier.status} is sent again unchanged",
+                expected="a changed request, or none",
+                received=f"{call.method} {call.path}",
+                fold=f"{earlier.status}",
+            )
+        if call.seq in subjects:
+            standing[identity] = call
+            if earlier is None:
+                yield PASS
+        elif call.delivered and call.status is not None and call.status < 400:
+            standing.pop(identity, None)
+
+
+def _is_asked_for_again(recording: Recording, earlier: Call, call: Call) -> bool:
+    """Whether the user asked for the same once more. Who searches or saves looks nothing up by its id for that."""
+    if recording.timeline.is_asked_for_twice(earlier, call):
+        return not (call.operation == GET and _tool_of(recording, call) in ("memory_search", "memory_store"))
+    turn = recording.timeline.step_at(call.seq)
+    if turn is None or turn.step != StepName.PROMPT or turn.seq < earlier.seq:
+        return False
+    # A probe has nothing to change, and only by asking at the user's next turn does a connector learn that all is well.
+    if call.operation == HEALTH:
+        return True
+    # The turn needs its session opened. As with a probe, only by asking does a connector learn that a fault is over; a
+    # session that another path holds is to be left alone.
+    return call.operation == START and earlier.fault == "status" and (earlier.status != CONFLICT or call.fault is None)
+
+
+def _tool_of(recording: Recording, call: Call) -> object:
+    """The tool that the model called in the step of a call; None in another step."""
+    step = recording.timeline.step_at(call.seq)
+    return None if step is None or step.step != StepName.TOOL else step.tool
+
+
+def stops_after_conflict(recording: Recording) -> Iterator[Outcome]:
+    """After a 409 on a start, no lifecycle hook of that key follows on the same runtime path."""
+    for start in recording.of(START):
+        if start.key is None or not start.delivered or start.status != CONFLICT:
+            continue
+        later = [c for c in recording.later(start) if c.runtime_path == start.runtime_path]
+        if later:
+            yield warn(
+                *later[:20],
+                start,
+                message="hooks go on for a session whose start was refused with 409",
+                expected="no lifecycle hook of this key on this runtime path",
+                received=f"{len(later)} more",
+            )
+        else:
+            yield PASS
+
+
+def backs_off_after_503(recording: Recording) -> Iterator[Outcome]:
+    """After a 503 the connector waits as long as it says, or longer before each repeat, or does not repeat it."""
+    refused = {c.seq for c in recording.calls if c.delivered and c.status == 503}
+    gaps: dict[int, float] = {}
+    passing = dict.fromkeys(refused)
+    for before, call in _repeats(recording, refused):
+        gaps[call.seq] = gap = call.t0 - before.t1
+        outcome = _repeated(call, before, gap, gaps.get(before.seq))
+        if outcome is not None:
+            yield outcome
+            if outcome.verdict is not Verdict.FAIL:
+                passing.pop(before.seq, None)
+    yield from [PASS] * len(passing)
+
+
+def _repeats(recording: Recording, refused: Container[int]) -> Iterator[tuple[Call, Call]]:
+    """Pairs of a refused request and the next identical one, in order.
+
+    One that was under way before the refusal arrived is no repeat, nor a prompt of two handlers, nor what the user
+    asked for again.
+    """
+    routes = {(c.method, c.path) for c in recording.calls if c.seq in refused}
+    if not routes:
+        return
+    recording = recording.whole
+    twice = {finding.exchanges[0] for finding in submitted_twice(recording)}
+    rows: dict[object, Call] = {}
+    for call in recording.calls:
+        if (call.method, call.path) not in routes:
+            continue
+        identity = call.identity
+        before = rows.pop(identity, None)
+        repeats = before is not None and call.t0 >= before.t1 and call.seq not in twice
+        if before is not None and repeats and not recording.timeline.is_asked_for_twice(before, call):
+            yield before, call
+        if call.seq in refused:
+            rows[identity] = call
+
+
+def _repeated(call: Call, before: Call, gap: float, gap_before: float | None) -> Finding | None:
+    """What to say of a repeat that comes `gap` seconds after a 503; None where it came late enough."""
+    asked = _retry_after(before)
+    if asked is not None:
+        if gap >= asked - _CLOCK_S:
+            return None
+        return fail(
+            call,
+            before,
+            message="repeated before the time that Retry-After names",
+            expected=f"not before {asked:g} s after the 503, or not at all",
+            received=f"{gap:.3f} s after it",
+            fold=route_of(call),
+        )
+    if gap < TIGHT_LOOP_S or (gap_before is not None and gap <= gap_before):
+        return fail(
+            call,
+            before,
+            message="repeated too soon after a 503",
+            expected=f"later than {max(TIGHT_LOOP_S, gap_before or 0.0):.3f} s after it, or not at all",
+            received=f"{gap:.3f} s after it",
+            fold=route_of(call),
+        )
+    if gap_before is None and gap < SURELY_A_PAUSE_S:
+        return undecided(
+            call, before, message=f"repeated {gap:.2f} s after a 503: a short pause and a slow machine look alike"
+        )
+    return None
+
+
+def _retry_after(call: Call) -> float | None:
+    """The seconds that an answer asks the client to wait; None where it does not say so in a readable way."""
+    response = call.exchange.response
+    said = None if response is None else response.header("retry-after")
+    if said is None:
+        return None
+    try:
+        seconds = float(said)
+    except ValueError:
+        return _until(said, response.header("date") if response is not None else None)
+    return seconds if 0 <= seconds < 1e9 else None
+
+
+def _until(moment: str, now: str | None) -> float | None:
+    """The seconds from one HTTP date to another."""
+    if now is None:
+        return None
+    try:
+        # Dates are whole seconds: the answer may have been made up to one later than it says.
+        return max(0.0, (parsedate_to_datetime(moment) - parsedate_to_datetime(now)).total_seconds() - 1.0)
+    except (TypeError, ValueError):
+        return None
+
+
+def waits_after_429(recording: Recording) -> Iterator[Outcome]:
+    """After a 429 with Retry-After the identical request does not come before that time."""
+    refused = {
+        c.seq: s for c in recording.calls if c.delivered and c.status == 429 and (s := _retry_after(c)) is not None
+    }
+    for before, call in _repeats(recording, refused):
+        gap, asked = call.t0 - before.t1, refused[before.seq]
+        if gap < asked - _CLOCK_S:
+            yield warn(
+                call,
+                before,
+                message="repeated after a 429 before the time that Retry-After names",
+                expected=f"not before {asked:g} s after the 429, or not at all",
+                received=f"{gap:.3f} s after it",
+                fold=route_of(call),
+            )
+    yield from [PASS] * len(refused)
+
+
+def undisturbed_call_is_accepted(recording: Recording) -> Iterator[Outcome]:
+    """A hook, save or recall that nothing disturbs is accepted by the daemon."""
+    told: set[int] = set()
+    for call in recording.of(*_OPERATIONS, cut=True):
+        status = call.status
+        if not call.delivered or status is None or recording.timeline.is_disturbed(call):
+            continue
+        refused = status in _REFUSED or (status >= 500 and status != 503)
+        if call.answer is not None and call.answer.get("requiresConfirm") is True:
+            # SIG-MEM-005's.
+            continue
+        # Where the route is served, a 404 speaks of an id.
+        if refused and not (status == 404 and (call.served or not recording.routes.complete)):
+            # Each status is told once a recording.
+            if status not in told:
+                recording = recording.whole
+                told.add(status)
+                yield warn(
+                    call,
+                    message=f"answered {status} though nothing disturbed it: what it carried is lost",
+                    expected="an accepted request",
+                    received=status,
+                    fold=f"{status}",
+                )
+        elif call.accepted:
+            yield PASS
