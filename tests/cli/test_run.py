@@ -18,8 +18,7 @@ from signet_conformance.children import forks
 from signet_conformance.contract import document
 from signet_conformance.engine import judge_run
 from signet_conformance.finding import Verdict
-from signet_conformance.scenarios.deciding import deciding
-from signet_conformance.scenarios.scenario import scripted
+from signet_conformance.scenarios.scenario import deciding, scripted
 from tests.support.command_line import Invoke
 from tests.support.drives import LASTING, PLAIN, Drive
 from tests.support.processes import PATIENCE_S, Watched, wait_until

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from signet_conformance.contract import requirements
-from signet_conformance.scenarios.deciding import deciding
-from signet_conformance.scenarios.scenario import Scenario, scripted
+from signet_conformance.scenarios.scenario import Scenario, deciding, scripted
 from signet_conformance.selftest.mutants import mutants
 
 START = {"step": "start", "session": "s1"}

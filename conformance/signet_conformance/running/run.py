@@ -37,10 +37,10 @@ from signet_conformance.running.request import Invocation, RunRequest
 from signet_conformance.running.shrinking import Chunk
 from signet_conformance.running.station import Station
 from signet_conformance.running.workers import Job, StationWorkers
-from signet_conformance.scenarios.deciding import deciding
 from signet_conformance.scenarios.scenario import (
     BYPASS,
     Scenario,
+    deciding,
     installed,
     real,
     remembered,

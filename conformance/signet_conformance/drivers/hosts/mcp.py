@@ -20,7 +20,7 @@ from typing import Any, Protocol
 
 from signet_conformance.children.processes import ChildEndedError
 from signet_conformance.drivers.hosts.installed import install, mcp_command
-from signet_conformance.drivers.hosts.mcp_server import McpServer
+from signet_conformance.drivers.hosts.mcp_server import McpHttpServer, McpServer
 from signet_conformance.drivers.hosts.protocol import LONGEST_MESSAGE, Peer, Projects, Skipped, StepError, with_programs
 from signet_conformance.drivers.hosts.registry import misplaced_server, tools_taken
 from signet_conformance.drivers.hosts.server_process import ServerProcess
@@ -138,9 +138,6 @@ class McpHarness:
                 self._install(agent)
                 command, env = mcp_command(Path.home(), self._face)
             return McpServer(command, {**self._env, **told, **env}, str(folder), self._face["harness"])
-        # Imported here: the official client is installed only where it is asked for.
-        from signet_conformance.drivers.hosts.mcp_http import McpHttpServer
-
         return McpHttpServer(self._served, self._face["harness"])
 
     def flush(self) -> None:

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from signet_conformance.facts import Recording
 from signet_conformance.finding import Finding, Verdict
-from signet_conformance.rules.model import injected, lasting, tools, turns, unheard, words
+from signet_conformance.rules.model import injected, tools, turns, unheard, words
 from signet_conformance.rules.model.turns import turns as turns_in
 from signet_conformance.rules.outcome import Outcome, Rule
 from signet_conformance.trace.marks import InstalledMark
@@ -28,8 +28,8 @@ MODEL_RULES: Mapping[str, Rule] = {
     "SIG-MODEL-008": turns.turn_is_answered_without_the_daemon,
     "SIG-MODEL-009": injected.model_works_with_the_told_summary,
     "SIG-MODEL-010": words.words_reach_the_model,
-    "SIG-MODEL-011": lasting.text_stands_through_its_turn,
-    "SIG-MODEL-012": lasting.untaken_text_stays_away,
+    "SIG-MODEL-011": injected.text_stands_through_its_turn,
+    "SIG-MODEL-012": injected.untaken_text_stays_away,
     "SIG-MODEL-013": unheard.unheard_start_is_told_as_that,
 }
 """Every rule of the harness's side by requirement id."""
