@@ -21,7 +21,7 @@ from signet_reference_harness.bench.figures import percentiles, rounded
 from signet_reference_harness.bench.log import BenchFailureError, Logged, RunLog, first_failure
 from signet_reference_harness.bench.progress import ProgressLine
 from signet_reference_harness.bench.result import Figure, Question, Result
-from signet_reference_harness.bench.suite import Suite, SuiteFact, SuiteQuery, SuiteTurn
+from signet_reference_harness.bench.suite import UNANSWERABLE, Suite, SuiteFact, SuiteQuery, SuiteTurn
 from signet_reference_harness.documents import HarnessDocument, StrictModel
 from signet_reference_harness.errors import ConfigError, ProviderError, load_attribute
 from signet_reference_harness.messages import Message
@@ -281,8 +281,6 @@ def _figures(answers: list[ScoredAnswer]) -> AnswerFigures:
 
 
 ARTICLES: Final = re.compile(r"\b(a|an|the|and)\b")
-UNANSWERABLE: Final = frozenset({"adversarial", "abstention"})
-"""Categories of questions that the facts do not answer."""
 SEVERAL: Final = "multi-hop"
 """The category whose answers are lists: each expected part is compared with each part of the answer."""
 ALTERNATIVES: Final = "open-domain"

@@ -32,7 +32,7 @@ from signet_reference_harness.bench.performing import Subject
 from signet_reference_harness.bench.programs import Database
 from signet_reference_harness.bench.result import RESULT, Group, Result, Times, subject_name, write_text
 from signet_reference_harness.bench.running import BenchPlan, run, run_id
-from signet_reference_harness.bench.suite import Suite, parse_suite, read_suite
+from signet_reference_harness.bench.suite import UNANSWERABLE, Suite, parse_suite, read_suite
 from signet_reference_harness.config import HarnessConfig
 from signet_reference_harness.errors import ConfigError, printable
 from signet_reference_harness.providers import settings
@@ -271,6 +271,10 @@ def show(result: Result, times: Times, answers: Answers | None, console: Console
     console.print(said, markup=False, highlight=False)
     if result.questions:
         console.print(_figures(result))
+        apart = sorted(UNANSWERABLE & result.by_category.keys())
+        if apart:
+            said = f"questions that the facts do not answer are not in all: {', '.join(apart)}"
+            console.print(said, markup=False, highlight=False)
         bounds = result.overall.intervals
         said = "; ".join(f"{name} {low:.3f} to {high:.3f}" for name, (low, high) in bounds.items() if name in SURE)
         if said:

@@ -1,9 +1,9 @@
-"""Compares two results of the same suite, question by question."""
+"""Compares results of the same suite: two of them question by question, any number side by side."""
 
 from __future__ import annotations
 
 import html
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Final, Literal
 
@@ -13,12 +13,15 @@ from rich.table import Table
 
 from signet_reference_harness.bench import figures
 from signet_reference_harness.bench.result import Figure, Question, Result, subject_name
+from signet_reference_harness.bench.suite import UNANSWERABLE
 from signet_reference_harness.documents import DocumentError, HarnessDocument, StrictModel, parse_document
 from signet_reference_harness.errors import ConfigError, printable
 
 SHOWN: Final = 20
-OF_CATEGORIES: Final = ("hit@10", "mrr@10")
-"""The figures that are printed of each category; the page holds all."""
+SHORT: Final = ("hit@10", "mrr@10")
+"""The figures that are printed of each category and run; the plot has the last, the page of two results all."""
+WIDTH, ROW, LEFT = 720, 28, 220
+"""Pixels of the plot: of all of it, of a row, and of the names."""
 STYLE: Final = """
 :root { color-scheme: light dark; }
 body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 72rem; padding: 0 1rem; }
@@ -78,6 +81,18 @@ def read_result(path: Path) -> Result:
     return parse_document(Result, data, str(file))
 
 
+def read_results(paths: Sequence[Path]) -> dict[str, Result]:
+    """Results by the names of their folders, or by their paths where two folders have one name.
+
+    Raises DocumentError, and ConfigError for fewer than two.
+    """
+    if len(paths) < 2:
+        raise ConfigError("a comparison needs two results or more", remedy="name another run's folder")
+    names = [(path.parent if path.is_file() else path).absolute().name for path in paths]
+    given = names if len(set(names)) == len(names) else [str(path) for path in paths]
+    return {name: read_result(path) for name, path in zip(given, paths, strict=True)}
+
+
 def compare(first: Result, second: Result) -> ResultComparison:
     """The differences from the first result to the second. Raises ConfigError for results of two suites."""
     if first.suite.sha256 != second.suite.sha256:
@@ -88,7 +103,8 @@ def compare(first: Result, second: Result) -> ResultComparison:
         )
     known = {question.line: question for question in second.questions}
     pairs = [(question, known[question.line]) for question in first.questions if question.line in known]
-    changed = [pair for pair in pairs if pair[0].rank != pair[1].rank]
+    answerable = [pair for pair in pairs if pair[0].category not in UNANSWERABLE]
+    changed = [pair for pair in answerable if pair[0].rank != pair[1].rank]
     changed.sort(key=lambda pair: (-abs(_gain(pair)), pair[0].line))
     categories = sorted({pair[0].category for pair in pairs if pair[0].category is not None})
     return ResultComparison(
@@ -96,10 +112,10 @@ def compare(first: Result, second: Result) -> ResultComparison:
         suite_sha256=first.suite.sha256,
         first=first.subject,
         second=second.subject,
-        questions=len(pairs),
+        questions=len(answerable),
         better=sum(_gain(pair) > 0 for pair in changed),
         worse=sum(_gain(pair) < 0 for pair in changed),
-        figures=_differences(pairs),
+        figures=_differences(answerable),
         by_category={name: _differences([pair for pair in pairs if pair[0].category == name]) for name in categories},
         changed=tuple(
             Changed(
@@ -128,7 +144,7 @@ def show(comparison: ResultComparison, console: Console) -> None:
     for name, each in comparison.figures.items():
         table.add_row(name, *_cells(each))
     for category, figures_of_category in comparison.by_category.items():
-        for name in (name for name in OF_CATEGORIES if name in figures_of_category):
+        for name in (name for name in SHORT if name in figures_of_category):
             table.add_row(printable(f"{category}: {name}"), *_cells(figures_of_category[name]))
     console.print(table)
     same = comparison.questions - comparison.better - comparison.worse
@@ -141,16 +157,85 @@ def show(comparison: ResultComparison, console: Console) -> None:
         say(f"  and {len(comparison.changed) - SHOWN} more: --json or --html has them all")
 
 
+def show_side_by_side(results: Mapping[str, Result], comparisons: Sequence[ResultComparison], console: Console) -> None:
+    """Print a row for each result, and one for each category. `comparisons` are those of the first with each other."""
+    figure = SHORT[-1]
+    runs, categories = (Table(box=None, pad_edge=False, header_style="bold") for _ in range(2))
+    for name in ("run", "subject", "n", *SHORT):
+        runs.add_column(name, justify="right" if name == "n" else "left", no_wrap=True)
+    for name, result in results.items():
+        cells = [_with_interval(result, each) for each in SHORT]
+        runs.add_row(printable(name), printable(subject_name(result.subject)), str(result.overall.questions), *cells)
+    console.print(runs)
+    first, *others = results
+    for name, comparison in zip(others, comparisons, strict=True):
+        if figure in comparison.figures:
+            _, _, difference, bounds = _cells(comparison.figures[figure])
+            text = f"{printable(name)}: {figure} {difference} ({bounds}) from {printable(first)}"
+            console.print(text, markup=False, highlight=False)
+    groups = results[first].by_category
+    categories.add_column(figure)
+    for name in ("n", *results):
+        categories.add_column(printable(name), justify="right")
+    for category, group in groups.items() if len(groups) > 1 else ():
+        of_runs = (result.by_category[category].figures[figure] for result in results.values())
+        categories.add_row(printable(category), str(group.questions), *(f"{value:.3f}" for value in of_runs))
+    if categories.row_count:
+        console.print(categories)
+
+
+def _with_interval(result: Result, figure: str) -> str:
+    bounds, value = result.overall.intervals.get(figure), result.overall.figures.get(figure)
+    if value is None:
+        return "none"
+    return f"{value:.3f}" if bounds is None else f"{value:.3f} ({bounds[0]:.3f} to {bounds[1]:.3f})"
+
+
+def plot_page(results: Mapping[str, Result]) -> str:
+    """The plot of a figure of each result, with its interval, as a page that fetches nothing and runs nothing."""
+    suite, figure = next(iter(results.values())).suite.name, SHORT[-1]
+    title = html.escape(f"{suite}: {figure}")
+    return "\n".join(
+        [
+            *_page_head(title),
+            f"<h1>{title}</h1>",
+            f'<svg width="{WIDTH}" height="{ROW * len(results)}" role="img" aria-label="{title}">',
+            *(_bar(place, name, result, figure) for place, (name, result) in enumerate(results.items())),
+            "</svg></body></html>",
+            "",
+        ]
+    )
+
+
+def _page_head(title: str) -> tuple[str, ...]:
+    return (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">',
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">",
+        '<meta name="viewport" content="width=device-width, initial-scale=1">',
+        f"<title>{title}</title><style>{STYLE}</style></head><body>",
+    )
+
+
+def _bar(place: int, name: str, result: Result, figure: str) -> str:
+    middle, scale = place * ROW + ROW // 2, WIDTH - LEFT - 80
+    value: Figure = result.overall.figures.get(figure, 0.0)
+    low, high = result.overall.intervals.get(figure, (value, value))
+    at, begin, end = (LEFT + round(each * scale) for each in (value, low, high))
+    return (
+        f'<text x="0" y="{middle + 5}" fill="currentColor">{html.escape(name)}</text>'
+        f'<line x1="{begin}" x2="{end}" y1="{middle}" y2="{middle}" stroke="currentColor" stroke-width="2"/>'
+        f'<circle cx="{at}" cy="{middle}" r="5" fill="currentColor"/>'
+        f'<text x="{end + 12}" y="{middle + 5}" fill="currentColor">{value:.3f}</text>'
+    )
+
+
 def page(comparison: ResultComparison) -> str:
     """The comparison as a page that fetches nothing and runs nothing."""
     first, second = html.escape(subject_name(comparison.first)), html.escape(subject_name(comparison.second))
     title = f"{html.escape(comparison.suite)}: {first} and {second}"
     return "\n".join(
         [
-            '<!doctype html><html lang="en"><head><meta charset="utf-8">',
-            "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">",
-            '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            f"<title>{title}</title><style>{STYLE}</style></head><body>",
+            *_page_head(title),
             f"<h1>{html.escape(comparison.suite)}</h1>",
             (
                 f"<p>First: {first}. Second: {second}. "

@@ -13,7 +13,15 @@ from typing import Annotated, ClassVar, Final, Literal
 from pydantic import BeforeValidator, ConfigDict, Field
 
 from signet_reference_harness.bench.result import Figure, Question, Result
-from signet_reference_harness.bench.suite import ScenarioRun, Suite, SuiteFact, SuiteQuery, SuiteStart, SuiteTurn
+from signet_reference_harness.bench.suite import (
+    UNANSWERABLE,
+    ScenarioRun,
+    Suite,
+    SuiteFact,
+    SuiteQuery,
+    SuiteStart,
+    SuiteTurn,
+)
 from signet_reference_harness.documents import DocumentError, HarnessDocument, StrictModel, parse_document
 
 TURNS: Final = 6
@@ -86,8 +94,8 @@ class Pair(HarnessDocument):
 
 
 def pairs_of(suite: Suite, result: Result) -> Iterator[Pair]:
-    """A pair for each question that has evidence, in the order of the suite."""
-    questions = {question.line: question for question in result.questions}
+    """A pair for each question that has evidence and that the facts answer, in the order of the suite."""
+    questions = {question.line: question for question in result.questions if question.category not in UNANSWERABLE}
     for performance in suite.performances:
         texts: dict[str, str] = {}
         turns: dict[str, list[PairTurn]] = {}

@@ -15,7 +15,7 @@ from pydantic import ConfigDict, Field
 
 from signet_reference_harness.bench import figures
 from signet_reference_harness.bench.log import BenchFailureError, Logged, Record
-from signet_reference_harness.bench.suite import Suite
+from signet_reference_harness.bench.suite import UNANSWERABLE, Suite
 from signet_reference_harness.documents import HarnessDocument, StrictModel
 
 RESULT: Literal["result.json"] = "result.json"
@@ -101,7 +101,7 @@ class Result(HarnessDocument):
     suite: SuiteFacts
     subject: dict[str, Any]
     settings: dict[str, Any]
-    overall: Group
+    overall: Annotated[Group, Field(description="over the questions that the facts answer")]
     by_category: dict[str, Group]
     by_operation: dict[str, Group]
     assertions: dict[str, int]
@@ -147,6 +147,7 @@ def result_of(suite: Suite, plan: Mapping[str, Any], run: str, logged: Logged) -
         {key: (record["evidence"], [row[0] for row in record["rows"]]) for key, record in measured.items()}
     )
     questions = tuple(_question(record, each[key]) for key, record in measured.items())
+    answerable = [question for question in questions if question.category not in UNANSWERABLE]
     assertions = [record for record in records if record["kind"] == "assertion"]
     versions = sorted(set(logged.versions.values()))
     return Result(
@@ -161,9 +162,9 @@ def result_of(suite: Suite, plan: Mapping[str, Any], run: str, logged: Logged) -
         ),
         subject={**plan["subject"], **({"version": ", ".join(versions)} if versions else {})},
         settings=dict(plan["settings"]),
-        overall=_group(questions, intervals=True),
+        overall=_group(answerable, intervals=True),
         by_category=_groups(questions, "category"),
-        by_operation=_groups(questions, "operation"),
+        by_operation=_groups(answerable, "operation"),
         assertions={
             "held": sum(record["held"] for record in assertions),
             "failed": sum(not record["held"] for record in assertions),

@@ -205,6 +205,8 @@ class Suite:
         }
 
 
+UNANSWERABLE: Final = frozenset({"adversarial", "abstention"})
+"""Categories of questions that the facts do not answer, though one may name evidence: they stand apart."""
 LARGEST_SUITE: Final = 1024 * 1024 * 1024
 MOST_PROBLEMS: Final = 20
 MODEL: Final = "write it as schemas/harness/signet-bench-suite-1.schema.json says"

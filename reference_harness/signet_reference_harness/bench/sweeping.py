@@ -11,29 +11,21 @@
 
 from __future__ import annotations
 
-import html
 import json
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any
 
 from pydantic import Field
 from rich.console import Console
-from rich.table import Table
 
 from signet_reference_harness.bench import figures
 from signet_reference_harness.bench.command import BenchOptions, own_suite, plan_of
-from signet_reference_harness.bench.comparing import STYLE
-from signet_reference_harness.bench.result import Figure, Result, subject_name, write_text
+from signet_reference_harness.bench.comparing import compare, plot_page, show_side_by_side
+from signet_reference_harness.bench.result import write_text
 from signet_reference_harness.bench.running import run
 from signet_reference_harness.bench.suite import read_suite
 from signet_reference_harness.documents import StrictModel, demand
-from signet_reference_harness.errors import ConfigError, pip_install, printable
-
-SHOWN: Final = ("hit@10", "mrr@10")
-"""The figures that are printed with their intervals; the plot has the last."""
-WIDTH, ROW, LEFT = 720, 28, 220
-"""Pixels of the plot: of all of it, of a row, and of the names."""
+from signet_reference_harness.errors import ConfigError, pip_install
 
 
 class SweepRun(StrictModel):
@@ -89,55 +81,7 @@ def perform(path: Path, out: Path, *, jobs: int | None, quiet: bool, page_file: 
     told = {name: result.overall.model_dump(mode="json") for name, result in results.items()}
     write_text(json.dumps({"suite": suite.head.name, "runs": told}, indent=1) + "\n", out / "sweep.json")
     if page_file is not None:
-        write_text(page(suite.head.name, results), page_file)
-    Console(soft_wrap=True).print(_table(results))
+        write_text(plot_page(results), page_file)
+    first, *others = results.values()
+    show_side_by_side(results, [compare(first, other) for other in others], Console(soft_wrap=True))
     return 0
-
-
-def _table(results: Mapping[str, Result]) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in ("run", "subject", "n", *SHOWN):
-        table.add_column(name, justify="right" if name == "n" else "left", no_wrap=True)
-    for name, result in results.items():
-        cells = [_with_interval(result, figure) for figure in SHOWN]
-        subject = printable(subject_name(result.subject))
-        table.add_row(printable(name), subject, str(result.overall.questions), *cells)
-    return table
-
-
-def _with_interval(result: Result, figure: str) -> str:
-    bounds = result.overall.intervals.get(figure)
-    value = result.overall.figures.get(figure)
-    if value is None:
-        return "none"
-    return f"{value:.3f}" if bounds is None else f"{value:.3f} ({bounds[0]:.3f} to {bounds[1]:.3f})"
-
-
-def page(suite: str, results: Mapping[str, Result]) -> str:
-    """The plot of a figure with its intervals, as a page that fetches nothing and runs nothing."""
-    figure = SHOWN[-1]
-    title = html.escape(f"{suite}: {figure}")
-    return "\n".join(
-        [
-            '<!doctype html><html lang="en"><head><meta charset="utf-8">',
-            "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">",
-            f"<title>{title}</title><style>{STYLE}</style></head><body><h1>{title}</h1>",
-            f'<svg width="{WIDTH}" height="{ROW * len(results)}" role="img" aria-label="{title}">',
-            *(_bar(place, name, result, figure) for place, (name, result) in enumerate(results.items())),
-            "</svg></body></html>",
-            "",
-        ]
-    )
-
-
-def _bar(place: int, name: str, result: Result, figure: str) -> str:
-    middle, scale = place * ROW + ROW // 2, WIDTH - LEFT - 80
-    value: Figure = result.overall.figures.get(figure, 0.0)
-    low, high = result.overall.intervals.get(figure, (value, value))
-    at, begin, end = (LEFT + round(each * scale) for each in (value, low, high))
-    return (
-        f'<text x="0" y="{middle + 5}" fill="currentColor">{html.escape(name)}</text>'
-        f'<line x1="{begin}" x2="{end}" y1="{middle}" y2="{middle}" stroke="currentColor" stroke-width="2"/>'
-        f'<circle cx="{at}" cy="{middle}" r="5" fill="currentColor"/>'
-        f'<text x="{end + 12}" y="{middle + 5}" fill="currentColor">{value:.3f}</text>'
-    )

@@ -123,12 +123,11 @@ def _list_counts(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{name.replace('_', ' ')}: {count}" for name, count in counts.items())
 
 
-@bench.command("compare", help="Compare two results of one suite, FIRST and SECOND, question by question.")
-@click.argument("first", type=FOLDER)
-@click.argument("second", type=FOLDER)
+@bench.command("compare", help="Compare RESULTS of one suite: two by question, more side by side with the first.")
+@click.argument("results", type=FOLDER, nargs=-1, required=True)
 @click.option("--html", "page_file", type=FOLDER, metavar="FILE", help="Write the comparison as a page.")
-@click.option("--json", "as_json", is_flag=True, help="Print the comparison as JSON.")
-def compare(first: Path, second: Path, page_file: Path | None, *, as_json: bool) -> int:
+@click.option("--json", "as_json", is_flag=True, help="Print it as JSON; of more than two, a list of pairs.")
+def compare(results: tuple[Path, ...], page_file: Path | None, *, as_json: bool) -> int:
     """Compare them."""
     from rich.console import Console
 
@@ -136,11 +135,17 @@ def compare(first: Path, second: Path, page_file: Path | None, *, as_json: bool)
     from signet_reference_harness.bench.result import document_text, write_text
 
     figures.demand_installed()
-    comparison = comparing.compare(comparing.read_result(first), comparing.read_result(second))
+    read = comparing.read_results(results)
+    first, *others = read.values()
+    comparisons = [comparing.compare(first, other) for other in others]
+    is_pair = len(comparisons) == 1
     if page_file is not None:
-        write_text(comparing.page(comparison), page_file)
+        write_text(comparing.page(comparisons[0]) if is_pair else comparing.plot_page(read), page_file)
     if as_json:
-        click.echo(document_text(comparison), nl=False)
+        texts = [document_text(each) for each in comparisons]
+        click.echo(texts[0] if is_pair else f"[{','.join(texts)}]\n", nl=False)
+    elif is_pair:
+        comparing.show(comparisons[0], Console(soft_wrap=True))
     else:
-        comparing.show(comparison, Console(soft_wrap=True))
+        comparing.show_side_by_side(read, comparisons, Console(soft_wrap=True))
     return 0

@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import io
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
+from click.testing import CliRunner
 from rich.console import Console
 
 from signet_reference_harness.bench import answering, comparing
@@ -17,6 +19,7 @@ from signet_reference_harness.bench.answering import Answerer
 from signet_reference_harness.bench.log import BenchFailureError, RunLog
 from signet_reference_harness.bench.pairs import read_pairs
 from signet_reference_harness.bench.running import ProgressLine
+from signet_reference_harness.cli import commands
 from signet_reference_harness.documents import DocumentError
 from signet_reference_harness.errors import ConfigError
 from signet_reference_harness.providers import CompletionResult
@@ -70,6 +73,36 @@ def test_a_comparison_is_shown_and_drawn(runs: tuple[Path, Path]) -> None:
     page = comparing.page(comparison.model_copy(update={"suite": "<script>alert(1)</script>"}))
     assert "<script" not in page
     assert page.count("<tr>") > 9
+
+
+def test_any_number_of_results_is_compared_with_the_first(runs: tuple[Path, Path], tmp_path: Path) -> None:
+    """A row each, in the terminal and in the plot; as JSON each pair; one result alone is refused."""
+    again = shutil.copytree(runs[0], tmp_path / "again")
+    three = [str(runs[1]), str(runs[0] / "result.json"), str(again)]
+    done = CliRunner().invoke(commands, ["bench", "compare", *three, "--html", str(tmp_path / "plot.html")])
+    assert [line.split()[0] for line in done.output.splitlines()[1:4]] == ["recent", "fts5", "again"]
+    assert done.output.count(": mrr@10 +0.639 (") == 2, "from the first result, not from the one before"
+    assert (tmp_path / "plot.html").read_text().count("<circle") == 3
+    told = json.loads(CliRunner().invoke(commands, ["bench", "compare", *three, "--json"]).output)
+    assert [each["first"]["name"] for each in told] == ["recent", "recent"]
+    with pytest.raises(ConfigError, match="needs two results or more"):
+        comparing.read_results([runs[0]])
+
+
+def test_unanswerable_questions_are_in_no_overall_figure(tmp_path: Path) -> None:
+    """Their evidence answers nothing: they have a category's figures, change no comparison and train no scorer."""
+    lines = hut_lines()
+    adversarial = [line | {"category": "adversarial"} if line.get("id") == "q0" else line for line in lines]
+    for subject in ("fts5", "recent"):
+        run(adversarial, tmp_path / subject, subject=subject, emit_pairs=tmp_path / f"{subject}.pairs")
+    first, second = (comparing.read_result(tmp_path / subject) for subject in ("fts5", "recent"))
+    assert (second.overall.questions, second.by_category["adversarial"].questions) == (6, 3)
+    assert sum(group.questions for group in second.by_operation.values()) == 6
+    assert second.overall.figures["mrr@10"] == pytest.approx((1 / 3 + 1 / 2) / 2, abs=1e-5)
+    comparison = comparing.compare(first, second)
+    assert (comparison.questions, comparison.worse, len(comparison.changed)) == (6, 6, 6)
+    assert comparison.by_category["adversarial"].keys() == comparison.figures.keys()
+    assert len(list(read_pairs(tmp_path / "recent.pairs"))) == 6
 
 
 def test_results_of_two_suites_are_not_compared(runs: tuple[Path, Path]) -> None:

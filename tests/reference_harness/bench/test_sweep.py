@@ -28,8 +28,12 @@ def test_each_setting_is_a_row_with_intervals(tmp_path: Path, capsys: pytest.Cap
     )
     assert perform(path, tmp_path / "out", jobs=1, quiet=True, page_file=tmp_path / "plot.html") == 0
     shown = capsys.readouterr().out
-    assert [line.split()[0] for line in shown.splitlines()] == ["run", "words", "newest"]
-    assert shown.count(" to ") == 4
+    assert [line.split()[0] for line in shown.splitlines()] == [
+        *("run", "words", "newest"),
+        "newest:",
+        *("mrr@10", "first", "hut"),
+    ]
+    assert shown.count(" to ") == 5, "two figures of each run, and their difference"
     kept = json.loads((tmp_path / "out" / "sweep.json").read_text())["runs"]
     assert kept["words"]["figures"]["hit@10"] >= kept["newest"]["figures"]["hit@10"]
     assert (tmp_path / "plot.html").read_text().count("<circle") == 2
