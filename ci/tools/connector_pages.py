@@ -124,7 +124,7 @@ def releases(report: Mapping[str, Any]) -> str:
 def run_section(report: Mapping[str, Any], page: str) -> str:
     """The section "Run": when, which releases, and what changed since the page before. A run told before keeps it."""
     when = report["run"]["created"][:16].replace("T", " ")
-    scripted, generated = len(report["traces"]), report["generated"]["performed"]
+    scripted, generated = len(report["traces"]), report.get("generated", {}).get("performed", 0)
     sessions = f" and {generated} generated sessions" if generated else ""
     driven = f"Driven on {when} UTC: {releases(report)}, through {scripted} scripted scenarios{sessions}."
     before = RUN.search(page)

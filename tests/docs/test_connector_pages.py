@@ -35,7 +35,6 @@ def report(tmp_path: Path) -> Path:
         "contract": "0.145",
         "run": {"created": "2026-02-03T04:05:06.789Z", "connector": "2.0"},
         "played": [{"host": "shell", "release": "7", "real": False}],
-        "generated": {"performed": 0},
         "traces": [{"target": "mine", "operations": {"session-start": 1, "memory-list": 2}}],
         "together": {
             "SIG-START-003": {"verdict": "WARN", "findings": [FOUND]},
