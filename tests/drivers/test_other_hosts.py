@@ -286,6 +286,22 @@ def test_python_provider(mode: str, made: Made, broken: Broken) -> None:
     assert breached == expected
 
 
+def test_hermes_tells_of_writes_into_its_own_memory(made: Made, recorded: Recorded) -> None:
+    """A provider that mirrors them is called for each entry that is added, replaced or removed."""
+    module = str(FIXTURES / "hermes_conforming" / "__init__.py")
+    (own,) = map(trace.read, recorded(made("hermes-agent", module=module), ["own-memory"]))
+    sent = [(call.request.method, call.request.body) for call in own.exchanges if "/api/memory/" in call.request.path]
+    assert [method for method, _ in sent] == ["POST", "POST", "POST", "DELETE", "DELETE"]
+
+
+@pytest.mark.parametrize("mode", ["conforming", "keeps-old"])
+def test_mirror_of_hermes_own_memory(mode: str, made: Made, broken: Broken) -> None:
+    """One that stores what the harness replaced lets its memory and the daemon's say different things."""
+    module = str(FIXTURES / "hermes_conforming" / "__init__.py")
+    breached = broken(made("hermes-agent", mode=mode, module=module), ("own-memory",))
+    assert breached == ({} if mode == "conforming" else {"SIG-MEM-006": Verdict.FAIL})
+
+
 def test_provider_that_throws_stops_no_turn(made: Made, tmp_path: Path) -> None:
     """The turn goes on, and the answer tells which method raised what, and where."""
     target = made("hermes-agent", mode="throws", module=str(FIXTURES / "hermes_conforming" / "__init__.py"))

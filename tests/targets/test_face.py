@@ -15,7 +15,7 @@ import pytest
 from signet_conformance import targets
 from signet_conformance.contract import document
 from signet_conformance.errors import TargetError
-from signet_conformance.targets.face import FOLDER, changes_of_id, face_of_the_day, find_face, with_faces
+from signet_conformance.targets.face import FOLDER, changes_of_id, face_of_the_day, find_face, has_own_tools, with_faces
 from signet_conformance.targets.face_document import FaceDocument
 from signet_conformance.targets.kinds import HOSTS
 from signet_conformance.targets.profile import Profile
@@ -91,6 +91,20 @@ def test_events_that_tell_of_another_id_are_known_events() -> None:
 def test_what_tells_of_another_id(name: str, step: str, told_by: tuple[str, ...] | None) -> None:
     """A face names the events; without a face nothing is known of them."""
     assert changes_of_id(targets.load(name), step) == told_by
+
+
+@pytest.mark.parametrize(
+    ("name", "tools", "has"),
+    [
+        ("hermes-agent", ["memory"], True),
+        ("openclaw", ["memory"], False),
+        ("reference", ["memory"], False),
+        ("reference", [], True),
+    ],
+)
+def test_own_tools_of_a_harness_stand_in_its_face(name: str, tools: list[str], has: bool) -> None:
+    """A scenario in which the model calls one is performed where the harness has it alone."""
+    assert has_own_tools(targets.load(name), tools) is has
 
 
 def test_face_of_the_repository_s_own(tmp_path: Path) -> None:

@@ -43,7 +43,10 @@ class _Step(Struct, frozen=True):
 
 
 def deed_is_what_was_asked(recording: Recording) -> Iterator[Outcome]:
-    """A memory is stored, changed or forgotten as the tool was asked: this text, these ids, this mode, and no other."""
+    """A memory is stored, changed or forgotten as the tool was asked: this text, these ids, this mode, and no other.
+
+    A harness's own tool is not the connector's, and is judged where the connector mirrors its writes.
+    """
     said = _Said()
     for mark in recording.timeline.steps:
         judge = _JUDGES.get(str(mark.tool)) if mark.step == StepName.TOOL else None
@@ -71,6 +74,8 @@ class _Said:
     def __init__(self) -> None:
         self.texts: set[str] = set()
         self.ids: set[str] = set()
+        self.rows: dict[str, str] = {}
+        """The texts of memories that were stored, by their ids."""
         self._stored: set[str] = set()
 
     def is_late(self, text: str) -> bool:
@@ -82,7 +87,12 @@ class _Said:
     def note(self, mark: StepMark, deeds: Sequence[Call]) -> None:
         """Take in a step, and what came of it."""
         given = mark.arguments or {}
-        self._stored |= {plain(text_in(call.body.get("content"))) for call in deeds if call.accepted}
+        for call in deeds:
+            if call.accepted:
+                text = plain(text_in(call.body.get("content")))
+                self._stored.add(text)
+                if call.operation in SAVES and (identifier := identifier_in((call.answer or {}).get("id"))):
+                    self.rows[identifier] = text
         self.texts |= {plain(text) for text in (mark.text, mark.reply, given.get("content")) if isinstance(text, str)}
         self.ids |= {identifier for identifier, _ in _asked_changes(given)} | _asked_ids(given)
 
@@ -125,6 +135,50 @@ def _judge_store(step: _Step, said: _Said) -> Iterator[Outcome]:
             received=first.body.get("content"),
             fold="cut" if is_cut else "other text",
         )
+
+
+def _judge_own_memory(step: _Step, said: _Said) -> Iterator[Outcome]:
+    """What a connector mirrors of the harness's own memory: the write that was made there, and no other.
+
+    What it does not mirror, nothing is said of.
+    """
+    if step.given.get("action") == "add":
+        yield from _judge_store(step, said)
+        return
+    wanted, old = (plain(text_in(step.given.get(name))) for name in ("content", "old_text"))
+    removed = step.given.get("action") == "remove"
+    for call in step.calls:
+        strange = sorted(each for each in _harms(call) if each in said.rows and old not in said.rows[each])
+        if strange:
+            yield fail(
+                call,
+                message=f"step {step.mark.index}: another memory is {'forgotten' if _forgotten(call) else 'changed'}"
+                f" than the one that the harness {'removed' if removed else 'replaced'}",
+                expected=f"the memory that holds {old!r}",
+                received=said.rows[strange[0]],
+                fold="other id",
+            )
+            return
+    told = {call: plain(text_in(call.body.get("content"))) for call in step.calls if call.operation in {*SAVES, PATCH}}
+    texts = {call: text for call, text in told.items() if call.accepted and text and not said.is_late(text)}
+    if not texts or any(wanted and _holds(text, wanted) for text in texts.values()):
+        yield PASS
+        return
+    call, text = next(iter(texts.items()))
+    if REDACTION in text or REDACTION in wanted:
+        yield undecided(call, message=f"step {step.mark.index}: the text was redacted")
+        return
+    yield fail(
+        call,
+        message=f"step {step.mark.index}: "
+        + (
+            "a memory is stored where the harness removed one" if removed else "another text is stored than replaced it"
+        ),
+        pointer=in_body("content"),
+        expected="nothing stored" if removed else text_in(step.given.get("content")),
+        received=call.body.get("content"),
+        fold="other text",
+    )
 
 
 def _judge_change(step: _Step, said: _Said) -> Iterator[Outcome]:
@@ -397,6 +451,7 @@ def _missing(step: _Step, missing: Sequence[str]) -> Finding:
 
 
 _JUDGES: Mapping[str, Callable[[_Step, _Said], Iterator[Outcome]]] = {
+    "memory": _judge_own_memory,
     "memory_store": _judge_store,
     "memory_modify": _judge_change,
     "memory_forget": _judge_forget,

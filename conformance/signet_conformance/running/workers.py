@@ -24,6 +24,7 @@ from signet_conformance.running.stopwatch import Stopwatch
 from signet_conformance.scenarios.scenario import Scenario
 from signet_conformance.scenarios.steps import RestartDaemon
 from signet_conformance.targets import Target
+from signet_conformance.targets.face import has_own_tools
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -114,6 +115,7 @@ class StationWorkers:
     def _without_sense(self, scenario: Scenario) -> bool:
         declared = self.target.declared.capabilities
         lacks = declared is not None and any(need not in declared for need in scenario.needs)
+        lacks = lacks or not has_own_tools(self.target, scenario.own_tools)
         # The environment of a scenario does not reach a server that runs already.
         runs_already = self.target.profile.url is not None and not self.target.command
         restarts = any(isinstance(step, RestartDaemon) for step in scenario.steps)

@@ -73,6 +73,13 @@ class ScenarioDocument(Document):
         Items[str],
         Field(description='such as ["secrets-exec"]: operations that a connector must declare for it to make sense'),
     ] = ()
+    own_tools: Annotated[
+        Items[str],
+        Field(
+            description='such as ["memory"]: tools of the harness itself that the model calls; a harness that has none '
+            "of them does not perform the scenario"
+        ),
+    ] = ()
     steps: Annotated[Items[AnyStep], Field(min_length=1, description='such as [{"step": "start", "session": "s1"}]')]
 
 
@@ -93,6 +100,7 @@ BYPASS = "SIGNET_BYPASS"
 class Scenario:
     """An ordered list of steps. `needs` names the operations a connector must declare for it to make sense.
 
+    `own_tools` are the tools of the harness itself that the model calls, without which it makes no sense either.
     `bypass` is the variable of `env` with which the user switches hooks off, None where hooks are on.
     """
 
@@ -101,6 +109,7 @@ class Scenario:
     steps: tuple[Step, ...]
     env: Mapping[str, str] = field(default_factory=dict)
     needs: tuple[str, ...] = ()
+    own_tools: tuple[str, ...] = ()
     bypass: str | None = None
 
     def __repr__(self) -> str:
@@ -124,6 +133,7 @@ class Scenario:
             **({"env": dict(self.env)} if self.env else {}),
             **({"bypass": self.bypass} if self.bypass not in (None, BYPASS) else {}),
             **({"needs": list(self.needs)} if self.needs else {}),
+            **({"own_tools": list(self.own_tools)} if self.own_tools else {}),
             "steps": [step.to_json() for step in self.steps],
         }
 
@@ -135,6 +145,7 @@ def _scenario(document: ScenarioDocument) -> Scenario:
         steps=document.steps,
         env=document.env,
         needs=document.needs,
+        own_tools=document.own_tools,
         bypass=document.bypass or (BYPASS if document.env.get(BYPASS) == "1" else None),
     )
 

@@ -119,6 +119,11 @@ def changes_of_id(target: Target, step: str) -> tuple[str, ...] | None:
     return next((tuple(events) for name, events in changes if name == step), ())
 
 
+def has_own_tools(target: Target, tools: Sequence[str]) -> bool:
+    """Whether the target's host has these tools of its own, and tells its connector of their use."""
+    return not tools or (target.kind.has_face and set(tools) <= set(find_face(target).data.own_tools))
+
+
 def leaves_end_untold(target: Target, step: str) -> bool:
     """Whether the target's host, in a step that gives a session another id, never tells of the end of the former."""
     return target.real is None and target.kind.has_face and step in find_face(target).data.ends_untold

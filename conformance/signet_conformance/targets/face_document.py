@@ -300,6 +300,9 @@ class FaceDocument(Document):
     calls: Annotated[
         Maybe[Texts], Field(description="a list of texts: the methods of a provider that the harness calls")
     ] = None
+    own_tools: Annotated[
+        Texts, Field(description="a list of texts: tools of the harness itself of which a connector is told")
+    ] = ()
 
     settings: Annotated[
         Maybe[Text], Field(description="a path below the home folder: the file that holds the hooks")

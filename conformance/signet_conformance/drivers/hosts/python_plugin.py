@@ -121,6 +121,33 @@ def _by_name(schemas: Any) -> Mapping[str, Any]:
     return {str(each.get("name") or ""): each.get("parameters") for each in bare}
 
 
+class OwnMemory:
+    """The entries that the harness keeps with its own tool `memory`, by target."""
+
+    def __init__(self) -> None:
+        self._entries: dict[str, list[str]] = {}
+
+    def write(self, asked: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Add, replace or remove one entry, and return what the tool tells the model."""
+        action = asked.get("action")
+        content, old = (str(asked.get(name) or "").strip() for name in ("content", "old_text"))
+        entries = self._entries.setdefault(_target_of(asked), [])
+        found = [place for place, entry in enumerate(entries) if old and old in entry]
+        if not content and action != "remove":
+            return {"success": False, "error": "Content cannot be empty."}
+        if action != "add" and not found:
+            return {"success": False, "error": f"No entry matched '{old}'."}
+        if action == "add":
+            entries.append(content)
+        else:
+            entries[found[0] : found[0] + 1] = [content] if action == "replace" else []
+        return {"success": True, "done": True, "target": _target_of(asked), "entry_count": len(entries)}
+
+
+def _target_of(asked: Mapping[str, Any]) -> str:
+    return str(asked.get("target") or "memory")
+
+
 class ProviderProgram:
     """The memory manager of the harness around one provider."""
 
@@ -144,6 +171,7 @@ class ProviderProgram:
         self._turns = 0
         self._forgot_prompt = False
         self._turn: tuple[str, str] | None = None
+        self._memory = OwnMemory()
 
     def about(self) -> Mapping[str, Any]:
         """Which harness is played, and what the provider offers."""
@@ -261,7 +289,7 @@ class ProviderProgram:
         self._turn = None
         self._messages.append({"role": "assistant", "content": reply})
 
-        more = {"messages": list(self._messages)} if self._takes_messages() else {}
+        more = {"messages": list(self._messages)} if self._takes("sync_turn", "messages") else {}
 
         def after() -> None:
             self._call("sync_turn", text, reply, session_id=self._session, **more)
@@ -271,20 +299,42 @@ class ProviderProgram:
         worker.start()
         worker.join()
 
-    def _takes_messages(self) -> bool:
-        """Whether the provider stores a turn together with its conversation, as the harness finds out."""
+    def _takes(self, method: str, name: str) -> bool:
+        """Whether a method of the provider takes an argument of that name, as the harness finds out."""
         try:
-            taken = inspect.signature(self._provider.sync_turn).parameters
+            taken = inspect.signature(getattr(self._provider, method)).parameters
         except (AttributeError, TypeError, ValueError):
             return True
-        return "messages" in taken or any(each.kind is each.VAR_KEYWORD for each in taken.values())
+        return name in taken or any(each.kind is each.VAR_KEYWORD for each in taken.values())
 
     def _tool(self, step: Mapping[str, Any]) -> Mapping[str, Any]:
+        if step.get("tool") in self._face.get("own_tools", ()):
+            return self._use_own_memory(step.get("session"), step.get("arguments") or {})
+
         def run(name: str, arguments: Mapping[str, Any]) -> tuple[str, bool]:
             text = self._call("handle_tool_call", name, arguments)
             return str(text or ""), text is None
 
         return use_tool(step, self._known, self._names, run, self._peer.hand_over)
+
+    def _use_own_memory(self, session: object, asked: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The harness's own tool writes, and the provider is told of a write that succeeded."""
+        self._peer.hand_over(session, asked)
+        result = self._memory.write(asked)
+        if result["success"]:
+            about = {
+                "write_origin": "assistant_tool",
+                "execution_context": "foreground",
+                "session_id": self._session,
+                "platform": "cli",
+                "tool_name": "memory",
+                "tool_call_id": f"call_{uuid.uuid4().hex}",
+                **({"old_text": str(asked["old_text"])} if asked.get("old_text") else {}),
+            }
+            more = {"metadata": about} if self._takes("on_memory_write", "metadata") else {}
+            written = (str(asked.get("action")), _target_of(asked), str(asked.get("content") or ""))
+            self._call("on_memory_write", *written, **more)
+        return {"text": json.dumps(result), "content": result, "is_error": not result["success"]}
 
     def _pre_compaction(self, _step: Mapping[str, Any]) -> Mapping[str, Any]:
         if len(self._messages) <= self._kept:
