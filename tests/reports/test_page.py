@@ -20,7 +20,9 @@ from signet_conformance.engine import judge
 from signet_conformance.errors import printable
 from signet_conformance.reports import command_lines
 from signet_conformance.reports.ending import RunEnding
+from signet_conformance.reports.evidence import Source
 from signet_conformance.reports.html import page
+from signet_conformance.reports.html.editor import editor_address
 from signet_conformance.reports.html.markup import MAX_TEXT, Markup, element
 from signet_conformance.reports.html.page import embedded, requirement_page, write_page
 from signet_conformance.reports.html.report import HtmlReport
@@ -150,6 +152,26 @@ def test_the_head_says_what_was_driven(tmp_path: Path) -> None:
     head = stream.getvalue().partition("<main")[0]
     assert head.count("mine") == 1
     assert head.count("0.145.7") == 1
+
+
+@pytest.mark.parametrize(
+    ("editor", "address"),
+    [
+        ("", "vscode://file/a%20b/c.ts:7"),
+        ("cursor", "cursor://file/a%20b/c.ts:7"),
+        ("idea", "idea://open?file=/a%20b/c.ts&line=7"),
+        ("emacs://{file}?at={line}", "emacs://a%20b/c.ts?at=7"),
+        ("none", None),
+        ("javascript:alert(1)//{file}", None),
+        ("data:text/html,x", None),
+    ],
+)
+def test_a_line_is_opened_in_the_editor_of_the_reader(
+    monkeypatch: pytest.MonkeyPatch, editor: str, address: str | None
+) -> None:
+    """One of the table, an address of one's own, or none; never an address that runs something in the page."""
+    monkeypatch.setenv("SIGNET_CONFORMANCE_EDITOR", editor)
+    assert editor_address(Source("/a b/c.ts", 7)) == address
 
 
 def test_traces_of_one_folder_are_named_without_it(tmp_path: Path) -> None:

@@ -34,6 +34,10 @@ BUSY = [
 ]
 
 
+RECALLED = ["POST", "/api/memory/recall", "/somewhere/src/connector.ts:103:7"]
+SENT = mark("sent", 99.0, index=None, requests=[RECALLED, RECALLED])
+
+
 @pytest.fixture(scope="module")
 def window() -> Iterator[Browser]:
     """A browser for all facts here."""
@@ -45,7 +49,7 @@ def window() -> Iterator[Browser]:
 def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The report of two traces; in the second a fault was on while a step was taken."""
     folder = tmp_path_factory.mktemp("viewer")
-    write(folder / "broken.jsonl", BREACHING)
+    write(folder / "broken.jsonl", [*BREACHING, SENT])
     write(folder / "busy.jsonl", BUSY)
     done = CliRunner().invoke(
         commands,
@@ -63,6 +67,41 @@ def at(window: Browser, page: Path, address: str) -> Browser:
 def text_of(window: Browser, selector: str) -> str:
     """The text of the first element of a selector."""
     return str(window.script("return document.querySelector(arguments[0]).textContent", selector))
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_the_first_breach_is_seen_without_scrolling(window: Browser, page: Path, *, dark: bool) -> None:
+    """On a screen of 1400 by 900: what is wrong, the request with its member marked, and the line that sent it."""
+    window.resize(1400, 900, dark=dark)
+    window.open(page)
+    window.wait_for("document.querySelector('.request mark')")
+    seen = window.script("""
+        const cause = document.querySelector("#breaches article");
+        const shown = ["h3", ".facts", ".request mark", "a[href^='vscode:']"].map((each) => cause.querySelector(each));
+        return [scrollY, shown.every((it) => { const place = it.getBoundingClientRect();
+            return place.top >= 0 && place.bottom <= innerHeight && place.height > 0; }),
+          cause.querySelector(".request mark").textContent.trim(), shown[3].getAttribute("href")];
+    """)
+    assert seen == [0, True, "agentId is not there", "vscode://file/somewhere/src/connector.ts:103"]
+
+
+def test_the_page_opens_on_the_exchange_of_the_first_breach(window: Browser, page: Path) -> None:
+    """Below it stands drawn, with the line that sent it; the others wait, and the page has no address of it yet."""
+    window.visit("about:blank").open(page)
+    assert text_of(window, "#exchange-view h3") == "#3 POST /api/memory/recall"
+    assert "/somewhere/src/connector.ts:103" in text_of(window, "#exchange-view .facts")
+    assert window.script("return location.hash") == ""
+    assert window.script("return document.querySelectorAll('.request details[open] mark').length") == 1
+
+
+def test_what_is_breached_is_ticked_and_the_rest_folded(window: Browser, page: Path) -> None:
+    """Of the verdicts those that fail or warn show at first; a box brings back the others."""
+    window.open(page)
+    rows = "[...document.querySelectorAll('#verdicts tbody tr')]"
+    shown = f"return {rows}.filter((row) => !row.hidden).map((row) => row.dataset.kind)"
+    assert set(window.script(shown)) == {"FAIL"}
+    window.script("document.querySelector('#verdicts input[data-filter=PASS]').click()")
+    assert set(window.script(shown)) == {"FAIL", "PASS"}
 
 
 def test_a_breach_leads_to_the_member_that_is_wrong(window: Browser, page: Path) -> None:

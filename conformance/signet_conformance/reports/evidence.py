@@ -8,12 +8,10 @@ marks, or where all its requests were sent from one place.
 from __future__ import annotations
 
 import json
-import os
 import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from http import HTTPStatus
-from pathlib import Path
 
 from msgspec import Struct, field
 
@@ -23,13 +21,16 @@ from signet_conformance.errors import printable
 from signet_conformance.facts import AGENT_CALLS, GET, MEMORY_SEARCH, NOTIFY, Call, Recording
 from signet_conformance.finding import BREACHES, Finding, Verdict
 from signet_conformance.reports.mark_words import mark_words
-from signet_conformance.reports.values import received_text
+from signet_conformance.reports.values import received_text, shown_path
 from signet_conformance.trace import Exchange, Mark
 from signet_conformance.trace.marks import SentMark, SkippedMark, StepMark, read_mark
 from signet_conformance.trace.model import NOT_CARRIED
 
 Size = tuple[bool, int, int]
 """Of a trace that shows a breach: whether a fault was on in it, its exchanges, its marks."""
+
+
+SENT_BY = "sent by"
 
 
 class Evidence(Struct):
@@ -87,7 +88,7 @@ class Evidence(Struct):
         """The facts beside what and where, each with its label; empty ones are left out."""
         sent_by = ", called at ".join(source.words for source in self.sources)
         facts = [*(("with", other) for other in self.others), ("at", self.pointer)]
-        facts += [("expected", self.expected), ("received", self.received), ("sent by", sent_by)]
+        facts += [("expected", self.expected), ("received", self.received), (SENT_BY, sent_by)]
         return [(label, text) for label, text in facts if text]
 
     @property
@@ -258,8 +259,6 @@ def _sources(recording: Recording) -> Iterator[tuple[int, tuple[Source, ...]]]:
 
 
 def _sources_in(places: list[str]) -> Iterator[Source]:
-    here = Path.cwd()
     for place in places:
         if (read := _PLACE.fullmatch(place)) is not None:
-            file = Path(os.path.normpath(read["file"]))
-            yield Source(str(file.relative_to(here) if file.is_relative_to(here) else file), int(read["line"]))
+            yield Source(shown_path(read["file"]), int(read["line"]))

@@ -15,12 +15,13 @@ from signet_conformance.engine import Judged
 from signet_conformance.errors import printable
 from signet_conformance.facts import Call, Recording
 from signet_conformance.reports.command_lines import shell_command
-from signet_conformance.reports.evidence import names_agent
+from signet_conformance.reports.evidence import names_agent, source_of
+from signet_conformance.reports.html.editor import editor_address
 from signet_conformance.reports.html.page import embedded
 from signet_conformance.reports.mark_words import mark_words
 from signet_conformance.reports.remarks import played
 from signet_conformance.reports.timeline import findings_of
-from signet_conformance.reports.values import finite, shorten
+from signet_conformance.reports.values import finite, shorten, shown_path
 from signet_conformance.trace import Body, Mark, Message
 from signet_conformance.trace.marks import ScenarioMark, StepMark, marks_of, read_mark
 from signet_conformance.trace.model import NOT_CAPTURED, NOT_WRITTEN
@@ -92,6 +93,7 @@ def exchange_data(judged: Judged, budget: Budget) -> str:
             "rows": kept.rows,
             "marks": marks,
             "found": {str(seq): list(_findings(findings)) for seq, findings in beside.items()},
+            "sent": {str(seq): places for seq in sorted(breaching) if (places := _places(recording, seq))},
             "bodies": kept.bodies,
             "left_out": {"rows": len(recording.calls) - len(kept.rows), "bodies": len(kept.rows) - len(kept.bodies)},
         }
@@ -103,7 +105,7 @@ def _about(judged: Judged) -> dict[str, Any]:
     scenario = next(marks_of(trace, ScenarioMark), None)
     hosts = {release.words: None for release in played([trace])}
     return {
-        "file": printable(trace.path or "trace", 400),
+        "file": printable(shown_path(trace.path or "trace"), 400),
         "target": printable(trace.header.target or "", 200),
         "created": printable(trace.header.created or "", 60),
         "daemon": printable(judged.daemon_version, 60),
@@ -149,6 +151,11 @@ def _row(call: Call, strings: Strings) -> list[int | float]:
 def _findings(beside: Any) -> Iterator[list[str]]:
     for name, finding in beside:
         yield [finding.verdict.value, name, printable(finding.message, 300), printable(finding.pointer, 200)]
+
+
+def _places(recording: Recording, seq: int) -> list[list[str | None]]:
+    """The places in the connector's code that sent an exchange, each with the address that opens it in an editor."""
+    return [[source.words, editor_address(source)] for source in source_of(recording, seq)]
 
 
 def _mark(mark: Mark) -> list[Any]:

@@ -6,7 +6,7 @@ Nothing is fetched. The page's policy names its one script by hash, and data is 
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
@@ -114,10 +114,18 @@ def facts(rows: Iterable[tuple[str, str | Markup]]) -> Markup:
     )
 
 
-def filter_form(kinds: Iterable[tuple[str, str | Markup, int]]) -> Markup:
-    """Boxes and a search over the entries of a section that bear `data_kind`; a kind is (name, shown, how many)."""
+def filter_form(kinds: Iterable[tuple[str, str | Markup, int]], ticked: Container[str] | None = None) -> Markup:
+    """Boxes and a search over the entries of a section that bear `data_kind`; a kind is (name, shown, how many).
+
+    Only the kinds that are `ticked` show at first; None: all.
+    """
     boxes = (
-        element("label", element("input", type="checkbox", checked=True, data_filter=name), shown, f" {count}")
+        element(
+            "label",
+            element("input", type="checkbox", checked=ticked is None or name in ticked, data_filter=name),
+            shown,
+            f" {count}",
+        )
         for name, shown, count in kinds
         if count
     )

@@ -18,15 +18,16 @@ from signet_conformance import __version__
 from signet_conformance.engine import Judged
 from signet_conformance.errors import printable
 from signet_conformance.facts.steps import skipped_words
-from signet_conformance.finding import FOLDING_ORDER, Verdict
+from signet_conformance.finding import BREACHES, FOLDING_ORDER, Verdict
 from signet_conformance.outcome.newer import NewerContract
 from signet_conformance.outcome.reach import Reach
 from signet_conformance.reports.cause_text import MAX_PROBLEMS, extent, replay_words
 from signet_conformance.reports.causes import Cause, Causes
 from signet_conformance.reports.command_lines import shell_command
 from signet_conformance.reports.ending import RunEnding
-from signet_conformance.reports.evidence import Evidence, known_requirement
+from signet_conformance.reports.evidence import SENT_BY, Evidence, known_requirement
 from signet_conformance.reports.html import kill_matrix
+from signet_conformance.reports.html.editor import linked_sources
 from signet_conformance.reports.html.exchange_data import Budget, exchange_data
 from signet_conformance.reports.html.markup import Markup, element, joined
 from signet_conformance.reports.html.page import (
@@ -39,11 +40,11 @@ from signet_conformance.reports.html.page import (
 )
 from signet_conformance.reports.remarks import played, remarks
 from signet_conformance.reports.text import closing_line
-from signet_conformance.reports.values import cell
+from signet_conformance.reports.values import cell, shown_path
 
 _SCRIPTS = tuple(
     f"{name}.js"
-    for name in ("address", "sessions", "diagram", "waterfall", "body", "copying", "exchange", "find", "walk")
+    for name in ("address", "sessions", "diagram", "waterfall", "body", "copying", "exchange", "breach", "find", "walk")
 )
 """In the order in which they run: the last one begins."""
 MAX_TRACES = 1000
@@ -187,7 +188,9 @@ class _Row(Struct, frozen=True):
     def of(cls, judged: Judged, place: str) -> Self:
         tally = Counter(judgement.verdict for judgement in judged.judgements.values())
         counts = (tally[Verdict.FAIL], tally[Verdict.WARN], len(judged.trace.exchanges))
-        return cls(judged.trace.path or "trace", place, (*map(str, counts), cell(judged.daemon_version, 40)))
+        return cls(
+            shown_path(judged.trace.path or "trace"), place, (*map(str, counts), cell(judged.daemon_version, 40))
+        )
 
 
 def _trace_rows(rows: Sequence[_Row]) -> Iterator[Markup]:
@@ -210,7 +213,9 @@ def _names_once(names: Iterable[str]) -> str:
 def _verdicts(ending: RunEnding, broken: set[str]) -> Markup:
     together = ending.together()
     tally = Counter(whole.verdict for whole in together.values())
-    form = filter_form((verdict.value, verdict_tag(verdict.value), tally[verdict]) for verdict in FOLDING_ORDER)
+    kinds = ((verdict.value, verdict_tag(verdict.value), tally[verdict]) for verdict in FOLDING_ORDER)
+    # Of a run that breaches something, that is what its reader came for.
+    form = filter_form(kinds, BREACHES if any(tally[verdict] for verdict in BREACHES) else None)
     rows = (_verdict_row(name, whole.verdict, ending, linked=name in broken) for name, whole in together.items())
     heads = ("Requirement", "What it says")
     return joined((form, table("The verdict of each requirement over the whole run", heads, rows)))
@@ -249,11 +254,10 @@ def _cause(cause: Cause, options: Sequence[str], addressed: set[str], names: Map
     parts: list[Markup] = [head]
     if requirement is not None:
         parts.append(element("p", requirement.title))
-    examples = (
-        joined(_example(breach, names.get(breach.file), around=breach is cause.first))
+    parts += [
+        element("div", *_example(breach, names.get(breach.file), around=breach is cause.first), class_="shown")
         for breach in cause.breaches[:MAX_PROBLEMS]
-    )
-    parts += [element("div", example, class_="shown") for example in examples]
+    ]
     if (more := len(cause.breaches) - MAX_PROBLEMS) > 0:
         parts.append(element("p", f"{more} more kinds: the JSON report lists them."))
     rows: list[tuple[str, str | Markup]] = [("seen", extent(cause))]
@@ -286,14 +290,27 @@ def _example(breach: Evidence, name: str | None, *, around: bool) -> Iterator[Ma
             "a", text, href=f"#trace={quote(name, '')}&exchange={shown.seq}" + (f"&at={quote(at, '')}" if at else "")
         )
 
-    file = f"{breach.file}:{shown.line}" if breach.file and shown.line is not None else breach.file
+    file = shown_path(breach.file) if breach.file else ""
+    file = f"{file}:{shown.line}" if file and shown.line is not None else file
     rows: list[tuple[str, str | Markup]] = [("what", shown.what), ("where", linked(shown.where, shown.pointer))]
-    rows += [*shown.facts, ("in", file)]
+    rows += [(label, linked_sources(shown.sources) if label == SENT_BY else text) for label, text in shown.facts]
+    rows += [("in", file)]
     rows += [("again", shown.repeated)] if shown.repeats else []
-    yield facts(rows)
+    excerpt = Markup()
     if shown.around and around:
         lines = (element("li", line, class_="it" if it else None) for it, line in shown.around)
-        yield element("ol", lines, class_="excerpt", aria_label="The exchanges around it")
+        excerpt = element("ol", lines, class_="excerpt", aria_label="The exchanges around it")
+    yield element("div", facts(rows), excerpt)
+    if name is not None and shown.seq is not None:
+        # What the script draws there is the request itself, with the member marked.
+        yield element(
+            "div",
+            class_="request",
+            data_of=shown.requirement,
+            data_trace=name,
+            data_exchange=shown.seq,
+            data_at=shown.pointer or None,
+        )
 
 
 def _newer(newer: NewerContract) -> Markup:

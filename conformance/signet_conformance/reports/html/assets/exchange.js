@@ -15,7 +15,7 @@ function drawExchange(data, group, row, at, focus) {
   const parts = [heading, make("div", { class: "buttons" }, step("Previous", group.rows[place - 1]), step("Next", group.rows[place + 1]), back),
     facts([["operation", data.text(row[OPERATION]) || "none of the contract"], ["session", data.text(row[KEY])], ["agent", data.text(row[AGENT])],
       ["at", `${row[BEGAN]} s`], ["answer", answerOf(data, row).slice(3)], ["step", stepBefore(data, row)],
-      ["meanwhile", faultsDuring(data, row).join(", ")], ["address", link]]),
+      ["meanwhile", faultsDuring(data, row).join(", ")], ["sent by", sentBy(data, row)], ["address", link]]),
     ...findings.map((finding) => findingOf(data, group, row, finding)), copyButtons(data, row, request, findings)];
   if (request) parts.push(...messageOf("Request", request, "/request", at), ...(answer ? messageOf("Answer", answer, "/response", at) : []));
   else parts.push(make("p", {}, "What it carried is left out of this page to keep it small. To see it: "), make("p", {}, make("code", {}, `${data.show} --exchange ${row[SEQ]}`)));
@@ -24,13 +24,20 @@ function drawExchange(data, group, row, at, focus) {
   markChosen("#session-view button[data-seq]", (button) => button.dataset.seq === String(row[SEQ]));
   if (focus) heading.focus();
   const mark = view.querySelector("mark");
-  if (mark) mark.scrollIntoView({ block: "nearest" });
+  // Where nobody asked for it, the page stays where it is.
+  if (mark && focus) mark.scrollIntoView({ block: "nearest" });
 }
 
 /* What the user had done last when the exchange began: what was asked for, beside what was sent. */
 function stepBefore(data, row) {
   const before = data.marks.filter((mark) => mark[2] === "step" && mark[0] < row[SEQ]);
   return before.length ? before[before.length - 1][3] : null;
+}
+
+/* The places in the connector's code that sent it, each a link where an editor can open it; "" where they are unknown. */
+function sentBy(data, row) {
+  const places = (data.sent[row[SEQ]] || []).map(([words, address], index) => [index ? ", called at " : "", address ? make("a", { href: address }, words) : words]);
+  return places.length ? make("span", {}, places.flat()) : "";
 }
 
 function faultsDuring(data, row) {
@@ -45,8 +52,8 @@ function findingOf(data, group, row, [verdict, requirement, message, pointer]) {
     " (", make("code", {}, `signet-conformance explain ${requirement}`), ")");
 }
 
-/* `part` is where the message stands in its line of the trace; what `at` points to in it is opened. */
-function messageOf(label, message, part, at) {
+/* `part` is where the message stands in its line of the trace; what `at` points to in it is opened, and with `open` the body. */
+function messageOf(label, message, part, at, open = false) {
   const within = (name) => (at === `${part}/${name}` || at.startsWith(`${part}/${name}/`) ? at.slice(`${part}/${name}`.length) : null);
   const parts = [make("h4", {}, label)];
   if (message.query) parts.push(onDemand(`Query, ${plural(message.query.length, "parameter")}`, () => facts(message.query, "pairs"), within("query") !== null));
@@ -54,7 +61,7 @@ function messageOf(label, message, part, at) {
   if (message.body === undefined) parts.push(make("p", { class: "quiet" }, "No body."));
   else {
     const inBody = within("body/json") !== null ? within("body/json") : within("body");
-    parts.push(onDemand(`Body, ${message.kind}${message.note ? `, ${message.note}` : ""}`, () => bodyOf(label, message, inBody), inBody !== null));
+    parts.push(onDemand(`Body, ${message.kind}${message.note ? `, ${message.note}` : ""}`, () => bodyOf(label, message, inBody), open || inBody !== null));
   }
   return parts;
 }

@@ -50,6 +50,8 @@ function takeOver(later) {
   }
   document.querySelectorAll("script[type='application/json']").forEach((block) => block.remove());
   document.body.append(...[...later.querySelectorAll("script[type='application/json']")].map((block) => document.adoptNode(block)));
+  traces.clear();
+  drawRequests();
   redrawAll();
 }
 

@@ -37,8 +37,10 @@ document.addEventListener("click", (event) => {
   if (button) go({ trace: button.dataset.name });
 });
 
-/* The first trace that has a breach, else the first that holds anything. */
+/* The exchange of the first breach; without one the first trace that has a breach, else the first that holds anything. */
 function showFirst() {
+  const breach = firstBreach();
+  if (breach && traceNumber(breach.trace) >= 0 && show(breach, false)) return;
   const rows = [...document.querySelectorAll("#sessions tbody tr")];
   const first = (columns) => rows.findIndex((row) => columns.some((column) => row.cells[column].textContent !== "0"));
   const number = [first([1]), first([2]), first([3]), 0].find((index) => index >= 0);
@@ -48,5 +50,6 @@ function showFirst() {
 }
 
 document.getElementById("sessions").classList.add("drawn");
+drawRequests();
 drawFind(document.getElementById("find"));
 if (readAddress().trace === undefined || !show(readAddress(), true)) showFirst();
