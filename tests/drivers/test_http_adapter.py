@@ -12,7 +12,7 @@ import jsonschema_rs
 import pytest
 
 from signet_conformance.contract import document
-from signet_conformance.drivers.hosts.adapter_server import AdapterServer
+from signet_conformance.drivers.hosts.http_adapter import AdapterServer
 from signet_conformance.drivers.hosts.protocol import StepError
 from signet_conformance.drivers.launch import command_line
 from signet_conformance.errors import TargetError

@@ -9,7 +9,7 @@ import click
 
 from signet_conformance.cli.commands import WHICH
 from signet_conformance.cli.output import demand_apart, report_stream
-from signet_conformance.cli.reports_read import FILE, report_of_run
+from signet_conformance.cli.report_files import FILE, report_of_run
 from signet_conformance.errors import printable
 
 _EPILOG = f"""\b

@@ -11,7 +11,7 @@ import click
 
 from signet_conformance.cli.output import report_stream
 from signet_conformance.cli.recordings import read_recording, trace_files
-from signet_conformance.drivers.played_face import played
+from signet_conformance.drivers.played_face import play_steps
 from signet_conformance.errors import NothingTestedError, UsageError, counted, printable
 from signet_conformance.reports.terminal import Paragraph, draw, terminal_width, wants_colour
 from signet_conformance.targets.drift import (
@@ -82,7 +82,7 @@ def update(name: str, recordings: tuple[str, ...], output: str, force: bool) -> 
     if not face.data.tells_plugins:
         document = update_face(data, traces, release)
     else:
-        document = update_plugin_face(data, traces, [played(face, trace) for trace in traces], release)
+        document = update_plugin_face(data, traces, [play_steps(face, trace) for trace in traces], release)
     with report_stream(output, force) as stream:
         stream.write(json.dumps(document, indent=2, ensure_ascii=False) + "\n")
     left = _differences(HostFace(Path(output).absolute(), type(face.data).model_validate(document)), traces)
@@ -95,7 +95,7 @@ def _differences(face: HostFace, traces: Sequence[Trace]) -> Sequence[str]:
     if not face.data.tells_plugins:
         told = drifts(face.data, traces)
     else:
-        told = plugin_drifts(face.data, traces, [played(face, trace) for trace in traces])
+        told = plugin_drifts(face.data, traces, [play_steps(face, trace) for trace in traces])
     return list(dict.fromkeys(drift.words for drift in told))
 
 

@@ -11,7 +11,7 @@ import click
 
 from signet_conformance.cli.commands import WHICH, tell
 from signet_conformance.cli.output import demand_apart, report_stream
-from signet_conformance.cli.reports_read import reports_in
+from signet_conformance.cli.report_files import reports_in
 from signet_conformance.errors import SignetConformanceError, UsageError, printable, printable_json
 from signet_conformance.reports.matrix import document as matrix
 from signet_conformance.reports.matrix import page as matrix_page

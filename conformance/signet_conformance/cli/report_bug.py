@@ -14,7 +14,7 @@ from typing import Any
 import click
 
 from signet_conformance import __version__
-from signet_conformance.cli.reports_read import read_report, report_of
+from signet_conformance.cli.report_files import read_report, report_of
 from signet_conformance.cli.selection import matching, unknown
 from signet_conformance.errors import UsageError, counted, printable
 from signet_conformance.finding import Verdict

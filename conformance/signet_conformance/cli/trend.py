@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from signet_conformance.cli.commands import WHICH, tell
-from signet_conformance.cli.reports_read import FILE, read_report, reports_below
+from signet_conformance.cli.report_files import FILE, read_report, reports_below
 from signet_conformance.errors import SignetConformanceError, UsageError, printable
 from signet_conformance.finding import Verdict
 from signet_conformance.reports.report_document import Report

@@ -23,7 +23,7 @@ from signet_conformance.contracts.fakes import (
     RecordingDaemon,
     Request,
 )
-from signet_conformance.drivers.hosts import adapter_server as driver
+from signet_conformance.drivers.hosts import http_adapter as driver
 
 SESSION: Mapping[str, Any] = {"sessionKey": "5c0f3f0e-contract", "agentId": "atlas-agent", "project": "/srv/acme"}
 STARTED: Mapping[str, Any] = {**SESSION, "source": "startup"}

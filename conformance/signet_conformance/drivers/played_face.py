@@ -1,4 +1,4 @@
-"""The events of a played host in the steps of a recording, written down by the plugin that observes the real one."""
+"""Plays a recording of a real program again with the host of its face, and notes the events that the host fires."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _NOWHERE = "http://127.0.0.1:9"
 """No daemon is asked: the plugin that observes speaks with none."""
 
 
-def played(face: HostFace, trace: Trace) -> Sequence[ObservedMark]:
+def play_steps(face: HostFace, trace: Trace) -> Sequence[ObservedMark]:
     """The events that the host of a face fires in the steps of a recording, in their order.
 
     A step that the real program skipped is left out. Raises TargetError when the machine lacks what runs the host.

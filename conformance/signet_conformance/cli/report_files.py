@@ -1,4 +1,4 @@
-"""Reports that a command line names: a file, or the folder of a run that holds one."""
+"""Report files that a command line names: read, found in the folder of a run, or judged from its recordings."""
 
 from __future__ import annotations
 
