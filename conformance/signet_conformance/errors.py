@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 
+INTERRUPTED = 130
+"""Exit status of a run that its user stopped, as a shell reports it."""
 _CI_COMMAND = re.compile(
     r":(?=:(?:set-|add-|stop-|save-|remove-|debug|warning|error|notice|group|endgroup|echo))|#(?=#(?:vso|teamcity)?\[)",
     re.IGNORECASE,

@@ -20,7 +20,7 @@ from signet_conformance.engine import judge_run
 from signet_conformance.finding import Verdict
 from signet_conformance.scenarios.scenario import deciding, scripted
 from tests.support.command_line import Invoke
-from tests.support.drives import LASTING, PLAIN, Drive
+from tests.support.drives import LASTING, PLAIN, Drive, is_stoppable, make_stoppable
 from tests.support.processes import PATIENCE_S, Watched, wait_until
 
 RUNNING = Path(__file__).parents[1] / "running"
@@ -184,3 +184,24 @@ def test_help_of_the_command_loads_nothing_that_drives() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
     assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_run_that_is_stopped_judges_what_was_performed(drive: Drive) -> None:
+    """Findings, report and traces are those of the scenarios so far; `check` of the folder says what is cut off."""
+    make_stoppable(drive.folder)
+    with drive.begin_command("run", "mine", "--scenario=both.json", "--report=report") as run:
+        report = drive.folder / "report"
+        wait_until(lambda: is_stoppable(report), "the compaction never ended, or the other scenario never began")
+        with Watched(drive.processes()) as watched:
+            run.send_signal(signal.SIGINT)
+            out, err = run.communicate(timeout=PATIENCE_S)
+            assert watched.left() == []
+    assert run.returncode == 130, out + err
+    assert "Traceback" not in out + err
+    assert "SIG-CMP-002" in out
+    assert "interrupted after 1 of 2 scenarios; not performed: lasting" in out
+    assert json.loads((report / "report.json").read_bytes())["lacks"]["scenarios"] == ["lasting"]
+    checked = drive.command("check", "report")
+    assert "SIG-CMP-002" in checked.out
+    assert "the user stopped the run" in " ".join(checked.everything.split())
+    assert "incomplete: 1 scenario that broke off, with 1 FAIL" in checked.out

@@ -11,7 +11,7 @@ import pytest
 
 from signet_conformance import trace
 from signet_conformance.contract import document
-from tests.support.drives import END, LASTING, PLAIN, START, Drive
+from tests.support.drives import END, LASTING, PLAIN, START, Drive, is_stoppable, make_stoppable
 from tests.support.processes import PATIENCE_S, Watched, wait_until
 
 PARTS = ("signet_conformance.daemon", "signet_recording_proxy", "signet_reference_harness")
@@ -190,6 +190,20 @@ def test_connector_that_cannot_be_started(drive: Drive, generated: str) -> None:
     assert "target mine ended with status 1" in done.err, done.everything
     assert "no module acme" in done.err
     assert "Traceback" not in done.everything
+
+
+def test_run_that_is_stopped_shows_what_it_found(drive: Drive) -> None:
+    """The findings of the scenarios so far stand before the word of the interruption; the traces stay."""
+    make_stoppable(drive.folder)
+    with drive.begin("--target=mine", "--scenario=both.json", "--signet-report=report") as run:
+        report = drive.folder / "report"
+        wait_until(lambda: is_stoppable(report), "the compaction never ended, or the other scenario never began")
+        run.send_signal(signal.SIGTERM)
+        out, err = run.communicate(timeout=PATIENCE_S)
+    assert run.returncode == 2, out + err
+    assert out.index("SIG-CMP-002") < out.index("interrupted after 1 of 2 scenarios; not performed: lasting")
+    assert "Traceback" not in out + err
+    assert json.loads((report / "report.json").read_bytes())["together"]["SIG-CMP-002"]["verdict"] == "FAIL"
 
 
 @pytest.mark.parametrize(

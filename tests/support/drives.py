@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from signet_conformance.scenarios.scenario import scripted
 from tests.support import inner_pytest
 
 START = {"step": "start", "session": "s1", "agent": 0, "project": "/workspace/src/acme-api"}
@@ -29,6 +30,32 @@ LASTING = {
     "title": "A session that lasts, for every prompt waits until its bound",
     "steps": [START, {"step": "fault", "fault": {"kind": "hang"}}, *[PROMPT] * 200, END],
 }
+
+
+_NAMELESS = """
+[targets.mine]
+command = ["{python}", "%s", "unnamed_compaction"]
+agents = ["atlas-agent", "beacon-agent"]
+harness = "reference"
+bounds_s = {start = 1.0, prompt = 1.0}
+token = true
+"""
+
+
+def make_stoppable(folder: Path) -> None:
+    """Give a folder a connector that names no harness when it compacts, and two scenarios: that, and one that lasts."""
+    program = Path(__file__).parents[1] / "running" / "generated" / "broken_reference.py"
+    (folder / "signet-conformance.toml").write_text(_NAMELESS % program)
+    compaction = next(scenario for scenario in scripted() if scenario.name == "compaction")
+    (folder / "both.json").write_text(json.dumps({"scenarios": [compaction.to_json(), LASTING]}))
+
+
+def is_stoppable(traces: Path) -> bool:
+    """Return True once the compaction is over and the scenario that lasts has come to a prompt."""
+    over, lasting = traces / "compaction.jsonl", traces / "lasting.jsonl"
+    return all(path.is_file() for path in (over, lasting)) and (
+        b"scenario_end" in over.read_bytes() and b'"step":"prompt"' in lasting.read_bytes()
+    )
 
 
 @dataclass(frozen=True)

@@ -14,10 +14,9 @@ from typing import Any, NoReturn, TextIO
 import click
 
 from signet_conformance import __version__
-from signet_conformance.errors import KitError, SignetConformanceError, UsageError, printable
+from signet_conformance.errors import INTERRUPTED, KitError, SignetConformanceError, UsageError, printable
 
 TRACEBACK_VARIABLE = "SIGNET_CONFORMANCE_TRACEBACK"
-INTERRUPTED = 130
 READER_LEFT = 141
 """Exit status that a shell reports for a program ended by a closed pipe: 128 and the number of SIGPIPE."""
 KIT_FAILED = 4

@@ -32,8 +32,8 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 
 from signet_conformance.children.temporary import temporary_folder
-from signet_conformance.cli.commands import INTERRUPTED, PROGRAM
-from signet_conformance.errors import NothingTestedError
+from signet_conformance.cli.commands import PROGRAM
+from signet_conformance.errors import INTERRUPTED, NothingTestedError
 
 _PROGRESS_S = 0.5
 _TOKENS = ("SIGNET_TOKEN", "SIGNET_API_KEY")

@@ -12,10 +12,10 @@ import click
 from signet_conformance import targets
 from signet_conformance.children.foreground import interrupted_by
 from signet_conformance.children.temporary import let_go
-from signet_conformance.cli.commands import INTERRUPTED, PROGRAM
+from signet_conformance.cli.commands import PROGRAM
 from signet_conformance.cli.selection import requirement_names, selected
 from signet_conformance.cli.shared_options import known_options
-from signet_conformance.errors import SignetConformanceError, printable
+from signet_conformance.errors import INTERRUPTED, SignetConformanceError, printable
 from signet_conformance.finding import Verdict
 from signet_conformance.outcome.conclusion import Conclusion
 from signet_conformance.outcome.known_failures import KnownFailures
@@ -220,7 +220,6 @@ class _Run:
         except KeyboardInterrupt:
             print("interrupted: nothing was judged", file=sys.stderr)
             return INTERRUPTED
-        conclusion = self._performance.conclusion
         self._keeps_traces = _keeps_traces(self._performance)
         baseline = self._performance.write()
         if self._as_json:
@@ -228,7 +227,7 @@ class _Run:
         else:
             for line in run_lines(self._performance, baseline, summary=self._summary, coverage=self._coverage):
                 print(line)
-        return conclusion.status
+        return self._performance.status
 
     def _drive(self) -> None:
         from signet_conformance.running.progress import show_progress
@@ -270,7 +269,7 @@ def run_lines(
     from signet_conformance.reports.text import coverage_lines
 
     conclusion, folder = performance.conclusion, performance.request.folder
-    ending = run_text.ClosingText(conclusion, conclusion.status, terminal_width(), wants_colour(sys.stdout), baseline)
+    ending = run_text.ClosingText(conclusion, performance.status, terminal_width(), wants_colour(sys.stdout), baseline)
     causes = Causes.of(conclusion)
     lacking = warning_lines(performance.recordings.read_so_far)
     yield from lacking

@@ -257,7 +257,7 @@ _KIT = "the kit, which then has a defect that deserves a report"
 class WatchedDriver:
     """A driver that performs one scenario.
 
-    `failure` is what broke it off, None as long as nothing did; `given_up` tells that it was ended with the run.
+    `failure` is what broke it off, None as long as nothing did; `given_up` tells why it was ended with the run.
     """
 
     def __init__(self, driver: ConnectorDriver) -> None:
@@ -265,7 +265,7 @@ class WatchedDriver:
         self._begun = 0
         self._flushing = False
         self.failure: SignetConformanceError | None = None
-        self.given_up = False
+        self.given_up: str | None = None
 
     @property
     def mark(self) -> str:
@@ -290,9 +290,9 @@ class WatchedDriver:
         """End the connector."""
         self._driver.close()
 
-    def give_up(self) -> None:
+    def give_up(self, why: str) -> None:
         """End the connector while it performs, from another thread: what comes of it says nothing."""
-        self.given_up = True
+        self.given_up = why
         self.close()
 
     def _watch(self, call: Callable[[], T]) -> T:
@@ -300,6 +300,8 @@ class WatchedDriver:
             return call()
         except SignetConformanceError as failure:
             self.failure = failure
+            if self.given_up is not None:
+                raise TargetError(self.given_up) from failure
             raise
 
     @property

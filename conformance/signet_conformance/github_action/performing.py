@@ -77,6 +77,8 @@ def perform(inputs: Inputs, tell: Tell) -> LaneRun:
                 performance.drive(invocation(inputs, asked), tell)
                 performance.write()
                 done.append(performance)
+                if performance.conclusion.is_interrupted:
+                    return LaneRun(CANCELLED, done)
     except KeyboardInterrupt:
         return LaneRun(CANCELLED)
     except SignetConformanceError as failure:

@@ -43,13 +43,15 @@ class BrokenOff(Struct, frozen=True):
 class Shortfall(Struct, frozen=True):
     """The scenarios that a run lacks: `broken` ones broke off, `left` ones it gave up, for `why`.
 
-    `of` counts the scenarios that were to be performed, generated sessions included.
+    `of` counts the scenarios that were to be performed, generated sessions included. `interrupted_after` counts those
+    that had been performed when the user stopped the run; None if nobody did.
     """
 
     broken: tuple[BrokenOff, ...]
     of: int
     left: tuple[str, ...] = ()
     why: str = ""
+    interrupted_after: int | None = None
 
     def write(self, folder: Path) -> None:
         """Leave it in the folder of the run, where xdist workers find it: without what programs wrote to stderr."""
@@ -65,7 +67,7 @@ class Shortfall(Struct, frozen=True):
             return None
         data = json.loads(path.read_bytes())
         broken = tuple(BrokenOff(**{**row, "tail": tuple(row["tail"])}) for row in data["broken"])
-        return cls(broken, data["of"], tuple(data["left"]), data["why"])
+        return cls(broken, data["of"], tuple(data["left"]), data["why"], data.get("interrupted_after"))
 
     def judged(self, traces: Sequence[Trace]) -> list[Trace]:
         """The traces that count: those of scenarios performed to their end, as the part of a run that they are."""
@@ -74,7 +76,10 @@ class Shortfall(Struct, frozen=True):
 
     def lines(self) -> Iterator[str]:
         """List every scenario that is missing from the verdicts, and the next step."""
-        yield f"{len(self.broken)} of {self.of} scenarios broke off (exit 4); the verdicts are those of the others:"
+        if (interruption := self._interruption()) is not None:
+            yield interruption
+        if self.broken:
+            yield f"{len(self.broken)} of {self.of} scenarios broke off (exit 4); the verdicts are those of the others:"
         alike: dict[str, list[BrokenOff]] = {}
         for broken in self.broken:
             alike.setdefault(broken.reason, []).append(broken)
@@ -86,7 +91,7 @@ class Shortfall(Struct, frozen=True):
                 yield f"    replay: {first.replay}"
             if others:
                 yield f"    likewise {', '.join(f'{other.scenario}, {other.where}' for other in others)}"
-        if self.left:
+        if self.left and self.why:
             yield f"  given up: {self.why}; not performed: {', '.join(self.left)}"
         tails = [broken for broken in self.broken if broken.tail]
         if tails:
@@ -97,14 +102,24 @@ class Shortfall(Struct, frozen=True):
 
     def notes(self) -> Iterator[str]:
         """List these for reports, one fact a note."""
-        yield f"{len(self.broken)} of {self.of} scenarios broke off; the verdicts are those of the others"
+        if (interruption := self._interruption()) is not None:
+            yield interruption
+        if self.broken:
+            yield f"{len(self.broken)} of {self.of} scenarios broke off; the verdicts are those of the others"
         for broken in self.broken:
             after = f", after {broken.refused}" if broken.refused else ""
             reason = f"{broken.reason}{after}; most likely at fault: {broken.fault}"
             yield f"{broken.scenario} broke off, {broken.where}: {reason}"
             yield f"{broken.scenario}: replay: {broken.replay}"
-        if self.left:
+        if self.left and self.why:
             yield f"given up: {self.why}; not performed: {', '.join(self.left)}"
+
+    def _interruption(self) -> str | None:
+        if self.interrupted_after is None:
+            return None
+        return (
+            f"interrupted after {self.interrupted_after} of {self.of} scenarios; not performed: {', '.join(self.left)}"
+        )
 
 
 def broke_off(trace: Trace) -> str | None:

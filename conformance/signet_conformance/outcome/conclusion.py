@@ -235,6 +235,11 @@ class Conclusion(Struct, frozen=True, dict=True):
             for each in self.broken_off
         ]
 
+    @property
+    def is_interrupted(self) -> bool:
+        """Whether the user stopped the run."""
+        return self.shortfall is not None and self.shortfall.interrupted_after is not None
+
     # -- known failures
 
     @cached_property

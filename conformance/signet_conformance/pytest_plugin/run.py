@@ -31,6 +31,7 @@ from signet_conformance.pytest_plugin.options import chosen_face, invocation, re
 from signet_conformance.reports.cause_text import CauseText
 from signet_conformance.reports.causes import Cause, Causes
 from signet_conformance.reports.registry import write_reports
+from signet_conformance.reports.run_text import cause_blocks, reports_line
 from signet_conformance.reports.terminal import is_live
 from signet_conformance.rules import rules
 from signet_conformance.running.performance import RunPerformance
@@ -122,6 +123,8 @@ class ConformanceRun:
             if not self.asked.recordings:
                 self._perform()
             self.recordings.traces()
+            if self._performance.conclusion.is_interrupted:
+                self._tell_interruption(session)
         except SignetConformanceError as failure:
             self._stopped = True
             end_run(session, failure)
@@ -129,6 +132,24 @@ class ConformanceRun:
             self._interrupted = True
             # In words: a traceback of where the kit waited would not help.
             pytest.exit("interrupted: nothing was judged", returncode=pytest.ExitCode.INTERRUPTED)
+
+    def _tell_interruption(self, session: pytest.Session) -> None:
+        """Show what the stopped run found, and end pytest as an interruption does. The report is written too."""
+        conclusion, width = self._performance.conclusion, shutil.get_terminal_size().columns
+        self._performance.write()
+        blocks = cause_blocks(Causes.of(conclusion), conclusion, self.folder, width)
+        shortfall = conclusion.shortfall
+        reporter = session.config.pluginmanager.getplugin("terminalreporter")
+        if reporter is not None:
+            reporter.section(self.title)
+            for block in blocks:
+                reporter.write_line(f"{block}\n")
+            for line in () if shortfall is None else shortfall.lines():
+                reporter.write_line(line)
+            if self.asked.report:
+                reporter.write_line(reports_line(self.folder))
+        self._interrupted = True
+        pytest.exit("interrupted: judged was what had been performed", returncode=pytest.ExitCode.INTERRUPTED)
 
     def _narrow(self, session: pytest.Session) -> None:
         """Perform only what can decide the items that were selected, however that was said: -k, --lf, a node id.

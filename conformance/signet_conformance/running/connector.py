@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Self
 
@@ -39,11 +40,12 @@ class Patience:
             self._under_way.add(watched)
 
     def note(self, watched: WatchedDriver, error: str | None) -> None:
-        """Take in how a scenario ended. If the run gives up, the other workers' scenarios end too."""
+        """Take in how a scenario ended; after too many failures the run gives up."""
         with self._lock:
             self._under_way.discard(watched)
             if self.why is not None:
                 return
+            why = None
             if error is None:
                 self._performed += 1
             elif watched.is_silent:
@@ -51,12 +53,22 @@ class Patience:
             elif watched.is_unstarted:
                 self._unstarted += 1
             if self._silent >= MOST_FAILURES:
-                self.why = f"in {MOST_FAILURES} scenarios the program gave no answer"
+                why = f"in {MOST_FAILURES} scenarios the program gave no answer"
             elif self._unstarted >= MOST_FAILURES and not self._performed:
-                self.why = "the connector cannot be started"
-            ended = () if self.why is None else tuple(self._under_way)
-        for other in ended:
-            other.give_up()
+                why = "the connector cannot be started"
+        if why is not None:
+            self.give_up(why)
+
+    def give_up(self, why: str) -> None:
+        """End the run early, and the scenarios under way with it."""
+        with self._lock:
+            self.why = self.why or why
+            ended = tuple(self._under_way)
+        if ended:
+            # Side by side: each waits a moment for its program to end.
+            with ThreadPoolExecutor(len(ended)) as ending:
+                for given_up in [ending.submit(watched.give_up, self.why) for watched in ended]:
+                    given_up.result()
 
 
 def perform(

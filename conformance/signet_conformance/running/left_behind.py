@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from signet_conformance import trace
 from signet_conformance.children.environment import marked_processes
 from signet_conformance.drivers.process import redact
 from signet_conformance.errors import printable
+from signet_conformance.running.recorder import append_marks
 from signet_conformance.trace.marks import LeftMark
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ class LeftBehind:
             marks = [_describe(process, self._patience_s) for process in staying] or [LeftMark()]
             # The recording of a shrunk scenario is gone by now.
             with suppress(OSError):
-                _append(watched.out, marks)
+                append_marks(watched.out, marks)
             _end(staying)
         self._watched = []
 
@@ -162,20 +162,6 @@ def _describe(process: psutil.Process, after_s: float) -> LeftMark:
     with suppress(psutil.Error):
         memory_mb = round(process.memory_info().rss / 1e6, 1)
     return LeftMark(command=command, memory_mb=memory_mb, after_s=after_s)
-
-
-def _append(out: Path, marks: Sequence[LeftMark]) -> None:
-    """Write marks to a recording that the recorder has left."""
-    recording = trace.read(out)
-    numbers = [*(mark.seq for mark in recording.marks), *(exchange.seq for exchange in recording.exchanges)]
-    number = max(numbers, default=0)
-    at = max((mark.t for mark in recording.marks), default=0.0)
-    told = (
-        {"kind": "mark", "seq": number + place, "t": at, "name": mark.NAME, "data": mark.data}
-        for place, mark in enumerate(marks, 1)
-    )
-    with out.open("ab") as file:
-        file.write(b"".join(map(trace.encode, told)))
 
 
 def _end(processes: Sequence[psutil.Process]) -> None:

@@ -15,7 +15,7 @@ from typing import Self, TextIO
 from msgspec.structs import replace
 
 from signet_conformance.children.forks import warmed
-from signet_conformance.errors import KitError, UsageError, printable
+from signet_conformance.errors import INTERRUPTED, KitError, UsageError, printable
 from signet_conformance.outcome.broken_off import Recordings
 from signet_conformance.outcome.conclusion import Conclusion, Judging
 from signet_conformance.outcome.time_spent import TimeSpent
@@ -125,6 +125,11 @@ class RunPerformance:
         return self.judging.conclude(generated=self.recordings.generated(), shortfall=self.recordings.shortfall())
 
     @property
+    def status(self) -> int:
+        """The exit status: that of an interrupted program where the user stopped the run, else the conclusion's."""
+        return INTERRUPTED if self.conclusion.is_interrupted else self.conclusion.status
+
+    @property
     def time_spent(self) -> TimeSpent | None:
         """The time of the run until now, by part and phase; None unless the request asks for it."""
         return self.request.stopwatch.time_spent() if self.request.stopwatch.detailed else None
@@ -140,7 +145,8 @@ class RunPerformance:
         Returns a sentence on the baseline written, None without. Raises UsageError if a file cannot be written.
         """
         self.conclusion.write_audit()
-        baseline = self.conclusion.write_baseline()
+        # What a part of a run fails is no baseline.
+        baseline = None if self.conclusion.is_interrupted else self.conclusion.write_baseline()
         if self.request.report:
             try:
                 with self.request.stopwatch.phase(REPORTS):

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from signet_conformance import trace
 from signet_conformance.children.environment import clean_environment
 from signet_conformance.children.processes import LineProcess
 from signet_conformance.errors import KitError, NothingTestedError, printable
@@ -140,3 +141,17 @@ def mark(says: KitMark) -> dict[str, Any]:
 def asked_model(request: Mapping[str, Any]) -> dict[str, Any]:
     """The recorder's command for what a played host asks its model."""
     return {"op": "asked", **request}
+
+
+def append_marks(out: Path, marks: Sequence[KitMark]) -> None:
+    """Write marks to a recording that the recorder has left."""
+    recording = trace.read(out)
+    numbers = [*(mark.seq for mark in recording.marks), *(exchange.seq for exchange in recording.exchanges)]
+    number = max(numbers, default=0)
+    at = max((mark.t for mark in recording.marks), default=0.0)
+    told = (
+        {"kind": "mark", "seq": number + place, "t": at, "name": mark.NAME, "data": mark.data}
+        for place, mark in enumerate(marks, 1)
+    )
+    with out.open("ab") as file:
+        file.write(b"".join(map(trace.encode, told)))

@@ -6,6 +6,7 @@ import itertools
 import json
 import threading
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
@@ -33,6 +34,7 @@ from signet_conformance.running.progress import (
     ScenarioPerformed,
     Tell,
 )
+from signet_conformance.running.recorder import append_marks
 from signet_conformance.running.request import Invocation, RunRequest
 from signet_conformance.running.shrinking import Chunk
 from signet_conformance.running.station import Station
@@ -50,9 +52,10 @@ from signet_conformance.scenarios.scenario import (
 from signet_conformance.scenarios.steps import SwitchFaultOn, SwitchFaultsOff
 from signet_conformance.targets import Target
 from signet_conformance.trace.fault_kinds import SLOW
-from signet_conformance.trace.marks import StepMark
+from signet_conformance.trace.marks import ScenarioEndMark, StepMark, marks_of
 from signet_conformance.trace.recordings import recordings_in
 
+INTERRUPTED = "the user stopped the run"
 _BETWEEN_CHUNKS = 2
 _UNTOLD_S = 2.0
 """A wait of this many seconds needs no note."""
@@ -65,78 +68,142 @@ FAILURES = "signet-failures"
 def drive(request: RunRequest, invocation: Invocation, tell: Tell) -> Shortfall | None:
     """Perform a run; its folder gets the traces, the results of the generated sessions, and what broke off.
 
-    Returns what broke off, None if nothing did. `tell` hears the events. Replays begin with `invocation`. Raises
-    TargetError with exit status 4 if no scenario could be performed, NothingTestedError if the connector cannot be
-    started.
+    Returns what broke off or was left when the user stopped the run, None if nothing was. `tell` hears the events.
+    Replays begin with `invocation`. Raises TargetError with exit status 4 if no scenario could be performed,
+    NothingTestedError if the connector cannot be started, KeyboardInterrupt if it was stopped before that is known.
     """
-    target, folder = request.target, request.folder
-    assert target is not None  # noqa: S101 - only a request for recordings has none
-    telling = threading.Lock()
+    run = _Run(request, invocation, tell)
+    try:
+        shortfall = run.perform()
+    except KeyboardInterrupt:
+        if not run.performed:
+            raise
+        shortfall = run.interrupted()
+    if shortfall is not None:
+        shortfall.write(request.folder)
+    run.tell(DrivingFinished(shortfall))
+    return shortfall
 
-    def tell_one(event: Event) -> None:
-        with telling:
-            tell(event)
 
-    with StationWorkers(target, folder, request.daemon, stopwatch=request.stopwatch) as workers:
-        every = request.scenarios or _usual(target)
-        scenarios = workers.usable(deciding(every, request.only))
-        patience = Patience()
-        failures = folder / "scenarios" if request.report else Path.cwd() / FAILURES
-        generated = GeneratedSessions(
-            workers,
-            count=request.sessions,
-            seed=request.seed,
-            failures=failures,
-            replay=lambda path: request.replay(path, invocation),
-            only=request.only,
-            patience=patience,
-            tell=tell_one,
+class _Run:
+    """A run in progress. `performed` are its scripted scenarios so far, by name."""
+
+    def __init__(self, request: RunRequest, invocation: Invocation, tell: Tell) -> None:
+        assert request.target is not None  # noqa: S101 - only a request for recordings has none
+        self._request = request
+        self._target = request.target
+        self._folder = request.folder
+        self._invocation = invocation
+        self._tell = tell
+        self._telling = threading.Lock()
+        self._failures = request.folder / "scenarios" if request.report else Path.cwd() / FAILURES
+        self._scenarios: Sequence[Scenario] = ()
+        self._patience = Patience()
+        self._chunks: list[Chunk] = []
+        self.performed: dict[str, _Performed] = {}
+
+    def tell(self, event: Event) -> None:
+        """Pass an event on, one at a time."""
+        with self._telling:
+            self._tell(event)
+
+    def perform(self) -> Shortfall | None:
+        """Perform all of it. Returns what broke off, None if nothing did."""
+        request, target = self._request, self._target
+        with StationWorkers(target, self._folder, request.daemon, stopwatch=request.stopwatch) as workers:
+            every = request.scenarios or _usual(target)
+            self._scenarios = scenarios = workers.usable(deciding(every, request.only))
+            generated = GeneratedSessions(
+                workers,
+                count=request.sessions,
+                seed=request.seed,
+                failures=self._failures,
+                replay=lambda path: request.replay(path, self._invocation),
+                only=request.only,
+                patience=self._patience,
+                tell=self.tell,
+            )
+            self.tell(DrivingStarted(len(scenarios), request.sessions))
+            try:
+                self._work(workers, generated)
+            except KeyboardInterrupt:
+                # Their recordings say so, and decide nothing.
+                self._patience.give_up(INTERRUPTED)
+                raise
+            _wait_for_what_is_left(workers.left_behind, self.tell)
+            cut_short = self._cut_short()
+            if cut_short and len(cut_short) == len(self.performed):
+                _raise_for(target, cut_short, len(scenarios), self._patience.why, self._folder)
+            if self._patience.why is not None:
+                generated.give_up(self._chunks)
+            elif self._chunks:
+                generated.conclude(self._chunks, lambda: _verdicts(self._folder, cut_short, request.only))
+            broken = [*self._broken(), *generated.broken]
+            left = self._left()
+            if self._patience.why is not None and request.sessions:
+                left.append(f"{request.sessions} generated sessions")
+            count = len(scenarios) + request.sessions
+            return Shortfall(tuple(broken), count, tuple(left), self._patience.why or "") if broken else None
+
+    def interrupted(self) -> Shortfall:
+        """Return what the run lacks that the user stopped, and say so in the recordings that have no end."""
+        left = self._left()
+        for name in left:
+            path = self._folder / f"{name}.jsonl"
+            if path.is_file() and not any(marks_of(trace.read(path), ScenarioEndMark)):
+                append_marks(path, [ScenarioEndMark(name=name, error=INTERRUPTED)])
+        # What generated sessions showed has not been confirmed.
+        sessions = [f"{self._request.sessions} generated sessions"] if self._request.sessions else []
+        return Shortfall(
+            tuple(self._broken()),
+            len(self._scenarios),
+            (*left, *sessions),
+            interrupted_after=len(self.performed),
         )
-        tell_one(DrivingStarted(len(scenarios), request.sessions))
-        performed: dict[str, _Performed] = {}
-        chunks: list[Chunk] = []
+
+    def _work(self, workers: StationWorkers, generated: GeneratedSessions) -> None:
+        request, scenarios = self._request, self._scenarios
         # A part of the scenarios says nothing of coverage.
-        few = target.real is not None and not target.every_scenario
+        few = self._target.real is not None and not self._target.every_scenario
         part = bool(request.scenarios) or request.only is not None or few
 
         def jobs_of(some: Sequence[Scenario]) -> Sequence[Job[_Performed | Chunk | None]]:
-            return [_job(scenario, folder, patience, part=part) for scenario in some]
+            return [_job(scenario, self._folder, self._patience, part=part) for scenario in some]
 
         # The first shows whether the connector can be started. Then the longest, chunks of generated sessions first:
         # one that began last would keep a single worker busy.
-        waits_s = {scenario.name: _waits_s(scenario, target) for scenario in scenarios[1:]}
+        waits_s = {scenario.name: _waits_s(scenario, self._target) for scenario in scenarios[1:]}
         busy = [scenario for scenario in scenarios[1:] if not waits_s[scenario.name]]
         busy.sort(key=lambda scenario: -len(scenario.steps))
         idle = [scenario for scenario in scenarios[1:] if waits_s[scenario.name]]
         idle.sort(key=lambda scenario: -waits_s[scenario.name])
         jobs = [*jobs_of(scenarios[:1]), *_among(generated.jobs(), jobs_of(busy))]
-        for result in workers.work(jobs, jobs_of(idle)):
-            if isinstance(result, Chunk):
-                chunks.append(result)
-            elif result is not None:
-                performed[result.scenario.name] = result
-                tell_one(result.event())
-        _wait_for_what_is_left(workers.left_behind, tell_one)
-        in_order = [performed[scenario.name] for scenario in scenarios if scenario.name in performed]
-        cut_short = [each for each in in_order if each.error is not None]
-        if cut_short and len(cut_short) == len(performed):
-            _raise_for(target, cut_short, len(scenarios), patience.why, folder)
-        if patience.why is not None:
-            generated.give_up(chunks)
-        elif chunks:
-            generated.conclude(chunks, lambda: _verdicts(folder, cut_short, request.only))
-        broken = [_broken_off(request, invocation, target, each, failures) for each in cut_short]
-        broken += [_unstarted(request, invocation, target, chunk) for chunk in chunks if chunk.unstarted is not None]
-        broken += generated.broken
-        left = [scenario.name for scenario in scenarios if scenario.name not in performed]
-        if patience.why is not None and request.sessions:
-            left.append(f"{request.sessions} generated sessions")
-        shortfall = None
-        if broken:
-            shortfall = Shortfall(tuple(broken), len(scenarios) + request.sessions, tuple(left), patience.why or "")
-            shortfall.write(folder)
-        tell_one(DrivingFinished(shortfall))
-        return shortfall
+        with closing(workers.work(jobs, jobs_of(idle))) as results:
+            for result in results:
+                if isinstance(result, Chunk):
+                    self._chunks.append(result)
+                elif result is not None:
+                    self.performed[result.scenario.name] = result
+                    self.tell(result.event())
+
+    def _cut_short(self) -> Sequence[_Performed]:
+        return [each for each in self._in_order() if each.error is not None]
+
+    def _in_order(self) -> Sequence[_Performed]:
+        return [self.performed[scenario.name] for scenario in self._scenarios if scenario.name in self.performed]
+
+    def _broken(self) -> Sequence[BrokenOff]:
+        unstarted = [chunk for chunk in self._chunks if chunk.unstarted is not None]
+        return [
+            *(
+                _broken_off(self._request, self._invocation, self._target, each, self._failures)
+                for each in self._cut_short()
+            ),
+            *(_unstarted(self._request, self._invocation, self._target, chunk) for chunk in unstarted),
+        ]
+
+    def _left(self) -> list[str]:
+        return [scenario.name for scenario in self._scenarios if scenario.name not in self.performed]
 
 
 def _wait_for_what_is_left(left_behind: LeftBehind, tell: Tell) -> None:

@@ -9,7 +9,7 @@ import secrets
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Self, TypeVar
@@ -121,7 +121,7 @@ class StationWorkers:
         restarts = any(isinstance(step, RestartDaemon) for step in scenario.steps)
         return lacks or (bool(scenario.env) and runs_already) or (restarts and not self.can_restart)
 
-    def work(self, jobs: Iterable[Job[T]], idle: Iterable[Job[T]] = ()) -> Iterator[T]:
+    def work(self, jobs: Iterable[Job[T]], idle: Iterable[Job[T]] = ()) -> Generator[T, None, None]:
         """Do each job at the next free station; yield the results as they come.
 
         `idle` are jobs that mostly wait: they run beside the others and beside each other. After the first job that
