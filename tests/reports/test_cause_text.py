@@ -72,6 +72,17 @@ def test_a_block_can_be_acted_on_alone(judged: Judged) -> None:
     assert f"page signet-conformance explain {AGENT}" in flat
 
 
+def test_a_must_that_warns_says_why_it_does(judged: Judged, tmp_path: Path) -> None:
+    """Beside the level stands what of it only warns; a failure needs no such word."""
+    strange = health()
+    strange["request"]["path"] = "/api/strange"
+    warned = judge(read(write(tmp_path / "b.jsonl", [health(), strange, start(), end()])))
+    text = block(warned, "SIG-COV-001")
+    assert text.startswith("WARN SIG-COV-001 MUST\n")
+    assert "level     a MUST, of which this part only warns: A path outside the contract" in text
+    assert "only warns" not in block(judged, AGENT)
+
+
 def test_the_breaching_exchange_stands_marked_among_its_neighbours(judged: Judged) -> None:
     """Two exchanges before and two after are shown, one line each, the breaching one with `>`."""
     lines = [line[12:] for line in block(judged, AGENT, 120).splitlines() if "#" in line and " -> " in line]
@@ -195,6 +206,15 @@ def test_a_summary_shows_each_kind_of_breach_the_worst_first(tmp_path: Path) -> 
         'WARN SIG-LOAD-001 UserPromptSubmit failed: the host caught it and went on ("TypeError: a"), 2 times',
         'WARN SIG-LOAD-001 SessionEnd failed: the host caught it and went on ("RangeError: b")',
     ]
+
+
+def test_a_summary_cuts_no_finding(judged: Judged) -> None:
+    """A terminal gets the whole line, wrapped; a pipe gets it unbroken."""
+    (wide,) = quiet_lines(causes(judged)[:1], {AGENT: judged.judgements[AGENT]}, (), None)
+    narrow = quiet_lines(causes(judged)[:1], {AGENT: judged.judgements[AGENT]}, (), MIN_WIDTH)
+    assert len(narrow) > 1
+    assert max(map(len, narrow)) <= MIN_WIDTH
+    assert " ".join(line.strip() for line in narrow) == wide
 
 
 def test_a_summary_counts_the_kinds_that_it_leaves_out(tmp_path: Path) -> None:

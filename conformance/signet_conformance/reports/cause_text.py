@@ -121,6 +121,8 @@ class CauseText(Struct, frozen=True):
         yield _head(cause)
         if requirement is not None:
             yield Paragraph(requirement.title, 2)
+        if note := level_note(cause):
+            yield labelled("level", note)
         breaches = cause.breaches[: MAX_PROBLEMS if detail is Detail.FULL else 1]
         for breach in breaches:
             yield from [Text()] * (breach is not first)
@@ -217,14 +219,14 @@ def summary_lines(
 ) -> list[str]:
     """One line for each kind of breach of a requirement, the worst first, and one for each undecided requirement.
 
-    A line is cut to `width` columns unless that is None.
+    It is wrapped at `width` columns unless that is None: nothing that was found is cut.
     """
     kinds: dict[str, list[tuple[Evidence, str]]] = {}
     for cause in causes:
         for problem in cause.problems:
             for name, breach in problem.breaches.items():
                 kinds.setdefault(name, []).append((breach, extent_of_kind(cause, breach, problem.calls)))
-    lines = []
+    lines: list[RenderableType] = []
     for verdict in (*BREACHES, Verdict.INCONCLUSIVE):
         for name, judgement in judgements.items():
             if judgement.verdict is verdict:
@@ -235,9 +237,7 @@ def summary_lines(
                     texts.append((more[0][0].verdict, f"{counted(len(more), 'other kind')}, which --json lists"))
                 for of_kind, text in texts or [(verdict, printable(judgement.message, 300))]:
                     line = Text.assemble(verdict_text(of_kind), " ", (name, STRONG), f"{aside} {text}")
-                    if width is not None:
-                        line.truncate(width, overflow="ellipsis")
-                    lines.append(one_line(line))
+                    lines.append(one_line(line) if width is None else Paragraph(line, 0, 4))
     return draw(lines, width or MAX_WIDTH, colour)
 
 
@@ -269,6 +269,15 @@ def _operations(calls: Counter[str]) -> str:
     told = [f"{name} {count:,}" if len(calls) > 1 else name for name, count in calls.most_common(MAX_OPERATIONS)]
     told += [f"{len(calls) - MAX_OPERATIONS} more operations"] if len(calls) > MAX_OPERATIONS else []
     return f" ({', '.join(told)})" if told else ""
+
+
+def level_note(cause: Cause) -> str:
+    """Why a requirement that is a MUST warns, in the words of its entry; empty for any other verdict and level."""
+    requirement = known_requirement(cause.requirement)
+    if requirement is None or cause.verdict is not Verdict.WARN or cause.first.level != "MUST":
+        return ""
+    warned = [said.strip(" .") for said in requirement.verdict.split(". ") if "WARN" in said]
+    return f"a MUST, of which this part only warns: {'. '.join(warned) or 'its sentence is kept'}"
 
 
 def replay_words(cause: Cause, options: Sequence[str], whole: Sequence[str] = ()) -> Sequence[str]:

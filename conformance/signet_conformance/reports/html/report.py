@@ -21,7 +21,7 @@ from signet_conformance.facts.steps import skipped_words
 from signet_conformance.finding import BREACHES, FOLDING_ORDER, Verdict
 from signet_conformance.outcome.newer import NewerContract
 from signet_conformance.outcome.reach import Reach
-from signet_conformance.reports.cause_text import MAX_PROBLEMS, extent, replay_words
+from signet_conformance.reports.cause_text import MAX_PROBLEMS, extent, level_note, replay_words
 from signet_conformance.reports.causes import Cause, Causes
 from signet_conformance.reports.command_lines import shell_command
 from signet_conformance.reports.ending import RunEnding
@@ -254,6 +254,8 @@ def _cause(cause: Cause, options: Sequence[str], addressed: set[str], names: Map
     parts: list[Markup] = [head]
     if requirement is not None:
         parts.append(element("p", requirement.title))
+    if note := level_note(cause):
+        parts.append(element("p", note, class_="quiet"))
     parts += [
         element("div", *_example(breach, names.get(breach.file), around=breach is cause.first), class_="shown")
         for breach in cause.breaches[:MAX_PROBLEMS]
