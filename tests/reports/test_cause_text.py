@@ -10,7 +10,7 @@ import pytest
 from signet_conformance.contract import requirements
 from signet_conformance.engine import Judged, fold_run, judge
 from signet_conformance.finding import Finding, Judgement, Reason, Verdict
-from signet_conformance.reports.cause_text import MAX_KINDS, CauseText, Detail
+from signet_conformance.reports.cause_text import CauseText, Detail
 from signet_conformance.reports.cause_text import summary_lines as quiet_lines
 from signet_conformance.reports.causes import Cause, Causes
 from signet_conformance.reports.terminal import MIN_WIDTH
@@ -217,14 +217,24 @@ def test_a_summary_cuts_no_finding(judged: Judged) -> None:
     assert " ".join(line.strip() for line in narrow) == wide
 
 
-def test_a_summary_counts_the_kinds_that_it_leaves_out(tmp_path: Path) -> None:
-    """Of very many kinds of one requirement the worst have a line each, and the rest one."""
-    prompts = [mark for n in range(12) for mark in (step("prompt", n), failed(f"Hook{n}", n, "TypeError: a"))]
+def test_a_summary_leaves_no_kind_out(tmp_path: Path) -> None:
+    """Of very many kinds of one requirement each has a line, however long."""
+    long = "TypeError: " + "a" * 150
+    prompts = [mark for n in range(12) for mark in (step("prompt", n), failed(f"Hook{n}", n, long))]
     judged = judge(read(write(tmp_path / "a.jsonl", [health(), start(), *prompts, end()])))
     alone = {"SIG-LOAD-001": judged.judgements["SIG-LOAD-001"]}
     told = quiet_lines(causes(Judged(judged.trace, judged.daemon_version, alone)), alone, (), None)
-    assert len(told) == MAX_KINDS + 1
-    assert told[-1] == f"WARN SIG-LOAD-001 {12 - MAX_KINDS} other kinds, which --json lists"
+    assert len(told) == 12
+    assert all(line.endswith(f'("{long}")') for line in told)
+
+
+def test_a_cause_in_one_line_keeps_to_the_width(judged: Judged) -> None:
+    """Beside a FAIL a WARN is one line, which may be cut: the page has the rest."""
+    listed = causes(judged)
+    rows = [CauseText(60).row(cause) for cause in listed]
+    assert [row.split()[:2] for row in rows] == [[cause.verdict.value, cause.requirement] for cause in listed]
+    assert max(map(len, rows)) <= 60
+    assert "\n" not in "".join(rows)
 
 
 def test_colours_come_only_on_request(judged: Judged) -> None:

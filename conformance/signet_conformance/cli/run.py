@@ -124,6 +124,12 @@ def _target_names(ctx: click.Context, param: click.Parameter, incomplete: str) -
 @click.option("--report", metavar="DIR", help="Write the traces and a report in every format to this folder.")
 @click.option("--json", "as_json", is_flag=True, help="Write one JSON object (signet-report/1) instead of text.")
 @click.option(
+    "--verbose",
+    "-v",
+    is_flag=True,
+    help="Show each WARN in full beside a FAIL, what was exercised, and the outages of generated sessions.",
+)
+@click.option(
     "--summary",
     is_flag=True,
     help="Show a line for each kind of breach and each undecided requirement, and the closing line.",
@@ -152,6 +158,7 @@ def command(
     profile: bool,
     report: str | None,
     as_json: bool,
+    verbose: bool,
     summary: bool,
     quiet: bool,
     known: KnownOptions,
@@ -174,7 +181,7 @@ def command(
         harness=HarnessChoice(harness, harness_version, install=install_harness, every=every_scenario),
     )
     runs = [
-        _Run(asked, face, as_json=as_json, summary=summary or quiet, quiet=quiet, coverage=coverage)
+        _Run(asked, face, as_json=as_json, summary=summary or quiet, quiet=quiet, coverage=coverage, verbose=verbose)
         for asked in request.read_requests(
             given, targets.load(target, option="TARGET"), face, lambda option: f"--{option}"
         )
@@ -194,7 +201,15 @@ class _Run:
     """One run of the command. Its traces stay when there is a report, or a failure that names them."""
 
     def __init__(
-        self, asked: RunRequest, face: str | None, *, as_json: bool, summary: bool, quiet: bool, coverage: bool
+        self,
+        asked: RunRequest,
+        face: str | None,
+        *,
+        as_json: bool,
+        summary: bool,
+        quiet: bool,
+        coverage: bool,
+        verbose: bool,
     ) -> None:
         self._asked = asked
         assert asked.target is not None  # noqa: S101 - the command demands one
@@ -207,6 +222,7 @@ class _Run:
         self._summary = summary
         self._quiet = quiet
         self._coverage = coverage
+        self._verbose = verbose
         self._keeps_traces = asked.report
 
     def perform(self) -> int:
@@ -225,7 +241,8 @@ class _Run:
         if self._as_json:
             self._performance.write_report(FORMATS["json"], sys.stdout)
         else:
-            for line in run_lines(self._performance, baseline, summary=self._summary, coverage=self._coverage):
+            asked_for = {"summary": self._summary, "coverage": self._coverage, "verbose": self._verbose}
+            for line in run_lines(self._performance, baseline, **asked_for):
                 print(line)
         return self._performance.status
 
@@ -254,11 +271,17 @@ class _Run:
 
 
 def run_lines(
-    performance: RunPerformance, baseline: str | None = None, *, summary: bool = False, coverage: bool = False
+    performance: RunPerformance,
+    baseline: str | None = None,
+    *,
+    summary: bool = False,
+    coverage: bool = False,
+    verbose: bool = False,
 ) -> Iterator[str]:
     """A run that was performed, as text: with `summary` one line a kind of breach.
 
-    `baseline` says which baseline was written; with `coverage` what was not exercised is listed.
+    `baseline` says which baseline was written; with `coverage` what was not exercised is listed. Without `verbose` a
+    WARN beside a FAIL is one line, and what no verdict rests on is left out.
     """
     # Imported when there is something to draw.
     from signet_conformance.reports import run_text
@@ -269,7 +292,9 @@ def run_lines(
     from signet_conformance.reports.text import coverage_lines
 
     conclusion, folder = performance.conclusion, performance.request.folder
-    ending = run_text.ClosingText(conclusion, performance.status, terminal_width(), wants_colour(sys.stdout), baseline)
+    ending = run_text.ClosingText(
+        conclusion, performance.status, terminal_width(), wants_colour(sys.stdout), baseline, verbose=verbose
+    )
     causes = Causes.of(conclusion)
     lacking = warning_lines(performance.recordings.read_so_far)
     yield from lacking
@@ -281,10 +306,10 @@ def run_lines(
         yield from run_text.closing(ending)
         yield from _time_spent_lines(performance, colour=ending.colour)
         return
-    for block in run_text.cause_blocks(causes, conclusion, folder, ending.width, colour=ending.colour):
+    for block in run_text.cause_blocks(causes, ending, folder):
         yield block
         yield ""
-    yield from run_text.undecided_lines(conclusion, ending.width, colour=ending.colour)
+    yield from run_text.undecided_lines(ending)
     yield from (line for line in run_text.note_lines(performance.recordings.read_so_far) if line not in lacking)
     yield from run_text.closing_lines(ending)
     if coverage and conclusion.coverage is not None:

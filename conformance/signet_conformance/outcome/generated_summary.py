@@ -145,8 +145,12 @@ class GeneratedSummary(Struct):
         if self.skipped:
             skipped = ", ".join(f"{step} {count}" for step, count in self.skipped.items())
             yield f"steps of generated sessions that were skipped: {skipped}"
-        yield from (f"not judged in generated sessions: {gaps}" for gaps in in_words(self.tally.gaps))
+        yield from self.gap_lines()
         yield from self.lost
+
+    def gap_lines(self) -> Iterator[str]:
+        """List what of the sessions could not be judged: a run is incomplete by it."""
+        yield from (f"not judged in generated sessions: {gaps}" for gaps in in_words(self.tally.gaps))
 
     def _line(self) -> str:
         confirmed = sum(breach.confirmed for breach in self.breaches)

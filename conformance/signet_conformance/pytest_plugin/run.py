@@ -31,7 +31,7 @@ from signet_conformance.pytest_plugin.options import chosen_face, invocation, re
 from signet_conformance.reports.cause_text import CauseText
 from signet_conformance.reports.causes import Cause, Causes
 from signet_conformance.reports.registry import write_reports
-from signet_conformance.reports.run_text import cause_blocks, reports_line
+from signet_conformance.reports.run_text import ClosingText, cause_blocks, reports_line
 from signet_conformance.reports.terminal import is_live
 from signet_conformance.rules import rules
 from signet_conformance.running.performance import RunPerformance
@@ -137,7 +137,8 @@ class ConformanceRun:
         """Show what the stopped run found, and end pytest as an interruption does. The report is written too."""
         conclusion, width = self._performance.conclusion, shutil.get_terminal_size().columns
         self._performance.write()
-        blocks = cause_blocks(Causes.of(conclusion), conclusion, self.folder, width)
+        text = ClosingText(conclusion, self._performance.status, width)
+        blocks = cause_blocks(Causes.of(conclusion), text, self.folder)
         shortfall = conclusion.shortfall
         reporter = session.config.pluginmanager.getplugin("terminalreporter")
         if reporter is not None:

@@ -19,6 +19,7 @@ from signet_conformance.reports.command_lines import MAX_PAGES
 from signet_conformance.reports.evidence import Evidence, known_requirement
 from signet_conformance.reports.terminal import (
     MAX_WIDTH,
+    MIN_WIDTH,
     STRONG,
     Paragraph,
     draw,
@@ -29,8 +30,6 @@ from signet_conformance.reports.terminal import (
     verdict_text,
 )
 
-MAX_KINDS = 8
-"""Kinds of breach of one requirement that a summary shows; of more, only the number."""
 MAX_ALSO = 2
 """Other requirements of one cause that are shown with what to change; of more, only the names."""
 MOST_LINES = 340
@@ -107,6 +106,13 @@ class CauseText(Struct, frozen=True):
         parts = self._in_one(cause) if detail is Detail.LINE else self._block(cause, detail)
         return draw([*parts], self.width, self.colour)
 
+    def row(self, cause: Cause) -> str:
+        """One cause in one line, cut to the width."""
+        where = f"in {cause.traces:,} of {counted(cause.of, _noun(cause))}: " if cause.of > 1 and cause.traces else ""
+        line = Text.assemble(_head(cause, level=False), f" {where}{'' if cause.says else cause.first.what}")
+        line.truncate(max(MIN_WIDTH, self.width), overflow="ellipsis")
+        return draw([one_line(line)], MAX_WIDTH, self.colour)[0]
+
     def _in_one(self, cause: Cause) -> Iterator[RenderableType]:
         shown = cause.first
         place = _place(cause.first) or (shown.where if cause.of == 1 else "")
@@ -119,11 +125,11 @@ class CauseText(Struct, frozen=True):
     def _block(self, cause: Cause, detail: Detail) -> Iterator[RenderableType]:
         requirement, first = known_requirement(cause.requirement), cause.first
         yield _head(cause)
-        if requirement is not None:
+        if requirement is not None and not cause.says:
             yield Paragraph(requirement.title, 2)
         if note := level_note(cause):
             yield labelled("level", note)
-        breaches = cause.breaches[: MAX_PROBLEMS if detail is Detail.FULL else 1]
+        breaches = cause.breaches[: MAX_PROBLEMS if detail is Detail.FULL and not cause.says else 1]
         for breach in breaches:
             yield from [Text()] * (breach is not first)
             yield from _example(breach, in_file=cause.of > 1, around=breach is first and detail is Detail.FULL)
@@ -144,7 +150,7 @@ class CauseText(Struct, frozen=True):
         yield from self._commands(cause)
 
     def _also(self, cause: Cause, detail: Detail) -> Iterator[RenderableType]:
-        if len(cause.also) > MAX_ALSO or detail is not Detail.FULL:
+        if len(cause.also) > MAX_ALSO or detail is not Detail.FULL or cause.says:
             for verdict in BREACHES:
                 names = [
                     f"{other.requirement}{_known_words(other)}" for other in cause.also if other.verdict is verdict
@@ -160,7 +166,9 @@ class CauseText(Struct, frozen=True):
             yield labelled("also", Text.assemble(verdict_text(other.verdict), head))
 
     def _generated(self, cause: Cause) -> Sequence[str]:
-        return list(dict.fromkeys(line for name in cause.requirements for line in self.generated(name)))
+        # Of a mistake that is named one example will do.
+        names = [cause.requirement] if cause.says else cause.requirements
+        return list(dict.fromkeys(line for name in names for line in self.generated(name)))
 
     def _commands(self, cause: Cause, *, page: bool = True) -> Iterator[RenderableType]:
         if words := replay_words(cause, self.options, self.whole):
@@ -180,10 +188,13 @@ def _known_words(other: Evidence) -> str:
     return ", known" if other.is_known else ""
 
 
-def _head(cause: Cause) -> Text:
+def _head(cause: Cause, *, level: bool = True) -> Text:
     known = ", known" if cause.is_known else ""
-    level = f" {cause.first.level}" if cause.first.level else ""
-    return Text.assemble(verdict_text(cause.verdict), " ", (cause.requirement, STRONG), level, known)
+    if cause.says:
+        names = f" ({cause.requirement}{f' and {len(cause.also)} more' if cause.also else ''})"
+        return Text.assemble(verdict_text(cause.verdict), " ", (cause.says, STRONG), names, known)
+    aside = f" {cause.first.level}" if level and cause.first.level else ""
+    return Text.assemble(verdict_text(cause.verdict), " ", (cause.requirement, STRONG), aside, known)
 
 
 def _place(breach: Evidence) -> str:
@@ -232,9 +243,7 @@ def summary_lines(
             if judgement.verdict is verdict:
                 aside = ", known" if name in known else ""
                 shown = sorted(kinds.get(name, ()), key=lambda kind: kind[0].rank)
-                texts = [(breach.verdict, _kind_line(breach, where)) for breach, where in shown[:MAX_KINDS]]
-                if more := shown[MAX_KINDS:]:
-                    texts.append((more[0][0].verdict, f"{counted(len(more), 'other kind')}, which --json lists"))
+                texts = [(breach.verdict, _kind_line(breach, where)) for breach, where in shown]
                 for of_kind, text in texts or [(verdict, printable(judgement.message, 300))]:
                     line = Text.assemble(verdict_text(of_kind), " ", (name, STRONG), f"{aside} {text}")
                     lines.append(one_line(line) if width is None else Paragraph(line, 0, 4))

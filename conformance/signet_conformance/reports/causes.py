@@ -1,47 +1,48 @@
 """The breaches of a run, by cause, for every report and every terminal.
 
-A problem is one thing that is wrong at one place: a member that is absent, whichever calls lack it, or one kind of
-breach. A value that two requirements refuse at the same place of the same call is one problem too. A cause is what one
-change fixes: the problems of one requirement, with the other requirements that they breach.
+A cause is what one change fixes: the problems of one requirement with the other requirements that they breach, or the
+problems of one mistake.
 """
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache, cached_property
 
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 
 from signet_conformance.contract import catalogue
 from signet_conformance.engine import Judged
-from signet_conformance.errors import printable
-from signet_conformance.finding import BREACHES, Finding, Judgement, Verdict
+from signet_conformance.finding import BREACHES, Verdict
 from signet_conformance.outcome.conclusion import Conclusion
 from signet_conformance.reports.ending import RunEnding
-from signet_conformance.reports.evidence import Evidence, Size, evidence_of, known_requirement
-from signet_conformance.reports.values import is_absent
-from signet_conformance.trace.marks import FaultMark, ScenarioMark, marks_of
+from signet_conformance.reports.evidence import Evidence
+from signet_conformance.reports.problems import Problem, Problems
+from signet_conformance.reports.shared_causes import COVERAGE, Seen, shared_causes
+from signet_conformance.trace.marks import ScenarioMark, marks_of
 
 
 class Cause(Struct, frozen=True, dict=True):
     """The breaches that one change fixes.
 
     `requirement` leads, and its breaches of the `problems` are shown in full. `of` counts the traces of the run;
-    `scenarios` says that each of them is a scenario.
+    `scenarios` says that each of them is a scenario. `says` names the mistake where one breaks several requirements,
+    each in its own way.
     """
 
     requirement: str
     problems: Sequence[Problem]
     of: int
     scenarios: bool
+    says: str = ""
 
     @cached_property
     def breaches(self) -> Sequence[Evidence]:
         """The leading requirement's breaches: the worst first, of those the most widespread."""
-        mine = [problem.breaches[self.requirement] for problem in self.problems]
+        each = (problem.breaches.get(self.requirement) for problem in self.problems)
+        mine = [breach for breach in each if breach is not None]
         return sorted(mine, key=lambda breach: breach.rank)
 
     @cached_property
@@ -58,8 +59,11 @@ class Cause(Struct, frozen=True, dict=True):
 
     @property
     def verdict(self) -> Verdict:
-        """The worst verdict of the leading requirement."""
-        return self.first.verdict
+        """The worst verdict of the leading requirement; of a mistake that is named, the worst of all."""
+        if not self.says:
+            return self.first.verdict
+        every = [breach for problem in self.problems for breach in problem.breaches.values()]
+        return _worst([breach for breach in every if not breach.is_known] or every)
 
     @cached_property
     def also(self) -> Sequence[Evidence]:
@@ -121,6 +125,8 @@ class Causes:
         self._harness = Problems()
         self._traces = 0
         self._scenarios = True
+        self._called = Counter[str]()
+        self._absent: Collection[str] = ()
         self._verdicts: Mapping[str, Verdict] = {}
 
     @classmethod
@@ -138,6 +144,7 @@ class Causes:
         self._connector.add(judged, judged.judgements, known, self._traces)
         self._daemon.add(judged, judged.daemon, {}, self._traces)
         self._harness.add(judged, judged.harness, {}, self._traces)
+        self._called.update({call.operation for call in judged.recording.calls if call.operation is not None})
         self._traces += 1
 
     def end(self, ending: RunEnding) -> None:
@@ -145,12 +152,14 @@ class Causes:
         whole = ending.run_level_breaches()
         if whole is not None:
             self._connector.add(whole, whole.judgements, ending.known, None)
+            told = whole.judgements.get(COVERAGE)
+            self._absent = [name for finding in told.findings for name in finding.elements] if told is not None else ()
         self._verdicts = ending.verdicts()
 
     def connector(self) -> Sequence[Cause]:
         """Causes at the connector: errors of the kit first, then FAIL, then WARN; in the catalogue's order."""
         left_out = {name for name, verdict in self._verdicts.items() if verdict not in BREACHES}
-        return self._causes(self._connector, left_out)
+        return self._causes(self._connector, left_out, Seen(self._called, self._absent))
 
     def daemon(self) -> Sequence[Cause]:
         """Causes at the daemon, in the same order."""
@@ -164,18 +173,24 @@ class Causes:
         """The causes of every side: the connector's, the daemon's, the harness's."""
         return [*self.connector(), *self.daemon(), *self.harness()]
 
-    def _causes(self, problems: Problems, left_out: set[str]) -> Sequence[Cause]:
+    def _causes(self, problems: Problems, left_out: set[str], seen: Seen | None = None) -> Sequence[Cause]:
         of_requirement: dict[str, list[Problem]] = {}
         breaches: dict[str, list[Evidence]] = {}
         kept = problems.without(left_out)
         for problem in kept:
             for name, breach in problem.breaches.items():
                 breaches.setdefault(name, []).append(breach)
+        shared = [] if seen is None else [*shared_causes(kept, seen)]
+        told = {id(problem) for each in shared for problem in each.problems}
         for problem in kept:
-            leading = min(problem.breaches, key=lambda name: _rank(name, breaches[name]))
-            of_requirement.setdefault(leading, []).append(problem)
-        ordered = sorted(of_requirement.items(), key=lambda item: _rank(item[0], breaches[item[0]]))
-        return [Cause(name, led, self._traces, self._scenarios) for name, led in ordered]
+            if id(problem) not in told:
+                leading = min(problem.breaches, key=lambda name: _rank(name, breaches[name]))
+                of_requirement.setdefault(leading, []).append(problem)
+        causes = [
+            *(Cause(each.leads, each.problems, self._traces, self._scenarios, each.says) for each in shared),
+            *(Cause(name, led, self._traces, self._scenarios) for name, led in of_requirement.items()),
+        ]
+        return sorted(causes, key=_weight)
 
 
 def _worst(breaches: Iterable[Evidence]) -> Verdict:
@@ -191,220 +206,16 @@ def _rank(name: str, breaches: Sequence[Evidence]) -> tuple[int, bool, int]:
     )
 
 
+def _weight(cause: Cause) -> tuple[int, bool, bool, bool, int]:
+    """Sort key of a cause: what hides other breaches comes first among those of one verdict."""
+    place = _places().get(cause.requirement, len(_places()))
+    return BREACHES.index(cause.verdict), cause.is_known, cause.requirement != _LOADING, not cause.says, place
+
+
+_LOADING = "SIG-LOAD-001"
+"""Where the host could not load the connector, or it threw the turn away, everything else may follow from that."""
+
+
 @cache
 def _places() -> Mapping[str, int]:
     return {name: number for number, name in enumerate(catalogue())}
-
-
-Key = tuple[str, ...]
-"""What tells a problem from others, the same in every trace and every run."""
-
-_INDEX = re.compile(r"/\d+(?=/|$)")
-_BITS = 32
-"""A session of a trace is kept as one number: that of the trace, shifted, and that of the session in it."""
-
-
-class Problem(Struct):
-    """One thing that is wrong, over all traces: its breach by requirement, and the calls with it by operation.
-
-    `sessions` are numbers of sessions over the run, `traces` of traces.
-    """
-
-    key: Key
-    breaches: dict[str, Evidence] = field(default_factory=dict)
-    calls: Counter[str] = field(default_factory=Counter)
-    sessions: set[int] = field(default_factory=set)
-    traces: set[int] = field(default_factory=set)
-
-    def merge(self, other: Problem, *, other_calls: bool = True) -> None:
-        """Take what turned out to be the same problem, its calls too unless they are among ours."""
-        self.breaches.update(other.breaches)
-        if other_calls:
-            self.calls.update(other.calls)
-        self.sessions |= other.sessions
-        self.traces |= other.traces
-
-
-class Problems:
-    """The problems of one side, by key; keys that turned out to mean the same problem lead to one of them."""
-
-    def __init__(self) -> None:
-        self._by_key: dict[Key, Problem] = {}
-        self._same: dict[Key, Key] = {}
-        self._refused_for: dict[Key, set[Key]] = {}
-
-    def without(self, left_out: set[str]) -> Sequence[Problem]:
-        """The problems without the breaches of some requirements; a refusal is part of what was refused."""
-        for key, reasons in self._refused_for.items():
-            whole = [self._by_key[root] for root in {*map(self._root, reasons)} - {self._root(key)}]
-            # What shows at more calls than were refused is less likely to be why.
-            if whole:
-                reason = min(whole, key=lambda problem: (problem.calls.total(), problem.key))
-                self._unite(reason.key, key, other_calls=False)
-        self._refused_for.clear()
-        for problem in self._by_key.values():
-            problem.breaches = {name: breach for name, breach in problem.breaches.items() if name not in left_out}
-        return [problem for problem in self._by_key.values() if problem.breaches]
-
-    def add(
-        self, judged: Judged, judgements: Mapping[str, Judgement], known: Mapping[str, str], number: int | None
-    ) -> None:
-        """Take the breaches of trace `number`; None for those of the run as a whole."""
-        broken = [judgement for judgement in judgements.values() if judgement.verdict in BREACHES]
-        if not broken:
-            return
-        by_problem: dict[Key, dict[str, list[Finding]]] = {}
-        for judgement in broken:
-            for key, findings in _keyed(judged, judgement).items():
-                by_problem.setdefault(key, {})[judgement.requirement] = findings
-        for key, other in _refused_together(by_problem):
-            self._unite(key, other)
-        for key, reasons in _refusals(judged, by_problem):
-            self._refused_for[key] = self._refused_for.get(key, reasons) & reasons
-        of_trace: dict[Key, dict[str, list[Finding]]] = {}
-        for key, by_requirement in by_problem.items():
-            mine = of_trace.setdefault(self._root(key), {})
-            for name, findings in by_requirement.items():
-                mine.setdefault(name, []).extend(findings)
-        sessions = _sessions(judged)
-        for key, by_requirement in of_trace.items():
-            problem = self._by_key.setdefault(key, Problem(key))
-            if number is not None:
-                problem.traces.add(number)
-                _count_calls(problem, judged, by_requirement.values(), number, sessions)
-            for name, findings in by_requirement.items():
-                _add_breach(problem, judged, judgements[name], findings, known.get(name, ""), number)
-
-    def _root(self, key: Key) -> Key:
-        while key in self._same:
-            key = self._same[key]
-        return key
-
-    def _unite(self, key: Key, other: Key, *, other_calls: bool = True) -> None:
-        kept, merged = self._root(key), self._root(other)
-        if kept != merged:
-            self._same[merged] = kept
-            if (problem := self._by_key.pop(merged, None)) is not None:
-                self._by_key.setdefault(kept, Problem(kept)).merge(problem, other_calls=other_calls)
-
-
-def _keyed(judged: Judged, judgement: Judgement) -> dict[Key, list[Finding]]:
-    if not judgement.findings:
-        return {("told", judgement.requirement, ""): []}
-    by_key: dict[Key, list[Finding]] = {}
-    of_group: dict[str, Key] = {}
-    for finding in judgement.findings:
-        key = _key(judged, judgement.requirement, finding)
-        # Of very many findings the engine keeps only the fold, which the first of its kind explained.
-        if not finding.pointer:
-            key = of_group.get(finding.group, key)
-        of_group.setdefault(finding.group, key)
-        by_key.setdefault(key, []).append(finding)
-    return by_key
-
-
-def _key(judged: Judged, requirement: str, finding: Finding) -> Key:
-    call = judged.recording.by_seq.get(finding.exchanges[0]) if finding.exchanges else None
-    if call is not None and finding.pointer.startswith("/request/body/") and is_absent(finding.pointer, call.exchange):
-        return ("absent", _INDEX.sub("/*", finding.pointer))
-    return ("told", requirement, finding.group)
-
-
-def _refused_together(by_problem: Mapping[Key, Mapping[str, Sequence[Finding]]]) -> Iterator[tuple[Key, Key]]:
-    """Pairs of problems that are one: the same text about one member, or one value refused for one expected value."""
-    first: dict[tuple[int, str, str], tuple[object, Key]] = {}
-    told: dict[tuple[str, str], Key] = {}
-    for key, by_requirement in by_problem.items():
-        for findings in by_requirement.values():
-            for finding in findings:
-                if not finding.pointer or not finding.expected or not finding.exchanges:
-                    continue
-                if (alike := told.setdefault((finding.pointer, finding.message), key)) != key:
-                    yield alike, key
-                place = (finding.exchanges[0], finding.pointer, finding.expected)
-                received, before = first.setdefault(place, (finding.received, key))
-                if before != key and received == finding.received:
-                    yield before, key
-
-
-def _refusals(
-    judged: Judged, by_problem: Mapping[Key, Mapping[str, Sequence[Finding]]]
-) -> Iterator[tuple[Key, set[Key]]]:
-    """Problems that are only a refused answer, each with those of the request that always show with it."""
-    in_request: dict[int, set[Key]] = {}
-    refused: dict[Key, list[int]] = {}
-    for key, by_requirement in by_problem.items():
-        findings = [finding for findings in by_requirement.values() for finding in findings if finding.exchanges]
-        for finding in findings:
-            if finding.pointer.startswith("/request/"):
-                in_request.setdefault(finding.exchanges[0], set()).add(key)
-        if findings and all(_is_refusal(judged, finding) for finding in findings):
-            refused[key] = [finding.exchanges[0] for finding in findings]
-    for key, exchanges in refused.items():
-        yield key, set.intersection(*(in_request.get(seq, set()) for seq in exchanges))
-
-
-def _is_refusal(judged: Judged, finding: Finding) -> bool:
-    call = judged.recording.by_seq.get(finding.exchanges[0])
-    status = None if call is None else call.status
-    return not finding.pointer and status is not None and 400 <= status < 500 and finding.received == status
-
-
-def _count_calls(
-    problem: Problem,
-    judged: Judged,
-    breaches: Iterable[Sequence[Finding]],
-    number: int,
-    sessions: Mapping[str, int],
-) -> None:
-    calls = judged.recording.by_seq
-    for seq in {finding.exchanges[0] for findings in breaches for finding in findings if finding.exchanges}:
-        call = calls.get(seq)
-        if call is not None:
-            problem.calls[call.operation or printable(call.path, 80)] += 1
-            if call.key is not None:
-                problem.sessions.add(number << _BITS | sessions[call.key])
-
-
-def _sessions(judged: Judged) -> dict[str, int]:
-    keys = dict.fromkeys(call.key for call in judged.recording.calls if call.key is not None)
-    return {key: number for number, key in enumerate(keys)}
-
-
-def _size(judged: Judged) -> Size:
-    disturbed = next(marks_of(judged.trace, FaultMark), None) is not None
-    return disturbed, len(judged.trace.exchanges), len(judged.trace.marks)
-
-
-def _add_breach(
-    problem: Problem,
-    judged: Judged,
-    judgement: Judgement,
-    findings: Sequence[Finding],
-    known: str,
-    number: int | None,
-) -> None:
-    name, verdict, size = judgement.requirement, judgement.verdict, _size(judged)
-    breach = problem.breaches.get(name)
-    worse = breach is not None and BREACHES.index(verdict) < BREACHES.index(breach.verdict)
-    if breach is None or worse or (verdict is breach.verdict and size < breach.size):
-        requirement = known_requirement(name)
-        level = requirement.level_at(judged.daemon_version) if requirement is not None else ""
-        shown = evidence_of(judged, findings) if findings else Evidence(printable(judgement.message, 400))
-        shown.requirement, shown.verdict, shown.level, shown.size = name, verdict, level, size
-        shown.path = "" if number is None else judged.trace.path or ""
-        if breach is not None:
-            shown.times, shown.traces, shown.known, shown.reason = (
-                breach.times,
-                breach.traces,
-                breach.known,
-                breach.reason,
-            )
-        breach = problem.breaches[name] = shown
-    breach.times += max(1, len(findings))
-    if number is not None:
-        breach.traces.add(number)
-    if known:
-        breach.reason = breach.reason or printable(known, 300)
-        if number is not None:
-            breach.known.add(number)

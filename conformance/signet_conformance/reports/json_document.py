@@ -114,6 +114,7 @@ def _known_members(members: Mapping[str, Any]) -> dict[str, Any]:
 def _cause(cause: Cause) -> dict[str, Any]:
     return {
         "requirement": cause.requirement,
+        **({"says": cause.says} if cause.says else {}),
         "verdict": cause.verdict.value,
         "known": cause.is_known,
         "also": [{"requirement": other.requirement, "verdict": other.verdict.value} for other in cause.also],

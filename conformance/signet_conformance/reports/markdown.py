@@ -129,8 +129,8 @@ def _block(cause: Cause, options: Sequence[str]) -> str:
     level = f" ({cause.first.level})" if cause.first.level else ""
     known = ", known" if cause.is_known else ""
     lines = [f"### {cause.verdict.value}{known} {inline(cause.requirement)}{level}", ""]
-    if requirement is not None:
-        lines += [f"{inline(requirement.title)}", ""]
+    if cause.says or requirement is not None:
+        lines += [inline(cause.says or (requirement.title if requirement is not None else "")), ""]
     for breach in cause.breaches[:MAX_PROBLEMS]:
         lines += _example(breach, around=breach is cause.first)
     if more := len(cause.breaches) - MAX_PROBLEMS:

@@ -147,6 +147,9 @@ class ReportCause(_Open):
     """Breaches with one cause, over all traces and requirements."""
 
     requirement: Annotated[Text, Field(description="The requirement that leads, by which the problems are told.")]
+    says: Annotated[
+        Maybe[Text], Field(description="The mistake, where one breaks several requirements, each in its own way.")
+    ] = None
     verdict: Outcome
     known: Annotated[bool, Field(description="Whether each of its failures is known.")] = False
     also: Annotated[Items[ReportAlso], Field(description="Other requirements that it breaches.")] = ()

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from signet_conformance.errors import printable
 from signet_conformance.facts import refusals
+from signet_conformance.finding import Verdict
 from signet_conformance.outcome.broken_off import warnings_of
 from signet_conformance.outcome.conclusion import Conclusion
 from signet_conformance.outcome.time_spent import GROUPS, Part, TimeSpent
@@ -20,7 +21,7 @@ from signet_conformance.reports.causes import Causes
 from signet_conformance.reports.command_lines import shell_command
 from signet_conformance.reports.registry import FORMATS
 from signet_conformance.reports.remarks import no_requests, played, remarks
-from signet_conformance.reports.terminal import FAINT, STRONG, Paragraph, draw, draw_table
+from signet_conformance.reports.terminal import FAINT, STRONG, Paragraph, draw, draw_table, labelled_command
 from signet_conformance.reports.text import (
     Undecided,
     closing_line,
@@ -33,14 +34,25 @@ from signet_conformance.reports.text import (
 from signet_conformance.trace import Trace
 from signet_conformance.trace.marks import SkippedMark, marks_of
 
+MOST_LINES = 80
+"""Lines of all causes together: a first red run is to be read in one go."""
 
-def cause_blocks(
-    causes: Causes, conclusion: Conclusion, folder: Path, width: int, *, colour: bool = False
-) -> list[str]:
-    """A block of text for each cause that is not a known failure; `folder` holds the traces of the run."""
-    drawing = CauseText.of_run(conclusion, str(folder), width, colour=colour)
-    blocks = drawing.blocks([cause for cause in causes.connector() if not cause.is_known])
-    return ["\n".join(block) for block in blocks]
+
+def cause_blocks(causes: Causes, text: ClosingText, folder: Path) -> list[str]:
+    """A block of text for each cause that is not a known failure; `folder` holds the traces of the run.
+
+    Beside a FAIL a WARN is one line, unless everything is asked for.
+    """
+    drawing = CauseText.of_run(text.conclusion, str(folder), text.width, colour=text.colour)
+    unknown = [cause for cause in causes.connector() if not cause.is_known]
+    if text.verbose:
+        return ["\n".join(block) for block in drawing.blocks(unknown)]
+    failing = [cause for cause in unknown if cause.verdict is not Verdict.WARN]
+    blocks = ["\n".join(block) for block in drawing.blocks(failing or unknown, most_lines=MOST_LINES)]
+    if rows := [drawing.row(cause) for cause in unknown if failing and cause.verdict is Verdict.WARN]:
+        full = labelled_command("in full", ["signet-conformance", "check", str(folder), *text.conclusion.terms.words()])
+        blocks.append("\n".join([*rows, *draw([full], text.width, text.colour)]))
+    return blocks
 
 
 def note_lines(read: Iterable[Trace]) -> Iterator[str]:
@@ -50,12 +62,13 @@ def note_lines(read: Iterable[Trace]) -> Iterator[str]:
     return (f"note: {printable(text, 600)}" for text in said)
 
 
-def undecided_lines(conclusion: Conclusion, width: int, *, colour: bool = False) -> Sequence[str]:
-    """Why requirements stayed undecided, and what would settle them."""
+def undecided_lines(text: ClosingText) -> Sequence[str]:
+    """Why requirements stayed undecided, and what would settle them; in short where something fails."""
     undecided = Undecided()
-    for judged in conclusion.judged:
+    for judged in text.conclusion.judged:
         undecided.add(judged)
-    return undecided.lines(conclusion.judgements, width, colour)
+    short = text.status == 1 and not text.verbose
+    return undecided.lines(text.conclusion.judgements, text.width, text.colour, short=short, elsewhere=text.verbose)
 
 
 def reports_line(folder: Path) -> str:
@@ -67,7 +80,8 @@ def reports_line(folder: Path) -> str:
 class ClosingText(Struct, frozen=True):
     """The closing lines of a run: its conclusion, the width and the colours.
 
-    `status` is the exit status of the run, `baseline` names the baseline that was written.
+    `status` is the exit status of the run, `baseline` names the baseline that was written. Without `verbose` what no
+    verdict rests on is left out: the page has it.
     """
 
     conclusion: Conclusion
@@ -75,6 +89,7 @@ class ClosingText(Struct, frozen=True):
     width: int
     colour: bool = False
     baseline: str | None = None
+    verbose: bool = False
 
 
 def closing_lines(text: ClosingText) -> Iterator[str]:
@@ -151,14 +166,16 @@ def generated_sessions(text: ClosingText) -> Iterable[str]:
     if generated is None:
         return
     yield from generated.lines()
-    yield from draw((Paragraph(line, 2, 4) for line in generated.coverage_lines()), text.width, text.colour)
+    told = generated.coverage_lines() if text.verbose else generated.gap_lines()
+    yield from draw((Paragraph(line, 2, 4) for line in told), text.width, text.colour)
 
 
 def coverage(text: ClosingText) -> Iterable[str]:
     """How much of the contract was exercised, and whether that is too little."""
     measured, terms = text.conclusion.coverage, text.conclusion.terms
     # A run that was asked for some requirements only exercises a part on purpose.
-    if measured is not None and (terms.only is None or terms.least_coverage is not None):
+    asked = terms.least_coverage is not None
+    if measured is not None and (asked or (text.verbose and terms.only is None)):
         parts = ", ".join(f"{len(part.exercised)} of {part.total} {part.name}" for part in measured.parts)
         yield f"coverage: {parts}; {measured.percent:.0f} % of the contract"
     if (note := text.conclusion.coverage_note()) is not None:
@@ -168,7 +185,7 @@ def coverage(text: ClosingText) -> Iterable[str]:
 def unreached(text: ClosingText) -> Iterable[str]:
     """Tools and fields that the model cannot reach through the connector."""
     reach = text.conclusion.reach
-    if reach is not None and reach.words and text.conclusion.terms.only is None:
+    if reach is not None and reach.words and text.conclusion.terms.only is None and (text.verbose or not text.status):
         yield from draw([Paragraph(f"not reachable, for information: {reach.words}", 0, 2)], text.width, text.colour)
 
 

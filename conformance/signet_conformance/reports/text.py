@@ -326,12 +326,18 @@ class Undecided:
                     self._first[name] = (judgement.message, settled_by(judged, judgement))
 
     def lines(
-        self, judgements: Mapping[str, Judgement], width: int, colour: bool = False, *, short: bool = False
+        self,
+        judgements: Mapping[str, Judgement],
+        width: int,
+        colour: bool = False,
+        *,
+        short: bool = False,
+        elsewhere: bool = True,
     ) -> list[str]:
         """The undecided among `judgements`, those of a run; what has one reason and one way out is one paragraph.
 
         `short` leaves the reasons out: what is breached is read first. Requirements that another trace decided are
-        only named.
+        named where `elsewhere` asks for it.
         """
         alike: dict[tuple[str, str], list[str]] = {}
         for name, judgement in judgements.items():
@@ -345,13 +351,13 @@ class Undecided:
         known = [name for names in alike.values() for name in names if known_requirement(name) is not None]
         if known and not short:
             things.append(labelled_command("page", ["signet-conformance", "explain", *known[:MAX_PAGES]]))
-        elsewhere = [
+        decided = [
             f"{name} in {counted(number, 'trace')}"
             for name, number in self._traces.items()
             if name in judgements and judgements[name].verdict is not Verdict.INCONCLUSIVE
         ]
-        if elsewhere:
-            things.append(Paragraph(f"undecided, and decided by other traces: {', '.join(elsewhere)}", 0, 4))
+        if decided and elsewhere:
+            things.append(Paragraph(f"undecided, and decided by other traces: {', '.join(decided)}", 0, 4))
         return draw(things, width, colour)
 
 

@@ -252,8 +252,8 @@ def _cause(cause: Cause, options: Sequence[str], addressed: set[str], names: Map
     known = (" ", element("span", "known", class_="known")) if cause.is_known else ()
     head = element("h3", verdict_tag(cause.verdict.value), " ", cause.requirement, f" {cause.first.level}", *known)
     parts: list[Markup] = [head]
-    if requirement is not None:
-        parts.append(element("p", requirement.title))
+    if cause.says or requirement is not None:
+        parts.append(element("p", cause.says or (requirement.title if requirement is not None else "")))
     if note := level_note(cause):
         parts.append(element("p", note, class_="quiet"))
     parts += [

@@ -1,0 +1,114 @@
+"""Mistakes that break several requirements: told once where a whole run shows them, and apart where it does not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from signet_conformance.outcome.conclusion import Conclusion, Judging, Terms
+from signet_conformance.reports.cause_text import CauseText
+from signet_conformance.reports.causes import Cause, Causes
+from signet_conformance.reports.run_text import ClosingText, cause_blocks
+from signet_conformance.trace import read
+from tests.support.trace_files import HEADER, Line, end, health, post, start, write
+
+ENDED: Line = {"kind": "mark", "t": 90.0, "name": "scenario_end", "data": {"name": "one", "error": None}}
+DECLARED = ["health", "session-start", "user-prompt-submit", "session-end"]
+
+
+def prompt(text: str = "Which database?", key: str = "s-41c7") -> Line:
+    """A prompt that conforms."""
+    body = {"harness": "openclaw", "sessionKey": key, "agentId": "atlas-agent", "userMessage": text}
+    return post("/api/hooks/user-prompt-submit", body, answer={"inject": "", "memoryCount": 0, "sessionKnown": True})
+
+
+def again() -> Line:
+    """A start of the open session, which the daemon answers with its stub."""
+    line = start()
+    told = {"identity": {"name": "Agent"}, "memories": [], "inject": "[memory active | /remember]\nToday."}
+    line["response"]["body"]["json"] = told
+    return line
+
+
+def concluded(folder: Path, *scenarios: Sequence[Line], capabilities: Sequence[str] = DECLARED) -> Conclusion:
+    """The conclusion of a run of these scenarios."""
+    header = {**HEADER, "declared": {**HEADER["declared"], "capabilities": capabilities}}
+    judging = Judging(Terms(), whole=True)
+    paths = [write(folder / f"{n}.jsonl", [*lines, ENDED], header) for n, lines in enumerate(scenarios)]
+    for judged in judging.judged_alone([read(path) for path in paths]):
+        judging.add(judged)
+    return judging.conclude()
+
+
+def causes(folder: Path, *scenarios: Sequence[Line], capabilities: Sequence[str] = DECLARED) -> Sequence[Cause]:
+    """The causes of a run of these scenarios."""
+    return Causes.of(concluded(folder, *scenarios, capabilities=capabilities)).connector()
+
+
+ENDLESS = (
+    [health(), start(), prompt()],
+    [health(), start(), prompt(), again()],
+    [health(), start(), prompt()],
+)
+
+
+def test_connector_that_never_ends_a_session_is_one_cause(tmp_path: Path) -> None:
+    """What is declared and never called, what stays open, and what is started again in it: one thing to mend."""
+    (cause,) = causes(tmp_path, *ENDLESS)
+    assert cause.says == "the connector never ends a session"
+    assert cause.requirements == ["SIG-END-005", "SIG-COV-001", "SIG-START-005"]
+    # The worst of them decides, and the one that shows it best leads.
+    assert (cause.verdict, cause.first.what) == ("FAIL", "started and never ended")
+
+
+def test_one_end_anywhere_keeps_the_breaches_apart(tmp_path: Path) -> None:
+    """A connector that ends some sessions has another mistake, or several."""
+    listed = causes(tmp_path, *ENDLESS, [health(), start(), prompt(), end()])
+    assert [(cause.requirement, cause.says) for cause in listed] == [("SIG-START-005", ""), ("SIG-END-005", "")]
+
+
+def test_what_else_is_never_called_keeps_its_block(tmp_path: Path) -> None:
+    """That a connector never ends a session does not explain why it never recalls."""
+    listed = causes(tmp_path, *ENDLESS, capabilities=[*DECLARED, "memory-recall"])
+    assert [cause.requirements for cause in listed] == [["SIG-COV-001"], ["SIG-END-005", "SIG-START-005"]]
+
+
+def test_hooks_that_fire_twice_are_one_cause(tmp_path: Path) -> None:
+    """A connector that is registered twice doubles each hook, and is mended once."""
+    twice = [health(), start(), again(), prompt(), prompt(), end(), end()]
+    (cause,) = causes(tmp_path, twice, twice, twice)
+    assert cause.says == "its hooks fire twice: user-prompt-submit, session-end, session-start"
+    assert cause.requirements == ["SIG-PROMPT-003", "SIG-START-005", "SIG-END-006"]
+
+
+def test_hook_that_fires_twice_now_and_then_is_no_hook_that_always_does(tmp_path: Path) -> None:
+    """In a small part of the run, or in too small a run, repeats of two hooks stay two causes."""
+    twice, once = [health(), start(), prompt(), prompt(), end(), end()], [health(), start(), prompt(), end()]
+    for scenarios in ([twice], [twice] * 3 + [once] * 4):
+        listed = causes(tmp_path, *scenarios)
+        assert [(cause.requirement, cause.says) for cause in listed] == [("SIG-PROMPT-003", ""), ("SIG-END-006", "")]
+
+
+@pytest.mark.parametrize("verbose", [False, True])
+def test_warning_beside_a_failure_is_one_line(tmp_path: Path, verbose: bool) -> None:
+    """Beside a FAIL a WARN only says that it is there, unless everything is asked for."""
+    bad = start(harness="", project="relative")
+    conclusion = concluded(tmp_path, [health(), bad, prompt(), end()])
+    text = ClosingText(conclusion, conclusion.status, 80, verbose=verbose)
+    shown = "\n\n".join(cause_blocks(Causes.of(conclusion), text, tmp_path))
+    assert shown.startswith("FAIL SIG-START-001 MUST\n")
+    (row,) = [line for line in shown.splitlines() if line.startswith("WARN SIG-START-003")]
+    assert row.endswith(" SHOULD") is verbose
+    assert ("  in full   signet-conformance check" in shown) is not verbose
+
+
+def test_mistake_is_told_by_its_sentence(tmp_path: Path) -> None:
+    """The block begins with the mistake, names every requirement that it breaks, and shows one example."""
+    (cause,) = causes(tmp_path, *ENDLESS)
+    lines = CauseText(80).lines(cause)
+    assert lines[0] == "FAIL the connector never ends a session (SIG-END-005 and 2 more)"
+    assert "  also      FAIL SIG-COV-001" in lines
+    assert "  also      WARN SIG-START-005" in lines
+    assert sum(line.startswith("  what ") for line in lines) == 1
