@@ -134,6 +134,14 @@ def tutorials(session: nox.Session) -> None:
 
 
 @nox.session
+def walks(session: nox.Session) -> None:
+    """The first hour of three newcomers in clean folders, with their installations; prints how long each took."""
+    session.install("-e", ".[dev]")
+    alone = ("-n", "0", "-p", "no:randomly")
+    session.run("pytest", "tests/examples/test_first_hour.py", *alone, *session.posargs, env={"SIGNET_WALKS": "1"})
+
+
+@nox.session
 def probes(session: nox.Session) -> None:
     """Each real program that is installed, with a connector that it loads whole, beside its face; minutes each."""
     session.install("-e", ".[dev]")
