@@ -175,6 +175,7 @@ def test_a_connector_whose_requests_are_all_refused_is_not_called_silent(tmp_pat
     assert done.returncode == 3, done.stdout + done.stderr
     assert "FAIL SIG-PROMPT-001" in done.stdout
     assert "no hook or memory request was accepted, by what is said above" in done.stdout
+    assert "note: prompt: threw, in " in done.stdout
     assert "no request was recorded" not in done.stdout
     assert not (tmp_path / "signet-baseline.json").exists()
 

@@ -45,6 +45,7 @@ from signet_conformance.targets.settings import FILE as SETTINGS
 
 WORKFLOW = Path(".github", "workflows", "signet-conformance.yml")
 _REASON = "broken when the lane was set up"
+_MOST_NOTES = 5
 _EPILOG = """\b
 Examples:
   signet-conformance init
@@ -255,7 +256,10 @@ def _run(inputs: Inputs, connector: FoundConnector) -> tuple[int, Conclusion | N
         told = note_lines(each.trace for each in judged)
         print(f"no request was recorded in {len(judged)} scenarios", *told, sep="\n")
         return ended.status, performance.conclusion
-    print(*run_lines(performance, summary=True), sep="\n")
+    lines = [*run_lines(performance, summary=True)]
+    # What a connector threw is what its author looks for first.
+    notes = [note for note in note_lines(performance.recordings.read_so_far) if note not in lines]
+    print(*notes[:_MOST_NOTES], *lines, sep="\n")
     if not performance.conclusion.recorded:
         print(*silence(ClosingText(performance.conclusion, ended.status, terminal_width())), sep="\n")
     page = os.path.relpath(inputs.report / FORMATS["html"].file)
