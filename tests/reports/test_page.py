@@ -154,6 +154,18 @@ def test_the_head_says_what_was_driven(tmp_path: Path) -> None:
     assert head.count("0.145.7") == 1
 
 
+def test_a_trace_is_named_from_the_current_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The headings of the page have the path that its reader would type."""
+    (tmp_path / "runs").mkdir()
+    monkeypatch.chdir(tmp_path)
+    stream = io.StringIO()
+    report = HtmlReport(stream)
+    judged = judge(read(write(tmp_path / "runs" / "a.jsonl", CONFORMING)))
+    report.add(judged, {})
+    report.close(RunEnding([judged], 0))
+    assert '"file":"runs/a.jsonl"' in stream.getvalue().replace(": ", ":")
+
+
 @pytest.mark.parametrize(
     ("editor", "address"),
     [
