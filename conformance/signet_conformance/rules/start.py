@@ -119,13 +119,14 @@ def start_is_not_repeated(recording: Recording) -> Iterator[Outcome]:
     """An open session is not started again with the same agent, harness, project and key."""
     for hooks in recording.hooks_of.values():
         last: Call | None = None
-        reset = False
+        # Whether the context of the last start is gone, and whether the daemon has forgotten that start.
+        reset = forgotten = False
         for call in hooks:
             if call.operation == START:
                 clear = call.body.get("source") == "clear"
                 if (
                     last is not None
-                    and not reset
+                    and not (reset or forgotten)
                     and not clear
                     and call.accepted
                     and call.is_stub
@@ -152,20 +153,13 @@ def start_is_not_repeated(recording: Recording) -> Iterator[Outcome]:
                 else:
                     yield PASS
                 if call.accepted:
-                    last, reset = call, False
+                    last, reset, forgotten = call, False, False
                 elif clear:
                     reset = True
-            elif (
-                call.operation == END
-                or (call.operation == COMPLETE and call.accepted)
-                or (
-                    call.operation == PROMPT
-                    and call.accepted
-                    and call.answer is not None
-                    and call.answer.get("sessionKnown") is False
-                )
-            ):
+            elif call.operation == END or (call.operation == COMPLETE and call.accepted):
                 reset = True
+            elif call.operation == PROMPT and call.accepted and call.answer is not None:
+                forgotten = forgotten or call.answer.get("sessionKnown") is False
 
 
 def _injects_again(recording: Recording, last: Call, call: Call) -> bool:

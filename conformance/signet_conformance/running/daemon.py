@@ -114,8 +114,8 @@ class DaemonUnderTest:
         self._process: LineProcess | None = None
         self.url = ""
 
-    def start(self, port: int = 0) -> None:
-        """Launch it, or check that it answers; sets `url`."""
+    def start(self, port: int = 0, *, claims_expire: bool = False) -> None:
+        """Launch it, or check that it answers; sets `url`. `claims_expire` is for the embedded daemon alone."""
         if not self.can_restart:
             self.url = self._choice.rstrip("/")
             with self._stopwatch.on(Part.HEALTH):
@@ -125,7 +125,7 @@ class DaemonUnderTest:
             command = [
                 sys.executable, "-P", "-m", "signet_conformance.daemon",
                 "--port", str(port), "--workspace", str(self._folder), "--until-stdin-closes",
-                *_version_words(self._choice),
+                *_version_words(self._choice), *(["--claims-expire"] if claims_expire else []),
             ]  # fmt: skip
             self._process = LineProcess("the embedded daemon", command, env=clean_environment(self._folder))
             self.url = str(self._process.receive(READY_TIMEOUT_S)["url"])
@@ -186,11 +186,11 @@ class DaemonUnderTest:
         """Whether the kit starts it, and so may end it: every daemon that is not given by address."""
         return not is_address(self._choice)
 
-    def restart(self) -> None:
+    def restart(self, *, claims_expire: bool = False) -> None:
         """End it and start it again on the same port, with the same workspace."""
         port = int(self.url.rsplit(":", 1)[1])
         self.close()
-        self.start(port)
+        self.start(port, claims_expire=claims_expire)
 
     def close(self) -> None:
         """End what was started."""

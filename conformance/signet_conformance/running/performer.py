@@ -231,7 +231,7 @@ class StepPerformer:
         elif isinstance(step, RestartDaemon):
             self._recorder.mark(FaultMark(kind=RESTART, on=True))
             with self._stopwatch.on(Part.DAEMON_RESTART):
-                self._daemon.restart()
+                self._daemon.restart(claims_expire=step.claims_expire)
             self._recorder.mark(FaultMark(kind=RESTART, on=False))
 
     def _connector_step(self, index: int, step: ConnectorStep, hints: Mapping[str, bool]) -> None:

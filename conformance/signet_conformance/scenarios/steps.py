@@ -236,6 +236,13 @@ class RestartDaemon(KitStep):
     """The kit ends the daemon and starts it again."""
 
     step: Literal["restart_daemon"] = "restart_daemon"
+    claims_expire: Annotated[
+        bool,
+        Field(
+            description="true: it was away for so long that no session is known to it any more, as after a night; a "
+            "daemon that is not the embedded one is restarted only"
+        ),
+    ] = False
 
 
 AnyStep = Annotated[

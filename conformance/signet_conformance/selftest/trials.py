@@ -195,7 +195,7 @@ def perform(wanted: Sequence[Trial], folder: Path, workers: int) -> Iterator[Per
         while (batch := _next(batches)) is not None:
             (contract, broken, model), trials_left = batch
             if (first := _next(trials_left)) is not None:
-                bench = _Bench(contract, plain=contract == CONTRACT and not broken, model=model)
+                bench = _Bench(contract, broken=broken, model=model)
                 yield from _perform_batch(bench, first, trials_left, folder)
 
     with forks.held():
@@ -229,9 +229,9 @@ class _Bench:
     A context manager: all processes end with it.
     """
 
-    def __init__(self, contract: str, *, plain: bool, model: bool) -> None:
+    def __init__(self, contract: str, *, broken: bool, model: bool) -> None:
         self._contract = contract
-        self._plain = plain
+        self._is_broken = broken
         self._model = model
         self._canary = f"canary-{secrets.token_hex(12)}"
         self._daemon: LineProcess | None = None
@@ -266,9 +266,12 @@ class _Bench:
         self._stack.close()
 
     def _daemon_at(self, home: Path) -> str:
-        """Return the choice of daemon: the station's own embedded one, or one launched here that can be broken."""
-        if self._plain:
-            return "embedded"
+        """Return the choice of daemon: the station's own embedded one, or one launched here that can be broken.
+
+        Only the station's own is restarted by a scenario that restarts its daemon.
+        """
+        if not self._is_broken:
+            return f"embedded:{self._contract}"
         # -P keeps a folder that happens to hold a module of the same name from being run in its place.
         command = [sys.executable, "-P", "-m", "signet_conformance.selftest.daemon", "--daemon-version", self._contract]
         self._daemon = LineProcess("the broken daemon", command, env=clean_environment(home))

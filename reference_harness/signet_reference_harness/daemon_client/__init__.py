@@ -59,6 +59,8 @@ OPERATIONS: Final = (
 
 #: The releases that read a transcript only from the file that `transcriptPath` names.
 _FILES_ONLY: Final = re.compile(r"0\.(?:\d{1,2}|10[0-8])\.")
+#: The releases that cannot take a session up again without handing out its context once more.
+_NO_CLAIM_ALONE: Final = re.compile(r"0\.(?:\d{1,2}|1[0-7]\d|18[01])\.|0\.182\.[01]\b")
 #: The releases that are not told which skills are used.
 _NO_SKILLS: Final = re.compile(r"0\.(?:\d{1,2}|1[0-3]\d|14[0-4])\.")
 
@@ -110,7 +112,9 @@ class AdapterClient(RuntimeAdapter):
 
     async def on_session_start(self, params: SessionStartParams) -> SessionStartResult:
         """POST /api/hooks/session-start."""
-        told = {"parentSessionKey": params.parent, "harnessAgentId": params.subagent}
+        told: dict[str, Any] = {"parentSessionKey": params.parent, "harnessAgentId": params.subagent}
+        if params.recovers and self._daemon_version and not _NO_CLAIM_ALONE.match(self._daemon_version):
+            told["claimOnly"] = True
         body = {
             **self._hook(params.session),
             "project": params.session.project,

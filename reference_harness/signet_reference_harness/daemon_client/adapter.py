@@ -19,7 +19,10 @@ StartSource = Literal["startup", "resume", "compact", "clear"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionStartParams:
-    """A session begins: `source` says why, `parent` and `subagent` whose sub-agent works in it."""
+    """A session begins: `source` says why, `parent` and `subagent` whose sub-agent works in it.
+
+    `recovers`: the daemon lost a session that goes on; its context is still in the conversation.
+    """
 
     session: SessionIdentity
     source: StartSource = "startup"
@@ -27,6 +30,7 @@ class SessionStartParams:
     """The key of the session that a sub-agent works for."""
     subagent: str | None = None
     """The harness's own id of the sub-agent; Signet does not know it as an agent."""
+    recovers: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -65,6 +65,8 @@ class _Daemon:
     """The daemon's knowledge of the session, as far as the harness can know."""
 
     wants_start: bool = True
+    recovers: bool = False
+    """The next start takes up a session that goes on, which the daemon has forgotten."""
     wants_end: bool = False
     """A start may have arrived that no end has answered yet."""
     claimed_elsewhere: bool = False
@@ -241,7 +243,7 @@ class Lifecycle:
         self.is_open = True
         self.openings += 1
         self._daemon.lost_end = None
-        self._daemon.wants_start = True
+        self._daemon.wants_start, self._daemon.recovers = True, False
         # A clear that the daemon has not heard of is not forgotten over a later resume.
         if self._daemon.next_source != CLEAR:
             self._daemon.next_source = source
@@ -252,7 +254,11 @@ class Lifecycle:
         if daemon.claimed_elsewhere or not await self._tell_unsent_end():
             return ""
         params = SessionStartParams(
-            session=self.identity, source=daemon.next_source, parent=self.parent, subagent=self.subagent
+            session=self.identity,
+            source=daemon.next_source,
+            parent=self.parent,
+            subagent=self.subagent,
+            recovers=daemon.recovers,
         )
         result = await self.client.on_session_start(params)
         reply = self._note(result.reply)
@@ -264,7 +270,7 @@ class Lifecycle:
         daemon.claimed_elsewhere = reply.status == CLAIMED
         daemon.wants_end = (daemon.wants_end or reply.sent) and not daemon.claimed_elsewhere
         if reply.reached:
-            daemon.wants_start = False
+            daemon.wants_start = daemon.recovers = False
             daemon.next_source = "resume"
         if result.inject and result.inject not in self._contexts:
             self._contexts.append(result.inject)
@@ -307,8 +313,8 @@ class Lifecycle:
         if reply.sent:
             self._daemon.last_prompt = submission
         if result.session_known is False:
-            self._daemon.wants_start = True
-            # A daemon that knew nothing of the session now sends all of its context again.
+            self._daemon.wants_start = self._daemon.recovers = True
+            # A daemon of a release before 0.182.2 now sends all of the session's context again.
             context = await self._announce()
             self._contexts = [context] if context else self._contexts
         return result.inject

@@ -139,6 +139,17 @@ def test_claims_survive_a_restart_where_they_persist(start: Callable[..., Kit]) 
         assert again.status_code == status
 
 
+def test_claims_that_persist_expire_all_the_same(start: Callable[..., Kit]) -> None:
+    """A daemon that was away for longer than they last knows no session, and its claims are free."""
+    start(version="0.205").hook("session-start", path="legacy", sessionKey=KEY)
+    kit = start(version="0.205", claims_expire=True)
+    assert (
+        kit.hook("user-prompt-submit", path="legacy", sessionKey=KEY, userPrompt="hi").json()["sessionKnown"] is False
+    )
+    taken = kit.hook("session-start", path="legacy", sessionKey=KEY, claimOnly=True)
+    assert taken.json() == {"sessionKnown": True}
+
+
 def test_claims_belong_to_agent_and_key_later(start: Callable[..., Kit]) -> None:
     """At 0.205 two agents may hold the same key on different paths."""
     kit = start(version="0.205")

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
+import pytest
+
 from signet_reference_harness.messages import ToolCall
 from signet_reference_harness.providers import CompletionResult, StopReason
 from signet_reference_harness.providers.scripted import ScriptedProvider
@@ -116,6 +118,25 @@ def test_unknown_session_is_started_again_at_once(daemon: RecordingDaemon, hoste
     hosted(work)
     assert daemon.paths() == ["session-start", "user-prompt-submit", "session-start", "user-prompt-submit"]
     assert daemon.bodies(START)[1]["source"] == "resume"
+
+
+@pytest.mark.parametrize(
+    ("version", "claims"), [("0.145.7", False), ("0.182.1", False), ("0.182.2", True), ("0.237.5", True)]
+)
+def test_unknown_session_is_taken_up_without_its_context(
+    daemon: RecordingDaemon, hosted: Hosted, version: str, claims: bool
+) -> None:
+    """From the release on that can: the context of its start is in the conversation still."""
+    daemon.always["/health"] = Answer({"status": "healthy", "version": version})
+    daemon.answers[PROMPT] = [Answer({"inject": "", "memoryCount": 0, "sessionKnown": False})]
+
+    async def work(host: SessionHost) -> None:
+        session = session_of(host)
+        await session.start()
+        await say(session, "hello")
+
+    hosted(work)
+    assert [body.get("claimOnly", False) for body in daemon.bodies(START)] == [False, claims]
 
 
 def test_skipped_prompt_is_no_unknown_session(daemon: RecordingDaemon, hosted: Hosted) -> None:

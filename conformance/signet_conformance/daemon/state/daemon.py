@@ -54,7 +54,7 @@ class Daemon:
             ) from problem
         self.agents = Agents(self.store, clock, self.behaviour)
         self.auth = Auth(self.store, clock, settings.auth, dict(settings.rate_limits), api_keys=self.behaviour.api_keys)
-        self.sessions = SessionClaims(clock, self.behaviour, self.store)
+        self.sessions = SessionClaims(clock, self.behaviour, self.store, expired=settings.claims_expire)
         self.started = StartedSessions(clock)
         self.presence = AgentPresence(clock)
         self.epochs = Epochs(self.store)
@@ -108,6 +108,8 @@ class DaemonSettings:
     """Changes of memories are answered 503, as with the kill switch of a real daemon."""
     shutting_down: bool = False
     """Everything but /health is answered 503, as while a real daemon stops."""
+    claims_expire: bool = False
+    """The claims that the workspace holds have expired: the daemon was away for longer than they last."""
     clock_stands_at: float | None = None
     """Epoch seconds at which the clock stands still, so that what depends on age is the same in each run."""
     rate_limits: Mapping[str, int] = field(default_factory=dict)

@@ -52,9 +52,12 @@ class Tombstone:
 
 
 class SessionClaims:
-    """The claims of one daemon. A session key is trimmed and loses one leading ``session:``, unless keys are raw."""
+    """The claims of one daemon. A session key is trimmed and loses one leading ``session:``, unless keys are raw.
 
-    def __init__(self, clock: Clock, behaviour: Behaviour, store: Store) -> None:
+    Claims that an earlier process kept are taken up, unless they have `expired` since.
+    """
+
+    def __init__(self, clock: Clock, behaviour: Behaviour, store: Store, *, expired: bool = False) -> None:
         self._clock = clock
         self._behaviour = behaviour
         self._store = store
@@ -62,7 +65,9 @@ class SessionClaims:
         self._ended: dict[str, Tombstone] = {}
         self._bypassed: dict[str, float] = {}
         self._warned: set[str] = set()
-        if behaviour.claims_persist:
+        if behaviour.claims_persist and expired:
+            store.run("DELETE FROM session_claims")
+        elif behaviour.claims_persist:
             for row in store.rows("SELECT * FROM session_claims"):
                 self._claims[row["claim_key"]] = Claim(
                     row["session_key"], row["agent_id"], row["runtime_path"], row["claimed_at"], row["expires_at"]
