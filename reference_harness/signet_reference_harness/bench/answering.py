@@ -17,7 +17,7 @@ from typing import Annotated, Any, ClassVar, Final, Literal, Protocol, cast
 
 from pydantic import ConfigDict, Field
 
-from signet_reference_harness.bench.figures import percentiles, rounded
+from signet_reference_harness.bench.figures import rounded
 from signet_reference_harness.bench.log import BenchFailureError, Logged, RunLog, first_failure
 from signet_reference_harness.bench.progress import ProgressLine
 from signet_reference_harness.bench.result import Figure, Question, Result
@@ -131,7 +131,6 @@ class Answers(HarnessDocument):
         AnswerFigures | None, Field(description="over adversarial ones and abstentions; null without any")
     ] = None
     by_category: dict[str, AnswerFigures]
-    latency_ms: dict[str, Figure]
     answers: Annotated[tuple[ScoredAnswer, ...], Field(strict=False)]
 
 
@@ -196,10 +195,9 @@ def questions_for_model(suite: Suite, result: Result) -> Iterator[tuple[Question
 
 def answers_of(suite: Suite, result: Result, answerer: Answerer, logged: Logged) -> Answers:
     """The answers of a run, scored."""
-    answers, times = [], []
+    answers = []
     for question, query, memories in questions_for_model(suite, result):
         record: Mapping[str, Any] = logged.answers[(question.scenario, question.line)]
-        times.append(float(record["ms"]))
         answers.append(
             ScoredAnswer(
                 scenario=question.scenario,
@@ -228,7 +226,6 @@ def answers_of(suite: Suite, result: Result, answerer: Answerer, logged: Logged)
         overall=overall,
         unanswerable=_figures(others) if others else None,
         by_category={name: _figures([each for each in answers if each.category == name]) for name in categories},
-        latency_ms=percentiles(times) if times else {},
         answers=tuple(answers),
     )
 

@@ -191,6 +191,8 @@ def times_of(suite: Suite, run: str, logged: Logged) -> Times:
     for database in suite.databases:
         for operation, values in logged.done[database]["latencies_ms"].items():
             latencies.setdefault(operation, []).extend(values)
+    if logged.answers:
+        latencies["answer"] = [float(record["ms"]) for record in logged.answers.values()]
     records = [record for database in suite.databases for record in logged.records[database]]
     return Times(
         run=run,

@@ -90,12 +90,14 @@ def run(plan: BenchPlan, *, quiet: bool, answerer: Answerer | None = None) -> Fi
                 progress.clear()
             logged = log.load()
         result = result_of(plan.suite, plan.as_record(), plan.run, logged)
-        times = times_of(plan.suite, plan.run, logged)
         write_document(result, plan.folder / RESULT)
-        write_document(times, plan.folder / TIMES)
-        answers = None if answerer is None else _let_answer(plan.suite, result, answerer, log, quiet=quiet)
-        if answers is not None:
-            write_document(answers, plan.folder / ANSWERS)
+        try:
+            answers = None if answerer is None else _let_answer(plan.suite, result, answerer, log, quiet=quiet)
+            if answers is not None:
+                write_document(answers, plan.folder / ANSWERS)
+        finally:
+            times = times_of(plan.suite, plan.run, log.load())
+            write_document(times, plan.folder / TIMES)
     finally:
         log.close()
     return Finished(result, times, answers)

@@ -22,7 +22,7 @@ from signet_reference_harness.bench.running import ProgressLine
 from signet_reference_harness.cli import commands
 from signet_reference_harness.documents import DocumentError
 from signet_reference_harness.errors import ConfigError
-from signet_reference_harness.providers import CompletionResult
+from signet_reference_harness.providers import CompletionResult, settings
 from signet_reference_harness.providers.scripted import ScriptedProvider
 from tests.reference_harness.bench.suites import hut_lines, result, run, suite
 
@@ -188,6 +188,18 @@ def test_answers_are_scored_apart(runs: tuple[Path, Path]) -> None:
     jsonschema.validate(
         comparison.model_dump(mode="json"), json.loads((SCHEMAS / "signet-bench-answers-1.schema.json").read_text())
     )
+
+
+def test_equal_answers_make_equal_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A model that says the same leaves the same document; how long it took is among the times."""
+    for name in ("one", "two"):
+        provider = ScriptedProvider([CompletionResult(content="hut 0")] * 9)
+        monkeypatch.setattr(settings, "make_provider", lambda _asked, made=provider: made)
+        given = {"answer": True, "provider": "ollama", "model": "m", "price": 1.0}
+        assert run(hut_lines(), tmp_path / name, subject="fts5", **given) == 0
+    one, two = tmp_path / "one", tmp_path / "two"
+    assert (one / "answers.json").read_bytes() == (two / "answers.json").read_bytes()
+    assert json.loads((two / "times.json").read_text())["latencies_ms"]["answer"]["count"] == 9
 
 
 @pytest.mark.parametrize(
