@@ -17,7 +17,7 @@ PAGE = Path(__file__).parents[3] / "docs" / "harness" / "bench.md"
 def test_the_commands_of_the_page_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Each one that is marked as executed, on the suite of the page."""
+    """Each one that is marked as executed, on the suite of the page; what it shows of their output is so."""
     text = PAGE.read_text("utf-8")
     monkeypatch.chdir(tmp_path)
     (lines,) = re.findall(r"```jsonl\n(.*?)```", text, re.DOTALL)
@@ -28,7 +28,9 @@ def test_the_commands_of_the_page_run(
         assert program == "signet-harness"
         assert commands.main(words, prog_name=program, standalone_mode=False) == 0
     said = capsys.readouterr().out
-    assert "suite.jsonl: hut: scenarios: 1, databases: 1, facts: 2" in said
-    assert "2 questions: 1 better, 1 worse" in said
+    assert "suite.jsonl: hut: scenarios: 1, databases: 1, facts: 5" in said
+    (shown,) = re.findall(r"```text\n(hut: .*?)```", text, re.DOTALL)
+    printed = {line.rstrip() for line in said.splitlines()}
+    assert [line for line in shown.splitlines() if line not in printed] == [], "the page shows what is printed"
     assert Path("comparison.html").is_file()
-    assert len(list(read_pairs(Path("pairs.jsonl")))) == 2
+    assert len(list(read_pairs(Path("pairs.jsonl")))) == 4
