@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
@@ -103,6 +104,20 @@ def _explain(problem: Any, problems: Sequence[Any], pointer: Sequence[str | int]
     same = [each for each in problems if each["input"] is problem["input"] and each["type"] != "extra_forbidden"]
     said = " or ".join(dict.fromkeys(str(each["msg"]).removeprefix("Value error, ") for each in same))
     return f"is {shown_value(problem['input'])}: {said}", None
+
+
+def put_text(path: Path, text: str, *, mode: int = 0o666) -> None:
+    """Put the text in the place of whatever `path` holds, whole or not at all. Raises OSError."""
+    # Beside the file, so that the last step is a rename on one disk.
+    beside = path.with_name(f".{path.name[:40]}.{os.getpid()}")
+    try:
+        handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
+        with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace", newline="\n") as file:
+            file.write(text)
+        beside.replace(path)
+    except BaseException:
+        beside.unlink(missing_ok=True)
+        raise
 
 
 def shown_value(value: Any) -> str:

@@ -48,21 +48,28 @@ class ConfinementError(HarnessError):
 class ProviderError(HarnessError):
     """Raised by a provider that cannot complete; the turn is then undone, the session goes on.
 
-    `raw_reason` is the provider's own word for what went wrong, None where it gave none.
+    `raw_reason` is the provider's own word for what went wrong, None where it gave none; `rate_limits` are the
+    RateLimits that it told.
     """
 
-    def __init__(self, message: str, *, remedy: str | None = None, raw_reason: str | None = None) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        remedy: str | None = None,
+        raw_reason: str | None = None,
+        rate_limits: tuple[Any, ...] = (),
+    ) -> None:
         self.raw_reason = raw_reason
+        self.rate_limits = rate_limits
         super().__init__(message, remedy=remedy)
 
 
 class ProviderDeferredError(ProviderError):
     """Raised by a provider that asks for a longer wait than it is given: it may be asked again in `seconds`."""
 
-    def __init__(
-        self, message: str, seconds: float, *, remedy: str | None = None, raw_reason: str | None = None
-    ) -> None:
-        super().__init__(message, remedy=remedy, raw_reason=raw_reason)
+    def __init__(self, message: str, seconds: float, **told: Any) -> None:
+        super().__init__(message, **told)
         self.seconds = seconds
 
 

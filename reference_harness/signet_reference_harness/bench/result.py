@@ -16,7 +16,7 @@ from pydantic import ConfigDict, Field
 from signet_reference_harness.bench import figures
 from signet_reference_harness.bench.log import BenchFailureError, Logged, Record
 from signet_reference_harness.bench.suite import UNANSWERABLE, Suite
-from signet_reference_harness.documents import HarnessDocument, StrictModel
+from signet_reference_harness.documents import HarnessDocument, StrictModel, put_text
 
 RESULT: Literal["result.json"] = "result.json"
 TIMES: Literal["times.json"] = "times.json"
@@ -237,15 +237,7 @@ def document_text(document: HarnessDocument) -> str:
 def write_text(text: str, path: Path) -> None:
     """Put the text at `path`, whole or not at all. Raises BenchFailureError."""
     try:
-        # Beside the file, so that the last step is a rename on one disk.
-        beside = path.with_name(f".{path.name}.{os.getpid()}")
-        try:
-            with beside.open("w", encoding="utf-8", errors="backslashreplace", newline="\n") as file:
-                file.write(text)
-            beside.replace(path)
-        except BaseException:
-            beside.unlink(missing_ok=True)
-            raise
+        put_text(path, text)
     except OSError as error:
         raise BenchFailureError(f"{path}: cannot be written: {error.strerror or error}") from None
 

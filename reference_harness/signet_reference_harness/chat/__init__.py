@@ -22,10 +22,8 @@ from signet_reference_harness.config import bare_token
 from signet_reference_harness.errors import ConfigError, HarnessError, pip_install
 from signet_reference_harness.mcp_servers import McpServers, start_for
 from signet_reference_harness.providers import Provider
-from signet_reference_harness.run import RESEARCH
 from signet_reference_harness.run.inputs import Folders, Options, SessionPlan
 from signet_reference_harness.run.open_sessions import end_abandoned
-from signet_reference_harness.session.host import SessionHost
 
 INVALID: Final = 2
 ENDING_SIGNALS: Final = (signal.SIGTERM, signal.SIGHUP)
@@ -75,16 +73,7 @@ class _Chat:
 
     async def _hold(self, plan: SessionPlan) -> None:
         servers = McpServers()
-        host = SessionHost(
-            plan.config,
-            plan.tools,
-            research=RESEARCH,
-            sources=[servers],
-            workspace=plan.workspace,
-            context_budget=self._options.context_budget,
-            options=plan.settings.options,
-            permissions=plan.permissions,
-        )
+        host = plan.host(servers)
         key = plan.settings.key
         opened = ChatSession(
             host,
@@ -92,7 +81,6 @@ class _Chat:
             plan.folders,
             str if key is None else key.hide_in,
             plan.settings.model or plan.settings.provider,
-            max_rounds=self._options.max_rounds,
         )
         beginning = asyncio.current_task()
         assert beginning is not None  # noqa: S101 - this runs in a task

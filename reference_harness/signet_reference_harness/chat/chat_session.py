@@ -53,8 +53,6 @@ class ChatSession:
         folders: Folders,
         scrub: Callable[[str], str],
         model: str,
-        *,
-        max_rounds: int | None = None,
     ) -> None:
         """`folders` name the places of session files; `scrub` removes secrets from each of their lines.
 
@@ -66,7 +64,6 @@ class ChatSession:
         self._folder = folders.sessions
         self._marks = folders.open_sessions
         self._scrub = scrub
-        self._max_rounds = max_rounds
         self._session: Session | None = None
         self._file: SessionFile | None = None
         self._mark: OpenMark | None = None
@@ -102,8 +99,6 @@ class ChatSession:
         before, old_file = self._session, self._file
         session = self._host.session_for(identity.key, project=identity.project, agent=identity.agent, key=identity.key)
         session.results = file.results
-        if self._max_rounds is not None:
-            session.most_rounds = self._max_rounds
         if stored is not None:
             session.conversation = stored.conversation
         try:

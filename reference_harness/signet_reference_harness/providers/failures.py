@@ -16,7 +16,6 @@ from typing import Any, Final, Literal
 
 import httpx
 
-from signet_reference_harness.errors import ProviderDeferredError, ProviderError
 from signet_reference_harness.providers import RateLimit
 
 ANTHROPIC: Final = re.compile(r"anthropic-ratelimit-(?P<scope>.+)-(?P<fact>limit|remaining|reset)")
@@ -111,32 +110,6 @@ class FailureKind(StrEnum):
     """The provider understood and will say the same again: a wrong key, an unknown model, a bad request."""
     MALFORMED = "malformed"
     """The answer cannot be read."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallFacts:
-    """The facts of a call that failed: its kind, its HTTP status, the number of attempts."""
-
-    kind: FailureKind
-    status: int | None = None
-    attempts: int = 1
-    rate_limits: tuple[RateLimit, ...] = ()
-
-
-class CallError(ProviderError):
-    """Raised when a provider cannot answer."""
-
-    def __init__(self, message: str, facts: CallFacts, *, remedy: str | None = None, raw_reason: str | None) -> None:
-        self.facts = facts
-        super().__init__(message, remedy=remedy, raw_reason=raw_reason)
-
-
-class CallDeferredError(ProviderDeferredError):
-    """Raised when the provider asks for a longer wait than the policy allows."""
-
-    def __init__(self, message: str, seconds: float, facts: CallFacts, *, remedy: str, raw_reason: str | None) -> None:
-        self.facts = facts
-        super().__init__(message, seconds, remedy=remedy, raw_reason=raw_reason)
 
 
 class CallFailure(Exception):  # noqa: N818  # an event inside this package, never seen by a caller

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Final
 
 import httpx
 
-from signet_reference_harness.errors import ProviderError
+from signet_reference_harness.errors import ProviderDeferredError, ProviderError
 from signet_reference_harness.messages import Message, ToolDefinition
 from signet_reference_harness.providers import (
     LONGEST_ANSWER,
@@ -27,9 +27,6 @@ from signet_reference_harness.providers import (
 )
 from signet_reference_harness.providers.answer import AnswerInProgress
 from signet_reference_harness.providers.failures import (
-    CallDeferredError,
-    CallError,
-    CallFacts,
     CallFailure,
     FailureKind,
     GiveUp,
@@ -285,7 +282,7 @@ class _Call:
     async def end_attempt(self, answer: AnswerInProgress, error: Exception, *, shown: bool) -> CompletionResult | None:
         """Return the result in which a failed attempt ends, or wait for the next attempt and return None.
 
-        Nothing is tried again once a token is `shown`. Raises CallError or CallDeferredError where no attempt is left.
+        Nothing is tried again once a token is `shown`. Raises ProviderError where no attempt is left.
         """
         if isinstance(error, ProviderError):
             raise error
@@ -337,12 +334,13 @@ class _Call:
         if asked_s is not None:
             message = f"{message}; it asks to wait {asked_s:g} s"
         message = self._hide(message)
-        raw_reason = self._hide(failure.words[0]) if failure.words else None
-        facts = CallFacts(kind=failure.kind, status=failure.status, attempts=self._attempts, rate_limits=failure.limits)
+        told: dict[str, Any] = {
+            "raw_reason": self._hide(failure.words[0]) if failure.words else None,
+            "rate_limits": failure.limits,
+        }
         if asked_s is not None and self._settings.retry.too_long == "deferred":
-            remedy = f"try again in {asked_s:g} s"
-            return CallDeferredError(message, asked_s, facts, remedy=remedy, raw_reason=raw_reason)
-        return CallError(message, facts, remedy=self._remedy(failure), raw_reason=raw_reason)
+            return ProviderDeferredError(message, asked_s, remedy=f"try again in {asked_s:g} s", **told)
+        return ProviderError(message, remedy=self._remedy(failure), **told)
 
     @property
     def _where(self) -> str:

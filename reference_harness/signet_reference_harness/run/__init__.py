@@ -60,9 +60,6 @@ from signet_reference_harness.tools import DaemonTool
 NAME: Final = "task"
 """The name of the session within this process."""
 
-RESEARCH: Final = ("memory_search",)
-"""Tools that run on the prompt before the model sees it."""
-
 PATIENCE_S: Final = 5.0
 """How long a task that was interrupted waits for a reader of its output."""
 
@@ -177,16 +174,7 @@ class _Task:
         plan, journal = self._plan, self._journal
         assert plan is not None  # noqa: S101 - prepared before
         assert journal is not None  # noqa: S101 - prepared before
-        host = SessionHost(
-            plan.config,
-            plan.tools,
-            research=RESEARCH,
-            sources=[self._servers],
-            workspace=plan.workspace,
-            context_budget=self._options.context_budget,
-            options=plan.settings.options,
-            permissions=plan.permissions,
-        )
+        host = plan.host(self._servers)
         try:
             with self.interruption.cancels(asyncio.current_task()):
                 await self._take_turn(host, plan, journal)
@@ -214,8 +202,6 @@ class _Task:
             NAME, project=identity.project, agent=identity.agent, key=identity.key
         )
         session.results = file.results
-        if self._options.max_rounds is not None:
-            session.most_rounds = self._options.max_rounds
         if plan.stored is not None:
             session.conversation = plan.stored.conversation
         await start_for(self._servers, plan.mcp, session.client, identity)
@@ -228,7 +214,7 @@ class _Task:
         self._turn = await session.turn(self._prompt, plan.provider, listener=told, past=journal.recorded.past)
         self._conclude(self._turn)
         if self._options.compare_memory and self._status == "done":
-            reply = await _answer_without_memory(plan, self._prompt, self._options)
+            reply = await _answer_without_memory(plan, self._prompt)
             self._output.events.publish(WithoutMemory(reply))
 
     def _demand_memory(self, session: Session) -> None:
@@ -403,20 +389,12 @@ class _Task:
         )
 
 
-async def _answer_without_memory(plan: SessionPlan, prompt: str, options: Options) -> str:
+async def _answer_without_memory(plan: SessionPlan, prompt: str) -> str:
     """The model's answer to the prompt in a session of its own without the daemon, or the failure to get one."""
-    host = SessionHost(
-        replace(plan.config, bypassed=True),
-        [tool for tool in plan.tools if not isinstance(tool, DaemonTool)],
-        workspace=plan.workspace,
-        context_budget=options.context_budget,
-        options=plan.settings.options,
-        permissions=plan.permissions,
-    )
+    own = tuple(tool for tool in plan.tools if not isinstance(tool, DaemonTool))
+    host = replace(plan, config=replace(plan.config, bypassed=True), tools=own).host()
     try:
         session = host.session_for(NAME, project=plan.identity.project, agent=plan.identity.agent, key=None)
-        if options.max_rounds is not None:
-            session.most_rounds = options.max_rounds
         if plan.stored is not None:
             session.conversation = plan.stored.conversation
         await session.start()

@@ -21,14 +21,17 @@ from signet_reference_harness.providers.settings import ProviderSettings
 from signet_reference_harness.run.run_journal import FINAL, Recorded
 from signet_reference_harness.run.session_file import Stored, path_of, read_session, sessions_of
 from signet_reference_harness.session.events import OutputFormat
-from signet_reference_harness.session.host import agent_in
-from signet_reference_harness.tools import DaemonTool, Tool
+from signet_reference_harness.session.host import SessionHost, agent_in
+from signet_reference_harness.session.turn import MOST_ROUNDS
+from signet_reference_harness.tools import DaemonTool, Tool, ToolSource
 from signet_reference_harness.tools.files import FILE_TOOLS
 from signet_reference_harness.tools.permission import Permissions, patterns_of
 from signet_reference_harness.tools.registry import BUILT_IN, configured_tools, installed_tools
 
 LARGEST_PROMPT: Final = 4 * 1024 * 1024
 """Bytes. The daemon refuses bodies of over 10 MiB, and a character can take six of them."""
+RESEARCH: Final = ("memory_search",)
+"""Tools that run on the prompt before the model sees it."""
 STATE_VARIABLE: Final = "SIGNET_HARNESS_STATE_DIR"
 
 
@@ -306,6 +309,22 @@ class SessionPlan:
     settings: ProviderSettings
     provider: Provider
     mcp: Configured
+    context_budget: int | None
+    most_rounds: int
+
+    def host(self, *sources: ToolSource) -> SessionHost:
+        """A host for the session, with the tools of `sources` beside its own."""
+        return SessionHost(
+            self.config,
+            self.tools,
+            research=[tool.name for tool in self.tools if tool.name in RESEARCH],
+            sources=sources,
+            workspace=self.workspace,
+            context_budget=self.context_budget,
+            most_rounds=self.most_rounds,
+            options=self.settings.options,
+            permissions=self.permissions,
+        )
 
     @classmethod
     def from_options(cls, options: Options, environ: Mapping[str, str], folders: Folders) -> SessionPlan:
@@ -342,4 +361,6 @@ class SessionPlan:
             settings=asked,
             provider=settings.make_provider(asked),
             mcp=configured(read_agent_file(workspace), environ),
+            context_budget=options.context_budget,
+            most_rounds=MOST_ROUNDS if options.max_rounds is None else options.max_rounds,
         )

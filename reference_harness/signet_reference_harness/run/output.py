@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
-import tempfile
 import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final, TextIO
 
+from signet_reference_harness.documents import put_text
 from signet_reference_harness.errors import HarnessError, printable
 from signet_reference_harness.run.kept_lines import append
 from signet_reference_harness.session.events import (
@@ -158,15 +157,7 @@ def write_summary(summary: RunSummary, path: Path) -> None:
     """Put the summary in the place of whatever `path` holds, whole or not at all. Raises HarnessError."""
     text = json.dumps(summary.model_dump(mode="json", by_alias=True), indent=2, ensure_ascii=False) + "\n"
     try:
-        # Beside the file, so that the last step is a rename on one disk.
-        handle, name = tempfile.mkstemp(prefix=".summary.", dir=path.parent)
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as file:
-                file.write(text)
-            Path(name).replace(path)
-        except BaseException:
-            Path(name).unlink(missing_ok=True)
-            raise
+        put_text(path, text, mode=0o600)
     except OSError as error:
         raise HarnessError(
             f"--summary {path}: cannot be written: {error.strerror or error}", remedy="name a file in a folder of yours"

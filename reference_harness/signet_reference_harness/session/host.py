@@ -22,6 +22,7 @@ from signet_reference_harness.providers import CompletionOptions, CompletionResu
 from signet_reference_harness.providers.scripted import ScriptedProvider
 from signet_reference_harness.session import Session
 from signet_reference_harness.session.lifecycle import CLEAR, SHUTDOWN
+from signet_reference_harness.session.turn import MOST_ROUNDS
 from signet_reference_harness.tools import DaemonTool, Tool, ToolSource
 from signet_reference_harness.tools.permission import Permissions
 from signet_reference_harness.tools.registry import BUILT_IN, ToolRegistry
@@ -43,6 +44,7 @@ class SessionHost:
         sources: Sequence[ToolSource] = (),
         workspace: Path | None = None,
         context_budget: int | None = None,
+        most_rounds: int = MOST_ROUNDS,
         options: CompletionOptions | None = None,
         permissions: Permissions | None = None,
         routing: RoutingTable | None = None,
@@ -54,7 +56,8 @@ class SessionHost:
         """`research` names tools that run on each prompt before the model does, with the prompt as their `query`.
 
         `sources` bring further tools, which may change; the caller closes them.
-        `workspace` is the folder of the agent's own files; a context of over `context_budget` tokens is compacted.
+        `workspace` is the folder of the agent's own files; a context of over `context_budget` tokens is compacted, and
+        a turn has at most `most_rounds` rounds of tools.
         `options` are those of each completion of the model, `permissions` what it may do; by default everything.
         With a `routing` table each session speaks to the daemon of its agent, and to no other.
         `model_turn` is awaited with a session's name before its model is asked; `models` makes the model of a step
@@ -70,6 +73,7 @@ class SessionHost:
         self.models = models
         self._workspace = workspace
         self._context_budget = context_budget
+        self._most_rounds = most_rounds
         self.options = options or CompletionOptions()
         self._permissions = permissions
         self._tools = ToolRegistry(tools, research, sources)
@@ -114,6 +118,7 @@ class SessionHost:
             tools=self._tools,
             workspace=self._workspace,
             context_budget=self._context_budget,
+            most_rounds=self._most_rounds,
             options=self.options,
             permissions=self._permissions,
         )

@@ -33,7 +33,7 @@ from signet_reference_harness.providers import (
     StopReason,
     Usage,
 )
-from signet_reference_harness.providers.failures import CallDeferredError, CallError, answer_too_long
+from signet_reference_harness.providers.failures import answer_too_long
 from signet_reference_harness.session.memory_effect import MemoryEffect
 from signet_reference_harness.tools import ToolResult
 from signet_reference_harness.tools.bounds import as_json
@@ -299,7 +299,7 @@ class ModelLoop:
         except ProviderError as error:
             complete, failure, raw_reason = False, error.message, error.raw_reason
             self.remedy = error.remedy
-            limits = error.facts.rate_limits if isinstance(error, CallError | CallDeferredError) else ()
+            limits = error.rate_limits
             self.deferred_s = error.seconds if isinstance(error, ProviderDeferredError) else None
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a provider is a stranger's code: its crash may not end the session
             complete, failure = False, f"the provider crashed: {type(error).__name__}: {error}"

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from signet_reference_harness.run import RESEARCH
+from signet_reference_harness.run.inputs import RESEARCH
 from tests.reference_harness.llm_server.served import Serve
 from tests.reference_harness.recording_daemon import RecordingDaemon
 from tests.reference_harness.run.conftest import Do

@@ -18,7 +18,6 @@ from signet_reference_harness.providers import (
     StopReason,
     Usage,
 )
-from signet_reference_harness.providers.failures import CallError, CallFacts, FailureKind
 from signet_reference_harness.providers.scripted import ScriptedProvider
 from signet_reference_harness.session.host import SessionHost
 from signet_reference_harness.session.turn import TurnListener, TurnResult
@@ -242,8 +241,7 @@ def test_a_deferred_turn_says_for_how_long(take: Take) -> None:
 def test_what_the_provider_said_of_a_failure_stays_with_the_outcome(take: Take) -> None:
     """Raw reason and rate limits of a call that failed are those of the turn."""
     limits = (RateLimit(scope="requests", limit=5, remaining=0, reset_s=12.0),)
-    facts = CallFacts(kind=FailureKind.RATE_LIMIT, status=429, rate_limits=limits)
-    result = take(Stream(error=CallError("busy", facts, raw_reason="rate_limit_error")))
+    result = take(Stream(error=ProviderError("busy", raw_reason="rate_limit_error", rate_limits=limits)))
     assert (result.outcome, result.raw_reason, result.rate_limits) == (StopReason.ERROR, "rate_limit_error", limits)
 
 
