@@ -69,6 +69,28 @@ def test_a_text_of_a_turn_stands_in_each_of_its_requests() -> None:
     assert turns == [[MEMORY, "A"], [MEMORY, *calling], [*calling, "On A.", "B"]]
 
 
+def test_a_turn_goes_on_with_a_tool_of_the_host_where_the_connector_has_none() -> None:
+    """The model is asked again, and what lasts for one request is gone, unless it is given anew."""
+    tool = {"step": "tool", "session": "s1", "tool": "memory_search", "result": {"skipped": "no such tool"}}
+    answers = placed("end", "request", asked_anew=True)
+    once = asked(answers, START, {**said("A", more=True), "given": [MEMORY]}, tool)
+    again = asked(answers, START, {**said("A", more=True), "given": [MEMORY]}, {**tool, "given": [MEMORY]})
+    assert once == [["A", MEMORY], ["A", "read_file", "# README"]]
+    assert again == [["A", MEMORY], ["A", "read_file", "# README", MEMORY]]
+
+
+def test_a_tool_that_is_skipped_outside_of_a_turn_asks_no_model() -> None:
+    """Only a turn that is under way goes on."""
+    tool = {"step": "tool", "session": "s1", "tool": "memory_search", "result": {"skipped": "no such tool"}}
+    assert asked(placed("end", "request"), START, said("A"), tool) == [["A"]]
+
+
+@pytest.mark.parametrize(("anew", "expected"), [(False, "request"), (True, "turn")])
+def test_a_recording_says_how_long_a_turn_s_texts_can_stand(anew: bool, expected: str) -> None:
+    """What the host asks for before each request stands as long as the connector gives it."""
+    assert placed("end", "request", asked_anew=anew).in_header()["lasts"] == expected
+
+
 @pytest.mark.parametrize(
     ("place", "expected"),
     [

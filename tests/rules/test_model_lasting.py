@@ -19,13 +19,18 @@ STAYS = {"lasts": "turn", "in_prompt": True}
 PASS, WARN, NONE = Verdict.PASS, Verdict.WARN, Verdict.NOT_APPLICABLE
 
 
-def later(system: str = "", text: str = ASKED) -> Item:
+USE = {"type": "tool_use", "id": "c1", "name": "memory_search", "input": {}}
+RESULT = {"type": "tool_result", "tool_use_id": "c1", "content": "Nothing."}
+CALLED = [
+    {"role": "user", "content": ASKED},
+    {"role": "assistant", "content": [USE]},
+    {"role": "user", "content": [RESULT]},
+]
+
+
+def later(system: str = "") -> Item:
     """The request after a tool has run."""
-    use = {"type": "tool_use", "id": "c1", "name": "memory_search", "input": {}}
-    result = {"type": "tool_result", "tool_use_id": "c1", "content": "Nothing."}
-    called = [{"role": "assistant", "content": [use]}, {"role": "user", "content": [result]}]
-    messages = [{"role": "user", "content": text}, *called]
-    return asks(system, messages=messages)
+    return asks(system, messages=CALLED)
 
 
 TOOL = step("tool", tool="memory_search")
@@ -35,6 +40,14 @@ THROUGH: Mapping[str, tuple[Sequence[Item], Mapping[str, Any], Verdict]] = {
     "in both": ([*ASKING, WHOLE, TOOL, later(f"{MEMORY}\n{FACT}")], STAYS, PASS),
     "the hook's in the first only": ([*ASKING, WHOLE, TOOL, later(MEMORY)], STAYS, WARN),
     "the start's in the first only": ([*ASKING, WHOLE, TOOL, later(FACT)], STAYS, WARN),
+    "in a message after the user's, in the first only": (
+        [*ASKING, asks(MEMORY, messages=[{"role": "user", "content": ASKED}, {"role": "user", "content": FACT}]),
+         TOOL, later(MEMORY)], STAYS, WARN,
+    ),
+    "in a message after the user's, in both": (
+        [*ASKING, asks(MEMORY, messages=[{"role": "user", "content": ASKED}, {"role": "user", "content": FACT}]),
+         TOOL, asks(MEMORY, messages=[*CALLED, {"role": "user", "content": FACT}])], STAYS, PASS,
+    ),
     "in neither": ([*ASKING, asks(), TOOL, later()], STAYS, NONE),
     "in the first only, where the host drops it": (
         [*ASKING, WHOLE, TOOL, later()], {**STAYS, "lasts": "request"}, NONE

@@ -164,6 +164,15 @@ def test_end_that_met_nobody_listening_is_told_at_a_clear(tmp_path: Path, away: 
     assert verdict(tmp_path, "SIG-START-006", *STARTED, *owed, step("clear", "s1", 3), *made_up, *cleared) == expected
 
 
+@pytest.mark.parametrize(("source", "expected"), [("startup", "PASS"), ("clear", "WARN")])
+def test_first_start_in_the_step_of_a_clear_is_of_before_it(tmp_path: Path, source: str, expected: str) -> None:
+    """A session that is cleared before its first turn may be started then, ended, and started as cleared later."""
+    cleared = [hook("session-start", "k-1", source=source), hook("session-end", "k-1", reason="clear")]
+    asked = [step("prompt", "s1", 2), hook("session-start", "k-1", source="clear"), hook("user-prompt-submit", "k-1")]
+    items = [step("start", "s1", 0), step("clear", "s1", 1), *cleared, *asked]
+    assert verdict(tmp_path, "SIG-START-006", *items) == expected
+
+
 @pytest.mark.parametrize(("away", "expected"), [(True, "INCONCLUSIVE"), (False, "WARN")])
 def test_end_that_met_nobody_listening_may_never_be_told(tmp_path: Path, away: bool, expected: str) -> None:
     """Whether the old session was ended before the new one began cannot be seen where nothing listened between."""

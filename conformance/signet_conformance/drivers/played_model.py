@@ -19,6 +19,7 @@ _REPLY = "Understood."
 _SYSTEM = "You are an agent that works in the user's folder."
 _OWN_TOOL = "read_file"
 """A tool of the host's own: requests for titles and summaries offer none."""
+_USE_OF_OWN_TOOL = {"tool": _OWN_TOOL, "arguments": {"path": "README.md"}}
 _QUESTIONS = {
     "title": "Write a short title for this conversation.",
     "compaction": "Write a summary of this conversation, to go on from.",
@@ -186,8 +187,9 @@ class PlayedModel:
                     if step.get("stopped"):
                         conversation.messages.append(_message_of(conversation.prompt))
                     conversation.prompt = conversation.reply = None
-            case StepName.TOOL if "skipped" not in result:
-                self._call(conversation, step, result)
+            case StepName.TOOL if "skipped" not in result or conversation.reply is not None:
+                # A model whose connector has no such tool calls one of the host's own: the turn goes on all the same.
+                self._call(conversation, _USE_OF_OWN_TOOL if "skipped" in result else step, result)
                 if not self._refused:
                     yield from self._ask("turn")
             case StepName.COMPACT | StepName.COMPACTION_COMPLETE if "skipped" not in result:
@@ -241,6 +243,8 @@ class PlayedModel:
         call = f"call-{conversation.calls}"
         tool = (str(step.get("tool")), json.dumps(step.get("arguments") or {}, ensure_ascii=False))
         text = result.get("text")
+        if "skipped" in result:
+            text = "# README"
         told = text if isinstance(text, str) else json.dumps(result.get("content"), ensure_ascii=False)
         used = _Message("assistant", [], call=call, tool=tool)
         answer = _Message("result", [(0, told, "until-compaction")], call=call, failed=result.get("is_error") is True)

@@ -124,7 +124,7 @@ class Faults:
         elif isinstance(step, PromptStep) and self.waits_for(step.session):
             self._opened.discard(step.session)
             self._turn_of = step.session
-            self._ask_for(self._fault, 1)
+            self._ask_for(self._fault, self._fault.count)
 
     def end(self, *, turn_goes_on: bool) -> None:
         """Take in that a step of the connector is over."""

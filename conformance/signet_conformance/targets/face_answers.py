@@ -42,6 +42,10 @@ class Placement(Part):
     order: Annotated[int, Field(description="Its rank among what stands at the same place.")] = 0
     shared: Annotated[bool, Field(description="true where what stands at that place is one message")] = False
     of: Annotated[Request, Field(description="The next request of which kind it goes into.")] = "turn"
+    asked_anew: Annotated[
+        bool,
+        Field(description="true where the host asks for it before each request: the connector keeps it there, or not"),
+    ] = False
 
 
 class Compaction(Part):
@@ -90,5 +94,5 @@ class AnswerPlaces(Part):
     def in_header(self) -> Mapping[str, str | bool]:
         """The members of a recording's header that say what the host does with texts for a turn."""
         turns = [each for placements in self.sources.values() for each in placements if each.of == "turn"]
-        lasts = min((each.lasts for each in turns), key=_LASTS.index, default="session")
+        lasts = min(("turn" if each.asked_anew else each.lasts for each in turns), key=_LASTS.index, default="session")
         return {"lasts": lasts, "in_prompt": any(each.place.startswith("prompt") for each in turns)}

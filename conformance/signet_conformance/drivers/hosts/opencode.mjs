@@ -3,7 +3,7 @@
 
 import { randomBytes } from "node:crypto";
 
-import { givenFor, modelTurn, NotLoaded, tellAbout } from "./protocol.mjs";
+import { givenFor, modelTurn, NotLoaded, Skipped, tellAbout } from "./protocol.mjs";
 import { Registry } from "./registry.mjs";
 import { Calls, compaction, keepBack, listed, performerOf, pick, Sessions, useTool } from "./turns.mjs";
 
@@ -244,15 +244,14 @@ class Server {
     await this.#idle(session);
   }
 
-  async tool(step) {
-    const session = this.#sessions.of(step);
+  async #useTool(session, step) {
     // The host's own tool for skills; a plugin hears of it as of any other.
     const skill = { execute: async () => "The skill is loaded." };
     const own = Object.assign({}, ...(await this.#instance(session.directory)).map((hooks) => hooks.tool));
     const tools = { skill, ...own };
     // A plugin writes down the members of a tool's arguments, each with its schema.
     const schemaOf = (name) => tools[name] && (tools[name].args === undefined ? null : { properties: tools[name].args });
-    const answer = await useTool(step, schemaOf, this.#options.tools, Object.keys(own), async (tool, args) => {
+    return useTool(step, schemaOf, this.#options.tools, Object.keys(own), async (tool, args) => {
       const { id: sessionID } = session;
       const callID = identifier("call");
       const given = await this.#hook(session, "tool.execute.before", { tool, sessionID, callID }, { args });
@@ -264,6 +263,18 @@ class Server {
       await this.#hook(session, "tool.execute.after", { tool, sessionID, callID, args: given.args }, output);
       return output.output;
     });
+  }
+
+  async tool(step) {
+    const session = this.#sessions.of(step);
+    let answer;
+    try {
+      answer = await this.#useTool(session, step);
+    } catch (trouble) {
+      if (!(trouble instanceof Skipped)) throw trouble;
+      // The model calls a tool of the host's own in its place.
+      answer = { skipped: trouble.message };
+    }
     // The turn's own call of the model goes on with what the tool gave back.
     if (session.turn === undefined) return answer;
     const system = await this.#prepared(session, true);

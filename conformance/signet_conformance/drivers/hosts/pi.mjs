@@ -239,6 +239,16 @@ class Program {
   }
 
   async tool(step) {
+    try {
+      return await this.#useTool(step);
+    } catch (trouble) {
+      if (!(trouble instanceof Skipped)) throw trouble;
+      // The model calls a tool of the host's own in its place.
+      return { skipped: trouble.message, ...(await this.#goOn()) };
+    }
+  }
+
+  async #useTool(step) {
     const schemaOf = (name) => this.#tools.has(name) ? (this.#tools.get(name).parameters ?? null) : undefined;
     let told;
     const answer = await useTool(step, schemaOf, this.#options.tools, [...this.#tools.keys()], async (toolName, input) => {

@@ -309,7 +309,7 @@ def text_stands_through_its_turn(recording: Recording) -> Iterator[Outcome]:
                 fold="as the user's words",
             )
             continue
-        following = [each for each in later if each.continues(first) and not each.chained]
+        following = [each for each in later if _goes_on(each, first, turn)]
         if header.lasts == ONE_REQUEST or not following:
             continue
         lacking = next((each for each in following if wanted.standing_in(each) is Standing.LACKED), None)
@@ -325,6 +325,16 @@ def text_stands_through_its_turn(recording: Recording) -> Iterator[Outcome]:
                 received=lacking.excerpt,
                 fold=f"{text.call.operation} dropped",
             )
+
+
+def _goes_on(later: ModelCall, first: ModelCall, turn: ModelTurn) -> bool:
+    """Whether a request repeats what the user said in the first one, up to the words of the turn.
+
+    What follows these is context, which a host may ask for anew.
+    """
+    said, before = later.said_by_user, first.said_by_user
+    newest = max((n for n, words in enumerate(before) if says(plain_words(turn.text), padded([words]))), default=-1)
+    return not later.chained and newest >= 0 and said[: newest + 1] == before[: newest + 1]
 
 
 def _turn_of(recording: Recording, text: InjectedText) -> ModelTurn | None:

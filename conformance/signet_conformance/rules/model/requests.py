@@ -194,13 +194,15 @@ class ModelCall(Struct, frozen=True, dict=True):
         told = [" ".join(part.text.split()) for part in self.parts if part.role in ("system", "user")]
         return " | ".join(text if len(text) <= 120 else f"{text[:119]}…" for text in told[-4:])
 
+    @property
+    def said_by_user(self) -> list[str]:
+        """The words of each part of the user's, in order."""
+        return [plain_words(part.text) for part in self.parts if part.role == "user"]
+
     def continues(self, earlier: ModelCall) -> bool:
         """Whether it goes on with the same conversation: it repeats what the user said there, in order."""
-        said = [part.text for part in self.parts if part.role == "user"]
-        before = [part.text for part in earlier.parts if part.role == "user"]
-        return self.chained or [plain_words(text) for text in said[: len(before)]] == [
-            plain_words(text) for text in before
-        ]
+        before = earlier.said_by_user
+        return self.chained or self.said_by_user[: len(before)] == before
 
 
 RequestReader = Callable[[Mapping[str, Any]], Iterator[SaidPart | ToolUse]]
