@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
+import os
 import shlex
 import signal
 import subprocess
@@ -106,6 +108,7 @@ def test_some_requirements_have_the_verdicts_of_the_whole_run(
     programs = {**forks.PROGRAMS, str(broken): forks.PROGRAMS["signet_reference_harness"]}
     monkeypatch.setattr(forks, "PROGRAMS", programs)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     defects = ("legacy_after_clear", "empty_repeat", "last_started_agent", "unnamed_compaction")
     (tmp_path / "signet-conformance.toml").write_text(settings(broken, *defects))
     done = invoke("run", "mine", "--scenarios=0", "--report=whole")
@@ -118,7 +121,14 @@ def test_some_requirements_have_the_verdicts_of_the_whole_run(
             assert judge_run(chosen, frozenset({name})).together[name].verdict is judgement.verdict, name
     assert whole["SIG-CMP-002"].verdict is Verdict.FAIL
 
-    done = invoke("run", "mine", "-k", "SIG-CMP-002")
+    done = invoke("run", "mine", "-k", "SIG-CMP-002", "--report=one")
+    assert done.exit_code == 1, done.output
+    assert "FAIL SIG-CMP-002" in done.stdout
+    assert "decided after 1 of" in done.stderr
+    (shown,) = (tmp_path / "one").glob("*.jsonl")
+    assert judge_run([traces[shown.stem]]).together["SIG-CMP-002"].verdict is Verdict.FAIL
+
+    done = invoke("run", "mine", "-k", "SIG-CMP-002", "--all")
     assert done.exit_code == 1, done.output
     assert "FAIL SIG-CMP-002" in done.stdout
     folder = next(line.partition("traces: ")[2] for line in done.stdout.splitlines() if line.startswith("traces: "))
@@ -184,6 +194,21 @@ def test_help_of_the_command_loads_nothing_that_drives() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
     assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_two_runs_never_share_a_report(invoke: Invoke, tmp_path: Path) -> None:
+    """A folder that another run has claimed is refused before that has written anything; another name is offered."""
+    (tmp_path / "report").mkdir()
+    (tmp_path / "report-2").mkdir()
+    other = os.open(tmp_path / "report", os.O_RDONLY)
+    try:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        done = invoke("run", "reference", "--report=report")
+    finally:
+        os.close(other)
+    assert done.exit_code == 2
+    assert "--report report: another run writes its report there" in done.stderr
+    assert "--report report-3" in done.stderr
 
 
 def test_run_that_is_stopped_judges_what_was_performed(drive: Drive) -> None:

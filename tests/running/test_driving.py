@@ -11,7 +11,7 @@ import pytest
 
 from signet_conformance import trace
 from signet_conformance.contract import document
-from tests.support.drives import END, LASTING, PLAIN, START, Drive, is_stoppable, make_stoppable
+from tests.support.drives import END, LASTING, PLAIN, PROMPT, START, Drive, is_stoppable, make_stoppable
 from tests.support.processes import PATIENCE_S, Watched, wait_until
 
 PARTS = ("signet_conformance.daemon", "signet_recording_proxy", "signet_reference_harness")
@@ -190,6 +190,29 @@ def test_connector_that_cannot_be_started(drive: Drive, generated: str) -> None:
     assert "target mine ended with status 1" in done.err, done.everything
     assert "no module acme" in done.err
     assert "Traceback" not in done.everything
+
+
+def test_what_failed_last_time_is_performed_first(drive: Drive) -> None:
+    """`--lf` and a node id end as soon as the scenario that showed the breach shows it again; all are for asking."""
+    make_stoppable(drive.folder)
+    other = {"session": "s2", "agent": 1}
+    mixed = {"name": "mixed", "steps": [START, {**START, **other}, PROMPT, END, {**END, "session": "s2"}]}
+    scenarios = {"scenarios": [PLAIN, {**PLAIN, "name": "again"}, mixed]}
+    (drive.folder / "three.json").write_text(json.dumps(scenarios))
+
+    def performed(*words: str) -> set[str]:
+        report = drive.folder / f"report{len(list(drive.folder.glob('report*')))}"
+        words = ("--target=mine", "--scenario=three.json", f"--signet-report={report}", *words)
+        run = drive.perform(*words, XDG_CACHE_HOME=str(drive.folder / "cache"))
+        assert run.status == 1, run.everything
+        assert "SIG-AGENT-001" in run.out
+        return {path.stem for path in report.glob("*.jsonl")}
+
+    node = "signet-conformance/mine::SIG-AGENT-001"
+    assert performed("-k", "SIG-AGENT-001 or SIG-AGENT-002", "--signet-all") == {"plain", "again", "mixed"}
+    assert performed("--lf") == {"mixed"}
+    assert performed(node) == {"mixed"}
+    assert performed(node, "--signet-all") == {"plain", "again", "mixed"}
 
 
 def test_run_that_is_stopped_shows_what_it_found(drive: Drive) -> None:

@@ -34,7 +34,7 @@ LASTING = {
 
 _NAMELESS = """
 [targets.mine]
-command = ["{python}", "%s", "unnamed_compaction"]
+command = ["{python}", "%s", "unnamed_compaction", "last_started_agent"]
 agents = ["atlas-agent", "beacon-agent"]
 harness = "reference"
 bounds_s = {start = 1.0, prompt = 1.0}
@@ -43,7 +43,10 @@ token = true
 
 
 def make_stoppable(folder: Path) -> None:
-    """Give a folder a connector that names no harness when it compacts, and two scenarios: that, and one that lasts."""
+    """Give a folder a connector that breaks compactions, and two scenarios: that, and one that lasts.
+
+    Where two sessions are open, its prompts have the agent of the one that was started last.
+    """
     program = Path(__file__).parents[1] / "running" / "generated" / "broken_reference.py"
     (folder / "signet-conformance.toml").write_text(_NAMELESS % program)
     compaction = next(scenario for scenario in scripted() if scenario.name == "compaction")
@@ -76,9 +79,11 @@ class Drive:
         """Start a pytest run that drives the reference harness, through this scenario where one is given."""
         return self._start(self._pytest(arguments, scenario))
 
-    def perform(self, *arguments: str, scenario: Mapping[str, Any] | None = None) -> inner_pytest.Finished:
+    def perform(
+        self, *arguments: str, scenario: Mapping[str, Any] | None = None, **environment: str
+    ) -> inner_pytest.Finished:
         """The same to its end, by a process that has imported what it needs."""
-        return self._finish(self._pytest(arguments, scenario))
+        return self._finish(self._pytest(arguments, scenario), **environment)
 
     def begin_command(self, *words: str, scenario: Mapping[str, Any] | None = None) -> subprocess.Popen[str]:
         """Start `signet-conformance` with these words, and with the scenario where one is given."""
@@ -103,8 +108,8 @@ class Drive:
     def _start(self, words: Sequence[str]) -> subprocess.Popen[str]:
         return inner_pytest.begin(words, self.folder, TMPDIR=str(self.temporary))
 
-    def _finish(self, words: Sequence[str]) -> inner_pytest.Finished:
-        return inner_pytest.finished(words, self.folder, TMPDIR=str(self.temporary))
+    def _finish(self, words: Sequence[str], **environment: str) -> inner_pytest.Finished:
+        return inner_pytest.finished(words, self.folder, TMPDIR=str(self.temporary), **environment)
 
     def processes(self) -> Mapping[int, str]:
         """The processes that belong to this drive, with their command lines; none that is a mere zombie."""

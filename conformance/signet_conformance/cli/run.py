@@ -117,6 +117,13 @@ def _target_names(ctx: click.Context, param: click.Parameter, incomplete: str) -
     help="Judge by this requirement alone, or by a family of them (SIG-AGENT) or a glob, and perform only the"
     " scenarios that can decide it; repeatable.",
 )
+@click.option(
+    "--all",
+    "every",
+    is_flag=True,
+    help="With -k, perform every scenario that can decide it. Without, the run begins with those that breached it last"
+    " time, and ends at the first that does.",
+)
 @click.option("--strict", is_flag=True, help="Let a WARN fail too (exit 1).")
 @click.option("--coverage", is_flag=True, help="Show which parts of the contract the run did not exercise.")
 @click.option("--coverage-fail-under", metavar="PERCENT", help="Fail (exit 1) when it exercises less than that.")
@@ -152,6 +159,7 @@ def command(
     files: tuple[str, ...],
     seed: str | None,
     only: tuple[str, ...],
+    every: bool,
     strict: bool,
     coverage: bool,
     coverage_fail_under: str | None,
@@ -177,6 +185,7 @@ def command(
         profile=profile,
         strict=strict,
         only=selected(only, "-k/--only"),
+        every=every,
         known=KnownFailures.parse(known),
         harness=HarnessChoice(harness, harness_version, install=install_harness, every=every_scenario),
     )

@@ -119,6 +119,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default=[],
         help="judge by this requirement alone, and perform only the scenarios that can decide it; repeatable",
     )
+    group.addoption(
+        "--signet-all",
+        action="store_true",
+        help="where only some requirements are selected, perform every scenario that can decide them,"
+        " after the first breach of each too",
+    )
     group.addoption("--signet-profile", action="store_true", help="show where the time of the run went")
     group.addoption("--signet-report", metavar="DIR", help="write the traces and a report in each format there")
     group.addoption("--signet-baseline", metavar="FILE", help="known failures, which do not fail the run")

@@ -72,6 +72,7 @@ def read_options(config: pytest.Config, taken: Sequence[str]) -> Sequence[RunReq
         report=config.getoption("signet_report"),
         profile=config.getoption("signet_profile"),
         strict=config.getoption("signet_strict"),
+        every=config.getoption("signet_all"),
         allow_writes=config.getoption("signet_allow_writes"),
         allow_default_port=config.getoption("signet_allow_default_port"),
         known=_known_failures(config),

@@ -123,6 +123,7 @@ class ConformanceRun:
             if not self.asked.recordings:
                 self._perform()
             self.recordings.traces()
+            self._performance.remember()
             if self._performance.conclusion.is_interrupted:
                 self._tell_interruption(session)
         except SignetConformanceError as failure:

@@ -21,6 +21,7 @@ from signet_conformance.outcome.conclusion import Conclusion, Judging
 from signet_conformance.outcome.time_spent import TimeSpent
 from signet_conformance.reports.ending import RunEnding
 from signet_conformance.reports.registry import Format, write_reports
+from signet_conformance.running.last_time import LastTime
 from signet_conformance.running.progress import Tell
 from signet_conformance.running.request import Invocation, RunRequest
 from signet_conformance.running.stopwatch import DRIVING, JUDGING, REPORTS
@@ -139,11 +140,17 @@ class RunPerformance:
         ending = replace(RunEnding.of(conclusion), time_spent=self.time_spent)
         return ending if status is None else replace(ending, status=status)
 
+    def remember(self) -> None:
+        """Keep which scenarios showed what, for later runs of the same target."""
+        if self.request.target is not None and not self.request.recordings:
+            LastTime.of(self.request.target).note(self.conclusion)
+
     def write(self) -> str | None:
         """Write the audit, and the baseline and the reports of the request.
 
         Returns a sentence on the baseline written, None without. Raises UsageError if a file cannot be written.
         """
+        self.remember()
         self.conclusion.write_audit()
         # What a part of a run fails is no baseline.
         baseline = None if self.conclusion.is_interrupted else self.conclusion.write_baseline()

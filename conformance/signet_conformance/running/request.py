@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import fcntl
+import itertools
+import os
 import secrets
 import shlex
 import tempfile
@@ -67,6 +70,8 @@ class RunOptions:
     report: str | None = None
     strict: bool = False
     only: frozenset[str] | None = None
+    every: bool = False
+    """Whether what is asked for is judged over every scenario that can decide it, after the first breach too."""
     known: KnownFailures = field(default_factory=KnownFailures.none)
     allow_writes: bool = False
     allow_default_port: bool = False
@@ -101,12 +106,20 @@ class RunRequest:
     known: KnownFailures = field(default_factory=KnownFailures.none)
     only: frozenset[str] | None = None
     """The requirements that were asked for; None for all."""
+    every: bool = False
+    every_option: str = "--all"
+    """How the reader of a message asks for every scenario that can decide what was asked for."""
     allow_writes: bool = False
     allow_option: str = "--allow-writes"
     """How the reader of a message allows that."""
     allow_default_port: bool = False
     allow_port_option: str = "--allow-default-port"
     stopwatch: Stopwatch = field(default_factory=Stopwatch)
+
+    @property
+    def stops_early(self) -> bool:
+        """Whether the run ends once each requirement that was asked for is breached."""
+        return self.only is not None and not self.every and self.least_coverage is None
 
     def demand_consent(self, tell: Tell) -> None:
         """Show the workspace of a daemon at an address. Raises UsageError unless the run may write to it."""
@@ -196,6 +209,8 @@ def read_request(
         seed=_seed(given.seed, spelt("seed")),
         known=given.known,
         only=given.only,
+        every=given.every,
+        every_option=spelt("all"),
         allow_writes=given.allow_writes,
         allow_option=spelt("allow-writes"),
         allow_default_port=given.allow_default_port,
@@ -323,8 +338,13 @@ def _fresh_folder(folder: Path, option: str) -> Path:
     where = f"{option} {printable(folder)}"
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        if not _claim(folder):
+            raise UsageError(
+                "another run writes its report there", where=where, remedy=f"name another: {option} {_free(folder)}"
+            )
         if any(folder.iterdir()):
-            raise UsageError("is not empty", where=where, remedy="name a new folder; nothing is overwritten")
+            remedy = f"nothing is overwritten, name a new folder: {option} {_free(folder)}"
+            raise UsageError("is not empty", where=where, remedy=remedy)
         # Trying beats asking: permissions are not all that can stand against writing.
         with tempfile.TemporaryFile(dir=folder):
             pass
@@ -332,3 +352,31 @@ def _fresh_folder(folder: Path, option: str) -> Path:
         problem = f"cannot be written: {failure.strerror}"
         raise UsageError(problem, where=where, remedy="name a folder of your own") from None
     return folder.resolve()
+
+
+_claimed: dict[tuple[int, int], int] = {}
+"""The folders that this process claimed, by device and number, each with its locked descriptor."""
+
+
+def _claim(folder: Path) -> bool:
+    """Claim a folder for as long as this process lives. Return False if another process has done so."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    about = os.fstat(descriptor)
+    place = (about.st_dev, about.st_ino)
+    if place in _claimed:
+        os.close(descriptor)
+        return True
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as failure:
+        os.close(descriptor)
+        # Some file systems know no locks.
+        return not isinstance(failure, BlockingIOError)
+    _claimed[place] = descriptor
+    return True
+
+
+def _free(folder: Path) -> str:
+    """Return a name like that of a folder, of which there is none yet, as a shell takes it."""
+    numbered = (folder.with_name(f"{folder.name}-{number}") for number in itertools.count(2))
+    return printable(shlex.quote(str(next(path for path in numbered if not path.exists()))), 400)

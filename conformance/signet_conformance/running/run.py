@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -15,15 +15,17 @@ from typing import NoReturn
 from msgspec.structs import replace
 
 from signet_conformance import engine, trace
+from signet_conformance.contract import MUST, requirements
 from signet_conformance.drivers.installing import has_installer
 from signet_conformance.drivers.process import WatchedDriver
 from signet_conformance.errors import NothingTestedError, TargetError
 from signet_conformance.facts import Recording
-from signet_conformance.finding import BREACHES, Verdict
+from signet_conformance.finding import BREACHES, Judgement, Verdict
 from signet_conformance.outcome.broken_off import BrokenOff, Shortfall
 from signet_conformance.reports.evidence import call_line
 from signet_conformance.running.connector import Patience, perform
 from signet_conformance.running.generated import GeneratedSessions
+from signet_conformance.running.last_time import LastTime, fewest_showing
 from signet_conformance.running.left_behind import LeftBehind
 from signet_conformance.running.progress import (
     DrivingFinished,
@@ -56,7 +58,9 @@ from signet_conformance.trace.marks import ScenarioEndMark, StepMark, marks_of
 from signet_conformance.trace.recordings import recordings_in
 
 INTERRUPTED = "the user stopped the run"
+DECIDED = "what was asked for is decided"
 _BETWEEN_CHUNKS = 2
+_STEP_S = 0.05
 _UNTOLD_S = 2.0
 """A wait of this many seconds needs no note."""
 _SOME_BOUND_S = 1.0
@@ -100,6 +104,10 @@ class _Run:
         self._scenarios: Sequence[Scenario] = ()
         self._patience = Patience()
         self._chunks: list[Chunk] = []
+        self._first: Sequence[Scenario] = ()
+        """What showed the requirements that were asked for, when it was last performed."""
+        self._undecided = set(request.only or ()) if request.stops_early else None
+        """The requirements that no scenario has breached so far; None if the run performs everything."""
         self.performed: dict[str, _Performed] = {}
 
     def tell(self, event: Event) -> None:
@@ -112,7 +120,12 @@ class _Run:
         request, target = self._request, self._target
         with StationWorkers(target, self._folder, request.daemon, stopwatch=request.stopwatch) as workers:
             every = request.scenarios or _usual(target)
-            self._scenarios = scenarios = workers.usable(deciding(every, request.only))
+            scenarios = workers.usable(deciding(every, request.only))
+            if request.only is not None:
+                last_time = LastTime.of(target)
+                saved = () if request.scenarios else workers.usable(last_time.saved(request.only))
+                scenarios = self._begin_with(saved, last_time.shown(request.only), scenarios)
+            self._scenarios = scenarios
             generated = GeneratedSessions(
                 workers,
                 count=request.sessions,
@@ -132,6 +145,15 @@ class _Run:
                 raise
             _wait_for_what_is_left(workers.left_behind, self.tell)
             cut_short = self._cut_short()
+            if self._undecided == set():
+                # A scenario that was not performed would change nothing.
+                generated.give_up(self._chunks)
+                count = len(scenarios)
+                if len(self.performed) < count:
+                    words = f"decided after {len(self.performed)} of {count} scenarios"
+                    self.tell(RunNote(f"{words}: {request.every_option} performs the others too"))
+                broken = self._broken()
+                return Shortfall(tuple(broken), count) if broken else None
             if cut_short and len(cut_short) == len(self.performed):
                 _raise_for(target, cut_short, len(scenarios), self._patience.why, self._folder)
             if self._patience.why is not None:
@@ -161,6 +183,16 @@ class _Run:
             interrupted_after=len(self.performed),
         )
 
+    def _begin_with(
+        self, saved: Sequence[Scenario], shown: Mapping[str, Sequence[str]], scenarios: Sequence[Scenario]
+    ) -> Sequence[Scenario]:
+        """Return all scenarios, those first that showed the requirements last time: generated sessions, few others."""
+        self._first = [*saved, *fewest_showing(shown, scenarios, lambda scenario: cost_s(scenario, self._target))]
+        names = {scenario.name for scenario in self._first}
+        again = {name for where in shown.values() for name in where}
+        later = sorted(scenarios, key=lambda scenario: scenario.name not in again)
+        return [*self._first, *(scenario for scenario in later if scenario.name not in names)]
+
     def _work(self, workers: StationWorkers, generated: GeneratedSessions) -> None:
         request, scenarios = self._request, self._scenarios
         # A part of the scenarios says nothing of coverage.
@@ -170,6 +202,11 @@ class _Run:
         def jobs_of(some: Sequence[Scenario]) -> Sequence[Job[_Performed | Chunk | None]]:
             return [_job(scenario, self._folder, self._patience, part=part) for scenario in some]
 
+        if self._first:
+            self._take(workers.work(jobs_of(self._first)))
+            scenarios = scenarios[len(self._first) :]
+            if self._undecided == set():
+                return
         # The first shows whether the connector can be started. Then the longest, chunks of generated sessions first:
         # one that began last would keep a single worker busy.
         waits_s = {scenario.name: _waits_s(scenario, self._target) for scenario in scenarios[1:]}
@@ -178,13 +215,27 @@ class _Run:
         idle = [scenario for scenario in scenarios[1:] if waits_s[scenario.name]]
         idle.sort(key=lambda scenario: -waits_s[scenario.name])
         jobs = [*jobs_of(scenarios[:1]), *_among(generated.jobs(), jobs_of(busy))]
-        with closing(workers.work(jobs, jobs_of(idle))) as results:
+        self._take(workers.work(jobs, jobs_of(idle)))
+
+    def _take(self, results: Generator[_Performed | Chunk | None, None, None]) -> None:
+        with closing(results):
             for result in results:
                 if isinstance(result, Chunk):
                     self._chunks.append(result)
                 elif result is not None:
                     self.performed[result.scenario.name] = result
                     self.tell(result.event())
+                    if self._undecided and result.error is None:
+                        self._decide(result.scenario)
+
+    def _decide(self, scenario: Scenario) -> None:
+        """Take in what a scenario breached, and end the run once all that was asked for is breached."""
+        assert self._undecided is not None  # noqa: S101 - the caller looked
+        recorded = trace.read(self._folder / f"{scenario.name}.jsonl")
+        judged = engine.judge(recorded, frozenset(self._undecided), self._request.contract)
+        self._undecided -= {name for name, judgement in judged.judgements.items() if _is_worst(judgement)}
+        if not self._undecided:
+            self._patience.give_up(DECIDED)
 
     def _cut_short(self) -> Sequence[_Performed]:
         return [each for each in self._in_order() if each.error is not None]
@@ -241,6 +292,9 @@ def _job(scenario: Scenario, folder: Path, patience: Patience, *, part: bool) ->
         watched = WatchedDriver(station.launch(scenario.env))
         out = folder / f"{scenario.name}.jsonl"
         error = perform(station, scenario, watched, out, patience, part=part)
+        if watched.given_up == DECIDED:
+            # Its recording would count as one that broke off.
+            out.unlink(missing_ok=True)
         return None if watched.given_up else _Performed(scenario, watched, error)
 
     return job
@@ -268,6 +322,19 @@ def _waits_s(scenario: Scenario, target: Target) -> float:
         elif slow:
             waits_s += target.declared.bounds_s.get(step.step, _SOME_BOUND_S)
     return waits_s
+
+
+def cost_s(scenario: Scenario, target: Target) -> float:
+    """Return about how many seconds a scenario takes."""
+    return _STEP_S * (len(scenario.steps) + 1) + _waits_s(scenario, target)
+
+
+def _is_worst(judgement: Judgement) -> bool:
+    """Whether no other recording can make it worse."""
+    if judgement.verdict is Verdict.WARN:
+        entry = requirements().get(judgement.requirement)
+        return entry is not None and entry.level != MUST
+    return judgement.verdict in (Verdict.FAIL, Verdict.ERROR)
 
 
 def _broken_off(
