@@ -192,6 +192,52 @@ def test_a_connector_that_throws_before_it_calls_anything_is_quoted(tmp_path: Pa
     assert "KeyError: 'SIGNET_URL' at conformance/driver.py:" in done.stdout
 
 
+FURTHER_STEPS = {
+    "pyproject.toml": (
+        sys.executable,
+        'HANDLERS = {"start": start, "prompt": prompt, "end": end}',
+        """HANDLERS = {"start": start, "tool": lambda session, step: f"ran {step['tool']}"}
+HANDLERS |= {"pre_compaction": lambda session, step: session.update(key="before")}
+HANDLERS |= {"compaction_complete": lambda session, step: session.update(key=session["key"] + step["summary"])}""",
+    ),
+    "package.json": (
+        "node",
+        "const HANDLERS = { start, prompt, end };",
+        """const HANDLERS = { start, tool: (session, step) => `ran ${step.tool}` };
+HANDLERS.pre_compaction = (session) => { session.key = "before"; };
+HANDLERS.compaction_complete = (session, step) => { session.key += step.summary; };""",
+    ),
+}
+"""What runs the driver, its table of functions, and one with more of them."""
+
+
+@pytest.mark.parametrize("manifest", FURTHER_STEPS)
+def test_driver_performs_each_step_that_its_table_names(tmp_path: Path, invoke: Invoke, manifest: str) -> None:
+    """A function that is named is a step that is listed and performed, a compaction too where both halves are named."""
+    program, table, more = FURTHER_STEPS[manifest]
+    if shutil.which(program) is None:
+        pytest.skip(f"{program} is not on PATH")
+    (tmp_path / manifest).write_text(MANIFESTS[manifest][0])
+    assert invoke("init", "--no-run").exit_code == 0
+    driver = tmp_path / MANIFESTS[manifest][1]
+    assert table in driver.read_text()
+    driver.write_text(driver.read_text().replace(table, more))
+    steps = [
+        {"step": "start"},
+        {"step": "tool", "tool": "t"},
+        {"step": "compact", "summary": " after"},
+        {"step": "end"},
+    ]
+    asked = [{"op": "hello"}, *({"op": "step", "step": {"session": "s1", **step}} for step in steps), {"op": "exit"}]
+    lines = "".join(json.dumps({"id": number, **request}) + "\n" for number, request in enumerate(asked))
+    done = subprocess.run([program, driver], input=lines, capture_output=True, text=True, check=True, timeout=60)
+    hello, _, tool, compaction, skipped, _ = (json.loads(line)["result"] for line in done.stdout.splitlines())
+    assert hello["steps"] == ["start", "tool", "pre_compaction", "compaction_complete", "compact"]
+    assert tool["content"] == {"text": "ran t"}
+    assert compaction["key"] == "before after"
+    assert skipped == {"skipped": "the driver has nothing for end"}
+
+
 def test_a_driver_that_says_nothing_is_missing_to_the_doctor(tmp_path: Path, process: Process) -> None:
     """What it wrote in place of an answer is shown; the exit status is that of something missing."""
     settings = '[targets.mute]\ncommand = ["{python}", "-c", "print(\'hello there\')"]\n'

@@ -23,6 +23,7 @@ export interface Handlers<Session> {
   tools?: { [tool: string]: readonly string[] };
   /** The path in which the connector runs in the session that begins, or that it is told. */
   folder?(step: Step): Maybe<string>;
+  /** Without it, a compaction is played by its two halves, if both have a function. */
   compact?(step: Step, session: Session): Maybe<Said>;
   pre_compaction?(step: Step, session: Session): Maybe<Said>;
   compaction_complete?(step: Step, session: Session): Maybe<Said>;

@@ -9,6 +9,8 @@ const PROTOCOL = "signet-driver/1";
 const STEPS = ["start", "prompt", "sessionless_prompt", "tool", "compact", "pre_compaction", "compaction_complete", "clear", "resume", "end"];
 /** Functions that do not play a step. */
 const OTHERS = ["load", "answered", "flush", "exit", "folder", "tools"];
+/** What a compaction is played by where it has no function of its own. */
+const HALVES = ["pre_compaction", "compaction_complete"];
 const LINES_OF_A_STACK = 4;
 
 /** The step could not be performed for a reason that is the driver's own and not the connector's. */
@@ -55,7 +57,7 @@ class Driver {
   #takeSent = watchSent(fileURLToPath(new URL(".", import.meta.url)));
 
   constructor(handlers, send, lines) {
-    this.#handlers = handlers;
+    this.#handlers = handlers.compact || !HALVES.every((half) => handlers[half]) ? handlers : { ...handlers, compact: compactOf(handlers) };
     this.#send = send;
     this.#lines = lines;
   }
@@ -133,6 +135,13 @@ class Driver {
     this.#send({ event, session, ...more });
     await this.#lines.next();
   }
+}
+
+/** A compaction by its halves. */
+function compactOf(handlers) {
+  return async (step, session) => {
+    for (const half of HALVES) await handlers[half]({ ...step, step: half }, session);
+  };
 }
 
 function opened(session) {

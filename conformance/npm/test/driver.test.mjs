@@ -83,6 +83,19 @@ test("a step without a function is skipped, one of a session that is not open is
   assert.match(told[2].error.message, /s1 is not open/);
 });
 
+test("a compaction is played by its halves unless it has a function of its own", async () => {
+  const played = [];
+  const halves = { start: () => ({}), pre_compaction: ({ step: name }) => { played.push(name); }, compaction_complete: ({ step: name, summary }) => { played.push(name, summary); } };
+  const [hello, , compacted] = await answers(halves, HELLO, step("start"), step("compact", { summary: "all" }));
+  assert.deepEqual(hello.result.steps, ["start", "compact", "pre_compaction", "compaction_complete"]);
+  assert.deepEqual(compacted.result, {});
+  assert.deepEqual(played, ["pre_compaction", "compaction_complete", "all"]);
+  await answers({ ...halves, compact: () => { played.push("compact"); } }, HELLO, step("start"), step("compact"));
+  assert.equal(played.at(-1), "compact");
+  const [, , skipped] = await answers({ start: () => ({}), pre_compaction: () => {} }, HELLO, step("start"), step("compact"));
+  assert.match(skipped.result.skipped, /compact/);
+});
+
 test("a session that is resumed keeps what was made of it unless the function makes another", async () => {
   const seen = [];
   await answers({ start: () => ({ n: 1 }), resume: () => {}, end: (_, session) => { seen.push(session.n); } }, HELLO, step("start"), step("resume"), step("end"));
