@@ -266,6 +266,20 @@ def test_cleared_environment(mode: str, runtime: str, made: Made, broken: Broken
     assert broken(target, ("plain", "two-tasks")) == ({} if mode == "conforming" else PROMPT_TEXT)
 
 
+def test_a_hook_is_told_of_a_tool_before_it_is_called(runtime: str, made: Made, recorded: Recorded) -> None:
+    """Which is where connectors from 0.183 on ask for notifications."""
+    given = {
+        "FIXTURE_HOOK": shlex.join([sys.executable, str(FIXTURES / "hook.py")]),
+        "FIXTURE_SERVER": json.dumps([sys.executable, str(FIXTURES / "mcp_server.py")]),
+    }
+    target = made("muse-code", module=str(FIXTURES / "hooks_installer.mjs"), runtime=runtime)
+    (tools,) = map(trace.read, recorded(replace(target, env={**target.env, **given}), ["feedback"]))
+    paths = [call.request.path for call in tools.exchanges]
+    asked = paths.index("/api/hooks/notifications")
+    assert paths[asked + 1 :].index("/api/memory/recall") == 0
+    assert tools.exchanges[asked].request.body.json["hook"] == "PreToolUse"
+
+
 def test_installer_that_forgets_the_address(runtime: str, made: Made, tmp_path: Path) -> None:
     """Where hooks inherit nothing, an address that the installer did not write down is not known to them."""
     hook = shlex.join([sys.executable, str(FIXTURES / "hook.py")])

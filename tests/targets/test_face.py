@@ -107,6 +107,15 @@ def test_own_tools_of_a_harness_stand_in_its_face(name: str, tools: list[str], h
     assert has_own_tools(targets.load(name), tools) is has
 
 
+@pytest.mark.parametrize("name", ["claude-code-2.1", "codex-0.169", "kimi-1", "muse-code-1"])
+def test_hooks_of_a_tool_are_told_which_it_is(name: str) -> None:
+    """Every host whose connector has commands for hooks plays those before and after a call."""
+    face = json.loads((FOLDER / f"{name}.json").read_text("utf-8"))
+    assert [action.get("event", "call") for action in face["steps"]["tool"]] == ["PreToolUse", "call", "PostToolUse"]
+    assert {"tool_name", "tool_input"} <= set(face["events"]["PreToolUse"])
+    assert face["matchers"]["PreToolUse"] == "tool_name"
+
+
 def test_face_of_the_repository_s_own(tmp_path: Path) -> None:
     """A face that ends in .json is a file beside the settings."""
     face = find_face(own(tmp_path, {**HOOKS, "version": "2"}))

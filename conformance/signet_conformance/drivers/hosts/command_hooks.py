@@ -327,10 +327,12 @@ class CommandHooks:
 
         def run(name: str, arguments: Mapping[str, Any]) -> tuple[str, bool]:
             answer: tuple[str, bool] = "", True
+            call = f"call_{uuid.uuid4().hex}"
             about: dict[str, Any] = {
                 "tool_name": f"{self._face.get('tool_prefix', '')}{name}",
                 "tool_input": dict(arguments),
-                "tool_use_id": f"call_{uuid.uuid4().hex}",
+                "tool_use_id": call,
+                "tool_call_id": call,
             }
             for action in actions:
                 if action.get("call"):
@@ -339,6 +341,7 @@ class CommandHooks:
                     about["duration_ms"] = round((time.monotonic() - began) * 1000)
                     content = [{"type": "text", "text": answer[0]}]
                     result = {"content": content, "isError": answer[1]}
+                    about["tool_output"] = answer[0]
                     about["tool_response"] = content if self._face.get("tool_response") == "content" else result
                 elif not self._fire(session, session.thread, step, action, **about):
                     return "a hook of the harness refuses the call", True
