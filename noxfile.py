@@ -117,6 +117,13 @@ def changelog(session: nox.Session) -> None:
 
 
 @nox.session
+def pictures(session: nox.Session) -> None:
+    """The pictures of docs/assets/pictures, taken anew; needs chromium and chromedriver. `-- --check` needs neither."""
+    install(session)
+    session.run("python", "ci/tools/pictures.py", *session.posargs, env={"PYTHONPATH": "."})
+
+
+@nox.session
 def docs(session: nox.Session) -> None:
     """The documentation as a site, in site/: no dead link, and each requirement has its page where reports look."""
     session.install("-e", ".[docs]")

@@ -80,6 +80,14 @@ class Browser:
         """Leave a picture of the window."""
         path.write_bytes(base64.b64decode(self._client.get("screenshot").json()["value"]))
 
+    def picture(self, width: int, until: str) -> bytes:
+        """The page as WebP, from its top down to the element with the id `until`."""
+        self.script("document.documentElement.style.scrollbarWidth = 'none';")
+        height = self.script("return document.getElementById(arguments[0]).getBoundingClientRect().top;", until)
+        clip = {"x": 0, "y": 0, "width": width, "height": height, "scale": 1}
+        answer = self._devtools("Page.captureScreenshot", format="webp", quality=60, clip=clip)
+        return base64.b64decode(answer["data"])
+
     def wait_for(self, condition: str) -> None:
         """Return when a condition of the page holds; an error when it never does."""
         # In the script itself: the page's policy lets nothing be made into code later.
