@@ -33,7 +33,7 @@ from signet_conformance.outcome.known_failures import (
 from signet_conformance.outcome.newer import NewerContract, NewerJudging
 from signet_conformance.outcome.options import Declarations
 from signet_conformance.outcome.reach import Reach, ReachMeter
-from signet_conformance.outcome.together import SessionMeter, essence, run_level_breaches
+from signet_conformance.outcome.together import PromptMeter, SessionMeter, essence, run_level_breaches
 from signet_conformance.rules.coverage import was_tested
 from signet_conformance.trace import Trace
 from signet_conformance.trace.shelf import Shelf
@@ -89,6 +89,7 @@ class Judging:
         self._newer = NewerJudging(terms.only, terms.connector)
         self._sessions = SessionMeter()
         self._skips = SkipMeter()
+        self._prompts = PromptMeter()
         self._lines: dict[tuple[int, str], int] = {}
 
     def judged_alone(self, traces: Sequence[Trace], workers: int = 1) -> Sequence[Judged]:
@@ -115,6 +116,7 @@ class Judging:
         self._newer.add(judged)
         self._sessions.add(judged)
         self._skips.add(judged.trace)
+        self._prompts.add(judged)
         if self._meter is not None:
             self._meter.add(judged)
 
@@ -147,6 +149,7 @@ class Judging:
             newer=self._newer.newer(),
             in_every_session=tuple(self._sessions.in_every_session()),
             skipped=self._skips.skipped(),
+            unsubmitted=self._prompts.unsubmitted,
             generated=generated,
             shortfall=shortfall,
             broken_off=tuple(self.broken_off),
@@ -166,7 +169,8 @@ class Conclusion(Struct, frozen=True, dict=True):
     the catalogue's order. `broken_off` are traces of scenarios that were not performed to their end: they decide
     nothing. `unread` says why files could not be judged. `newer` is what the next contract would say,
     `in_every_session` names requirements of which each session breaks one, `skipped` the kinds of step that the driver
-    skipped, each with the number of its recordings.
+    skipped, each with the number of its recordings. `unsubmitted` counts the user's turns where prompts are declared
+    and none was ever submitted.
     """
 
     terms: Terms
@@ -177,6 +181,7 @@ class Conclusion(Struct, frozen=True, dict=True):
     newer: NewerContract | None
     in_every_session: Sequence[str]
     skipped: Mapping[str, int]
+    unsubmitted: int
     generated: GeneratedSummary | None
     shortfall: Shortfall | None
     broken_off: Sequence[Judged]
@@ -279,8 +284,8 @@ class Conclusion(Struct, frozen=True, dict=True):
     def status(self) -> int:
         """The exit status: of what could not be read, then of what could not be performed, then of the verdicts.
 
-        A run without a breach is incomplete where the recorder could not carry or decode something. That nothing
-        was tested says more than that too little of the contract was covered.
+        A run without a breach is incomplete where the recorder could not carry or decode something, or no declared
+        prompt was ever submitted. That nothing was tested says more than that too little of the contract was covered.
         """
         if self.unread:
             return UsageError.exit_status
@@ -288,7 +293,7 @@ class Conclusion(Struct, frozen=True, dict=True):
             return KitError.exit_status
         if self._verdicts_status in (0, NothingTestedError.exit_status) and self.known.fails:
             return 1
-        if self._verdicts_status == 0 and self.gaps:
+        if self._verdicts_status == 0 and (self.gaps or self._says_nothing_of_prompts):
             return KitError.exit_status
         return 1 if self._verdicts_status == 0 and self.covers_too_little else self._verdicts_status
 
@@ -312,7 +317,14 @@ class Conclusion(Struct, frozen=True, dict=True):
         count = len(self.shortfall.broken) if self.shortfall is not None else len(self.broken_off)
         broken = f"{counted(count, 'scenario')} that broke off" if count else ""
         coverage = "too little coverage" if covers else ""
-        return " and ".join(filter(None, [broken, failing_text(self.known), *self.gaps, coverage]))
+        unsubmitted = f"no prompt was submitted in {counted(self.unsubmitted, 'turn')} of the user, though declared"
+        prompts = unsubmitted if self._says_nothing_of_prompts else ""
+        return " and ".join(filter(None, [broken, failing_text(self.known), *self.gaps, prompts, coverage]))
+
+    @property
+    def _says_nothing_of_prompts(self) -> bool:
+        """Whether prompts are declared, asked for, and never submitted, without a breach that says so."""
+        return self._verdicts_status == 0 and self.terms.only is None and self.unsubmitted > 0
 
     @property
     def gaps(self) -> Sequence[str]:

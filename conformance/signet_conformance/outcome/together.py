@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from signet_conformance.engine import Judged, fold_verdicts, run_judgements
 from signet_conformance.facts import PROMPT
 from signet_conformance.finding import BREACHES, Finding, Judgement, Reason, Verdict
+from signet_conformance.rules.spoken import turns_to_submit
 from signet_conformance.trace import Exchange, Request, Trace
 
 MAX_KINDS = 20
@@ -135,3 +136,24 @@ class SessionMeter:
     def in_every_session(self) -> Sequence[str]:
         """The requirements that are broken in each session."""
         return [name for name, count in self._touched.items() if count and count == self._sessions]
+
+
+class PromptMeter:
+    """Counts what the user said and what was submitted, recording by recording."""
+
+    def __init__(self) -> None:
+        self._turns = 0
+        self._submitted = False
+
+    def add(self, judged: Judged) -> None:
+        """Take in one judged recording; those whose target does not declare prompts do not count."""
+        recording = judged.recording
+        if self._submitted or PROMPT not in (recording.declared.capabilities or ()):
+            return
+        self._submitted = bool(recording.of(PROMPT, cut=True))
+        self._turns += turns_to_submit(recording)
+
+    @property
+    def unsubmitted(self) -> int:
+        """The number of the user's turns where no prompt at all was submitted; 0 where one was."""
+        return 0 if self._submitted else self._turns

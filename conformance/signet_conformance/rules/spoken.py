@@ -116,11 +116,7 @@ def every_turn_is_submitted(recording: Recording) -> Iterator[Outcome]:
         again = (step.session, text) in failed
         if text_or_none(step.reply) is None:
             failed.add((step.session, text))
-        if (
-            step.index in skipped
-            or recording.timeline.switches.any_between(step.seq, _turn_end(recording, steps, step))
-            or not _could_start(recording, step)
-        ):
+        if step.index in skipped or not _could_be_submitted(recording, steps, step):
             continue
         if _window_has_prompt(recording, prompts, step, end):
             yield PASS
@@ -140,6 +136,19 @@ def every_turn_is_submitted(recording: Recording) -> Iterator[Outcome]:
             yield undecided(message="no prompt of the trace is submitted, which only a whole run can judge")
         else:
             yield _never_submitted(recording, prompts, step, end)
+
+
+def turns_to_submit(recording: Recording) -> int:
+    """The number of turns in which the user said something that nothing but the driver kept from being submitted."""
+    steps = recording.marks(StepMark)
+    said = (step for step, _ in _prompts_given(steps) if (text := plain(step.text or "")) and not text.startswith("/"))
+    return sum(_could_be_submitted(recording, steps, step) for step in said)
+
+
+def _could_be_submitted(recording: Recording, steps: Sequence[StepMark], step: StepMark) -> bool:
+    """Whether the daemon was there in a turn, and nothing kept its session from being started."""
+    disturbed = recording.timeline.switches.any_between(step.seq, _turn_end(recording, steps, step))
+    return not disturbed and _could_start(recording, step)
 
 
 def _never_submitted(recording: Recording, prompts: Sequence[Call], step: StepMark, end: float) -> Outcome:
