@@ -137,7 +137,7 @@ def test_a_summary_tells_of_a_torn_recording(invoke: Invoke, tmp_path: Path, opt
 def test_what_only_the_run_breaches_is_replayed_over_its_traces(invoke: Invoke, tmp_path: Path) -> None:
     """The command that replays a breach of the whole run names what was judged, and shows it again."""
     ended = {"kind": "mark", "t": 9.0, "name": "scenario_end", "data": {}}
-    header = {**HEADER, "declared": {**HEADER["declared"], "capabilities": ["health", "session-start", "session-end"]}}
+    header = {**HEADER, "declared": {**HEADER["declared"], "capabilities": ["health", "session-start", "mcp"]}}
     (tmp_path / "runs").mkdir()
     for name in ("a.jsonl", "b.jsonl"):
         write(tmp_path / "runs" / name, [health(), start(), ended], header)
