@@ -127,16 +127,19 @@ def perform_all(home: Path, environ: Mapping[str, str], numbers: range, seed: in
 
 def unended(recording: Any) -> Iterator[str]:
     """What is wrong with the starts and ends in the recording."""
-    hooks: dict[str, list[str]] = {}
+    hooks: dict[str, list[tuple[str, str]]] = {}
     for exchange in recording.exchanges:
         if exchange.request.path.startswith(HOOKS):
-            key = exchange.request.body.json["sessionKey"]
-            hooks.setdefault(key, []).append(exchange.request.path.removeprefix(HOOKS))
+            key, name = exchange.request.body.json["sessionKey"], exchange.request.path.removeprefix(HOOKS)
+            lost = f" ({exchange.error.kind})" if exchange.error else ""
+            when = f"{exchange.t0:.2f} to {exchange.t1:.2f} s"
+            hooks.setdefault(key, []).append((name, f"{name} at {when}{lost}"))
     for session, told in hooks.items():
-        if told[-1] != "end":
-            yield f"{session}: not ended: {told}"
-        if any(pair == ("start", "start") for pair in pairwise(told)):
-            yield f"{session}: started twice without an end: {told}"
+        names, whole = [name for name, _ in told], ", ".join(text for _, text in told)
+        if names[-1] != "end":
+            yield f"{session}: not ended: {whole}"
+        if any(pair == ("start", "start") for pair in pairwise(names)):
+            yield f"{session}: started twice without an end: {whole}"
 
 
 def main() -> int:

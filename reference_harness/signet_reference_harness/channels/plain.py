@@ -135,7 +135,8 @@ class PlainFace(Closing):
         """Nothing: who writes into a pipe, or types a line, has seen it."""
 
     def show_reply(self, reply: str) -> None:
-        """Nothing: what was written before was read before."""
+        """Lines on standard error: it answers nothing that was said now."""
+        self._line(self._err, reply)
 
     def note(self, text: str) -> None:
         """A line on standard error."""

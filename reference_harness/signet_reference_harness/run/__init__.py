@@ -76,7 +76,7 @@ def perform(options: Options, tell: Tell) -> int:
     except HarnessError as failure:
         tell(failure.message, failure.remedy)
         return EXIT_STATUSES["invalid"]
-    task = _Task(options)
+    task, untold = _Task(options), None
     with task.interruption.heeded():
         try:
             task.interruption.begin()
@@ -95,10 +95,11 @@ def perform(options: Options, tell: Tell) -> int:
                 task.fail("failed", type(failure).__name__, str(failure))
                 raise
         else:
-            if task.error is not None:
-                tell(task.error.message, task.remedy)
+            untold = task.error
         finally:
             task.finish(tell)
+        if untold is not None:
+            tell(untold.message, task.remedy)
     return task.exit_status
 
 
@@ -294,23 +295,25 @@ class _Task:
         return f"{first}go on from its last checkpoint: signet-harness run --resume {self._run}{state}"
 
     def finish(self, tell: Tell) -> None:
-        """Write the notes, the summary and the end of the output."""
-        for note in dict.fromkeys([*self._told, *self._notes]):
-            if note not in self._told:
-                self._output.events.publish(Notice(note))
-            if not self._options.quiet:
-                print(f"note: {printable(self.scrub(note))}", file=sys.stderr)
-        self._tell_memory()
-        if self._options.explain:
-            self._explain(self._turn.memory)
+        """Write the end of the output, the summary and the notes."""
         if self._journal is not None:
             self._let_go(self._journal)
+        notes = dict.fromkeys([*self._told, *self._notes])
+        for note in notes:
+            if note not in self._told:
+                self._output.events.publish(Notice(note))
         summary = self._summary()
         self._output.events.publish(RunFinished(self._turn.reply, summary))
         self._write_summary(summary)
         hurried = self.interruption.status is not None or self.interruption.is_hasty
         with self.interruption.ends_waiting():
             self._output.drain(PATIENCE_S if hurried else None)
+        # After the reply, whose last line is whole now.
+        for note in () if self._options.quiet else notes:
+            print(f"note: {printable(self.scrub(note))}", file=sys.stderr)
+        self._tell_memory()
+        if self._options.explain:
+            self._explain(self._turn.memory)
         lost = self._output.lost
         if self._status == "done" and lost is not None and not isinstance(lost, BrokenPipeError):
             # A reader that leaves has what it wanted; a full disk has not.

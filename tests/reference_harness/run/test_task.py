@@ -104,6 +104,23 @@ def test_a_file_of_the_agent_that_is_cut_is_told(do: Do, serve: Serve, project: 
     assert [event["text"] for event in map(json.loads, done.out.splitlines()) if event["type"] == "notice"] == [told]
 
 
+@pytest.mark.parametrize("turn", [{"content": "Done."}, {"content": "Half.", "raw_stop": {"ollama-chat": "load"}}])
+def test_what_is_said_beside_a_reply_follows_it_on_a_line_of_its_own(
+    serve: Serve, project: Path, turn: dict[str, Any]
+) -> None:
+    """In a terminal both streams are one: notes and errors come after the reply's last line."""
+    (project / "AGENTS.md").write_text("x" * 30_000)
+    options = [f"--{name.replace('_', '-')}={value}" for name, value in model(serve(turns=[turn]).url).items()]
+    command = [sys.executable, "-m", "signet_reference_harness.cli", "run", "Go.", *options]
+    done = subprocess.run(
+        command, cwd=project, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
+    )
+    reply, *beside = done.stdout.splitlines()
+    assert reply == turn["content"]
+    assert beside[0].startswith("note: AGENTS.md is cut")
+    assert (len(beside) > 1) == (done.returncode == 1)
+
+
 def test_a_session_is_named_with_or_without_its_prefix(do: Do, daemon: RecordingDaemon, serve: Serve) -> None:
     """The daemon takes `session:nightly` for `nightly`, and so does the task: it resumes."""
     served = serve(turns=[{"content": "Blue."}, {"content": "I said blue."}])
