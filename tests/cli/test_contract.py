@@ -22,6 +22,22 @@ def test_a_narrow_terminal_is_enough(process: Process) -> None:
     assert all(change["field"] is None or change["field"] in narrow for change in changes)
 
 
+def test_a_difference_says_how_sure_it_is(invoke: Invoke) -> None:
+    """What is about no operation stands last, and nothing is said of lists that are empty."""
+    told = " ".join(invoke("contract", "diff", "0.205", "0.237").stdout.split())
+    assert "0.237 is what documentation and single files of the source say" in told
+    assert "The same requirements are in force." in told
+    assert told.index("clockContext") < told.index("in general") < told.index("memories/:id/supersede")
+    assert "in force" not in invoke("contract", "diff", "0.109", "0.145").stdout
+
+
+def test_changes_of_several_versions_name_theirs(invoke: Invoke) -> None:
+    """A connector's author reads of an operation once, with the version that brought each change."""
+    told = invoke("contract", "diff", "0.145", "0.237").stdout
+    assert told.count("\n  session-end\n") == 1
+    assert "request.capturedAt (0.205)" in told
+
+
 @pytest.mark.parametrize("words", [(LAST, LAST), (LAST, FIRST), ("1", LAST), (FIRST, "2")])
 def test_versions_that_cannot_be_compared_are_told_by_the_command(invoke: Invoke, words: tuple[str, str]) -> None:
     """A version that is unknown, the same or later is an error of `contract diff` that leads elsewhere."""

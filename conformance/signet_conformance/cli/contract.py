@@ -23,6 +23,12 @@ if TYPE_CHECKING:
     from signet_conformance.probing.learning import Learnt, OtherAnswer
 
 _DIFF = "contract diff"
+_SURE = {
+    "high": "is confirmed by the answers of a real daemon.",
+    "medium": "is read from source and documentation: no such daemon can be had to run.",
+    "low": "is what documentation and single files of the source say: take it as a notice, not as a promise.",
+}
+"""Ends of a sentence that begins with a version, by its confidence."""
 
 
 @click.group("contract")
@@ -180,20 +186,29 @@ def _describe_others(others: Sequence[OtherAnswer], version: str, probes: int) -
 
 def _describe_changes(changed: Mapping[str, Any]) -> Iterator[RenderableType]:
     yield Text(f"From contract {changed['from']} to {changed['to']}", STRONG)
+    yield from (Paragraph(f"{version} {_SURE[how_sure]}") for version, how_sure in changed["confidence"].items())
     for title, members in (("Requirements that come into force", "added"), ("Requirements that fall away", "removed")):
         rows = changed["requirements"][members]
-        yield Text(f"\n{title}: {len(rows)}")
+        if rows:
+            yield Text(f"\n{title}: {len(rows)}")
         for row in rows:
             yield Paragraph(f"{row['level']:<6} {row['id']}  {row['title']}", 2, 9)
+    if not any(changed["requirements"].values()):
+        yield Text("\nThe same requirements are in force.")
     changes = changed["changes"]
     yield Text(f"\nOperations and fields: {len(changes)}")
-    place = None
+    by_operation: dict[str | None, list[Mapping[str, Any]]] = {}
     for change in changes:
-        if change["operation"] != place:
-            place = change["operation"]
-            yield Text(f"  {place or 'every operation'}")
-        note = f"  {change['note']}" if change.get("note") else ""
-        yield Paragraph(f"{change['change']:<8} {change['field'] or 'the operation itself'}{note}", 4, 13)
+        by_operation.setdefault(change["operation"], []).append(change)
+    several = len({change["since"] for change in changes}) > 1
+    # What is about no operation in particular stands last.
+    for operation in sorted(by_operation, key=lambda operation: operation is None):
+        yield Text(f"  {operation or 'in general'}")
+        for change in by_operation[operation]:
+            since = f" ({change['since']})" if several else ""
+            what = change["field"] or ("" if operation is None or change["change"] == "changed" else "the operation")
+            words = [word for word in (f"{what}{since}".strip(), change.get("note")) if word]
+            yield Paragraph(f"{change['change']:<8} {'  '.join(words)}", 4, 13)
 
 
 def _version(name: str) -> Mapping[str, Any]:
@@ -224,6 +239,7 @@ def difference(old: str, new: str) -> dict[str, Any]:
     return {
         "from": old,
         "to": new,
+        "confidence": {version: version_document(version)["confidence"] for version in between},
         "requirements": {"added": rows(after - before), "removed": rows(before - after)},
         "changes": [
             {**change, "since": version} for version in between for change in version_document(version)["changes"]
