@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 
+import pytest
 import yaml
 from click.testing import CliRunner
 
 from signet_conformance.cli.commands import commands
 from tests.support.inner_pytest import run
-from tests.support.trace_files import CONFORMING, write
+from tests.support.trace_files import BREACHING, CONFORMING, write
 
 ROOT = Path(__file__).resolve().parents[2]
 CI = ROOT / "examples" / "ci"
@@ -43,3 +47,52 @@ def test_the_buildkite_step_keeps_the_status_of_the_run() -> None:
     last = step["command"][-1].replace("$$", "$")
     assert last.index("signet-conformance run") < last.index("buildkite-agent annotate") < last.index("exit $status")
     assert step["artifact_paths"] == ["signet-report/**/*"]
+
+
+NIGHTLY = yaml.safe_load((CI / "nightly.yml").read_text(encoding="utf-8"))
+LANE = yaml.safe_load((ROOT / "ci" / "action" / "action.yml").read_text(encoding="utf-8"))
+
+
+def test_the_nightly_job_can_read_and_nothing_else() -> None:
+    """So it opens no issue. The lane's inputs and outputs are those of the action."""
+    assert NIGHTLY["permissions"] == {"actions": "read", "contents": "read"}
+    (job,) = NIGHTLY["jobs"].values()
+    (lane,) = [step for step in job["steps"] if step.get("id") == "lane"]
+    assert set(lane["with"]) <= set(LANE["inputs"])
+    assert "report" in LANE["outputs"]
+    assert lane["continue-on-error"] is True
+
+
+@pytest.mark.parametrize(
+    ("night", "status", "said"), [("none", 0, "nothing to compare with"), ("same", 0, "Nothing"), ("better", 1, "new")]
+)
+def test_the_nightly_job_says_what_changed(night: str, status: int, said: str, tmp_path: Path) -> None:
+    """The first night it compares nothing; later its status is that of the comparison."""
+    (job,) = NIGHTLY["jobs"].values()
+    script = job["steps"][-1]["run"]
+    kit = tmp_path / "signet-conformance-lane" / "bin" / "signet-conformance"
+    kit.parent.mkdir(parents=True)
+    kit.write_text(f'#!/bin/sh\nexec {sys.executable} -P -m signet_conformance.cli "$@"\n')
+    gh = tmp_path / "gh"
+    gh.write_text(
+        f'#!/bin/sh\n[ {night} = none ] && exit 0\n[ "$2" = list ] && echo 7 || cp -r {tmp_path}/{night} before\n'
+    )
+    for program in (kit, gh):
+        program.chmod(0o755)
+    for name, exchanges in (("same", BREACHING), ("better", CONFORMING), ("now", BREACHING)):
+        (tmp_path / name).mkdir()
+        recording = write(tmp_path / name / "plain.jsonl", exchanges)
+        CliRunner().invoke(commands, ["check", str(recording), "--json", "-o", str(tmp_path / name / "report.json")])
+    given = {
+        "RUNNER_TEMP": str(tmp_path),
+        "REPORT": str(tmp_path / "now"),
+        "GITHUB_STEP_SUMMARY": str(tmp_path / "summary"),
+        "ARTIFACT": "a",
+    }
+    repository = {"GITHUB_REPOSITORY": "a/b", "GITHUB_WORKFLOW": "w", "GITHUB_REF_NAME": "main"}
+    env = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", **given, **repository}
+    done = subprocess.run(
+        ["/bin/bash", "-e", "-c", script], cwd=tmp_path, env=env, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == status, done
+    assert said in (tmp_path / "summary").read_text()
