@@ -20,6 +20,7 @@ from signet_reference_harness.session.events import (
     Status,
     TextPiece,
     ToolCalled,
+    ToolReturned,
     WithoutMemory,
     as_json,
 )
@@ -27,6 +28,8 @@ from signet_reference_harness.session.watching import EventQueue
 
 LONGEST_ARGUMENTS: Final = 160
 """Characters of a tool's arguments that a person is shown."""
+LONGEST_ERROR: Final = 300
+"""Characters of the reason for which a tool failed or was refused."""
 Render = Callable[[Event], str]
 """The text of an event in a format; empty for one that the format does not show."""
 
@@ -71,11 +74,10 @@ class Output:
         texts: list[str] = []
         for event in events:
             texts.append(self._render(event))
-            if isinstance(event, ToolCalled) and self._tools is not None:
+            line = _tool_line(event)
+            if line and self._tools is not None:
                 self._write_text("".join(texts))
                 texts.clear()
-                arguments = json.dumps(event.arguments, ensure_ascii=False, default=str)
-                line = f"tool: {event.name} {arguments[:LONGEST_ARGUMENTS]}"
                 with contextlib.suppress(OSError, ValueError):
                     print(printable(self._scrub(line).replace("\n", " ")), file=self._tools, flush=True)
         self._write_text("".join(texts))
@@ -88,6 +90,15 @@ class Output:
             _write(self._stream, printable(text) if self._stream.isatty() else text)
         except OSError as error:
             self.lost = error
+
+
+def _tool_line(event: Event) -> str:
+    """The line that tells a person of a tool: that it was called, or why it brought nothing; empty for other events."""
+    if isinstance(event, ToolCalled):
+        return f"tool: {event.name} {json.dumps(event.arguments, ensure_ascii=False, default=str)[:LONGEST_ARGUMENTS]}"
+    if isinstance(event, ToolReturned) and not event.ok:
+        return f"tool: {event.name} failed: {str(event.error)[:LONGEST_ERROR]}"
+    return ""
 
 
 def _write(stream: TextIO, text: str) -> None:

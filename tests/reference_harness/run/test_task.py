@@ -95,6 +95,18 @@ def test_the_tools_that_run_are_named_beside_the_text(do: Do, serve: Serve, proj
     assert do(prompt="Go.", quiet=True, **model(served.url)).err == ""
 
 
+def test_a_tool_that_is_refused_is_told_to_the_person(do: Do, serve: Serve, project: Path) -> None:
+    """As it is told to the model: nobody takes the call for a deed, and the option that allows it is named."""
+    arguments = {"path": "a.md", "content": "new"}
+    write = {"content": [{"type": "tool_call", "name": "file_write", "arguments": arguments}]}
+    done = do(prompt="Go.", **model(serve(turns=[write, {"content": "Done."}]).url))
+    called, refused = done.err.splitlines()
+    assert called.startswith("tool: file_write {")
+    assert refused.startswith("tool: file_write failed: ")
+    assert "--tools file_write" in refused
+    assert not (project / "a.md").exists()
+
+
 def test_a_file_of_the_agent_that_is_cut_is_told(do: Do, serve: Serve, project: Path) -> None:
     """The person reads how much of it the model does not get."""
     (project / "AGENTS.md").write_text("x" * 30_000)
