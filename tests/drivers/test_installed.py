@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from signet_conformance.drivers.hosts.installed import mcp_command, offered_tools
+from signet_conformance.drivers.hosts.installed import mcp_command, offered_tools, refused_servers
 from signet_conformance.drivers.hosts.protocol import Skipped
 from signet_conformance.targets.face import FOLDER
 
@@ -50,3 +50,17 @@ def test_a_plugin_brings_the_server_that_the_settings_lack(tmp_path: Path) -> No
     assert mcp_command(home, CODEX) == (["of-the-plugin"], {})
     (home / ".codex/config.toml").write_text('[plugins."signet@local"]\n[mcp_servers.signet]\ncommand = "own"\n')
     assert mcp_command(home, CODEX) == (["own"], {})
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ('command = ["signet-mcp"]', ["invalid type: sequence, expected a string (in mcp_servers.signet.command)"]),
+        ('command = "signet-mcp"', []),
+        ('url = "http://127.0.0.1:3850/mcp"', []),
+    ],
+)
+def test_a_command_that_the_host_cannot_read_is_refused(settings: str, expected: list[str], tmp_path: Path) -> None:
+    """Codex reads no settings at all where the command of a server is a list."""
+    home = configured(tmp_path, f"[mcp_servers.signet]\n{settings}\n")
+    assert [row["words"] for row in refused_servers(home, CODEX)] == expected

@@ -164,12 +164,16 @@ def test_end_that_met_nobody_listening_is_told_at_a_clear(tmp_path: Path, away: 
     assert verdict(tmp_path, "SIG-START-006", *STARTED, *owed, step("clear", "s1", 3), *made_up, *cleared) == expected
 
 
-@pytest.mark.parametrize(("source", "expected"), [("startup", "PASS"), ("clear", "WARN")])
-def test_first_start_in_the_step_of_a_clear_is_of_before_it(tmp_path: Path, source: str, expected: str) -> None:
-    """A session that is cleared before its first turn may be started then, ended, and started as cleared later."""
-    cleared = [hook("session-start", "k-1", source=source), hook("session-end", "k-1", reason="clear")]
+@pytest.mark.parametrize(
+    ("source", "is_ended", "expected"),
+    [("startup", True, "PASS"), ("clear", True, "PASS"), ("clear", False, "WARN"), ("startup", False, "WARN")],
+)
+def test_start_that_a_clear_ends_is_of_before_it(tmp_path: Path, source: str, is_ended: bool, expected: str) -> None:
+    """A session that is cleared before its first turn may be started, ended, and started as cleared later."""
+    started = hook("session-start", "k-1", source=source)
+    ended = [hook("session-end", "k-1", reason="clear")] if is_ended else []
     asked = [step("prompt", "s1", 2), hook("session-start", "k-1", source="clear"), hook("user-prompt-submit", "k-1")]
-    items = [step("start", "s1", 0), step("clear", "s1", 1), *cleared, *asked]
+    items = [step("start", "s1", 0), step("clear", "s1", 1), started, *ended, *asked]
     assert verdict(tmp_path, "SIG-START-006", *items) == expected
 
 

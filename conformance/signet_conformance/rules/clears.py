@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from math import inf
 
 from signet_conformance.facts import END, START, Call, Recording, text_or_none
@@ -51,8 +51,8 @@ def _said_cleared(recording: Recording, call: Call) -> Outcome:
     if step in clears or any(mark.seq > since for mark in clears):
         # A start that is sent twice in the step of the clear is SIG-START-005's.
         return PASS
-    if owned and recording.timeline.own_step(owned[-1]) in clears and owned[-1].body.get("source") != "clear":
-        # The first start of a session that is cleared before its first turn: it tells what was before the clear.
+    if owned and _is_ended_by_a_clear(recording, owned[-1], clears):
+        # A session that is cleared before its first turn may be started first, for what was before the clear.
         return PASS
     if recording.timeline.switches.any_between(since, call.seq):
         return PASS
@@ -64,6 +64,13 @@ def _said_cleared(recording: Recording, call: Call) -> Outcome:
         received="clear",
         fold="not cleared",
     )
+
+
+def _is_ended_by_a_clear(recording: Recording, start: Call, clears: Sequence[StepMark]) -> bool:
+    """Whether a start was sent in the step of a clear, and its key ended in that step."""
+    step = recording.timeline.own_step(start)
+    later = (call for call in recording.hooks_of.get(str(start.key), ()) if call.seq > start.seq and call.operation == END)
+    return step in clears and any(recording.timeline.own_step(call) == step for call in later)
 
 
 def _untold_clear(recording: Recording, call: Call) -> StepMark | None:

@@ -125,6 +125,9 @@ class MemoryServer(Part):
     disabled_tools: Annotated[
         Maybe[Text], Field(description="the member beside the command that lists tools kept from the model")
     ] = None
+    no_text: Annotated[
+        Maybe[Text], Field(description="what the harness says of a command that is no text; left out: it takes a list")
+    ] = None
 
 
 class ProgramAnswer(Part):

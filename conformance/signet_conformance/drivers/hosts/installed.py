@@ -116,15 +116,21 @@ def has_server(home: Path, face: Mapping[str, Any]) -> bool:
 
 
 def refused_servers(home: Path, face: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
-    """The file of memory servers, as a row for `installed`, where the harness cannot parse it."""
+    """The file of memory servers, as a row for `installed`, where the harness does not take what stands in it."""
     path = home / face["mcp"]["file"]
     try:
         _parse_file(path)
+        server = _installed_server(home, face)
     except FileNotFoundError:
         return ()
     except (OSError, ValueError, RecursionError) as failure:
         return ({"file": path.name, "accepted": False, "words": f"{failure}"},)
-    return ()
+    words = face["mcp"].get("no_text")
+    command = server.get("command", "") if isinstance(server, dict) else ""
+    if words is None or isinstance(command, str):
+        return ()
+    where = ".".join([*face["mcp"]["members"], "command"])
+    return ({"file": path.name, "accepted": False, "words": f"{words} (in {where})"},)
 
 
 def _parse_file(path: Path) -> Any:
