@@ -295,3 +295,16 @@ def test_start_before_a_turn_without_a_key_is_named(tmp_path: Path) -> None:
     items = [*known, *began, hook("session-start", "k-1"), *told("tool", SAID), *told("prompt", SAID)]
     judged = judge(build(tmp_path / "trace.jsonl", items)).judgements["SIG-PROMPT-005"]
     assert [finding.exchanges for finding in judged.findings] == [(6,), (9,), (11, 7)]
+
+
+@pytest.mark.parametrize(("away", "unexcused"), [(True, False), (False, True)])
+def test_end_that_met_nobody_listening_may_come_in_a_compaction(tmp_path: Path, away: bool, unexcused: bool) -> None:
+    """The session was closed in an outage and resumed; its connector sends the end when it is next called."""
+    id_told = mark("session_key", session="s1", key="host-1")
+    closed = [step("end", "s1", 2), step("resume", "s1", 3)] if away else []
+    late = [hook("session-end", "k-1", reason="session_shutdown"), hook("session-start", "k-1", source="resume")]
+    compacted = [step("pre_compaction", "s1", 4), *late, hook("pre-compaction", "k-1")]
+    items = [*STARTED, id_told, step("prompt", "s1", 1), hook("user-prompt-submit", "k-1")]
+    judged = judge(build(tmp_path / "trace.jsonl", [*items, AWAY, *closed, BACK, *compacted]))
+    folds = {finding.fold for finding in judged.judgements["SIG-CMP-008"].findings}
+    assert ("ended" in folds) is unexcused

@@ -69,8 +69,8 @@ def _said_cleared(recording: Recording, call: Call) -> Outcome:
 def _is_ended_by_a_clear(recording: Recording, start: Call, clears: Sequence[StepMark]) -> bool:
     """Whether a start was sent in the step of a clear, and its key ended in that step."""
     step = recording.timeline.own_step(start)
-    later = (call for call in recording.hooks_of.get(str(start.key), ()) if call.seq > start.seq and call.operation == END)
-    return step in clears and any(recording.timeline.own_step(call) == step for call in later)
+    ends = (call for call in recording.hooks_of.get(str(start.key), ()) if call.operation == END)
+    return step in clears and any(end.seq > start.seq and recording.timeline.own_step(end) == step for end in ends)
 
 
 def _untold_clear(recording: Recording, call: Call) -> StepMark | None:

@@ -18,6 +18,7 @@ from signet_conformance.facts import (
 )
 from signet_conformance.rules.conversation import LONGEST_TEXT, words_of
 from signet_conformance.rules.end import is_boundary
+from signet_conformance.rules.excuses import end_is_owed
 from signet_conformance.rules.fields import check_fields
 from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undecided, warn
 from signet_conformance.rules.transcripts import SHORTEST_TEXT
@@ -177,6 +178,9 @@ def _ended_by_a_compaction(recording: Recording) -> Iterator[Outcome]:
         until = timeline.end_of(step)
         before, after = timeline.host_ids.at(session, step.seq), timeline.host_ids.at(session, until)
         if before is None or before != after:
+            continue
+        # An end that nobody heard when the user closed or cleared the session comes when it goes on.
+        if any(end_is_owed(recording, call, kind) for kind in (StepName.END, StepName.CLOSE, StepName.CLEAR)):
             continue
         if any(_is_in_a_turn(recording, other) for other in recording.hooks_of[str(call.key)]):
             yield undecided(call, message="the connector ends its sessions with each turn, and this may be such an end")
