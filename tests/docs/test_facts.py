@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from signet_conformance.cli.commands import COMMANDS
 from signet_conformance.contract import contract_versions, document, version_document
 from signet_conformance.finding import FOLDING_ORDER
 from signet_conformance.github_action.github import WORDS
@@ -82,13 +81,6 @@ def test_every_declaration_is_told() -> None:
     declared = document("target/signet-target-1.schema.json")["$defs"]["TargetDeclarations"]["properties"]
     assert [name for name in declared if name not in told] == []
     assert [choice for choice in declared["bypass"]["enum"] if choice not in told["bypass"]] == []
-
-
-def test_the_commands_that_pages_name_exist() -> None:
-    """No page sends its reader to a command that does not exist."""
-    pages = "\n".join(path.read_text("utf-8") for path in ROOT.glob("docs/**/*.md"))
-    named = set(re.findall(r"signet-conformance ([a-z]+)(?=[\s`])", pages))
-    assert named <= set(COMMANDS)
 
 
 def test_the_decorator_of_own_rules_has_the_name_that_is_told() -> None:
