@@ -303,8 +303,8 @@ def _example(breach: Evidence, name: str | None, *, around: bool) -> Iterator[Ma
         lines = (element("li", line, class_="it" if it else None) for it, line in shown.around)
         excerpt = element("ol", lines, class_="excerpt", aria_label="The exchanges around it")
     yield element("div", facts(rows), excerpt)
-    if name is not None and shown.seq is not None:
-        # What the script draws there is the request itself, with the member marked.
+    if name is not None and shown.where:
+        # What the script draws there is the request itself, with the member marked; a mark carries nothing.
         yield element(
             "div",
             class_="request",
