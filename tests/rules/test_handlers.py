@@ -143,6 +143,10 @@ ASKED = [
 LOADED = mark("loaded", ok=True, host="codex", release="0.169.0")
 CUT = {"request": {"method": "POST", "path": "/api/hooks/session-end",
                    "raw_body": {"cut": True, "size": 900, "sha256": "0" * 64}}}  # fmt: skip
+FORMER = mark(
+    "installed", accepted=False, file="a handler of before_agent_start", event="before_agent_start", formerly=True
+)
+UNHEARD = mark("remark", text="it registers nothing in the mode discovery", unheard=True)
 PROBED = {"request": {"method": "GET", "path": "/health"}}
 
 
@@ -157,8 +161,12 @@ PROBED = {"request": {"method": "GET", "path": "/health"}}
             [mark("installed", accepted=False, file="hooks.json", host="codex"), *ASKED],
             "codex does not accept hooks.json",
         ),
+        (
+            [FORMER, UNHEARD, *ASKED],
+            "its host asked its model in 1 turn, and no hook of the connector reached the daemon: it registers nothing",
+        ),
     ],
-    ids=["silent", "silent in two turns", "probed", "after a fault", "refused"],
+    ids=["silent", "silent in two turns", "probed", "after a fault", "refused", "registered for nothing"],
 )
 def test_a_program_that_passes_over_what_was_installed(items: Sequence[Item], message: str, tmp_path: Path) -> None:
     """It asked its model and told the daemon nothing; where its file was refused, that alone is said."""

@@ -19,6 +19,7 @@ from signet_conformance.trace.marks import (
     OutageMark,
     RegisteredMark,
     ReinstalledMark,
+    RemarkMark,
     StepMark,
     StepName,
     StrayMark,
@@ -137,7 +138,8 @@ def installed_files_are_accepted(recording: Recording) -> Iterator[Outcome]:
                 fold=f"{mark.file}",
             )
     yield from (PASS for mark in recording.marks(RegisteredMark) if mark.refused == 0)
-    if not any(mark.accepted is False for mark in recording.marks(InstalledMark)):
+    # A handler of an event that an earlier release knew keeps no other one from being called.
+    if not any(mark.accepted is False and not mark.formerly for mark in recording.marks(InstalledMark)):
         yield from _silence(recording)
 
 
@@ -193,9 +195,10 @@ def _silence(recording: Recording) -> Iterator[Outcome]:
     if asked and quiet and speaks and not _is_disturbed(recording):
         loaded = next(iter(recording.marks(LoadedMark)), None)
         host = "its host" if loaded is None else " ".join(filter(None, (loaded.host, loaded.release)))
+        why = next((f": {mark.text}" for mark in recording.marks(RemarkMark) if mark.unheard and mark.text), "")
         yield fail(
             message=f"{host} asked its model in {len(asked)} turn{'s'[: len(asked) != 1]}, and no hook of the connector"
-            " reached the daemon",
+            f" reached the daemon{why}",
             expected=f"a connector that {host} loads and calls",
             received="silence at the daemon",
             fold="silence",

@@ -10,12 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 from signet_conformance.errors import TargetError, UsageError, printable
 from signet_conformance.files.json_values import merge
-from signet_conformance.targets.face import find_face
+from signet_conformance.targets.face import face_of_harness, find_face
 from signet_conformance.targets.files import find_file, find_runtime, first_of, package_folder
 from signet_conformance.targets.kinds import host_file, installed_programs, python_host
 from signet_conformance.targets.program import Installation, fill, find_program_profile, install
+from signet_conformance.targets.releases import numbers
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from signet_conformance.targets import Target
 
 FAKE, REAL = "fake", "real"
@@ -112,8 +115,27 @@ def real_command_line(target: Target, installation: Installation) -> tuple[str, 
         "cannot": profile.cannot,
         "notes": [*profile.notes, *([installation.note] if installation.note else [])],
         "asks": profile.asks,
+        **_registration(target, installation, module),
     }
     return *python_host("real.harness"), json.dumps(given)
+
+
+def _registration(target: Target, installation: Installation, module: Path) -> Mapping[str, Any]:
+    """The events that the program no longer knows, and how the kit's host of its release registers the connector.
+
+    That is asked where the program registers a plugin in several modes, of which it does not tell.
+    """
+    try:
+        face = face_of_harness(installation.program.profile.name, installation.release)
+    except TargetError:
+        return {"formerly": [], "registers": []}
+    formerly = [] if face.data.registry is None else list(face.data.registry.formerly)
+    known = numbers(installation.release) >= numbers(face.data.version)
+    if target.driver != "node-plugin" or len(face.data.registration_modes or ()) < 2 or not known:
+        return {"formerly": formerly, "registers": []}
+    options = json.dumps({"registers_only": True, "tools": target.profile.tools})
+    command = [find_runtime(target, module), host_file("node_host.mjs"), str(face.path), str(module), options]
+    return {"formerly": formerly, "registers": command}
 
 
 def for_each_agent(value: Any, agents: Sequence[str]) -> Any:

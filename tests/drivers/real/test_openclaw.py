@@ -15,10 +15,13 @@ import pytest
 from signet_conformance.drivers.hosts.protocol import StepError
 from signet_conformance.drivers.hosts.real import openclaw
 from signet_conformance.drivers.hosts.real.conversation import Launch, Services
+from signet_conformance.drivers.hosts.real.harness import unheard_in
 from signet_conformance.drivers.hosts.real.observed import Observed
 from signet_conformance.drivers.hosts.real.openclaw import OpenclawAcp, refusal_in
 from signet_conformance.drivers.hosts.real.process import EndedError
 from signet_conformance.drivers.hosts.real.refusals import Refusal, RefusedError
+from signet_conformance.targets.face import face_of_harness
+from signet_conformance.targets.kinds import host_file
 from tests.support.processes import wait_until
 
 STAND_IN = Path(__file__).with_name("openclaw_stand_in.py")
@@ -295,3 +298,35 @@ def test_a_line_of_the_log_is_a_refusal_or_is_not(word: str, file: str | None) -
     """What the gateway blocks or ignores of a plugin of others is; what it tells of its own is not."""
     refusal = refusal_in(word)
     assert (None if refusal is None else refusal.file) == file
+
+
+REGISTERS = """export default {
+  register(api) {
+    if (MODES.includes(api.registrationMode)) api.on("before_prompt_build", () => fetch(process.env.SIGNET_DAEMON_URL));
+    api.registerService({ id: "probe", start: () => process.exit(1) });
+  },
+};
+"""
+
+
+@pytest.mark.parametrize(("modes", "heard"), [(["full"], False), (["full", "discovery"], True)])
+def test_a_plugin_that_registers_for_the_gateway_alone(
+    modes: list[str], heard: bool, runtime: str, tmp_path: Path
+) -> None:
+    """The program does not tell: the kit's host of that release registers the plugin, and starts nothing of it."""
+    module = tmp_path / "plugin.mjs"
+    module.write_text(REGISTERS.replace("MODES", json.dumps(modes)))
+    face = face_of_harness("openclaw", "2026.9.6").path
+    words = [runtime, host_file("node_host.mjs"), str(face), str(module), '{"registers_only": true}']
+    unheard = unheard_in(words, {"PATH": os.environ["PATH"], "HOME": str(tmp_path)})
+    assert [each.partition(", and")[0] for each in unheard] == (
+        [] if heard else ["OpenClaw 2026.9.6 registers a plugin for its runs in the mode discovery"]
+    )
+
+
+def test_an_ignored_event_of_an_earlier_release_is_told_as_one() -> None:
+    """A plugin that serves both releases has it too: it is no reason why others are not called."""
+    refusal = refusal_in(LOG + 'unknown typed hook "before_agent_start" ignored (plugin=signet, source=/x/index.js)')
+    assert refusal is not None
+    assert refusal.row(["before_agent_start"])["formerly"] is True
+    assert refusal.row([]) == {"file": "openclaw.json", "accepted": False, "words": refusal.words}

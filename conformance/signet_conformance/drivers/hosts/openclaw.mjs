@@ -89,6 +89,8 @@ class Gateway {
           `registers nothing there (${first} alone is not enough): no event of a run reaches it, and it offers no tool`,
       );
     }
+    // Who asks only what a plugin registers starts nothing of it.
+    if (this.#options.registers_only) return;
     for (const service of this.#services) await this.#calls.call(`service ${service.id}`, () => service.start({}));
     await this.#fire("gateway_start", { port: this.#face.port }, { port: this.#face.port });
   }

@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import subprocess
 import sys
 import tempfile
 import time
@@ -42,6 +43,8 @@ TURN_S = 200.0
 LATE_S = 5.0
 """Within which a program that has answered a compaction asks its model for the summary, if it does."""
 _LOOK_S = 0.1
+_REGISTERS_S = 60.0
+_NOWHERE = "http://127.0.0.1:1"
 _BY_SIGNAL = 128
 """From this status on a shell tells that a signal ended what it ran."""
 _OURS = "SIGNET_CONFORMANCE_"
@@ -60,6 +63,28 @@ _CONVERSATIONS: Mapping[str, Open] = {
     "openclaw-acp": OpenclawAcp,
     "opencode-server": OpencodeServer,
 }
+
+
+def unheard_in(command: Sequence[str], env: Mapping[str, str]) -> Sequence[str]:
+    """Return why the program passes events of a run to no handler of the connector, if it does not.
+
+    `command` is the kit's host of that release, which registers the connector as the program does, in a process of its
+    own where nothing of it is started and no daemon listens; empty where a program has one registration alone.
+    """
+    if not command:
+        return []
+    hello = json.dumps({"id": 1, "op": "hello", "events": []})
+    with tempfile.TemporaryDirectory(prefix=".signet-conformance-registers-", dir=env["HOME"]) as home:
+        given = {"PATH": env["PATH"], "HOME": home, "SIGNET_DAEMON_URL": _NOWHERE}
+        try:
+            done = subprocess.run(
+                [*command], input=f"{hello}\n", env=given, cwd=home, capture_output=True, text=True, check=False,
+                timeout=_REGISTERS_S,
+            )  # fmt: skip
+            answer = json.loads(done.stdout.partition("\n")[0])
+        except (OSError, ValueError, subprocess.TimeoutExpired):
+            return []
+    return [str(text) for text in answer.get("result", {}).get("unheard", ())]
 
 
 class RealHarness:
@@ -109,7 +134,9 @@ class RealHarness:
     def about(self) -> Mapping[str, Any]:
         """Which program runs."""
         remarks = [*self._options["notes"], *([] if self._watch.sees else [_UNSEEN])]
-        return {"host": self._options["program"], "release": self._options["release"], "remarks": remarks}
+        unheard = unheard_in(self._options["registers"], self._env)
+        about = {"host": self._options["program"], "release": self._options["release"], "remarks": remarks}
+        return {**about, "unheard": unheard}
 
     def perform(self, step: Mapping[str, Any]) -> Mapping[str, Any]:
         """Perform one step, and tell what the program did with the connector's commands meanwhile."""
@@ -213,8 +240,7 @@ class RealHarness:
         told = [refusal for refusal in conversation.refusals if refusal not in self._told]
         self._told += told
         if told:
-            rows = [{"file": Path(row.file).name, "accepted": False, "words": row.words} for row in told]
-            self._peer.tell_about({"installed": rows})
+            self._peer.tell_about({"installed": [refusal.row(self._options["formerly"]) for refusal in told]})
 
     def _prompt(self, name: str, conversation: ProgramConversation, step: Mapping[str, Any]) -> Mapping[str, Any]:
         keep_back(step.get("text"))

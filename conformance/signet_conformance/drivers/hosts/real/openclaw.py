@@ -54,6 +54,7 @@ _LOOK_S = 0.05
 _LOOK_AGAIN_S = 0.5
 _READY = re.compile(r"\[gateway\] ready$")
 _PLUGIN = re.compile(r"\[plugins\] (?P<words>.*?) \(plugin=(?P<plugin>[^,)]+), source=")
+_UNKNOWN_EVENT = re.compile(r"unknown typed hook \"(?P<event>[^\"]+)\" ignored")
 _INVALID = re.compile(r"Invalid config at (?P<file>\S+?\.json)\b")
 _BLOCKED = re.compile(r"Gateway start blocked: (?P<words>.*?(?P<member>gateway\.mode).*?\.)")
 _COMPLAINT = re.compile(r"^(?:\W )?(?:(?P<file>\S+\.json)\S* — )?(?P<words>(?P<member><root>|[\w.-]+): .+)")
@@ -223,7 +224,9 @@ def refusal_in(word: str) -> Refusal | None:
     if told is None or not any(each in told["words"] for each in _REFUSES) or told["plugin"] in _NOT_THE_CONNECTOR:
         return None
     manifest = "contracts." in told["words"] or "manifest" in told["words"]
-    return Refusal("openclaw.plugin.json" if manifest else "openclaw.json", told["words"])
+    unknown = _UNKNOWN_EVENT.search(told["words"])
+    event = None if unknown is None else unknown["event"]
+    return Refusal("openclaw.plugin.json" if manifest else "openclaw.json", told["words"], event)
 
 
 def _free_port() -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,10 +21,21 @@ _ABSENT = object()
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A file of the connector's installation that the program refuses, and its own words about it."""
+    """A file of the connector's installation that the program refuses, and its own words about it.
+
+    `event`: what is refused is a handler of it.
+    """
 
     file: str
     words: str
+    event: str | None = None
+
+    def row(self, formerly: Collection[str]) -> Mapping[str, Any]:
+        """Describe it as the answer to hello does; `formerly` are events that earlier releases of the program know."""
+        told = {"accepted": False, "words": self.words}
+        if self.event in formerly:
+            return {"file": f"a handler of {self.event}", **told, "event": self.event, "formerly": True}
+        return {"file": Path(self.file).name, **told}
 
 
 class RefusedError(StepError):
