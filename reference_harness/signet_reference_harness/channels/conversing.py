@@ -13,14 +13,14 @@ from signet_reference_harness.errors import HarnessError
 from signet_reference_harness.messages import Message
 from signet_reference_harness.session import Session
 from signet_reference_harness.session.events import Event, RunFinished, TextPiece, ToolCalled, ToolReturned
-from signet_reference_harness.session.turn import TurnListener, TurnResult
-from signet_reference_harness.session.watching import watch
+from signet_reference_harness.session.turn import TurnResult
+from signet_reference_harness.session.watching import Publisher, watch
 from signet_reference_harness.tools import ToolResult
 
 MOST_WAITING: Final = 64
 """Turns that may wait while one is answered; the next is refused."""
 
-Perform = Callable[[UserTurn, TurnListener], Awaitable[TurnResult]]
+Perform = Callable[[UserTurn, Publisher], Awaitable[TurnResult]]
 """Takes a turn with the model; the listener hears of it."""
 Command = Callable[[UserTurn, bool], Awaitable[UserTurn | None]]
 """Gets each turn that is a command, and whether an answer is being made. Returns the turn for the model, or None when

@@ -16,18 +16,17 @@ from signet_reference_harness.chat.skills import Skill
 from signet_reference_harness.daemon_client.adapter import SkillInvocation
 from signet_reference_harness.errors import ConfigError, HarnessError
 from signet_reference_harness.identity import SessionIdentity
-from signet_reference_harness.messages import Message, ToolCall
-from signet_reference_harness.providers import CompletionChunk, Provider, StopReason, Usage
+from signet_reference_harness.providers import Provider, StopReason, Usage
 from signet_reference_harness.run.inputs import Folders
 from signet_reference_harness.run.kept_lines import now
 from signet_reference_harness.run.open_sessions import OpenMark, OpenSession
-from signet_reference_harness.run.session_file import SessionFile, Stored, path_of, read_session, sessions_of
+from signet_reference_harness.run.session_file import KeptTurn, SessionFile, Stored, path_of, read_session, sessions_of
 from signet_reference_harness.session import Session
 from signet_reference_harness.session.host import SessionHost
 from signet_reference_harness.session.lifecycle import uninterrupted
 from signet_reference_harness.session.memory_effect import MemoryEffect
-from signet_reference_harness.session.turn import TurnListener, TurnResult, add_usage
-from signet_reference_harness.tools import ToolResult
+from signet_reference_harness.session.turn import TurnResult, add_usage
+from signet_reference_harness.session.watching import Publisher
 
 MOST_LISTED: Final = 20
 """How many sessions /resume lists."""
@@ -117,12 +116,12 @@ class ChatSession:
             if old_mark is not None:
                 old_mark.leave(owed=before is None or before.owes_end)
 
-    async def turn(self, said: UserTurn, listener: TurnListener) -> TurnResult:
+    async def turn(self, said: UserTurn, listener: Publisher) -> TurnResult:
         """Take a turn with the model, and keep it in the session's file however it ends."""
         session, file = self.session, self._open_file
         session.cut_turn = None
         file.turn(said.content)
-        told = _Kept(listener, file)
+        told = KeptTurn(listener.put, file)
         result = TurnResult(outcome=StopReason.ERROR)
         try:
             result = await session.turn(said.content, self._provider, listener=told)
@@ -136,7 +135,7 @@ class ChatSession:
             file.outcome(str(result.outcome), result.reply, result.messages, error=result.error)
         return result
 
-    async def use_skill(self, skill: Skill, arguments: str, said: UserTurn, listener: TurnListener) -> TurnResult:
+    async def use_skill(self, skill: Skill, arguments: str, said: UserTurn, listener: Publisher) -> TurnResult:
         """Take a turn in which the model follows a skill, and report the skill to the daemon."""
         session, began, clock = self.session, now(), time.monotonic()
         pending = session.conversation.pending
@@ -228,40 +227,6 @@ class ChatSession:
     def _open_file(self) -> SessionFile:
         assert self._file is not None  # noqa: S101 - taken up before anything is said
         return self._file
-
-
-class _Kept(TurnListener):
-    """Passes a turn's events on, and keeps in the session's file what remains true however the turn ends."""
-
-    def __init__(self, listener: TurnListener, file: SessionFile) -> None:
-        self._listener = listener
-        self._file = file
-
-    def chunk(self, chunk: CompletionChunk) -> None:
-        """Pass it on."""
-        self._listener.chunk(chunk)
-
-    def message(self, message: Message) -> None:
-        """Pass it on."""
-        self._listener.message(message)
-
-    def tool_call(self, call: ToolCall) -> None:
-        """Pass it on."""
-        self._listener.tool_call(call)
-
-    def tool_result(self, call: ToolCall, result: ToolResult) -> None:
-        """Note that the tool has run."""
-        self._file.tool(call.name, ok=result.ok)
-        self._listener.tool_result(call, result)
-
-    def memory(self, effect: MemoryEffect) -> None:
-        """Pass it on."""
-        self._listener.memory(effect)
-
-    def compaction(self, summary: str) -> None:
-        """Keep the summary."""
-        self._file.compaction(summary)
-        self._listener.compaction(summary)
 
 
 def _entry_of(stored: Stored) -> ResumableSession:

@@ -17,7 +17,8 @@ from signet_reference_harness.errors import HarnessError
 from signet_reference_harness.identity import SessionIdentity
 from signet_reference_harness.providers import Usage
 from signet_reference_harness.providers.agent_file import PricePart
-from signet_reference_harness.session.turn import TurnListener, TurnResult
+from signet_reference_harness.session.turn import TurnResult
+from signet_reference_harness.session.watching import Publisher
 
 MEMORIES: Final = 10
 """Memories that are listed, or searched for."""
@@ -77,7 +78,7 @@ class ChatCommands:
                 self._told.add(note)
                 self._face.note(f"the daemon: {note}")
 
-    async def take_turn(self, said: UserTurn, listener: TurnListener) -> TurnResult:
+    async def take_turn(self, said: UserTurn, listener: Publisher) -> TurnResult:
         """A turn with the model, by a skill if one was just asked for."""
         asked, self._skill = self._skill, None
         try:

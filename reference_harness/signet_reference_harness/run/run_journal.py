@@ -40,10 +40,10 @@ from signet_reference_harness.run.kept_lines import (
     put_in_place,
     whole_lines,
 )
-from signet_reference_harness.run.session_file import SessionFile, message_from, message_json
+from signet_reference_harness.run.session_file import KeptTurn, SessionFile, message_from, message_json
 from signet_reference_harness.session.events import Status
 from signet_reference_harness.session.turn import Past
-from signet_reference_harness.session.watching import EventQueue, Publisher
+from signet_reference_harness.session.watching import EventQueue
 from signet_reference_harness.tools import ToolResult
 
 FORMAT: Final = "signet-run/1"
@@ -334,14 +334,13 @@ def _unwritable(path: Path, error: OSError) -> ConfigError:
     )
 
 
-class Checkpoints(Publisher):
-    """Publishes what it hears of a turn, and keeps of it what is neither asked nor done again."""
+class Checkpoints(KeptTurn):
+    """Keeps of a turn in its run, too, what is neither asked nor done again."""
 
     def __init__(self, events: EventQueue, file: SessionFile, journal: RunJournal, notices: list[str]) -> None:
         """`notices` gets the texts for the person as they come."""
-        super().__init__(events.publish)
-        self._notices = notices
-        self._file, self._journal = file, journal
+        super().__init__(events.publish, file)
+        self._notices, self._journal = notices, journal
 
     def message(self, message: Message) -> None:
         """Keep its notices."""
@@ -360,10 +359,4 @@ class Checkpoints(Publisher):
     def tool_result(self, call: ToolCall, result: ToolResult) -> None:
         """Keep what the tool brought."""
         self._journal.result(result)
-        self._file.tool(call.name, ok=result.ok)
         super().tool_result(call, result)
-
-    def compaction(self, summary: str) -> None:
-        """Keep the summary."""
-        self._file.compaction(summary)
-        super().compaction(summary)

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal, Self
@@ -26,9 +26,12 @@ from msgspec import convert, to_builtins
 
 from signet_reference_harness.errors import ConfigError, IdentityError
 from signet_reference_harness.identity import SessionIdentity
-from signet_reference_harness.messages import Message, Role
+from signet_reference_harness.messages import Message, Role, ToolCall
 from signet_reference_harness.run.kept_lines import SUFFIX, Scrub, append, as_line, file_of, lock, now, put_in_place
 from signet_reference_harness.session.conversation import UNDONE, Conversation, said_in
+from signet_reference_harness.session.events import Event
+from signet_reference_harness.session.watching import Publisher
+from signet_reference_harness.tools import ToolResult
 from signet_reference_harness.tools.bounds import ResultFolder
 
 FORMAT: Final = "signet-session/1"
@@ -187,6 +190,24 @@ class SessionFile:
             append(self._handle, as_line(line, self._scrub))
         except OSError as error:
             raise _unwritable(self.path, error) from None
+
+
+class KeptTurn(Publisher):
+    """Publishes what it hears of a turn, and keeps in the session's file what stays true however the turn ends."""
+
+    def __init__(self, put: Callable[[Event], None], file: SessionFile) -> None:
+        super().__init__(put)
+        self._file = file
+
+    def tool_result(self, call: ToolCall, result: ToolResult) -> None:
+        """Note that the tool has run."""
+        self._file.tool(call.name, ok=result.ok)
+        super().tool_result(call, result)
+
+    def compaction(self, summary: str) -> None:
+        """Keep the summary."""
+        self._file.compaction(summary)
+        super().compaction(summary)
 
 
 def path_of(folder: Path, session: str) -> Path:

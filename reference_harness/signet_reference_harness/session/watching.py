@@ -124,36 +124,36 @@ class Publisher(TurnListener):
     """Makes events of a turn's progress, and hands them to `put`."""
 
     def __init__(self, put: Callable[[Event], None]) -> None:
-        self._put = put
+        self.put = put
 
     def chunk(self, chunk: CompletionChunk) -> None:
         """Publish a piece of what the model says or thinks."""
         if chunk.text:
-            self._put(TextPiece(chunk.text) if chunk.kind == "text" else ThinkingPiece(chunk.text))
+            self.put(TextPiece(chunk.text) if chunk.kind == "text" else ThinkingPiece(chunk.text))
 
     def message(self, message: Message) -> None:
         """Publish the notices of the message for the person."""
         for text in texts_for_person(replace(message, content="")):
-            self._put(Notice(text))
+            self.put(Notice(text))
 
     def tool_call(self, call: ToolCall) -> None:
         """Publish the call."""
-        self._put(ToolCalled(call.id, call.name, call.arguments))
+        self.put(ToolCalled(call.id, call.name, call.arguments))
 
     def tool_result(self, call: ToolCall, result: ToolResult) -> None:
         """Publish the result."""
         if result.ok:
-            self._put(ToolReturned(call.id, call.name, ok=True, content=result.content))
+            self.put(ToolReturned(call.id, call.name, ok=True, content=result.content))
         else:
-            self._put(ToolReturned(call.id, call.name, ok=False, error=result.error))
+            self.put(ToolReturned(call.id, call.name, ok=False, error=result.error))
 
     def compaction(self, summary: str) -> None:
         """Publish the summary."""
-        self._put(Compacted(summary))
+        self.put(Compacted(summary))
 
     def memory(self, effect: MemoryEffect) -> None:
         """Publish the effect."""
-        self._put(MemoryUsed(effect, effect.used))
+        self.put(MemoryUsed(effect, effect.used))
 
 
 class WatchedRun:
@@ -192,7 +192,7 @@ class WatchedRun:
 @contextlib.asynccontextmanager
 async def watch(
     session: Session,
-    turn: Callable[[TurnListener], Awaitable[TurnResult]],
+    turn: Callable[[Publisher], Awaitable[TurnResult]],
     *,
     run: str | None = None,
     capacity: int | None = CAPACITY,
