@@ -11,7 +11,6 @@ kill does not change its figures.
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 from collections.abc import Iterator, Mapping
@@ -21,6 +20,7 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 from signet_reference_harness.errors import ConfigError, HarnessError
+from signet_reference_harness.kept_lines import append, as_line, lock
 
 FORMAT: Final = "signet-bench-log/1"
 NAME: Final = "log.jsonl"
@@ -73,13 +73,11 @@ class RunLog:
             raise ConfigError(
                 f"{path}: {error.strerror or error}", remedy="name a folder of yours with --out"
             ) from None
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        if not lock(handle):
             os.close(handle)
             raise ConfigError(
                 f"{folder}: another run is at work in this folder", remedy="wait for it, or name another --out"
-            ) from None
+            )
         return cls(path, handle)
 
     def load(self) -> Logged:
@@ -100,18 +98,15 @@ class RunLog:
 
     def write(self, record: Record) -> None:
         """Append a record. Raises BenchFailureError when the disk has no room for it."""
-        text = json.dumps(record, ensure_ascii=False, separators=(",", ":"))
-        self._append(text.encode("utf-8", "backslashreplace") + b"\n")
+        self._append(as_line(record, str))
 
     def close(self) -> None:
         """Let the file go."""
         os.close(self._handle)
 
     def _append(self, data: bytes) -> None:
-        rest = memoryview(data)
         try:
-            while rest:
-                rest = rest[os.write(self._handle, rest) :]
+            append(self._handle, data)
         except OSError as error:
             raise BenchFailureError(
                 f"{self.path}: {error.strerror or error}", remedy="make room and run the same command again: it goes on"

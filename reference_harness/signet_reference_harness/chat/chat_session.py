@@ -16,9 +16,9 @@ from signet_reference_harness.chat.skills import Skill
 from signet_reference_harness.daemon_client.adapter import SkillInvocation
 from signet_reference_harness.errors import ConfigError, HarnessError
 from signet_reference_harness.identity import SessionIdentity
+from signet_reference_harness.kept_lines import now
 from signet_reference_harness.providers import Provider, StopReason, Usage
 from signet_reference_harness.run.inputs import Folders
-from signet_reference_harness.run.kept_lines import now
 from signet_reference_harness.run.open_sessions import OpenMark, OpenSession
 from signet_reference_harness.run.session_file import KeptTurn, SessionFile, Stored, path_of, read_session, sessions_of
 from signet_reference_harness.session import Session

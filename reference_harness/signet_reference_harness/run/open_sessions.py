@@ -19,7 +19,7 @@ from typing import Final, Self
 from signet_reference_harness.daemon_client import AdapterClient
 from signet_reference_harness.errors import ConfigError, IdentityError
 from signet_reference_harness.identity import SessionIdentity
-from signet_reference_harness.run.kept_lines import as_line, lock, put_in_place
+from signet_reference_harness.kept_lines import as_line, lock, put_in_place
 from signet_reference_harness.run.session_file import read_session
 from signet_reference_harness.session.conversation import Conversation
 from signet_reference_harness.session.lifecycle import Lifecycle

@@ -11,7 +11,7 @@ from typing import Final, TextIO
 
 from signet_reference_harness.documents import put_text
 from signet_reference_harness.errors import HarnessError, printable
-from signet_reference_harness.run.kept_lines import append
+from signet_reference_harness.kept_lines import append
 from signet_reference_harness.session.events import (
     Event,
     OutputFormat,

@@ -27,9 +27,7 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 from signet_reference_harness.errors import ConfigError, HarnessError
-from signet_reference_harness.messages import Message, ToolCall, texts_for_person
-from signet_reference_harness.providers import CompletionResult, StopReason, Usage
-from signet_reference_harness.run.kept_lines import (
+from signet_reference_harness.kept_lines import (
     SUFFIX,
     Scrub,
     append,
@@ -40,6 +38,8 @@ from signet_reference_harness.run.kept_lines import (
     put_in_place,
     whole_lines,
 )
+from signet_reference_harness.messages import Message, ToolCall, texts_for_person
+from signet_reference_harness.providers import CompletionResult, StopReason, Usage
 from signet_reference_harness.run.session_file import KeptTurn, SessionFile, message_from, message_json
 from signet_reference_harness.session.events import Status
 from signet_reference_harness.session.turn import Past

@@ -26,8 +26,8 @@ from msgspec import convert, to_builtins
 
 from signet_reference_harness.errors import ConfigError, IdentityError
 from signet_reference_harness.identity import SessionIdentity
+from signet_reference_harness.kept_lines import SUFFIX, Scrub, append, as_line, file_of, lock, now, put_in_place
 from signet_reference_harness.messages import Message, Role, ToolCall
-from signet_reference_harness.run.kept_lines import SUFFIX, Scrub, append, as_line, file_of, lock, now, put_in_place
 from signet_reference_harness.session.conversation import UNDONE, Conversation, said_in
 from signet_reference_harness.session.events import Event
 from signet_reference_harness.session.watching import Publisher
