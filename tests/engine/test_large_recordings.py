@@ -15,7 +15,7 @@ from signet_conformance import engine
 from signet_conformance.engine import Judged, judge
 from signet_conformance.engine.pieces import ASKED_AGAIN, rules_by
 from signet_conformance.errors import TraceError
-from signet_conformance.rules import DAEMON_RULES, builtin_rules
+from signet_conformance.rules import builtin_rules, daemon_rules
 from signet_conformance.trace import Trace, read, reading, shelf
 from signet_conformance.trace.shelf import Shelf
 from tests.rules.test_cases import CASES_OF
@@ -186,7 +186,7 @@ def test_broken_line_is_told_by_whichever_worker_meets_it(tmp_path: Path, monkey
 
 def test_rules_by_exchange_and_by_session_are_built_in() -> None:
     """Only rules of the kit are asked piece by piece; what a user's own rule looks at nobody knows."""
-    known = {*builtin_rules(), *DAEMON_RULES}
+    known = {*builtin_rules(), *daemon_rules()}
     assert {*rules_by("exchange"), *rules_by("session"), *ASKED_AGAIN} <= known
     assert rules_by("exchange").keys().isdisjoint(rules_by("session"))
 

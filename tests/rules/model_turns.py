@@ -11,7 +11,7 @@ from typing import Any
 
 from signet_conformance.facts import Recording
 from signet_conformance.finding import Finding, Verdict
-from signet_conformance.rules.model import MODEL_RULES
+from signet_conformance.rules import harness_rules
 from signet_conformance.rules.outcome import Outcome
 from tests.support.case_traces import KEYED, build
 
@@ -64,7 +64,7 @@ def recorded(folder: Path, items: Sequence[Item], **header: Any) -> Recording:
 
 def outcomes(folder: Path, number: int, items: Sequence[Item], **header: Any) -> list[Outcome]:
     """What a rule says of each of its subjects, in order."""
-    return list(MODEL_RULES[f"SIG-MODEL-{number:03d}"](recorded(folder, items, **header)))
+    return list(harness_rules()[f"SIG-MODEL-{number:03d}"](recorded(folder, items, **header)))
 
 
 def verdicts(folder: Path, number: int, items: Sequence[Item], **header: Any) -> list[Verdict]:

@@ -12,13 +12,13 @@ import pytest
 from signet_conformance.contract import harness_requirements
 from signet_conformance.engine import exit_status, judge
 from signet_conformance.finding import Reason, Side, Verdict
-from signet_conformance.rules.model import MODEL_RULES
+from signet_conformance.rules import harness_rules
 from tests.support.case_traces import build
 
 from .model_requests import ASKED, EXAMPLES, FACT, INJECTED, Item, anthropic, asking, example, judged, model, of
 
 
-@pytest.mark.parametrize("name", MODEL_RULES)
+@pytest.mark.parametrize("name", harness_rules())
 def test_the_example_of_a_requirement_breaches_it_and_no_other(name: str, tmp_path: Path) -> None:
     """A requirement's own example is found in breach, at its level, on the harness's side; the others stand."""
     outcome = judged(tmp_path, EXAMPLES[name], **(harness_requirements()[name].example_context or {})).harness
@@ -29,7 +29,7 @@ def test_the_example_of_a_requirement_breaches_it_and_no_other(name: str, tmp_pa
 
 def test_every_requirement_has_a_rule_in_the_order_of_the_catalogue() -> None:
     """The table of rules and the file of requirements name the same ids."""
-    assert list(MODEL_RULES) == list(harness_requirements())
+    assert list(harness_rules()) == list(harness_requirements())
 
 
 def test_a_finding_names_the_requests_to_the_model(tmp_path: Path) -> None:

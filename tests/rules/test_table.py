@@ -1,36 +1,47 @@
-"""The table of rules: complete, and each rule says the law that it checks."""
+"""The rules: one for each requirement, by the name in its entry, and each says the law that it checks."""
 
 from __future__ import annotations
 
+import inspect
+from importlib import import_module
+from pkgutil import walk_packages
+
+import msgspec
 import pytest
 
-from signet_conformance.contract import catalogue, requirements
-from signet_conformance.rules import DAEMON_RULES, builtin_rules, run_rules
-from signet_conformance.rules.model import MODEL_RULES
+from signet_conformance import rules as rules_room
+from signet_conformance.contract import Requirement, catalogue, requirements
+from signet_conformance.errors import ContractError
+from signet_conformance.rules import builtin_rules, daemon_rules, harness_rules, run_rules
 
-RULES = {**builtin_rules(), **DAEMON_RULES, **MODEL_RULES}
-TABLES = {"connector": "rules/__init__.py", "daemon": "rules/__init__.py", "harness": "rules/model/__init__.py"}
-
-
-def entry_file(requirement: str) -> str:
-    """Where the entry of a requirement stands."""
-    return f"schemas/requirements/{requirement.split('-')[1]}.json"
+RULES = {**builtin_rules(), **daemon_rules(), **harness_rules()}
 
 
-@pytest.mark.parametrize("requirement", catalogue())
-def test_every_requirement_has_a_rule(requirement: str) -> None:
-    """An entry has a check, or a rule that is entered in the table of its side."""
-    table = TABLES[catalogue()[requirement].side]
-    assert requirement in RULES, (
-        f"{requirement} has no rule: enter one in conformance/signet_conformance/{table},"
-        f" or give its entry in {entry_file(requirement)} a check"
-    )
+def test_every_requirement_has_a_rule() -> None:
+    """Each entry has a check, or names a function of the kit."""
+    assert list(RULES) == list(catalogue())
 
 
-@pytest.mark.parametrize("requirement", [*RULES, *run_rules()])
-def test_every_rule_has_an_entry(requirement: str) -> None:
-    """A rule of the table checks a requirement of the catalogue."""
-    assert requirement in catalogue(), f"{requirement} has a rule and no entry: write one in {entry_file(requirement)}"
+def test_an_entry_that_names_no_function_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A misspelt rule is told with the entry, the module and the name."""
+    monkeypatch.setattr(rules_room, "requirements", lambda: {"SIG-HTTP-001": misspelt})
+    misspelt: Requirement = msgspec.structs.replace(requirements()["SIG-HTTP-001"], rule="transport.body_is_objekt")
+    with pytest.raises(ContractError, match=r"SIG-HTTP-001: rules/transport.py has no function body_is_objekt"):
+        builtin_rules.__wrapped__()
+
+
+def test_every_rule_has_an_entry() -> None:
+    """A public function of the room that takes a recording and yields outcomes is named by an entry."""
+    known = {*RULES.values(), *run_rules().values()}
+    modules = [import_module(each.name) for each in walk_packages(rules_room.__path__, f"{rules_room.__name__}.")]
+    unnamed = [
+        f"{module.__name__}.{name}"
+        for module in modules
+        for name, function in inspect.getmembers(module, inspect.isfunction)
+        if function.__module__ == module.__name__ and not name.startswith("_") and function not in known
+        if function.__annotations__ == {"recording": "Recording", "return": "Iterator[Outcome]"}
+    ]
+    assert not unnamed, "name it as `rule` in the entry of its requirement"
 
 
 def test_a_rule_over_the_run_is_written_for_what_only_a_run_shows() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from signet_conformance.contract import catalogue, daemon_requirements, document
 from signet_conformance.errors import ContractError, UsageError
-from signet_conformance.rules import DAEMON_RULES
+from signet_conformance.rules import daemon_rules
 from signet_conformance.scenarios.scenario import scripted
 from signet_conformance.selftest.matrix import completeness
 from signet_conformance.selftest.mutants import mutant, mutants
@@ -28,7 +28,7 @@ def test_the_mutants_satisfy_their_schema() -> None:
 
 def test_each_requirement_on_the_daemon_has_a_rule() -> None:
     """The rules of the daemon's side are those of its requirements, in their order."""
-    assert list(DAEMON_RULES) == list(daemon_requirements())
+    assert list(daemon_rules()) == list(daemon_requirements())
 
 
 def changed(**members: Any) -> Mapping[str, Any]:

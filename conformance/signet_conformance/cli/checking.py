@@ -28,6 +28,7 @@ from signet_conformance.outcome.known_failures import KnownFailures
 from signet_conformance.outcome.options import Declarations, KnownOptions
 from signet_conformance.reports.command_lines import shell_command
 from signet_conformance.reports.ending import ReportWriter, RunEnding
+from signet_conformance.rules import builtin_rules
 from signet_conformance.trace import Declared, Trace
 from signet_conformance.trace.model import forget_lines
 from signet_conformance.trace.reading import HELD_BYTES
@@ -52,6 +53,8 @@ def check(
     declared: Mapping[str, Any],
 ) -> int:
     """Judge the recordings that `traces` name; the exit status is the run's."""
+    # What judges is imported while other processes look through the recordings.
+    builtin_rules()
     failures = KnownFailures.parse(known)
     options = parse_declared(**declared)
     profile = Declared()

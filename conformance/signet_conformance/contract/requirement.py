@@ -80,6 +80,7 @@ class Requirement(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     `rests_on` names the operations whose answers its verdict is drawn from, none of them for the answers that a
     finding names itself; None when it rests on no answer. `settled_by` says what decides an INCONCLUSIVE.
     `forbids_anywhere` says that a breach harms in whatever request it stands, as the leak of a secret does.
+    `rule` is the module and function below `rules` that judges it, None where its `check` does.
     `no_mutant` is the reason why no mutant can break it. `area` and `side` are those of its file.
     """
 
@@ -96,6 +97,7 @@ class Requirement(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     undecided: str | None
     area: str = ""
     side: Side = "connector"
+    rule: str | None = None
     scope: Scope = "recording"
     needs: Needs = "trace"
     decides: Literal["trace", "marks"] = "trace"

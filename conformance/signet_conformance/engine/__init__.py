@@ -30,7 +30,7 @@ from signet_conformance.engine.folding import (
 from signet_conformance.engine.pieces import by_pieces
 from signet_conformance.facts import Recording
 from signet_conformance.finding import Judgement, Reason, Verdict
-from signet_conformance.rules import DAEMON_RULES, builtin_rules, rules
+from signet_conformance.rules import builtin_rules, daemon_rules, rules
 from signet_conformance.rules.excuses import excused
 from signet_conformance.rules.model import rule_of, why_not_judged
 from signet_conformance.rules.outcome import Rule
@@ -82,7 +82,7 @@ def judge_each(
     for case in cases:
         case.early = _by_workers(case, names, _workers_for(case.recording.trace, workers))
     for name, entry in daemon_requirements().items():
-        rule = DAEMON_RULES.get(name)
+        rule = daemon_rules().get(name)
         for case in cases:
             if name in case.side:
                 case.daemon[name] = case.early.get(name) or _judge_by(
@@ -157,7 +157,7 @@ def _by_workers(case: _Case, names: Sequence[str], workers: int) -> Mapping[str,
             name: _judge_by(
                 name,
                 case.side.get(name) or requirements().get(name),
-                DAEMON_RULES.get(name) if name in case.side else rules().get(name),
+                daemon_rules().get(name) if name in case.side else rules().get(name),
                 case.recording,
             )
             for name in group
@@ -185,7 +185,7 @@ def _in_groups(names: Sequence[str]) -> Sequence[Sequence[str]]:
     """
     built_in = builtin_rules()
     known = rules()
-    left = {name: None for name in names if name in DAEMON_RULES or known.get(name) is built_in.get(name)}
+    left = {name: None for name in names if name in daemon_rules() or known.get(name) is built_in.get(name)}
     first = [[name for name in group if name in left] for group in _TOGETHER]
     for group in first:
         for name in group:

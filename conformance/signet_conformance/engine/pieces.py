@@ -15,7 +15,7 @@ from signet_conformance.children.spread import spread
 from signet_conformance.contract import Scope, daemon_requirements, requirements
 from signet_conformance.engine.folding import Tally
 from signet_conformance.facts import Call, Lightened, NeedsWholeError, Packed, Recording, packed
-from signet_conformance.rules import DAEMON_RULES, builtin_rules, injected, rules
+from signet_conformance.rules import builtin_rules, daemon_rules, injected, rules
 from signet_conformance.rules.excuses import excused
 from signet_conformance.rules.fields import MOST_EXPLAINED
 from signet_conformance.rules.outcome import Rule
@@ -36,7 +36,7 @@ def rules_by(scope: Scope) -> Mapping[str, Rule]:
     `Recording.whole`, and then it is asked again over the whole.
     """
     built_in, entries = builtin_rules(), {**requirements(), **daemon_requirements()}
-    known = {name: rule for name, rule in rules().items() if rule is built_in.get(name)} | dict(DAEMON_RULES)
+    known = {name: rule for name, rule in rules().items() if rule is built_in.get(name)} | dict(daemon_rules())
     return {name: rule for name, rule in known.items() if entries[name].scope == scope}
 
 

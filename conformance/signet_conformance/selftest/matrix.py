@@ -17,8 +17,7 @@ from signet_conformance.engine import Judged, run_judgements
 from signet_conformance.errors import printable
 from signet_conformance.finding import Verdict
 from signet_conformance.reports.terminal import MAX_WIDTH, STRONG, VERDICT_STYLES, Paragraph, draw, one_line
-from signet_conformance.rules import DAEMON_RULES, rules, run_rules
-from signet_conformance.rules.model import MODEL_RULES
+from signet_conformance.rules import daemon_rules, harness_rules, rules, run_rules
 from signet_conformance.selftest.mutants import FILE, Mutant, Mutants, mutants
 from signet_conformance.selftest.trials import CONTRACT, Performed, Trial
 
@@ -106,7 +105,7 @@ def reasons_missing(names: Sequence[str], known: Mapping[str, str]) -> Iterator[
 
 def completeness(known: Mutants) -> Iterator[str]:
     """Yield complaints: rules that no mutant breaks, mutants and exemptions without a rule."""
-    judged = {*rules(), *DAEMON_RULES, *MODEL_RULES}
+    judged = {*rules(), *daemon_rules(), *harness_rules()}
     broken = {mutant.breaks for mutant in known.mutants.values()}
     for name in sorted(judged - broken - set(known.exempt)):
         yield f"{name} has a rule and no mutant: add one to schemas/mutants.json, or a reason under its no_mutant"

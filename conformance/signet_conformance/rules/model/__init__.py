@@ -5,34 +5,17 @@ Without a recording of the model none of them has a subject. They change no verd
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import partial
 
 from msgspec.structs import replace
 
 from signet_conformance.facts import Recording
 from signet_conformance.finding import Finding, Verdict
-from signet_conformance.rules.model import injected, tools, turns, unheard, words
+from signet_conformance.rules import harness_rules
 from signet_conformance.rules.model.turns import turns as turns_in
 from signet_conformance.rules.outcome import Outcome, Rule
 from signet_conformance.trace.marks import InstalledMark
-
-MODEL_RULES: Mapping[str, Rule] = {
-    "SIG-MODEL-001": injected.start_is_before_the_model,
-    "SIG-MODEL-002": injected.prompt_context_is_before_the_model,
-    "SIG-MODEL-003": injected.injected_text_stands_once,
-    "SIG-MODEL-004": injected.injected_text_stays_in_its_session,
-    "SIG-MODEL-005": injected.memory_stays_with_its_agent_and_project,
-    "SIG-MODEL-006": turns.prompt_hook_comes_first,
-    "SIG-MODEL-007": tools.tool_outcome_is_told,
-    "SIG-MODEL-008": turns.turn_is_answered_without_the_daemon,
-    "SIG-MODEL-009": injected.model_works_with_the_told_summary,
-    "SIG-MODEL-010": words.words_reach_the_model,
-    "SIG-MODEL-011": injected.text_stands_through_its_turn,
-    "SIG-MODEL-012": injected.untaken_text_stays_away,
-    "SIG-MODEL-013": unheard.unheard_start_is_told_as_that,
-}
-"""Every rule of the harness's side by requirement id."""
 
 NOT_RECORDED = (
     "nothing was recorded between the harness and its model, nor does the kit know what this host puts before it: "
@@ -44,7 +27,7 @@ NO_TURNS = "no turn of the user is marked in both recordings, by which the model
 
 def rule_of(name: str, recording: Recording) -> Rule | None:
     """The rule for a requirement; what it finds in requests that a played host wrote says so."""
-    rule = MODEL_RULES.get(name)
+    rule = harness_rules().get(name)
     model = recording.model
     if rule is None or model is None or not model.header.played:
         return rule
