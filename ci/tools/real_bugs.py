@@ -35,7 +35,8 @@ CONTRACTS = ((127, "0.145"), (85, "0.109"), (0, "0.58"))
 """The least minor release, and the contract by which connectors from there on are judged."""
 TOP = ("package.json", "platform", "libs", "integrations", "surfaces", "packages", "scripts", "skills", "tsconfig.json")
 LEFT_OUT = {
-    "dashboard", "desktop", "tray", "predictor", "signetai", "daemon-rs", "extension-browser", "native", "extension",
+    "dashboard", "desktop", "tray", "predictor", "signetai", "daemon-rs", "extension-browser", "native",
+    "packages/extension", "packages/forge",
 }  # fmt: skip
 """Packages that no connector needs, and that take long to install."""
 CORE = (("platform/core", "packages/core"),)
@@ -108,7 +109,11 @@ def _trim(tree: Path) -> None:
         *tree.glob("packages/adapters/*"),
     ]
     found += [*tree.glob("integrations/*/*"), tree / "surfaces" / "cli"]
-    kept = [each for each in found if (each / "package.json").is_file() and each.name not in LEFT_OUT]
+    kept = [
+        each
+        for each in found
+        if (each / "package.json").is_file() and LEFT_OUT.isdisjoint((each.name, str(each.relative_to(tree))))
+    ]
     said["workspaces"] = [str(each.relative_to(tree)) for each in kept]
     said["devDependencies"] = {
         name: version
