@@ -93,9 +93,9 @@ def _parser() -> argparse.ArgumentParser:
     add("--host", default="127.0.0.1", metavar="ADDRESS", help="where to listen (default: 127.0.0.1)")
     add("--port", type=int, default=0, help="where to listen (default: a free port)")
     add("--allow-non-loopback", action="store_true", help="let other machines connect to --host")
-    add("--require-upstream", action="store_true", help="exit with 2 when nobody answers at --upstream")
+    add("--require-upstream", action="store_true", help="exit with 2 when no daemon answers at --upstream")
     add("--control", action="store_true", help="take commands on stdin, answer on stdout")
-    add("--unwatched", action="store_true", help="let whoever gives commands delete recordings that are not needed")
+    add("--unwatched", action="store_true", help="let the caller delete recordings that are not needed")
     add("--target", metavar="NAME", help="name of the connector, for the header")
     add("--connector-release", metavar="RELEASE", help="release of the connector, for the header")
     add("--host-program", metavar="NAME", help="the program that the connector runs in, for the header")
@@ -238,9 +238,9 @@ def _signalled() -> asyncio.Future[None]:
 def _tell_upstream_is_down(upstream: Upstream, *, required: bool) -> None:
     remedy = "start the daemon, or give its address with --upstream"
     if required:
-        raise UsageError("nobody answers GET /health", where=upstream.url, remedy=remedy)
+        raise UsageError("no daemon answers GET /health", where=upstream.url, remedy=remedy)
     print(
-        f"warning: {upstream.url}: nobody answers GET /health yet\ntry: {remedy}",
+        f"warning: {upstream.url}: no daemon answers GET /health yet\ntry: {remedy}",
         file=sys.stderr,
         flush=True,
     )

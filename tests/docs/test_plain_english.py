@@ -48,3 +48,14 @@ def test_code_blocks_of_a_page_are_not_prose_and_lines_keep_their_numbers(
     assert "docs: 1 of 3 passages" in out
     assert "docs/page.md:8: - nobody knows" in out
     assert "page.md:4" not in out
+
+
+def test_a_message_and_a_text_of_a_requirement_are_prose(checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (checkout / ROOM / "steps.py").write_text('def f(x: str) -> None:\n    print(f"nobody has asked for {x}")\n')
+    area = checkout / "schemas" / "requirements" / "START.json"
+    area.parent.mkdir(parents=True)
+    area.write_text('{"requirements": [{"title": "One start a session", "why": "Whoever waits, waits."}]}')
+    status, out = run(checkout, capsys, "--check", "--list")
+    assert status == 1
+    assert "messages: 2 of 3 passages" in out
+    assert f"{ROOM}/steps.py:2: nobody has asked for X" in out

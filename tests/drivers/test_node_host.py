@@ -52,4 +52,4 @@ def test_what_cannot_be_loaded_is_told_with_its_place(
     for piece in ("\n", "\\n", "node:internal", "modules/esm"):
         assert piece not in message
     assert raised.value.remedy is not None
-    assert "mend" in raised.value.remedy
+    assert "fix" in raised.value.remedy

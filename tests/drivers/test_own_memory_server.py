@@ -91,7 +91,7 @@ def test_command_stands_in_front_of_the_shipped_places(made: Made, tmp_path: Pat
     [
         ("", "no connector is named", "command = "),
         ('command = ["no-such-program-here"]', "no-such-program-here is not on PATH", "install it"),
-        ('command = ["/no/such/program"]', "/no/such/program does not exist", "mend the setting command"),
+        ('command = ["/no/such/program"]', "/no/such/program does not exist", "fix the setting command"),
         ('command = ["node", "{root}/server.mjs", "{port}"]', "no url says where", "http://127.0.0.1:{port}/mcp"),
         ('module = "server.mjs"', "server.mjs does not exist", "'module'"),
     ],

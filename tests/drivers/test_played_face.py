@@ -39,7 +39,7 @@ def test_what_a_program_does_otherwise_is_drift_and_updates_a_face(invoke: Invok
     assert "woken: the face says nothing of it" in told
     assert "events after context: the face says turn_end; the program did nothing" in told
     made = invoke("face", "update", "pi", "run.jsonl", "--output", "face.json")
-    assert "to mend by hand: events after context" in " ".join(made.stdout.split())
+    assert "to change by hand: events after context" in " ".join(made.stdout.split())
     face = json.loads((tmp_path / "face.json").read_text())
     assert face["events"]["session_start"] == ["reason", "previousSessionFile", "why"]
     assert {"woken", "turn_begins", "message_start"} <= set(face["unplayed"])

@@ -106,7 +106,7 @@ def test_nobody_is_told_to_drive_what_was_driven(tmp_path: Path) -> None:
     wordless = post("/api/hooks/user-prompt-submit", {"harness": "openclaw", "sessionKey": "s-41c7"})
     mark = {"kind": "mark", "t": 0.5, "name": "step", "data": {"index": 0, "step": "prompt", "text": "Where?"}}
     for lines, words in (
-        ([mark, wordless], "mend what else the request breaches"),
+        ([mark, wordless], "fix what else the request breaches"),
         ([wordless], "drive the connector"),
     ):
         judged = judge(read(write(tmp_path / "a.jsonl", lines)))

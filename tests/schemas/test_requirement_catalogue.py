@@ -95,7 +95,7 @@ def test_an_id_that_stands_twice_and_a_torn_file_are_named(folder: Path, tmp_pat
     area = json.loads((folder / "requirements" / "NOTE.json").read_text("utf-8"))
     file = tmp_path / "NOTE.json"
     file.write_text(json.dumps({**area, "requirements": area["requirements"] * 2}), "utf-8")
-    with pytest.raises(ContractError, match="SIG-NOTE-001 stands in it twice"):
+    with pytest.raises(ContractError, match="SIG-NOTE-001 is in it twice"):
         read_area(file)
     file.write_text("{", "utf-8")
     with pytest.raises(ContractError, match="cannot be read"):

@@ -112,7 +112,7 @@ def test_server_that_runs_already(driver: str, tmp_path: Path) -> None:
         url = f"http://127.0.0.1:{server.getsockname()[1]}/mcp"
         text = f'[targets.mine]\ndriver = "{driver}"\nurl = "{url}"\n'
         assert needs("mine", tmp_path, text)[0] == Need(
-            "a server that runs already", url, f"nothing listens at {url}: start the server, or mend the setting url"
+            "a server that runs already", url, f"nothing listens at {url}: start the server, or fix the setting url"
         )
     assert f"nothing listens at {url}" in lacking(tmp_path, text)
 

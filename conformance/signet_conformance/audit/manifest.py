@@ -140,7 +140,7 @@ def _encodable(entry: ManifestEntry) -> ManifestEntry:
         entry.place.encode()
     except UnicodeEncodeError:
         raise UsageError(
-            "a name that is no UTF-8 cannot stand in a manifest",
+            "a manifest cannot hold a name that is not UTF-8",
             where=printable(entry.place, 400),
             remedy="rename the file",
         ) from None

@@ -70,7 +70,7 @@ the recorder could not carry a request or decode a body.
     "--workers",
     type=click.IntRange(1, 256),
     metavar="N",
-    help="Judge a long recording, or several, by so many processes (default: one for each processor).",
+    help="Judge a long recording, or several, by N processes (default: one for each processor).",
 )
 @click.option("--target", metavar="NAME", help="Declare what the profile of this target declares.")
 @known_options

@@ -1,4 +1,4 @@
-"""`signet-conformance compare`: new, mended and remaining breaches of a connector between two reports."""
+"""`signet-conformance compare`: new, fixed and remaining breaches of a connector between two reports."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ OLD and NEW are reports (signet-report/1) or the folders of runs. Where the
 recordings lie beside them, the requests that changed are shown with each
 breach. The recordings of a run that broke off without a report are judged.
 A breach is known by requirement, kind, operation and scenario, not by its
-words. What nothing was subject to in OLD, what follows from a mend, and what
+words. What nothing was subject to in OLD, what follows from a fix, and what
 only a generated session of another seed shows, is listed and fails nothing; a
 secret that leaks does.
 Exit status: 0 nothing new fails, 1 something does (with --strict a WARN too),
@@ -36,7 +36,7 @@ may be missing.
 
 @click.command(
     "compare",
-    help="Say what is new, mended and still there between two reports, OLD and NEW, and which requests changed.",
+    help="Say what is new, fixed and still there between two reports, OLD and NEW, and which requests changed.",
     epilog=_EPILOG,
 )
 @click.argument("old", metavar="OLD")

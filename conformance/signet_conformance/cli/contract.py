@@ -194,7 +194,7 @@ def _describe_changes(changed: Mapping[str, Any]) -> Iterator[RenderableType]:
         for row in rows:
             yield Paragraph(f"{row['level']:<6} {row['id']}  {row['title']}", 2, 9)
     if not any(changed["requirements"].values()):
-        yield Text("\nThe same requirements are in force.")
+        yield Text("\nBoth have the same requirements in force.")
     changes = changed["changes"]
     yield Text(f"\nOperations and fields: {len(changes)}")
     by_operation: dict[str | None, list[Mapping[str, Any]]] = {}

@@ -86,7 +86,7 @@ def update(name: str, recordings: tuple[str, ...], output: str, force: bool) -> 
     with report_stream(output, force) as stream:
         stream.write(json.dumps(document, indent=2, ensure_ascii=False) + "\n")
     left = _differences(HostFace(Path(output).absolute(), type(face.data).model_validate(document)), traces)
-    print(f"wrote {printable(output, 400)}", *(f"to mend by hand: {printable(line, 600)}" for line in left), sep="\n")
+    print(f"wrote {printable(output, 400)}", *(f"to change by hand: {printable(line, 600)}" for line in left), sep="\n")
     return 0
 
 

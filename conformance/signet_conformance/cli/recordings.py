@@ -142,7 +142,7 @@ def _expand(argument: str, notes: list[str]) -> list[str]:
         matches = sorted(glob(argument, recursive=True))  # noqa: PTH207  Path.glob takes no absolute pattern
         files = [file for match in matches for file in _matches_of(match, notes)]
         if not files:
-            raise TraceError("no file matches", where=argument, remedy="check the pattern; ** stands for any folders")
+            raise TraceError("no file matches", where=argument, remedy="check the pattern; ** means any folders")
         return files
     return [argument]
 

@@ -43,7 +43,7 @@ Examples:
   signet-conformance watch report/ --port 8765
 
 \b
-The page is served on 127.0.0.1 alone, below a token in its address: whoever has
+The page is served on 127.0.0.1 alone, below a token in its address: everyone with
 the address sees what is recorded. A file that is not there yet is waited for.
 Exit status: 0, whatever was found; 2 wrong usage.
 """

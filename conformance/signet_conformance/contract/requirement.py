@@ -26,7 +26,7 @@ Needs = Literal["trace", "process", "run"]
 """How much has to be seen: any trace, one from the start of the connector's process, or all traces of a run."""
 Side = Literal["connector", "daemon", "harness"]
 FORMAT = "signet-requirements/2"
-_REMEDY = f"mend the entry as schemas/requirements.schema.json describes it; of an installed kit, {REINSTALL}"
+_REMEDY = f"fix the entry as schemas/requirements.schema.json describes it; of an installed kit, {REINSTALL}"
 
 
 class Earlier(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -152,7 +152,7 @@ def read_area(file: Path) -> Area:
         if not re.fullmatch(rf"SIG-{re.escape(file.stem)}-\d{{3}}", name):
             problem = f"{printable(name, 60)} does not belong in this file: its ids are SIG-{file.stem}-001 and so on"
         elif name in ids[:number]:
-            problem = f"{name} stands in it twice"
+            problem = f"{name} is in it twice"
         else:
             continue
         raise ContractError(problem, where=str(file), remedy=_REMEDY)

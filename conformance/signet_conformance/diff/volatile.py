@@ -83,7 +83,7 @@ class Volatile:
             self._pattern = re.compile(joined) if patterns else None
         except re.error as failure:
             raise UsageError(
-                f"a pattern cannot stand beside others: {printable(failure, 160)}",
+                f"a pattern cannot be combined with others: {printable(failure, 160)}",
                 where="--volatile",
                 remedy="write flags as (?i:…), and groups without names",
             ) from None

@@ -141,7 +141,7 @@ class Installations:
             raise TargetError(
                 f"{folder} has no installer of {target.name}",
                 where=self._target.where,
-                remedy="build the older release, or mend the setting older",
+                remedy="build the older release, or fix the setting older",
             )
         home = self._home_beside("older")
         self._install(home, installer)

@@ -147,7 +147,7 @@ class DriverProcess:
             raise NothingTestedError(failure.message, where=failure.where, remedy=failure.remedy) from failure
         if about.get("loaded") is False:
             words = printable(redact(str(about.get("words") or "its harness does not say why")[:_MOST]), 600)
-            raise ConnectorNotLoadedError(words, remedy="mend the connector where it is named")
+            raise ConnectorNotLoadedError(words, remedy="fix the connector where it is named")
         tells = about.get("tells")
         self._tells = tuple(tells) if isinstance(tells, list) else ()
         return about
@@ -222,14 +222,14 @@ class DriverProcess:
         step = request.get("step")
         if step is None:
             what = "begin" if request["op"] == "hello" else f"answer {request['op']}"
-            remedy = "mend what it names" + (": the driver program itself says so" if own else "")
+            remedy = "fix what it names" + (": the driver program itself says so" if own else "")
         else:
             what = f"perform the step {printable(step.get('step'), 40)}"
             remedy = (
                 "let the driver program survive what the connector throws, as its harness does, and name it in calls;"
                 " answer a step that it cannot play with skipped: docs/driver-protocol.md"
                 if own
-                else "mend the connector where it is named; else report it: the kit's host performs the steps"
+                else "fix the connector where it is named; else report it: the kit's host performs the steps"
             )
         return TargetError(f"{self._process.name} cannot {what}: {told}", remedy=remedy)
 

@@ -158,7 +158,7 @@ def remarks(conclusion: Conclusion, workspace: Path) -> Iterator[Annotation]:
         yield Annotation("notice", "Signet conformance", f"{over} more causes: see the summary")
     for word, entries, advice in (
         ("stale", conclusion.known.stale, "it no longer fails: remove the entry"),
-        ("expired", conclusion.known.expired, "mend the connector, or agree on a later date"),
+        ("expired", conclusion.known.expired, "fix the connector, or agree on a later date"),
     ):
         for file, entry in entries:
             text = f"the entry of {entry.requirement} at {entry.target} is {word}: {advice}"

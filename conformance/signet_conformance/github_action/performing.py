@@ -140,7 +140,7 @@ def _lines(inputs: Inputs, ended: LaneRun) -> Iterator[str]:
         yield report.getvalue().removeprefix(f"{HEADING}\n\n")
     command = invocation(inputs).command(*options(inputs).items())
     folder = str(inputs.folder.relative_to(inputs.workspace))
-    yield f"The same on your machine, from {code(folder)}:\n\n```sh\n{command}\n```\n"
+    yield f"On your machine, from {code(folder)}:\n\n```sh\n{command}\n```\n"
 
 
 def because_of(ended: LaneRun) -> str:

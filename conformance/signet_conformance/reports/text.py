@@ -383,7 +383,7 @@ def settled_by(judged: Judged, judgement: Judgement) -> str:
     way_out = (requirement and requirement.settled_by) or _WHOLE_SESSION
     # The kit has driven it already: what is missing is something else.
     if way_out.endswith(_BY_MARKS) and next(marks_of(judged.trace, StepMark), None) is not None:
-        return "mend what else the request breaches, and drive it again"
+        return "fix what else the request breaches, and drive it again"
     if way_out.endswith(_BY_A_WHOLE_RUN) and judged.trace.part:
         return "let every scenario be performed to its end, without -k"
     return way_out
@@ -406,7 +406,7 @@ def _blocks(known: KnownInRun) -> Iterator[RenderableType]:
         yield labelled_command("explain", ["signet-conformance", "explain", requirement])
     for word, entries, what in (
         ("STALE", known.stale, "it no longer fails: take the entry out"),
-        ("EXPIRED", known.expired, "mend the connector and take the entry out, or agree on a later day with its owner"),
+        ("EXPIRED", known.expired, "fix the connector and take the entry out, or agree on a later day with its owner"),
     ):
         for file, entry in entries:
             yield _head(word, entry.requirement, entry.target)

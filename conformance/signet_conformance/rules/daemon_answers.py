@@ -66,7 +66,7 @@ def forgot(
 ) -> Finding:
     """What shows that the daemon lost something it had kept: a breach only if the kit would have marked a restart."""
     if not recording.marks(StepMark):
-        return undecided(call, *others, message=f"{message}; nobody marked whether it was restarted")
+        return undecided(call, *others, message=f"{message}; no mark says whether it was restarted")
     return breach(call, *others, message=message, pointer=pointer, expected=expected, received=received)
 
 

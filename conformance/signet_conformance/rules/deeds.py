@@ -271,7 +271,7 @@ def _judge_previews(step: _Step, asked: set[str]) -> Iterator[Outcome]:
     if not previews:
         return
     if any((call.answer or {}).get("requiresConfirm") is True for call in previews):
-        yield undecided(previews[0], message=f"step {step.mark.index}: the daemon asks that so many be confirmed first")
+        yield undecided(previews[0], message=f"step {step.mark.index}: the daemon asks that as many be confirmed first")
     elif step.given.get("mode") is None and asked:
         yield undecided(previews[0], message=f"step {step.mark.index}: a preview, and no mode was asked for")
     elif step.given.get("mode") is None or not any(map(_found_by, previews)):

@@ -72,7 +72,7 @@ def program_needs(target: Target, what: str) -> Iterator[Need]:
         # Only what the settings name as a path of this machine: a name of npm's packages holds slashes too.
         if Path(word).is_absolute() and not os.path.lexists(word):
             yield Need(
-                "a file of the command", None, f"{printable(word, 400)} does not exist: write it, or mend command"
+                "a file of the command", None, f"{printable(word, 400)} does not exist: write it, or fix command"
             )
 
 
@@ -88,7 +88,7 @@ def server_needs(target: Target) -> Iterator[Need]:
     elif DAEMON in url:
         yield Need("a server of the daemon", printable(url), note=True)
     else:
-        remedy = f"nothing listens at {printable(url)}: start the server, or mend the setting url"
+        remedy = f"nothing listens at {printable(url)}: start the server, or fix the setting url"
         yield Need("a server that runs already", printable(url) if listens(url) else None, remedy)
 
 

@@ -80,7 +80,7 @@ def find_face(target: Target) -> HostFace:
             remedy=f"one of {', '.join(shipped)}, or the path of a .json file",
         )
     path = target.folder / name if own else FOLDER / f"{name}.json"
-    data = read_json(path, "check the path, or mend the file", error=TargetError)
+    data = read_json(path, "check the path, or fix the file", error=TargetError)
     face = demand(FaceDocument, data, str(path), error=TargetError)
     needed = target.kind.plays
     if needed is not None and getattr(face, needed) is None:

@@ -87,7 +87,7 @@ def _loadable(target: Target, path: Path) -> Path:
     endings = target.kind.endings
     if path.is_file() and (path.suffix not in _DATA if endings is None else path.suffix in endings):
         return path.resolve()
-    what, remedy = "does not exist", "build the connector, or mend the setting 'module'"
+    what, remedy = "does not exist", "build the connector, or fix the setting 'module'"
     if path.exists():
         kind = "a folder" if path.is_dir() else "not a file" if not path.is_file() else "not a program"
         what = f"is {kind}, the driver {target.driver} loads {'a program' if endings is None else ', '.join(endings)}"
@@ -102,7 +102,7 @@ def find_program(target: Target) -> str:
     if path is None:
         place = "does not exist" if os.sep in program else "is not on PATH"
         raise TargetError(
-            f"{printable(program)} {place}", where=target.where, remedy="install it, or mend the setting command"
+            f"{printable(program)} {place}", where=target.where, remedy="install it, or fix the setting command"
         )
     return str(Path(path).absolute())
 

@@ -84,7 +84,7 @@ def _parse(path: Path, below: tuple[str, ...]) -> Any:
             f"cannot be read: {failure.strerror}", where=printable(path), remedy="check the path"
         ) from None
     except (ValueError, RecursionError) as failure:
-        raise TargetError(f"is not TOML: {printable(failure)}", where=printable(path), remedy="mend the file") from None
+        raise TargetError(f"is not TOML: {printable(failure)}", where=printable(path), remedy="fix the file") from None
     for name in below:
         data = data.get(name) if isinstance(data, dict) else None
     return data

@@ -227,7 +227,7 @@ class Declared(Struct, frozen=True):
             return TraceError(
                 f"declared.{member} is {printable(json.dumps(data.get(member), default=str))}, expected {expected}",
                 where=where,
-                remedy="mend the header line, or pass --agent, --harness and --bound instead",
+                remedy="fix the header line, or pass --agent, --harness and --bound instead",
             )
 
         agents = data.get("agents") or []
@@ -257,7 +257,7 @@ class Declared(Struct, frozen=True):
             raise bad("recovers_s", "a number of seconds, 0 or more")
         canaries = data.get("canaries") or {}
         if not isinstance(canaries, dict) or not all(isinstance(v, str) for v in canaries.values()):
-            raise bad("canaries", "an object {token in the trace: what it stands for}")
+            raise bad("canaries", "an object {token in the trace: its meaning}")
         return cls(
             agents=tuple(a.strip() for a in agents),
             harness=harness,

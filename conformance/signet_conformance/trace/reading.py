@@ -60,7 +60,7 @@ def _header(data: JSONValue, where: str) -> Header:
         )
     declared = data.get("declared") or {}
     if not isinstance(declared, dict):
-        raise TraceError("declared is not an object", where=where, remedy="mend the header line")
+        raise TraceError("declared is not an object", where=where, remedy="fix the header line")
 
     def text(member: str) -> str | None:
         value = data.get(member)

@@ -312,7 +312,7 @@ class _Reader:
         self._performances.append((number, scenario, []))
         self._ids, self._items, self._sessions = {}, set(), {OWN_SESSION}
         if before != number:
-            self._refuse(number, f"scenario {scenario.id!r} stands in line {before} already", "give it another id")
+            self._refuse(number, f"scenario {scenario.id!r} is in line {before} already", "give it another id")
 
     def _problems_of(self, number: int, step: Step) -> Iterator[DocumentError]:
         session = step.session
@@ -334,7 +334,7 @@ class _Reader:
             return
         before = self._ids.setdefault(name, number)
         if before != number:
-            yield self._problem(number, f"id {name!r} stands in line {before} already", "give each step its own id")
+            yield self._problem(number, f"id {name!r} is in line {before} already", "give each step its own id")
         if isinstance(step, SuiteFact | SuiteTurn):
             self._items.add(name)
 

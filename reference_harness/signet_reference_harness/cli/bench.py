@@ -34,7 +34,7 @@ def bench() -> None:
 @click.option(
     "--subject",
     metavar="NAME",
-    help="What is measured: embedded, embedded:VERSION (the default: embedded), or a baseline: fts5, bm25s, recent.",
+    help="The subject: embedded, embedded:VERSION (the default: embedded), or a baseline: fts5, bm25s, recent.",
 )
 @click.option("--daemon", metavar="WHERE", help="Measure a real daemon: a command that starts one, or its URL.")
 @click.option("--allow-writes", is_flag=True, help="Let the run write into the daemon at a URL.")
@@ -66,7 +66,7 @@ def bench() -> None:
     help="Let a judge score the answers too: model, or MODULE:ATTRIBUTE for one of your own.",
 )
 @click.option("--judge-model", metavar="NAME", help="As --judge model, by this model of the provider.")
-@click.option("--price", type=click.FloatRange(0), metavar="DOLLARS", help="What a million tokens cost that are read.")
+@click.option("--price", type=click.FloatRange(0), metavar="DOLLARS", help="Price of a million input tokens.")
 def run(**given: Any) -> int:
     """Do the run; the exit status."""
     from signet_reference_harness.bench.command import BenchOptions, perform

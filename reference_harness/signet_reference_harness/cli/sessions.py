@@ -21,7 +21,7 @@ _SESSION = (
         "--state-dir",
         type=PATH,
         metavar="DIR",
-        help="What the harness keeps "
+        help="Where the harness keeps its files "
         "(default: SIGNET_HARNESS_STATE_DIR, else signet-harness in the user's state folder).",
     ),
     click.option("--max-rounds", type=click.IntRange(0, 1_000), metavar="N", help="Rounds of tool calls (default: 8)."),
@@ -112,7 +112,7 @@ that has begun is ended at the daemon in each of these cases.
 @click.option("--prompt-file", type=PATH, metavar="FILE", help="A file that holds the task, in UTF-8.")
 @click.option("--stdin", is_flag=True, help="Read the task from standard input.")
 @session_options
-@click.option("--run-id", metavar="ID", help="What the run is called (default: an id of its own).")
+@click.option("--run-id", metavar="ID", help="The run's name (default: an id of its own).")
 @click.option("--resume", metavar="ID", help="Go on with a run that failed or was killed, from its last checkpoint.")
 @click.option("--timeout-ms", type=click.IntRange(1, 86_400_000), metavar="MS", help="Give the task up after that.")
 @click.option(

@@ -39,7 +39,7 @@ class LocalServer:
 
 
 @click.command("setup", help="Find the daemon, keys and local models, and propose settings.", epilog=EPILOG)
-@click.option("--write", is_flag=True, help="Write the proposal into agent.yaml, where there is none.")
+@click.option("--write", is_flag=True, help="Write the proposal into agent.yaml if that file does not exist.")
 def setup(*, write: bool) -> int:
     """Look, report and propose; the exit status."""
     from signet_reference_harness.errors import ConfigError

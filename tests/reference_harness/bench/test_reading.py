@@ -39,8 +39,8 @@ def test_the_own_suite_can_be_read() -> None:
         ([HEAD, SCENARIO, {"kind": "fcat"}], "s:3: the whole: kind is 'fcat'"),
         ([HEAD, SCENARIO, {**FACT, "text": " "}], 's:3: /text: is " "'),
         ([HEAD, SCENARIO, {**FACT, "colour": 1}], "s:3: /colour: unknown member 'colour'"),
-        ([HEAD, SCENARIO, FACT, FACT], "s:4: id 'f' stands in line 3 already"),
-        ([HEAD, SCENARIO, FACT, SCENARIO], "s:4: scenario 'first' stands in line 2 already"),
+        ([HEAD, SCENARIO, FACT, FACT], "s:4: id 'f' is in line 3 already"),
+        ([HEAD, SCENARIO, FACT, SCENARIO], "s:4: scenario 'first' is in line 2 already"),
         (
             [HEAD, SCENARIO, {"kind": "query", "id": "q", "text": "Which?", "evidence": ["g"]}],
             "s:3: evidence 'g' is not the id of a fact or prompt above it",

@@ -100,7 +100,7 @@ class CommandHooks:
             install(options["install"], module, self._env, remote="environment" in face)
             (home / INSTALLED).touch()
         if "config" in options and not settings.is_file():
-            raise StepError(f"{settings}: no hooks are installed there: mend the setting config")
+            raise StepError(f"{settings}: no hooks are installed there: fix the setting config")
         self._sources = hook_sources(home, settings, face)
         self._hooks = together(self._sources)
         self._runs: list[HookRun] = []

@@ -58,7 +58,7 @@ class ServerProcess:
         while not self._listens():
             self.demand_alive()
             if self._process is None or time.monotonic() > deadline:
-                raise StepError(f"nothing listens at {self.url}: start {self._name}, or mend url")
+                raise StepError(f"nothing listens at {self.url}: start {self._name}, or fix url")
             time.sleep(_LOOK_S)
 
     def _listens(self) -> bool:
