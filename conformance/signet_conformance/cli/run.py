@@ -5,7 +5,9 @@ from __future__ import annotations
 import shutil
 import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING
 
 import click
 
@@ -15,7 +17,7 @@ from signet_conformance.children.temporary import let_go
 from signet_conformance.cli.commands import PROGRAM
 from signet_conformance.cli.selection import requirement_names, selected
 from signet_conformance.cli.shared_options import known_options
-from signet_conformance.errors import INTERRUPTED, SignetConformanceError, printable
+from signet_conformance.errors import INTERRUPTED, SignetConformanceError, UsageError, printable
 from signet_conformance.finding import Verdict
 from signet_conformance.outcome.conclusion import Conclusion
 from signet_conformance.outcome.known_failures import KnownFailures
@@ -24,14 +26,19 @@ from signet_conformance.reports.registry import FORMATS
 from signet_conformance.running import request
 from signet_conformance.running.performance import RunPerformance
 from signet_conformance.running.request import DEFAULT_SESSIONS, Invocation, RunOptions, RunRequest, worst
+from signet_conformance.targets.face import with_faces
 from signet_conformance.targets.real import HarnessChoice, harness_words
 from signet_conformance.trace.recordings import recordings_in
+
+if TYPE_CHECKING:
+    from signet_conformance.running.progress import Tell
 
 _EPILOG = """\b
 Examples:
   signet-conformance run reference
   signet-conformance run mine --report report
   signet-conformance run mine -k SIG-FAIL --quiet
+  signet-conformance run mine --watch
   signet-conformance run mine --daemon http://127.0.0.1:3850 --allow-writes
   signet-conformance run mine --scenario signet-failures/ended.json
   signet-conformance run openclaw --face all --report report
@@ -124,6 +131,12 @@ def _target_names(ctx: click.Context, param: click.Parameter, incomplete: str) -
     help="With -k, perform every scenario that can decide it. Without, the run begins with those that breached it last"
     " time, and ends at the first that does.",
 )
+@click.option(
+    "--watch",
+    is_flag=True,
+    help="Drive again whenever the connector's files change, first what was broken, and show what changed; Ctrl-C ends"
+    " it. No generated sessions unless --scenarios asks for them.",
+)
 @click.option("--strict", is_flag=True, help="Let a WARN fail too (exit 1).")
 @click.option("--coverage", is_flag=True, help="Show which parts of the contract the run did not exercise.")
 @click.option("--coverage-fail-under", metavar="PERCENT", help="Fail (exit 1) when it exercises less than that.")
@@ -160,6 +173,7 @@ def command(
     seed: str | None,
     only: tuple[str, ...],
     every: bool,
+    watch: bool,
     strict: bool,
     coverage: bool,
     coverage_fail_under: str | None,
@@ -172,6 +186,24 @@ def command(
     known: KnownOptions,
 ) -> int:
     """Drive and judge; the exit status is the run's."""
+    if watch:
+        once = {
+            "--face all": face == "all",
+            "--harness real": harness == "real",
+            "--coverage": coverage,
+            "--coverage-fail-under": coverage_fail_under,
+            "--profile": profile,
+            "--report": report,
+            "--json": as_json,
+            "--write-baseline": known.write_baseline,
+        }
+        for option in (name for name, asked in once.items() if asked):
+            raise UsageError("is for a run that ends", where=option, remedy="leave it out, or leave out --watch")
+        scenarios = scenarios or "0"
+
+    def reload() -> targets.Target:
+        return with_faces(targets.load(target, option="TARGET"), face, "--face")[0]
+
     given = RunOptions(
         daemon=daemon,
         allow_writes=allow_writes,
@@ -190,7 +222,16 @@ def command(
         harness=HarnessChoice(harness, harness_version, install=install_harness, every=every_scenario),
     )
     runs = [
-        _Run(asked, face, as_json=as_json, summary=summary or quiet, quiet=quiet, coverage=coverage, verbose=verbose)
+        _Run(
+            asked,
+            face,
+            reload if watch else None,
+            as_json=as_json,
+            summary=summary or quiet,
+            quiet=quiet,
+            coverage=coverage,
+            verbose=verbose,
+        )
         for asked in request.read_requests(
             given, targets.load(target, option="TARGET"), face, lambda option: f"--{option}"
         )
@@ -213,6 +254,7 @@ class _Run:
         self,
         asked: RunRequest,
         face: str | None,
+        reload: Callable[[], targets.Target] | None,
         *,
         as_json: bool,
         summary: bool,
@@ -232,10 +274,13 @@ class _Run:
         self._quiet = quiet
         self._coverage = coverage
         self._verbose = verbose
+        self._reload = reload
         self._keeps_traces = asked.report
 
     def perform(self) -> int:
         """Drive, judge, write and show. Raises SignetConformanceError when that is not possible."""
+        if self._reload is not None:
+            return self._watch(self._reload)
         try:
             self._drive()
         except SignetConformanceError:
@@ -250,10 +295,36 @@ class _Run:
         if self._as_json:
             self._performance.write_report(FORMATS["json"], sys.stdout)
         else:
-            asked_for = {"summary": self._summary, "coverage": self._coverage, "verbose": self._verbose}
-            for line in run_lines(self._performance, baseline, **asked_for):
+            for line in self._lines(self._performance, baseline):
                 print(line)
         return self._performance.status
+
+    def _lines(self, performance: RunPerformance, baseline: str | None = None) -> Iterator[str]:
+        asked_for = {"summary": self._summary, "coverage": self._coverage, "verbose": self._verbose}
+        return run_lines(performance, baseline, **asked_for)
+
+    def _watch(self, reload: Callable[[], targets.Target]) -> int:
+        from signet_conformance.children.forks import warmed
+        from signet_conformance.cli.loop import show_loop
+        from signet_conformance.running.loop import Loop
+        from signet_conformance.running.progress import show_progress
+
+        def progress() -> AbstractContextManager[Tell]:
+            return show_progress(sys.stderr, quiet=self._quiet)
+
+        if not self._quiet:
+            print(self._heading(), file=sys.stderr)
+        loop = Loop(self._asked, self._invocation, reload, progress)
+        try:
+            with warmed(self._target.name, self._asked.daemon), interrupted_by(signal.SIGTERM, signal.SIGHUP):
+                with progress() as hearer:
+                    self._asked.demand_consent(hearer)
+                show_loop(loop, self._lines, brief=self._summary)
+        except KeyboardInterrupt:
+            self._keeps_traces = loop.is_broken
+            kept = f"; traces: {printable(self._asked.folder, 1000)}" if loop.is_broken else ""
+            print(f"interrupted{kept}", file=sys.stderr)
+        return INTERRUPTED
 
     def _drive(self) -> None:
         from signet_conformance.running.progress import show_progress

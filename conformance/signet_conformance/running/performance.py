@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import Self, TextIO
+from typing import TYPE_CHECKING, Self, TextIO
 
 from msgspec.structs import replace
 
@@ -25,6 +25,10 @@ from signet_conformance.running.last_time import LastTime
 from signet_conformance.running.progress import Tell
 from signet_conformance.running.request import Invocation, RunRequest
 from signet_conformance.running.stopwatch import DRIVING, JUDGING, REPORTS
+
+if TYPE_CHECKING:
+    from signet_conformance.running.connector import Patience
+    from signet_conformance.running.workers import StationWorkers
 
 _SWITCH_INTERVAL_S = 0.001
 
@@ -94,22 +98,41 @@ class RunPerformance:
         self.request = request
         self.recordings = Recordings(request.folder, request.recordings)
 
-    def drive(self, invocation: Invocation, tell: Tell) -> None:
+    def drive(
+        self,
+        invocation: Invocation,
+        tell: Tell,
+        workers: StationWorkers | None = None,
+        patience: Patience | None = None,
+    ) -> None:
         """Drive the target's connector, which leaves recordings in the folder of the request.
 
-        Replays begin with `invocation`. Raises SignetConformanceError if no scenario can be performed.
+        `workers` may be lent, which go on after the run, with the `patience` by which another thread ends it. Replays
+        begin with `invocation`. Raises SignetConformanceError if no scenario can be performed.
         """
         request = self.request
         assert request.target is not None  # noqa: S101 - only a request for recordings has none
+        if workers is not None:
+            self._drive(invocation, tell, workers, patience)
+            return
         request.demand_consent(tell)
         real = request.target.real
         own = () if real is None else real.program.profile.user_folders
         with Untouched(Path.home(), own), warmed(request.target.name, request.daemon):
-            # Imported late: only a driven run needs Hypothesis.
-            from signet_conformance.running.run import drive
+            self._drive(invocation, tell)
 
-            with request.stopwatch.phase(DRIVING), _many_threads():
-                self.recordings.performed = drive(request, invocation, tell)
+    def _drive(
+        self,
+        invocation: Invocation,
+        tell: Tell,
+        workers: StationWorkers | None = None,
+        patience: Patience | None = None,
+    ) -> None:
+        # Imported late: only a driven run needs Hypothesis.
+        from signet_conformance.running.run import drive
+
+        with self.request.stopwatch.phase(DRIVING), _many_threads():
+            self.recordings.performed = drive(self.request, invocation, tell, workers, patience)
 
     @cached_property
     def judging(self) -> Judging:

@@ -6,7 +6,7 @@ import itertools
 import json
 import threading
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
@@ -69,14 +69,21 @@ FAILURES = "signet-failures"
 """The folder below the current one for scenarios that show a breach in a run without a report."""
 
 
-def drive(request: RunRequest, invocation: Invocation, tell: Tell) -> Shortfall | None:
+def drive(
+    request: RunRequest,
+    invocation: Invocation,
+    tell: Tell,
+    workers: StationWorkers | None = None,
+    patience: Patience | None = None,
+) -> Shortfall | None:
     """Perform a run; its folder gets the traces, the results of the generated sessions, and what broke off.
 
     Returns what broke off or was left when the user stopped the run, None if nothing was. `tell` hears the events.
-    Replays begin with `invocation`. Raises TargetError with exit status 4 if no scenario could be performed,
+    Replays begin with `invocation`. `workers` that go on after the run may be lent to it; `patience` ends it early when
+    another thread gives it up. Raises TargetError with exit status 4 if no scenario could be performed,
     NothingTestedError if the connector cannot be started, KeyboardInterrupt if it was stopped before that is known.
     """
-    run = _Run(request, invocation, tell)
+    run = _Run(request, invocation, tell, workers, patience or Patience())
     try:
         shortfall = run.perform()
     except KeyboardInterrupt:
@@ -92,7 +99,14 @@ def drive(request: RunRequest, invocation: Invocation, tell: Tell) -> Shortfall 
 class _Run:
     """A run in progress. `performed` are its scripted scenarios so far, by name."""
 
-    def __init__(self, request: RunRequest, invocation: Invocation, tell: Tell) -> None:
+    def __init__(
+        self,
+        request: RunRequest,
+        invocation: Invocation,
+        tell: Tell,
+        lent: StationWorkers | None,
+        patience: Patience,
+    ) -> None:
         assert request.target is not None  # noqa: S101 - only a request for recordings has none
         self._request = request
         self._target = request.target
@@ -102,7 +116,8 @@ class _Run:
         self._telling = threading.Lock()
         self._failures = request.folder / "scenarios" if request.report else Path.cwd() / FAILURES
         self._scenarios: Sequence[Scenario] = ()
-        self._patience = Patience()
+        self._lent = lent
+        self._patience = patience
         self._chunks: list[Chunk] = []
         self._first: Sequence[Scenario] = ()
         """What showed the requirements that were asked for, when it was last performed."""
@@ -118,9 +133,12 @@ class _Run:
     def perform(self) -> Shortfall | None:
         """Perform all of it. Returns what broke off, None if nothing did."""
         request, target = self._request, self._target
-        with StationWorkers(target, self._folder, request.daemon, stopwatch=request.stopwatch) as workers:
-            every = request.scenarios or _usual(target)
-            scenarios = workers.usable(deciding(every, request.only))
+        with (
+            StationWorkers(target, self._folder, request.daemon, stopwatch=request.stopwatch)
+            if self._lent is None
+            else nullcontext(self._lent)
+        ) as workers:
+            scenarios = scenarios_of(request, workers)
             if request.only is not None:
                 last_time = LastTime.of(target)
                 saved = () if request.scenarios else workers.usable(last_time.saved(request.only))
@@ -143,7 +161,11 @@ class _Run:
                 # Their recordings say so, and decide nothing.
                 self._patience.give_up(INTERRUPTED)
                 raise
-            _wait_for_what_is_left(workers.left_behind, self.tell)
+            if self._lent is not None and (request.scenarios or self._patience.why is not None):
+                # Of a part of a run one wants to know soon; the whole run waits.
+                workers.left_behind.close()
+            else:
+                _wait_for_what_is_left(workers.left_behind, self.tell)
             cut_short = self._cut_short()
             if self._undecided == set():
                 # A scenario that was not performed would change nothing.
@@ -274,6 +296,12 @@ class _Performed:
     def event(self) -> Event:
         name = self.scenario.name
         return ScenarioPerformed(name) if self.error is None else ScenarioBrokeOff(name, self.error)
+
+
+def scenarios_of(request: RunRequest, workers: StationWorkers) -> Sequence[Scenario]:
+    """Return the scenarios of a run: those of its files, or the scripted ones that can decide what was asked for."""
+    assert request.target is not None  # noqa: S101 - only a request for recordings has none
+    return workers.usable(deciding(request.scenarios or _usual(request.target), request.only))
 
 
 def _usual(target: Target) -> Sequence[Scenario]:

@@ -1,0 +1,101 @@
+"""What `run --watch` shows: the first pass as any run, and of later ones what changed."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
+
+from signet_conformance.cli.commands import tell
+from signet_conformance.errors import counted, printable
+from signet_conformance.finding import Verdict
+from signet_conformance.reports import run_text
+from signet_conformance.reports.cause_text import CauseText
+from signet_conformance.reports.causes import Causes
+from signet_conformance.reports.terminal import terminal_width, wants_colour
+from signet_conformance.running.loop import Loop, LoopEvent, PassFailed, Stage, StageOver, Waiting
+from signet_conformance.running.performance import RunPerformance
+
+_MOST_FILES = 3
+
+
+def show_loop(loop: Loop, first_lines: Callable[[RunPerformance], Iterable[str]], *, brief: bool) -> None:
+    """Show the passes of a loop until KeyboardInterrupt. `first_lines` draws the first; `brief` shows no new breach."""
+    shown = _Shown(first_lines, brief=brief)
+    with closing(loop.events()) as events:
+        for event in events:
+            for line in shown.lines(event):
+                print(line, flush=True)
+            if isinstance(event, StageOver) and event.performance.conclusion.is_interrupted:
+                raise KeyboardInterrupt
+            if isinstance(event, PassFailed):
+                tell(event.failure)
+
+
+class _Shown:
+    """What has been shown so far."""
+
+    def __init__(self, first_lines: Callable[[RunPerformance], Iterable[str]], *, brief: bool) -> None:
+        self._first_lines = first_lines
+        self._brief = brief
+        self._saved: Sequence[Path] = ()
+        self._told: set[tuple[str, str]] = set()
+        """Of this pass: a word and a requirement."""
+        self._where = ""
+
+    def lines(self, event: LoopEvent) -> Iterator[str]:
+        if isinstance(event, Waiting):
+            yield from self._waiting(event)
+            return
+        if event.saved is not self._saved:
+            self._saved, self._told = event.saved, set()
+            yield ""
+            yield f"saved: {_names(event.saved)}"
+        if isinstance(event, PassFailed):
+            return
+        if not event.saved:
+            yield from self._first_lines(event.performance)
+            return
+        yield from self._stage(event)
+
+    def _stage(self, event: StageOver) -> Iterator[str]:
+        conclusion, changes = event.performance.conclusion, event.changes
+        width, colour = terminal_width(), wants_colour(sys.stdout)
+        causes = Causes.of(conclusion).connector()
+        drawing = CauseText.of_run(conclusion, str(event.performance.request.folder), width, colour=colour)
+        for word, names in (("gone", changes.gone), ("still", changes.still), ("new", changes.new)):
+            for name in names:
+                if (word, name) in self._told:
+                    continue
+                self._told.add((word, name))
+                if word == "gone":
+                    yield f"  {word:5} {name}"
+                    continue
+                judgement = conclusion.judgements[name]
+                yield f"  {word:5} {judgement.verdict} {name}  {printable(judgement.message, 200)}"
+                # A WARN is told in full by the whole run.
+                if word == "new" and not self._brief and judgement.verdict is not Verdict.WARN:
+                    yield from (f"  {line}" for line in drawing.of_requirement(causes, name).splitlines())
+        if changes.unshown:
+            what = "not shown again so far" if event.stage is Stage.BROKEN else "decided once nothing else fails"
+            yield f"  {what}: {', '.join(changes.unshown)}"
+        if conclusion.shortfall is not None:
+            yield from (f"  {line}" for line in conclusion.shortfall.lines())
+        counts = f"{len(changes.new)} new, {len(changes.gone)} gone, {len(changes.still)} still"
+        yield f"{counts}; {event.performed} of {event.of} scenarios, {event.after_s:.1f} s after the save"
+        if event.stage is Stage.WHOLE:
+            yield from run_text.closing(run_text.ClosingText(conclusion, conclusion.status, width, colour))
+
+    def _waiting(self, event: Waiting) -> Iterator[str]:
+        where = ", ".join(printable(place, 300) for place in event.places)
+        if where != self._where:
+            self._where = where
+            yield f"watching {counted(event.files, 'file')} below {where or 'nothing'}; Ctrl-C ends it"
+
+
+def _names(saved: Sequence[Path]) -> str:
+    here = Path.cwd()
+    shown = [printable(path.relative_to(here) if path.is_relative_to(here) else path, 200) for path in saved]
+    more = f" and {len(shown) - _MOST_FILES} more" if len(shown) > _MOST_FILES else ""
+    return ", ".join(shown[:_MOST_FILES]) + more

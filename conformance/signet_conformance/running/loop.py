@@ -1,0 +1,419 @@
+"""The loop of `run --watch`: drives a connector again whenever its files change, first what was broken.
+
+A pass has up to three stages: few scenarios that show again what was broken, or, where nothing was, that call every
+operation; then, if one fails, what else showed it or calls the same operations; else the whole run. The next change
+ends a pass early.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import threading
+import time
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from pathlib import Path
+
+from signet_conformance.errors import SignetConformanceError, TargetError
+from signet_conformance.finding import BREACHES, FOLDING_ORDER, Verdict
+from signet_conformance.outcome.conclusion import Conclusion
+from signet_conformance.reports.ending import scenario_of
+from signet_conformance.running.connector import Patience
+from signet_conformance.running.last_time import fewest_showing
+from signet_conformance.running.performance import RunPerformance
+from signet_conformance.running.progress import Tell
+from signet_conformance.running.request import Invocation, RunRequest
+from signet_conformance.running.run import cost_s, scenarios_of
+from signet_conformance.running.workers import StationWorkers
+from signet_conformance.scenarios.scenario import Scenario
+from signet_conformance.targets import Target
+from signet_conformance.targets.files import find_file, installed_program, package_folder
+from signet_conformance.targets.settings import read_settings
+
+CHANGED = "the connector's files changed"
+_POLL_S = 0.1
+_SETTLED_S = 0.1
+"""Files that do not change for so long are written: an editor, or a compiler, writes several one after the other."""
+_REST = 20
+"""Between two looks at the files lies this many times the duration of a look."""
+_SOURCE = re.compile(r"[^.].*\.(?:pyi?|[cm]?[jt]sx?|json|toml|ya?ml|sh|rs|go|rb|lua|wasm|node|so)|[^.]+")
+"""The files that are looked at, with those without a suffix. A connector may write logs and databases beside itself."""
+_NO_SOURCES = re.compile(
+    r"\..*|node_modules|__pycache__|venv|site-packages|signet-(?:failures|report.*|(?:conformance|traces)-[0-9a-f]{16})"
+)
+"""Folders that are passed over: hidden ones, those of installed packages, and what the kit itself writes."""
+
+
+class SourceFiles:
+    """The files of a target's connector: those below its package, and below its settings if they name a program."""
+
+    def __init__(self, target: Target) -> None:
+        self.settings = read_settings(target.root).path
+        """The file of the target's settings; None without."""
+        self.places = _places(target, self.settings)
+        self._known = self._look()
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def await_change(self) -> Sequence[Path]:
+        """Return the files that were changed, made or removed since the last call, once they are settled."""
+        while not (changed := self._changed()):
+            time.sleep(self._pause_s)
+        now = self._look()
+        while True:
+            time.sleep(_SETTLED_S)
+            before, now = now, self._look()
+            if before == now:
+                break
+        changed = _differing(self._known, now) or changed
+        self._known = now
+        return changed
+
+    @contextmanager
+    def noticed(self, note: Callable[[], None]) -> Iterator[None]:
+        """Call `note` at the first change within the block, from another thread."""
+        ended = threading.Event()
+
+        def look() -> None:
+            while not ended.wait(self._pause_s):
+                if self._changed():
+                    note()
+                    return
+
+        thread = threading.Thread(target=look, name="signet files", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            thread.join()
+
+    def _changed(self) -> Sequence[Path]:
+        return _differing(self._known, self._look())
+
+    def _look(self) -> Mapping[str, tuple[int, int]]:
+        began = time.monotonic()
+        seen: dict[str, tuple[int, int]] = {}
+        for place in self.places:
+            for path in _files_below(place):
+                with suppress(OSError):
+                    status = os.stat(path)  # noqa: PTH116 - thousands of files, several times a second
+                    seen[path] = (status.st_mtime_ns, status.st_size)
+        self._pause_s = max(_POLL_S, _REST * (time.monotonic() - began))
+        return seen
+
+
+def _places(target: Target, settings: Path | None) -> Sequence[Path]:
+    places: dict[Path, None] = {}
+    with suppress(TargetError):
+        places[package_folder(find_file(target))] = None
+    for name in target.profile.programs:
+        if isinstance(program := installed_program(target, name), Path):
+            places[program.parent] = None
+    if settings is not None:
+        own = target.kind.own_program or not places
+        places[target.folder.resolve() if own else settings] = None
+    return [place for place in places if not any(other in place.parents for other in places)]
+
+
+def _files_below(place: Path) -> Iterator[str]:
+    if place.is_file():
+        yield str(place)
+    for folder, folders, files in os.walk(place):
+        folders[:] = [name for name in folders if not _NO_SOURCES.fullmatch(name)]
+        if "pyvenv.cfg" in files:
+            folders.clear()
+            continue
+        yield from (os.path.join(folder, name) for name in files if _SOURCE.fullmatch(name))  # noqa: PTH118 - as above
+
+
+def _differing(before: Mapping[str, object], now: Mapping[str, object]) -> Sequence[Path]:
+    return [Path(path) for path in sorted({*before, *now}) if before.get(path) != now.get(path)]
+
+
+class Stage(StrEnum):
+    """A part of a pass."""
+
+    BROKEN = "broken"
+    RELATED = "related"
+    WHOLE = "whole"
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What a pass changed so far: requirements that are newly breached, breached no more, breached as before.
+
+    `unshown` are those that no scenario of this pass breaches, and that not all have been looked at for.
+    """
+
+    new: Sequence[str]
+    gone: Sequence[str]
+    still: Sequence[str]
+    unshown: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class StageOver:
+    """A stage is over. `saved` are the files whose change began the pass, none for the first pass."""
+
+    stage: Stage
+    saved: Sequence[Path]
+    performance: RunPerformance
+    changes: Changes
+    performed: int
+    """How many scenarios the pass has performed."""
+    of: int
+    after_s: float
+    """Seconds since the files were saved, or since the pass began."""
+
+
+@dataclass(frozen=True, slots=True)
+class PassFailed:
+    """A pass could not be performed: the connector cannot be started, its settings cannot be read."""
+
+    saved: Sequence[Path]
+    failure: SignetConformanceError
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """The loop waits for a change of one of so many `files` below the `places`."""
+
+    places: Sequence[Path]
+    files: int
+
+
+LoopEvent = StageOver | PassFailed | Waiting
+
+
+@dataclass(slots=True)
+class Seen:
+    """What the newest recordings showed."""
+
+    broken: dict[str, set[str]] = field(default_factory=dict)
+    """Requirement to the scenarios that breach it; none where only the run as a whole does."""
+    verdicts: dict[str, Verdict] = field(default_factory=dict)
+    subjects: dict[str, set[str]] = field(default_factory=dict)
+    """Requirement to the operations of the calls that breach it."""
+    calls: dict[str, set[str]] = field(default_factory=dict)
+    """Scenario to the operations that it calls."""
+
+    @property
+    def failing(self) -> Mapping[str, set[str]]:
+        """What fails; where nothing does, what warns."""
+        failing = {name: where for name, where in self.broken.items() if self.verdicts[name] is not Verdict.WARN}
+        return failing or self.broken
+
+    @property
+    def callers(self) -> Mapping[str, set[str]]:
+        """The scenarios that call each operation."""
+        callers: dict[str, set[str]] = {}
+        for scenario, calls in self.calls.items():
+            for operation in calls:
+                callers.setdefault(operation, set()).add(scenario)
+        return callers
+
+    def related(self, requirements: Collection[str]) -> set[str]:
+        """The scenarios that breach these requirements, or that call the operations of the breaches."""
+        operations = {operation for name in requirements for operation in self.subjects.get(name, ())}
+        showing = {scenario for name in requirements for scenario in self.broken.get(name, ())}
+        return showing | {scenario for scenario, calls in self.calls.items() if calls & operations}
+
+
+class Pass:
+    """One pass: what it performed, and what that shows beside what was `before`."""
+
+    def __init__(self, before: Seen) -> None:
+        self._before = before
+        self.performed: set[str] = set()
+        self._now = Seen()
+        self._unclear: dict[str, set[str]] = {}
+
+    def add(self, conclusion: Conclusion, *, whole: bool) -> None:
+        """Take in a stage."""
+        now, known = self._now, conclusion.known_reasons
+        for judged in conclusion.judged:
+            scenario = scenario_of(judged) or ""
+            self.performed.add(scenario)
+            calls = judged.recording.by_seq
+            now.calls[scenario] = {call.operation for call in calls.values() if call.operation is not None}
+            for name, judgement in judged.judgements.items():
+                if judgement.verdict is Verdict.INCONCLUSIVE:
+                    self._unclear.setdefault(name, set()).add(scenario)
+                if judgement.verdict not in BREACHES or name in known:
+                    continue
+                now.broken.setdefault(name, set()).add(scenario)
+                numbers = {number for finding in judgement.findings for number in finding.exchanges}
+                subjects = now.subjects.setdefault(name, set())
+                subjects.update(call.operation for n in numbers if (call := calls.get(n)) and call.operation)
+                now.verdicts[name] = min(
+                    judgement.verdict, now.verdicts.get(name, judgement.verdict), key=FOLDING_ORDER.index
+                )
+        for name, verdict in conclusion.verdicts.items() if whole else ():
+            if verdict in BREACHES and name not in known:
+                now.broken.setdefault(name, set())
+                now.verdicts[name] = verdict
+
+    @property
+    def fails(self) -> bool:
+        """Whether a scenario of this pass fails."""
+        return any(verdict is not Verdict.WARN for verdict in self._now.verdicts.values())
+
+    def changes(self, *, whole: bool) -> Changes:
+        """Compare what was performed with what was before."""
+        before, now = self._before.broken, self._now.broken
+        absent = [name for name in before if name not in now]
+        gone = [name for name in absent if whole or self._is_gone(name)]
+        return Changes(
+            new=[name for name in now if name not in before],
+            gone=gone,
+            still=[name for name in before if name in now],
+            unshown=[name for name in absent if name not in gone],
+        )
+
+    def _is_gone(self, name: str) -> bool:
+        where = self._before.broken[name]
+        return bool(where) and where <= self.performed and where.isdisjoint(self._unclear.get(name, ()))
+
+    def seen(self, *, whole: bool) -> Seen:
+        """Return what is known after the pass."""
+        if whole:
+            return self._now
+        before, now, changes = self._before, self._now, self.changes(whole=False)
+        broken = {name: set(where) for name, where in now.broken.items()}
+        for name in (*changes.still, *changes.unshown):
+            broken[name] = broken.get(name, set()) | (before.broken[name] - self.performed)
+        return Seen(
+            broken=broken,
+            verdicts={**{name: before.verdicts[name] for name in changes.unshown}, **now.verdicts},
+            subjects={**{name: before.subjects.get(name, set()) for name in changes.unshown}, **now.subjects},
+            calls={**before.calls, **now.calls},
+        )
+
+
+class Loop:
+    """Passes over one target. `reload` reads it anew when its settings change; `progress` shows that of a stage."""
+
+    def __init__(
+        self,
+        request: RunRequest,
+        invocation: Invocation,
+        reload: Callable[[], Target],
+        progress: Callable[[], AbstractContextManager[Tell]],
+    ) -> None:
+        assert request.target is not None  # noqa: S101 - only a request for recordings has none
+        self._request = request
+        self._target = request.target
+        self._invocation = invocation
+        self._reload = reload
+        self._progress = progress
+        self._files = SourceFiles(self._target)
+        self._seen: Seen | None = None
+        """None before the first whole pass."""
+        self._stages = 0
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether the newest pass showed a breach."""
+        return self._seen is not None and bool(self._seen.broken)
+
+    def events(self) -> Generator[LoopEvent, None, None]:
+        """Perform passes until KeyboardInterrupt; yield what they come to."""
+        saved: Sequence[Path] = ()
+        while True:
+            with StationWorkers(self._target, self._request.folder, self._request.daemon) as workers:
+                while True:
+                    try:
+                        yield from self._pass(workers, saved)
+                    except SignetConformanceError as failure:
+                        yield PassFailed(saved, failure)
+                    yield Waiting(self._files.places, len(self._files))
+                    saved = self._files.await_change()
+                    if self._files.settings in saved:
+                        break
+            yield from self._read_settings(saved)
+
+    def _read_settings(self, saved: Sequence[Path]) -> Iterator[LoopEvent]:
+        while True:
+            try:
+                self._target = self._reload()
+                break
+            except SignetConformanceError as failure:
+                yield PassFailed(saved, failure)
+                saved = self._files.await_change()
+        self._request = replace(self._request, target=self._target)
+        self._files = SourceFiles(self._target)
+
+    def _pass(self, workers: StationWorkers, saved: Sequence[Path]) -> Iterator[LoopEvent]:
+        began = _saved_at(saved)
+        scenarios = scenarios_of(self._request, workers)
+        if self._seen is None:
+            self._seen = Seen()
+        seen, current = self._seen, Pass(self._seen)
+        for path in self._request.folder.glob("stage-*"):
+            shutil.rmtree(path, ignore_errors=True)
+
+        def over(stage: Stage, performance: RunPerformance) -> StageOver:
+            whole = stage is Stage.WHOLE
+            current.add(performance.conclusion, whole=whole)
+            changes = current.changes(whole=whole)
+            self._seen = current.seen(whole=whole)
+            count = len(current.performed)
+            return StageOver(stage, saved, performance, changes, count, len(scenarios), max(0.0, time.time() - began))
+
+        def cost(scenario: Scenario) -> float:
+            return cost_s(scenario, self._target)
+
+        for stage in (Stage.BROKEN, Stage.RELATED):
+            if stage is Stage.BROKEN:
+                chosen = fewest_showing(seen.failing or seen.callers, scenarios, cost)
+            else:
+                related = self._seen.related(self._seen.failing) - current.performed
+                chosen = [each for each in scenarios if each.name in related]
+            if not chosen:
+                continue
+            performance = self._perform(workers, tuple(chosen))
+            if performance is None:
+                return
+            yield over(stage, performance)
+            if not current.fails:
+                break
+        if not current.fails:
+            performance = self._perform(workers, self._request.scenarios)
+            if performance is not None:
+                current = Pass(seen)
+                yield over(Stage.WHOLE, performance)
+
+    def _perform(self, workers: StationWorkers, scenarios: tuple[Scenario, ...]) -> RunPerformance | None:
+        """Perform a stage, all scenarios for none; None if the files changed meanwhile. Raises KeyboardInterrupt."""
+        self._stages += 1
+        folder = self._request.folder / f"stage-{self._stages}"
+        folder.mkdir()
+        performance = RunPerformance(replace(self._request, folder=folder, scenarios=scenarios))
+        patience = Patience()
+        with self._progress() as tell, self._files.noticed(lambda: patience.give_up(CHANGED)):
+            try:
+                performance.drive(self._invocation, tell, workers, patience)
+            except SignetConformanceError:
+                if patience.why != CHANGED:
+                    raise
+        if patience.why == CHANGED:
+            return None
+        performance.remember()
+        return performance
+
+
+def _saved_at(saved: Sequence[Path]) -> float:
+    """When the last of the files was saved, as far as they tell it; else now."""
+    now = time.time()
+    times = [now]
+    for path in saved:
+        with suppress(OSError):
+            times.append(path.stat().st_mtime)
+    recent = [each for each in times[1:] if now - 10 < each <= now]
+    return max(recent, default=now)
