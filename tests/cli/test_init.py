@@ -56,7 +56,8 @@ def test_a_failing_connector_gets_lane_and_baseline(forgetful: Path, process: Pr
     assert (forgetful / "packages" / "connector" / "signet-conformance.toml").read_text() == before
     assert "SIG-AGENT-002" in done.stdout.split("\nfails now: ")[1].splitlines()[0]
     *_, last = done.stdout.splitlines()
-    assert last == "go on with: cd packages/connector && signet-conformance run example-python -k SIG-AGENT-002"
+    told = "go on with (--watch repeats it at each change): "
+    assert last == f"{told}cd packages/connector && signet-conformance run example-python -k SIG-AGENT-002"
     assert len(done.stdout.splitlines()) <= 30
     assert "report: packages/connector/signet-report/report.html, " in done.stdout
     report = forgetful / "packages" / "connector" / "signet-report"

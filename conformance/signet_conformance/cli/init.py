@@ -217,16 +217,16 @@ def _write_settings(writer: InitWriter, place: ConnectorFolder, connectors: Sequ
 
 def _next_step(set_up: _SetUp, again: str) -> str:
     """The command to go on with, from the folder in which this one was called; `again` is this one."""
-    name = set_up.connector.name
+    name, watching = set_up.connector.name, ""
     if failing := set_up.failing:
-        words = ["run", name, "-k", next(iter(failing))]
+        words, watching = ["run", name, "-k", next(iter(failing))], " (--watch repeats it at each change)"
     elif set_up.status:
         return f"go on with{f', when {set_up.blank.driver} is filled in' if set_up.blank else ''}: {again}"
     else:
         words = ["run", name]
     command = shell_command([PROGRAM, *words])
     folder = os.path.relpath(set_up.place.folder)
-    return f"go on with: {command if folder == '.' else f'cd {shell_command([folder])} && {command}'}"
+    return f"go on with{watching}: {command if folder == '.' else f'cd {shell_command([folder])} && {command}'}"
 
 
 def _run(inputs: Inputs, connector: FoundConnector) -> tuple[int, Conclusion | None]:
