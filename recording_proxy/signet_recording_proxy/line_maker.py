@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import os
 import pickle
+import signal
 import socket
-import subprocess
-import sys
 from collections.abc import Callable
 from itertools import islice
 from typing import Any
 
+from signet_recording_proxy import line_worker
 from signet_recording_proxy.exchange_line import EndedExchange
 from signet_recording_proxy.line_jobs import LENGTH, LineJob, Made, pack
 from signet_recording_proxy.redaction.redactor import Redactor
@@ -21,7 +23,6 @@ MOST_HELD = 512 * 1024 * 1024
 """So many bytes of bodies wait for their lines at most. Of what comes then, no more than its place is written."""
 _BUFFER = 1 << 20
 _AHEAD = 2
-_COMMAND = [sys.executable, "-P", "-m", "signet_recording_proxy.line_worker"]
 
 
 class LineMaker(asyncio.Protocol):
@@ -35,8 +36,8 @@ class LineMaker(asyncio.Protocol):
         """How many secrets, and how many learned ones, the worker has been told."""
         self._transport: Any = None
         self._starting: asyncio.Task[None] | None = None
-        self._process: subprocess.Popen[bytes] | None = None
-        self._ended: asyncio.Future[int] | None = None
+        self._process: int | None = None
+        self._ended: asyncio.Future[None] | None = None
         self._pieces: list[bytes] = []
         self._came = 0
         self._wanted: int | None = None
@@ -82,7 +83,7 @@ class LineMaker(asyncio.Protocol):
         ours.setblocking(False)
         try:
             with theirs:
-                self._process = await loop.run_in_executor(None, _start_worker, theirs)
+                self._process = line_worker.start(theirs)
             await loop.create_unix_connection(lambda: self, sock=ours)
         except OSError as failure:
             ours.close()
@@ -125,7 +126,7 @@ class LineMaker(asyncio.Protocol):
     def _lose(self, why: str) -> None:
         process, self._process = self._process, None
         if process is not None:
-            self._ended = asyncio.get_running_loop().run_in_executor(None, process.wait)
+            self._ended = asyncio.get_running_loop().run_in_executor(None, _wait_for, process)
         began = self._transport is not None
         self._transport, self._starting, self._known, self._sent = None, None, (0, 0), 0
         self._pieces, self._came, self._wanted = [], 0, None
@@ -141,13 +142,14 @@ class LineMaker(asyncio.Protocol):
             await self._starting
         process, self._process = self._process, None
         if process is not None:
-            process.kill()
-            await asyncio.get_running_loop().run_in_executor(None, process.wait)
+            os.kill(process, signal.SIGKILL)
+            await asyncio.get_running_loop().run_in_executor(None, _wait_for, process)
         if self._transport is not None:
             self._transport.abort()
         if self._ended is not None:
             await self._ended
 
 
-def _start_worker(connection: socket.socket) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(_COMMAND, stdin=connection.fileno(), stdout=subprocess.DEVNULL)
+def _wait_for(process: int) -> None:
+    with contextlib.suppress(ChildProcessError):
+        os.waitpid(process, 0)

@@ -1,7 +1,8 @@
 """The process that makes the lines of exchanges with large bodies: `LineMaker` starts it, and it ends with it.
 
 Searching a large body for secrets takes a while, in which the recorder's event loop has other connections to serve.
-They talk over a socket that no other process has.
+They talk over a socket that no other process has. The process is a fork: its patterns are compiled already, and what
+a new interpreter would do until its first line takes longer than most of its lines.
 """
 
 from __future__ import annotations
@@ -12,12 +13,14 @@ import os
 import pickle
 import signal
 import socket
+import warnings
 
 from signet_recording_proxy.line_jobs import LENGTH, LineJob, Made, pack
 from signet_recording_proxy.redaction.redactor import ProvisionalRedactor
 
 _PIECE = 1 << 20
 _LESS_URGENT = 5
+_MOST_FILES = 1 << 16
 
 
 def _received(connection: socket.socket, size: int) -> bytes:
@@ -31,14 +34,38 @@ def _received(connection: socket.socket, size: int) -> bytes:
     return b"".join(pieces)
 
 
-def main() -> None:
-    """Make lines until the recorder closes the connection."""
+def start(connection: socket.socket) -> int:
+    """Fork a worker that talks over this connection, and return its process id."""
+    with warnings.catch_warnings():
+        # The thread that reads standard input holds no lock that the worker needs.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        process = os.fork()
+    if process:
+        return process
+    try:
+        _leave_the_recorder(connection)
+        _make_lines()
+    finally:
+        os._exit(0)
+
+
+def _leave_the_recorder(connection: socket.socket) -> None:
+    """Keep nothing open but the connection, as descriptor 0, and standard error."""
+    signal.set_wakeup_fd(-1)
     # A terminal interrupts its whole group; the recorder decides when lines are made no more.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
+    os.dup2(connection.fileno(), 0)
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    limit = os.sysconf("SC_OPEN_MAX")
+    os.closerange(3, limit if limit > 0 else _MOST_FILES)
     with contextlib.suppress(OSError):
         os.nice(_LESS_URGENT)  # who waits for an answer goes first
     gc.freeze()
+
+
+def _make_lines() -> None:
+    """Make lines until the recorder closes the connection."""
     redactor: ProvisionalRedactor | None = None
     with socket.socket(fileno=0) as connection:
         while True:
@@ -59,7 +86,3 @@ def main() -> None:
                 connection.sendall(pack(made))
             except ConnectionError:
                 return
-
-
-if __name__ == "__main__":
-    main()
