@@ -16,8 +16,16 @@ from signet_conformance.errors import counted, printable
 from signet_conformance.finding import Verdict
 from signet_conformance.reports.command_lines import shell_command
 from signet_conformance.reports.evidence import known_requirement
-from signet_conformance.reports.html.markup import Markup, element, joined
-from signet_conformance.reports.html.page import facts, requirement_page, table, verdict_tag, write_page
+from signet_conformance.reports.html.page import (
+    Markup,
+    element,
+    facts,
+    joined,
+    requirement_page,
+    table,
+    verdict_tag,
+    write_page,
+)
 from signet_conformance.reports.terminal import Paragraph, labelled, labelled_line, one_line, verdict_text
 
 _MOST_NAMED = 20

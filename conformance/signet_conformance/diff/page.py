@@ -26,8 +26,15 @@ from signet_conformance.diff.text import closing_line
 from signet_conformance.errors import printable
 from signet_conformance.facts import Call, Recording
 from signet_conformance.reports.html.exchange_data import MAX_BODY, body_data
-from signet_conformance.reports.html.markup import Markup, element, joined
-from signet_conformance.reports.html.page import facts, filter_form, requirement_page, write_page
+from signet_conformance.reports.html.page import (
+    Markup,
+    element,
+    facts,
+    filter_form,
+    joined,
+    requirement_page,
+    write_page,
+)
 from signet_conformance.trace import Body
 
 MAX_SHOWN = 2000

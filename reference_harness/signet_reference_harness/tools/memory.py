@@ -18,12 +18,12 @@ from signet_reference_harness.daemon_client.reply import FailureClass, Reply
 from signet_reference_harness.errors import ToolInputError
 from signet_reference_harness.identity import SessionIdentity
 from signet_reference_harness.messages import ToolDefinition
-from signet_reference_harness.tools import DaemonTool
-from signet_reference_harness.tools.arguments import (
+from signet_reference_harness.tools import (
     BOOLEAN,
     NUMBER,
     STRING,
     STRINGS,
+    DaemonTool,
     are_strings,
     describe,
     integer,

@@ -12,8 +12,7 @@ from signet_reference_harness.daemon_client.reply import Reply, held_back
 from signet_reference_harness.errors import ToolInputError
 from signet_reference_harness.identity import SessionIdentity
 from signet_reference_harness.messages import ToolDefinition
-from signet_reference_harness.tools import DaemonTool
-from signet_reference_harness.tools.arguments import describe, integer, object_schema, text
+from signet_reference_harness.tools import DaemonTool, describe, integer, object_schema, text
 
 TERMINAL: Final = frozenset({"completed", "failed"})
 ACCEPTED: Final = 202

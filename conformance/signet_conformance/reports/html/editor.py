@@ -8,7 +8,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from signet_conformance.reports.evidence import Source
-from signet_conformance.reports.html.markup import Markup, element, joined
+from signet_conformance.reports.html.page import Markup, element, joined
 
 EDITOR = "SIGNET_CONFORMANCE_EDITOR"
 """The environment variable that names an editor of the table, an address of one's own, or `none`."""

@@ -10,8 +10,7 @@ from pydantic import ConfigDict, Field
 from signet_conformance.errors import printable
 from signet_conformance.files.documents import Document, Items, Maybe, Part
 from signet_conformance.files.reading import read_json
-from signet_conformance.reports.html.markup import Markup, element, joined
-from signet_conformance.reports.html.page import facts, requirement_page, table
+from signet_conformance.reports.html.page import Markup, element, facts, joined, requirement_page, table
 
 _REMEDY = "write one with: signet-conformance selftest --json"
 

@@ -1,6 +1,7 @@
 """The shell of every HTML page: self-contained, with a strict policy, styled for light and dark.
 
-Nothing is fetched. The page's policy names its one script by hash, and data is in blocks that no browser executes.
+The text of its elements is always escaped: what is not `Markup` cannot be markup. Nothing is
+fetched. The page's policy names its one script by hash, and data is in blocks that no browser executes.
 """
 
 from __future__ import annotations
@@ -9,13 +10,52 @@ from base64 import b64encode
 from collections.abc import Container, Iterable, Sequence
 from functools import cache
 from hashlib import sha256
+from html import escape
 from pathlib import Path
 from typing import Any, TextIO
 
 from signet_conformance import __version__
+from signet_conformance.errors import printable
 from signet_conformance.reports.command_lines import explain_command, page_address
-from signet_conformance.reports.html.markup import Markup, element, joined
 from signet_conformance.reports.json_document import encoded
+
+MAX_TEXT = 2000
+_VOID = frozenset({"br", "hr", "input", "link", "meta"})
+
+
+class Markup(str):
+    """HTML, put together by `element` alone."""
+
+    __slots__ = ()
+
+
+def text(value: object) -> Markup:
+    """A value as text: one line of bounded length, control and bidirectional characters shown as escapes."""
+    return value if isinstance(value, Markup) else Markup(escape(printable(value, MAX_TEXT)))
+
+
+def joined(parts: Iterable[str | Markup]) -> Markup:
+    """Several parts one after the other."""
+    return Markup("".join(text(part) for part in parts))
+
+
+def element(
+    tag: str, /, *content: str | Markup | Iterable[str | Markup], **attributes: str | int | bool | None
+) -> Markup:
+    """An element. An attribute `class_` is written `class`, `data_verdict` is written `data-verdict`.
+
+    True writes an attribute without a value; None and False leave it out.
+    """
+    written = "".join(
+        f" {key.rstrip('_').replace('_', '-')}" + ("" if value is True else f'="{text(value)}"')
+        for key, value in attributes.items()
+        if value is not None and value is not False
+    )
+    if tag in _VOID:
+        return Markup(f"<{tag}{written}>")
+    inner = "".join(text(part) if isinstance(part, str) else joined(part) for part in content)
+    return Markup(f"<{tag}{written}>{inner}</{tag}>")
+
 
 _ASSETS = Path(__file__).parent / "assets"
 _UNSAFE = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
@@ -89,8 +129,8 @@ def _hash(content: str) -> str:
 def embedded(document: Any) -> str:
     """A document as JSON that cannot end its block in a page."""
     text = encoded(document)
-    for character, escape in _UNSAFE.items():
-        text = text.replace(character, escape)
+    for character, escaped in _UNSAFE.items():
+        text = text.replace(character, escaped)
     return text
 
 

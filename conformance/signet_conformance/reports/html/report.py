@@ -29,10 +29,12 @@ from signet_conformance.reports.evidence import SENT_BY, Evidence, known_require
 from signet_conformance.reports.html import kill_matrix
 from signet_conformance.reports.html.editor import linked_sources
 from signet_conformance.reports.html.exchange_data import Budget, exchange_data
-from signet_conformance.reports.html.markup import Markup, element, joined
 from signet_conformance.reports.html.page import (
+    Markup,
+    element,
     facts,
     filter_form,
+    joined,
     requirement_page,
     table,
     verdict_tag,

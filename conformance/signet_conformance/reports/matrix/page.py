@@ -8,8 +8,16 @@ from typing import TextIO
 from signet_conformance import __version__
 from signet_conformance.contract import document
 from signet_conformance.reports.evidence import known_requirement
-from signet_conformance.reports.html.markup import Markup, element, joined
-from signet_conformance.reports.html.page import facts, requirement_page, table, verdict_tag, write_page
+from signet_conformance.reports.html.page import (
+    Markup,
+    element,
+    facts,
+    joined,
+    requirement_page,
+    table,
+    verdict_tag,
+    write_page,
+)
 from signet_conformance.reports.matrix.document import (
     ABSENT,
     DRIFT,

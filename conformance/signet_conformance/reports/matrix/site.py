@@ -20,8 +20,16 @@ from signet_conformance import __version__
 from signet_conformance.contract import contract_versions
 from signet_conformance.errors import UsageError, printable, printable_json
 from signet_conformance.finding import Verdict
-from signet_conformance.reports.html.markup import Markup, element, joined
-from signet_conformance.reports.html.page import facts, filter_form, requirement_page, table, write_page
+from signet_conformance.reports.html.page import (
+    Markup,
+    element,
+    facts,
+    filter_form,
+    joined,
+    requirement_page,
+    table,
+    write_page,
+)
 from signet_conformance.reports.matrix import document as matrix
 from signet_conformance.reports.matrix import page as matrix_page
 from signet_conformance.reports.matrix.document import Column, surface
