@@ -126,6 +126,18 @@ def test_source_files_are_those_that_a_connector_is_made_of(tmp_path: Path) -> N
     assert files.await_change() == [tmp_path / "driver.py"]
 
 
+def test_typescript_counts_once_it_is_compiled(tmp_path: Path) -> None:
+    """Where the driver is JavaScript, a source that is saved begins no pass; what the compiler writes does."""
+    shutil.copytree(EXAMPLE.with_name("driver-typescript"), tmp_path, dirs_exist_ok=True)
+    (tmp_path / "dist").mkdir()
+    (tmp_path / "dist" / "driver.js").touch()
+    files = SourceFiles(targets.load("example-typescript", tmp_path))
+    assert files.compiled
+    (tmp_path / "src" / "connector.ts").write_text("// saved")
+    (tmp_path / "dist" / "connector.js").write_text("// compiled")
+    assert files.await_change() == [tmp_path / "dist" / "connector.js"]
+
+
 def conclusion(folder: Path, **breaches: bool) -> Conclusion:
     """A conclusion over recordings of scenarios by name, in which two calls have the wrong agent or not."""
     judging = Judging(Terms(only=frozenset({AGENT})), whole=True)

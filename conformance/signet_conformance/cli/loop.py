@@ -91,7 +91,8 @@ class _Shown:
         where = ", ".join(printable(place, 300) for place in event.places)
         if where != self._where:
             self._where = where
-            yield f"watching {counted(event.files, 'file')} below {where or 'nothing'}; Ctrl-C ends it"
+            compiled = " (JavaScript is loaded: let your compiler watch the TypeScript)" if event.compiled else ""
+            yield f"watching {counted(event.files, 'file')} below {where or 'nothing'}{compiled}; Ctrl-C ends it"
 
 
 def _names(saved: Sequence[Path]) -> str:

@@ -42,6 +42,7 @@ _REST = 20
 """Between two looks at the files lies this many times the duration of a look."""
 _SOURCE = re.compile(r"[^.].*\.(?:pyi?|[cm]?[jt]sx?|json|toml|ya?ml|sh|rs|go|rb|lua|wasm|node|so)|[^.]+")
 """The files that are looked at, with those without a suffix. A connector may write logs and databases beside itself."""
+_JAVASCRIPT, _TYPESCRIPT = re.compile(r".*\.[cm]?jsx?"), re.compile(r".*\.[cm]?tsx?")
 _NO_SOURCES = re.compile(
     r"\..*|node_modules|__pycache__|venv|site-packages|signet-(?:failures|report.*|(?:conformance|traces)-[0-9a-f]{16})"
 )
@@ -55,6 +56,8 @@ class SourceFiles:
         self.settings = read_settings(target.root).path
         """The file of the target's settings; None without."""
         self.places = _places(target, self.settings)
+        self.compiled = _is_compiled(target)
+        """Whether JavaScript is loaded, so that TypeScript says nothing until it is compiled."""
         self._known = self._look()
 
     def __len__(self) -> int:
@@ -101,6 +104,8 @@ class SourceFiles:
         seen: dict[str, tuple[int, int]] = {}
         for place in self.places:
             for path in _files_below(place):
+                if self.compiled and _TYPESCRIPT.fullmatch(path):
+                    continue
                 with suppress(OSError):
                     status = os.stat(path)  # noqa: PTH116 - thousands of files, several times a second
                     seen[path] = (status.st_mtime_ns, status.st_size)
@@ -119,6 +124,13 @@ def _places(target: Target, settings: Path | None) -> Sequence[Path]:
         own = target.kind.own_program or not places
         places[target.folder.resolve() if own else settings] = None
     return [place for place in places if not any(other in place.parents for other in places)]
+
+
+def _is_compiled(target: Target) -> bool:
+    loaded = list(target.command)
+    with suppress(TargetError):
+        loaded.append(str(find_file(target)))
+    return any(map(_JAVASCRIPT.fullmatch, loaded)) and not any(map(_TYPESCRIPT.fullmatch, loaded))
 
 
 def _files_below(place: Path) -> Iterator[str]:
@@ -182,10 +194,11 @@ class PassFailed:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """The loop waits for a change of one of so many `files` below the `places`."""
+    """The loop waits for a change of one of so many `files` below the `places`; `compiled` leaves out TypeScript."""
 
     places: Sequence[Path]
     files: int
+    compiled: bool
 
 
 LoopEvent = StageOver | PassFailed | Waiting
@@ -332,7 +345,7 @@ class Loop:
                         yield from self._pass(workers, saved)
                     except SignetConformanceError as failure:
                         yield PassFailed(saved, failure)
-                    yield Waiting(self._files.places, len(self._files))
+                    yield Waiting(self._files.places, len(self._files), self._files.compiled)
                     saved = self._files.await_change()
                     if self._files.settings in saved:
                         break
