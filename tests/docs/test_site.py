@@ -125,3 +125,40 @@ def test_the_site_works_in_a_browser(served: str) -> None:
         window.wait_for("document.querySelector('.md-search-result__link[href*=\"SIG-AGENT-002\"]')")
         assert [url for url in window.requests() if not url.startswith((served, "blob:"))] == []
         assert window.complaints() == []
+
+
+CONTENTS = ("ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "docs/add-a-rule.md", "docs/extending.md")
+
+
+@pytest.mark.parametrize("page", CONTENTS)
+def test_a_path_that_a_page_for_maintainers_names_exists(page: str) -> None:
+    """Of a path with a name to be chosen, such as `targets/NAME.json`, the folder exists."""
+    named = re.findall(r"`((?:ci|conformance|docs|examples|recording_proxy|schemas|tests)/[\w./<>-]+)`", read(page))
+    fixed = [re.split(r"<\w+>|[A-Z]{4,}|NAME", path)[0].rpartition("/")[0] if chosen(path) else path for path in named]
+    assert [path for path in fixed if not (ROOT / path).exists()] == []
+
+
+def chosen(path: str) -> bool:
+    return re.search(r"<\w+>|NAME|AREA|VERSION", path) is not None
+
+
+def read(page: str) -> str:
+    return (ROOT / page).read_text("utf-8")
+
+
+ANSWERS = {
+    "how do I test my TypeScript plugin": ("createDriver", "npx signet-conformance init"),
+    "why is this red": ("signet-conformance explain", "signet-conformance show TRACE"),
+    "how do I add a harness that you do not know": ("[targets.mine]", "Write a program that plays the harness"),
+}
+
+
+@pytest.mark.parametrize("question", ANSWERS)
+def test_a_newcomers_question_is_answered_within_two_clicks_from_the_readme(question: str) -> None:
+    near = {ROOT / "README.md"}
+    for _click in range(2):
+        links = [(page, link.partition("#")[0]) for page in near for link in _LINK.findall(page.read_text("utf-8"))]
+        near |= {
+            path for page, link in links if link.endswith(".md") and (path := (page.parent / link).resolve()).exists()
+        }
+    assert [page for page in near if all(words in page.read_text("utf-8") for words in ANSWERS[question])]
