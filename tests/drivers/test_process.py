@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from signet_conformance import targets
-from signet_conformance.drivers.process import Broken, BrokenOffError, DriverProcess
-from signet_conformance.errors import NothingTestedError
+from signet_conformance.drivers.process import Broken, BrokenOffError, DriverProcess, OnEvent, WatchedDriver
+from signet_conformance.errors import NothingTestedError, TargetError
 
 START = {"step": "start", "session": "s1"}
 ANSWERS = """
@@ -135,3 +136,38 @@ def test_a_program_is_told_to_quit_before_it_is_ended(tmp_path: Path) -> None:
         driven.hello()
         driven.close()
         assert (tmp_path / "quits").read_text() == "as its harness does"
+
+
+class Vanishing:
+    """A driver whose processes are gone when a step reaches them."""
+
+    mark = ""
+    watched: WatchedDriver | None = None
+
+    def perform(self, step: Mapping[str, Any], on_event: OnEvent) -> Mapping[str, Any]:  # noqa: ARG002  one of the kind
+        """Look for a process that is not there, after the run gave up where there is one to give up."""
+        if self.watched is not None:
+            self.watched.give_up("everything is decided")
+        empty: dict[str, Mapping[str, Any]] = {}
+        return empty["atlas-agent"]
+
+    def hello(self) -> Mapping[str, Any]:
+        """It says nothing of itself."""
+        return {}
+
+    def flush(self) -> None:
+        """There is nothing to wait for."""
+
+    def close(self) -> None:
+        """There is nothing to end."""
+
+
+def test_what_a_run_ends_under_way_is_no_failure_of_the_kit() -> None:
+    """Whatever its thread trips over then is told as the run's giving up; any other error stays what it is."""
+    vanishing = Vanishing()
+    watched = WatchedDriver(vanishing)
+    with pytest.raises(KeyError):
+        watched.perform({"step": "prompt"}, lambda _: None)
+    vanishing.watched = watched
+    with pytest.raises(TargetError, match="everything is decided"):
+        watched.perform({"step": "prompt"}, lambda _: None)

@@ -303,6 +303,11 @@ class WatchedDriver:
             if self.given_up is not None:
                 raise TargetError(self.given_up) from failure
             raise
+        except Exception as torn:
+            # Its processes were taken away while this thread was using them.
+            if self.given_up is None:
+                raise
+            raise TargetError(self.given_up) from torn
 
     @property
     def broken_off(self) -> BrokenOffError | None:
