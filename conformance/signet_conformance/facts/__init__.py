@@ -44,7 +44,6 @@ from signet_conformance.facts.calls import (
     plain,
     text_or_none,
 )
-from signet_conformance.facts.host_ids import HostId
 from signet_conformance.facts.light import Lightened, Packed, packed
 from signet_conformance.facts.recording import (
     NOTHING_REGISTERED,
@@ -54,7 +53,8 @@ from signet_conformance.facts.recording import (
     refusals,
     registers_nothing,
 )
-from signet_conformance.facts.timeline import OPENING, SUB_AGENT_MEMBERS, Situation, Timeline, Trouble, Turn
+from signet_conformance.facts.sessions import OPENING, SUB_AGENT_MEMBERS, HostId
+from signet_conformance.facts.timeline import Situation, Timeline, Trouble, Turn
 from signet_conformance.trace.glance import normalised_key
 
 __all__ = [

@@ -1,0 +1,301 @@
+"""The steps of a recording and the sessions that they are of: whose a key is, its ids at the host, agent and folder.
+
+Worked out from the kit's own marks. Without step marks nothing tells whose a key is.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from functools import cached_property
+from itertools import islice, takewhile
+from math import inf
+
+from msgspec import Struct
+
+from signet_conformance.facts.calls import (
+    AGENT_CALLS,
+    END,
+    GET,
+    LIFECYCLE,
+    PROMPT,
+    SAVES,
+    START,
+    Call,
+    plain,
+    text_or_none,
+)
+from signet_conformance.trace.marks import (
+    KitMark,
+    MarkT,
+    ScenarioEndMark,
+    SessionKeyMark,
+    SkippedMark,
+    StepMark,
+    StepName,
+    Switch,
+)
+
+OPENING = frozenset({StepName.START, StepName.RESUME, StepName.CLEAR, StepName.FORK, StepName.REOPEN})
+"""The steps that open a session."""
+SUB_AGENT_MEMBERS = ("harnessAgentId", "parentSessionKey", "parentKey", "parentId", "parentID")
+"""The members by which a hook says that its session is a sub-agent's."""
+_OF_TOOLS = (AGENT_CALLS | {GET}) - LIFECYCLE
+_ASKED_BY = {"memory_store": SAVES, "memory_get": frozenset({GET})}
+"""Operations of memory tools; the key of a recall is SIG-REC-004's."""
+_FAR = 10**9
+
+
+class HostId(Struct, frozen=True):
+    """An id of a session at its host, from the mark with that number on.
+
+    `told_by` are the events by which the host told the connector of a change, None where nothing is known of them.
+    """
+
+    id: str
+    since: int
+    told_by: tuple[str, ...] | None = None
+
+
+class HostIds:
+    """The ids of each session of a scenario, in order."""
+
+    def __init__(self, marks: Iterable[SessionKeyMark]) -> None:
+        ids: dict[str, list[HostId]] = {}
+        for mark in marks:
+            if mark.session is not None and mark.key is not None:
+                ids.setdefault(mark.session, []).append(HostId(mark.key, mark.seq, mark.told_by))
+        self._ids: Mapping[str, Sequence[HostId]] = ids
+
+    @property
+    def sessions(self) -> Sequence[str]:
+        """The sessions that the host has given an id, in the order in which it did."""
+        return [*self._ids]
+
+    def of(self, session: str | None) -> Sequence[HostId]:
+        """The ids that a session has had, in order; the host may take one up again."""
+        return () if session is None else self._ids.get(session, ())
+
+    def at(self, session: str | None, seq: float) -> HostId | None:
+        """The id of a session just before a number; None before its first."""
+        return next((each for each in reversed(self.of(session)) if each.since < seq), None)
+
+
+class Sessions:
+    """The steps of a scenario, and the session of each key."""
+
+    def __init__(
+        self, marks: Sequence[KitMark], calls: Sequence[Call], hooks_of: Callable[[], Mapping[str, Sequence[Call]]]
+    ) -> None:
+        self._marks = marks
+        self._calls = calls
+        self._hooks_of = hooks_of
+        """The hooks of each key, asked for when they are needed: a piece of a recording may not have them all."""
+        self.steps: Sequence[StepMark] = self._marks_of(StepMark)
+        self._seqs = [step.seq for step in self.steps]
+
+    # Steps
+
+    def _marks_of(self, kind: type[MarkT]) -> Sequence[MarkT]:
+        return [mark for mark in self._marks if isinstance(mark, kind)]
+
+    def step_at(self, seq: int) -> StepMark | None:
+        """The last step before an exchange number; None before the first."""
+        index = bisect_left(self._seqs, seq)
+        return self.steps[index - 1] if index else None
+
+    def end_of(self, step: StepMark) -> int:
+        """The number at which a step is over: the next step, or what the kit switches after it."""
+        marks = self._marks
+        place = bisect_left(marks, step.seq + 1, key=lambda mark: mark.seq)
+        return next((mark.seq for mark in marks[place:] if isinstance(mark, StepMark | Switch)), step.seq + _FAR)
+
+    def next_step(self, step: StepMark) -> float:
+        """The number of the step after a step, whatever is switched meanwhile."""
+        index = bisect_left(self._seqs, step.seq + 1)
+        return self._seqs[index] if index < len(self._seqs) else inf
+
+    def steps_of(self, session: str | None, before: float = inf) -> Sequence[StepMark]:
+        """The steps of a session that came before a number, in order."""
+        return [step for step in self.steps if step.session == session and step.seq < before]
+
+    def calls_in(self, step: StepMark) -> Iterator[Call]:
+        """The calls that came during a step."""
+        calls, until = self._calls, self.end_of(step)
+        first = bisect_left(calls, step.seq, key=lambda each: each.seq)
+        return takewhile(lambda each: each.seq < until, islice(calls, first, None))
+
+    @cached_property
+    def skipped(self) -> AbstractSet[int | None]:
+        """The numbers of the steps that have no counterpart in the connector or its harness."""
+        return {mark.index for mark in self._marks_of(SkippedMark)} - {None}
+
+    def was_skipped(self, step: StepMark) -> bool:
+        """Whether a step has no counterpart in the connector or its harness."""
+        return step.index in self.skipped
+
+    @cached_property
+    def is_broken_off(self) -> bool:
+        """Whether the connector did not live to perform the rest of its scenario."""
+        return any(end.error is not None for end in self._marks_of(ScenarioEndMark))
+
+    def openings(self, step: StepMark) -> list[StepMark]:
+        """The steps in which the session of a step was opened, up to that step."""
+        if step.session is None:
+            return []
+        return [mark for mark in self.steps_of(step.session, step.seq + 1) if mark.step in OPENING]
+
+    def last_opening(self, step: StepMark) -> tuple[int, int] | None:
+        """The numbers between which the session of a step was opened last, up to that step."""
+        opening = self.openings(step)
+        return (opening[-1].seq, self.end_of(opening[-1])) if opening else None
+
+    # Sessions
+
+    @cached_property
+    def host_ids(self) -> HostIds:
+        """The ids that the host gives to the sessions."""
+        return HostIds(self._marks_of(SessionKeyMark))
+
+    @cached_property
+    def told_owners(self) -> Mapping[str | None, set[str]]:
+        """The sessions of each key of which the driver told that it is theirs."""
+        told: dict[str | None, set[str]] = {}
+        for mark in self._marks_of(SessionKeyMark):
+            if mark.session is not None and mark.key is not None:
+                told.setdefault(mark.key, set()).add(mark.session)
+        return told
+
+    @cached_property
+    def told_sessions(self) -> Mapping[str | None, str]:
+        """The session of each key of which the driver told that it is that session's, and no other's."""
+        return {key: next(iter(owners)) for key, owners in self.told_owners.items() if len(owners) == 1}
+
+    def session_of(self, key: str | None) -> str | None:
+        """The session that a key belongs to: as the driver told, or that of the step of its first use.
+
+        A connector that sends from a queue may use a key first in the step of another session. A key that the driver
+        told of two sessions, and that was started in the steps of both, belongs to neither.
+        """
+        return None if key is None else self._sessions.get(key)
+
+    @cached_property
+    def _sessions(self) -> Mapping[str, str | None]:
+        sessions: dict[str, str | None] = {}
+        for key, hooks in self._hooks_of().items():
+            if key in self.told_sessions:
+                sessions[key] = self.told_sessions[key]
+                continue
+            starts = [call for call in hooks if call.operation == START]
+            first = starts[0] if starts else hooks[0]
+            started_in = {step.session for start in starts if (step := self.step_at(start.seq)) is not None}
+            is_shared = len(self.told_owners.get(key, set()) & started_in) > 1
+            step = self.step_at(first.seq)
+            # An end may come late, in the step of another session.
+            sessions[key] = None if step is None or first.operation == END or is_shared else step.session
+        return sessions
+
+    @cached_property
+    def _agents(self) -> Mapping[str | None, set[str]]:
+        return _values_of(self.steps, lambda step: step.agent)
+
+    @cached_property
+    def _projects(self) -> Mapping[str | None, set[str]]:
+        return _values_of(self.steps, lambda step: step.project)
+
+    def agent_of(self, session: str | None) -> str | None:
+        """The agent that the steps of a session name; None where they name none or several."""
+        return None if session is None else _only(self._agents.get(session, ()))
+
+    def project_of(self, key: str | None) -> str | None:
+        """The project that the steps name for the session of a key; None where they name none or several."""
+        session = self.session_of(key)
+        return None if session is None else _only(self._projects.get(session, ()))
+
+    def folder_of(self, call: Call) -> str | None:
+        """The folder that the host was run in, or handed over, when the session of a call was opened last before it.
+
+        None where no mark tells the session or the folder. A call without a key is of the session of its step.
+        """
+        step = self.step_at(call.seq)
+        session = self.session_of(call.key) if call.key is not None else None if step is None else step.session
+        folders = [mark.folder for mark in self.steps_of(session, call.seq) if mark.folder is not None]
+        return folders[-1] if session is not None and folders else None
+
+    def agent_for(self, call: Call) -> str | None:
+        """The agent that steps name for the session of a call: by its key, a call of a tool also by its step."""
+        step = self.step_at(call.seq)
+        if call.key is not None and call.key in self._hooks_of() and not self._has_a_foreign_key(call, step):
+            return self.agent_of(self.session_of(call.key))
+        if step is None or step.step not in (StepName.TOOL, StepName.SESSIONLESS_PROMPT):
+            return None
+        return self.agent_of(step.session)
+
+    def _has_a_foreign_key(self, call: Call, step: StepMark | None) -> bool:
+        """Whether a call is what a step asked for, though its key belongs to another session.
+
+        A turn without a session is known by its text. A tool's call must fit the tool and be alone in the step, and the
+        other session must not have called a tool before: what comes late from there is no answer to this step.
+        """
+        if step is None:
+            return False
+        if step.step == StepName.SESSIONLESS_PROMPT:
+            return call.operation == PROMPT and plain(call.text or "") == plain(step.text or "") != ""
+        owner = self.foreign_session(call)
+        if owner is None or call.operation not in _ASKED_BY.get(str(step.tool), ()):
+            return False
+        earlier = (mark for mark in self.steps_of(owner, step.seq) if mark.step == StepName.TOOL)
+        if self.was_skipped(step) or any(earlier):
+            return False
+        return all(each.seq == call.seq or each.operation not in _OF_TOOLS for each in self.calls_in(step))
+
+    def foreign_session(self, call: Call) -> str | None:
+        """The session of the key of a tool's call, where it is not that of the step, nor related to it."""
+        step, owner = self.step_at(call.seq), self.session_of(call.key)
+        if step is None or step.step != StepName.TOOL or owner is None or owner == step.session:
+            return None
+        return None if self.are_related(owner, step.session) else owner
+
+    @cached_property
+    def _parents(self) -> Mapping[str | None, str]:
+        return {step.session: parent for step in self.steps if isinstance(parent := step.other.get("parent"), str)}
+
+    def _sessions_above(self, session: str | None) -> Iterator[str]:
+        """The session that a sub-agent works in, the one that this works in, and so on; each once."""
+        met = {session}
+        while (session := self._parents.get(session)) is not None and session not in met:
+            met.add(session)
+            yield session
+
+    def are_related(self, one: str | None, other: str | None) -> bool:
+        """Whether one of two sessions is the other, or works in it as a sub-agent, at whatever depth."""
+        return one == other or one in [*self._sessions_above(other)] or other in [*self._sessions_above(one)]
+
+    def is_unmarked_sub_agent(self, key: str | None) -> bool:
+        """Whether the hooks of a key say that a sub-agent works under it, while marks know of no sub-agent there.
+
+        A harness may hand the step of a tool to a sub-agent: its session has its own key, and none of what the user
+        said.
+        """
+        hooks = self._hooks_of().get(key or "", ())
+        says_so = any(text_or_none(hook.body.get(name)) is not None for hook in hooks for name in SUB_AGENT_MEMBERS)
+        return says_so and not any(self._sessions_above(self.session_of(key)))
+
+    def is_sessionless(self, call: Call) -> bool:
+        """Whether the harness knew of no session in the turn of a call."""
+        step = self.step_at(call.seq)
+        return step is not None and step.step == StepName.SESSIONLESS_PROMPT
+
+
+def _values_of(steps: Iterable[StepMark], of: Callable[[StepMark], str | None]) -> Mapping[str | None, set[str]]:
+    values: dict[str | None, set[str]] = {}
+    for step in steps:
+        if (value := text_or_none(of(step))) is not None:
+            values.setdefault(step.session, set()).add(value)
+    return values
+
+
+def _only(values: Iterable[str]) -> str | None:
+    named = [*values]
+    return named[0] if len(named) == 1 else None
