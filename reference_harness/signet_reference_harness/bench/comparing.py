@@ -173,13 +173,15 @@ def show_side_by_side(results: Mapping[str, Result], comparisons: Sequence[Resul
             _, _, difference, bounds = _cells(comparison.figures[figure])
             text = f"{printable(name)}: {figure} {difference} ({bounds}) from {printable(first)}"
             console.print(text, markup=False, highlight=False)
-    groups = results[first].by_category
     categories.add_column(figure)
-    for name in ("n", *results):
+    for name in results:
         categories.add_column(printable(name), justify="right")
-    for category, group in groups.items() if len(groups) > 1 else ():
-        of_runs = (result.by_category[category].figures[figure] for result in results.values())
-        categories.add_row(printable(category), str(group.questions), *(f"{value:.3f}" for value in of_runs))
+    # A baseline has no sessions, and so lacks the questions that only a session asks.
+    names = sorted({category for result in results.values() for category in result.by_category})
+    for category in names if len(names) > 1 else ():
+        groups = [result.by_category.get(category) for result in results.values()]
+        shown = ("none" if group is None else f"{group.figures[figure]:.3f} of {group.questions}" for group in groups)
+        categories.add_row(printable(category), *shown)
     if categories.row_count:
         console.print(categories)
 

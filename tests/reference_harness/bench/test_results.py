@@ -89,6 +89,19 @@ def test_any_number_of_results_is_compared_with_the_first(runs: tuple[Path, Path
         comparing.read_results([runs[0]])
 
 
+def test_a_category_that_a_result_lacks_is_none(runs: tuple[Path, Path]) -> None:
+    """A baseline is asked nothing that only a session asks."""
+    first, second = map(comparing.read_result, runs)
+    second = second.model_copy(update={"by_category": {"hut": second.by_category["hut"]}})
+    console = Console(file=io.StringIO(), width=120)
+    comparing.show_side_by_side({"a": first, "b": second}, [comparing.compare(first, second)], console)
+    said = console.file.getvalue()  # type: ignore[attr-defined]
+    assert [line.split() for line in said.splitlines()[-2:]] == [
+        ["first", "1.000", "of", "3", "none"],
+        ["hut", "1.000", "of", "6", "0.417", "of", "6"],
+    ]
+
+
 def test_unanswerable_questions_are_in_no_overall_figure(tmp_path: Path) -> None:
     """Their evidence answers nothing: they have a category's figures, change no comparison and train no scorer."""
     lines = hut_lines()
