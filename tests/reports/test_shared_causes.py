@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from signet_conformance.outcome.conclusion import Conclusion, Judging, Terms
 from signet_conformance.reports.cause_text import CauseText
 from signet_conformance.reports.causes import Cause, Causes
+from signet_conformance.reports.evidence import Evidence
+from signet_conformance.reports.problems import Problem
 from signet_conformance.reports.run_text import ClosingText, cause_blocks
+from signet_conformance.reports.shared_causes import Seen, shared_causes
 from signet_conformance.trace import read
 from tests.support.trace_files import HEADER, Line, end, health, post, start, write
 
@@ -112,3 +117,62 @@ def test_mistake_is_told_by_its_sentence(tmp_path: Path) -> None:
     assert "  also      FAIL SIG-COV-001" in lines
     assert "  also      WARN SIG-START-005" in lines
     assert sum(line.startswith("  what ") for line in lines) == 1
+
+
+def mark(name: str, **data: Any) -> Line:
+    """A mark of the kit."""
+    return {"kind": "mark", "t": 1.0, "name": name, "data": data}
+
+
+def turn(index: int, *calls: Line, fault: str | None = None) -> list[Line]:
+    """A turn of the only session, in which a fault may be on."""
+    said = mark("step", index=index, step="prompt", session="s1", text=f"Question {index}?", reply="Yes.")
+    on, off = ([mark("fault", kind=fault, on=each)] if fault else [] for each in (True, False))
+    return [*on, said, *calls, *off]
+
+
+def opened(*calls: Line) -> list[Line]:
+    """A session that begins with these calls."""
+    return [mark("step", index=0, step="start", session="s1"), *calls, mark("session_key", session="s1", key="s-41c7")]
+
+
+def test_handler_that_throws_whatever_the_daemon_does_is_one_cause(tmp_path: Path) -> None:
+    """A turn that is lost under a fault too is lost for the reason for which it is lost without one."""
+
+    def lost(index: int) -> Line:
+        told = {"event": "prompt", "outcome": "thrown", "text": "TypeError: inject", "lost": True}
+        return mark("handler", index=index, **told)
+
+    lines = [*opened(health(), start()), *turn(1, prompt(), lost(1)), *turn(2, lost(2), fault="refuse")]
+    listed = causes(tmp_path, [*lines, end()])
+    (cause,) = [cause for cause in listed if "SIG-LOAD-001" in cause.requirements]
+    assert cause.says == "the user's turn is lost in prompt"
+    assert cause.requirements == ["SIG-LOAD-001", "SIG-FAIL-001"]
+    assert listed[0] is cause
+
+
+def problem(name: str, kind: str, *traces: int) -> Problem:
+    """One kind of breach of one requirement, in some traces."""
+    return Problem(("told", name, kind), {name: Evidence("what")}, traces=set(traces))
+
+
+def test_silence_after_an_outage_is_one_cause_with_what_it_leaves_out() -> None:
+    """What is never ended or submitted in the same traces is the same silence; what is so elsewhere too is not."""
+    silent = [problem("SIG-FAIL-001", "silent", 0, 1), problem("SIG-FAIL-007", "not again", 2)]
+    beside, elsewhere = problem("SIG-END-005", "no end", 0, 2), problem("SIG-PROMPT-011", "never submitted", 1, 5)
+    (cause,) = shared_causes([*silent, beside, elsewhere], Seen(Counter(), ()))
+    assert (cause.says, cause.leads) == ("after trouble with the daemon the connector falls silent", "SIG-FAIL-001")
+    assert list(cause.problems) == [*silent, beside]
+
+
+def test_one_requirement_alone_is_no_mistake_of_several() -> None:
+    """Its own sentence says it better."""
+    assert list(shared_causes([problem("SIG-FAIL-001", "silent", 0)], Seen(Counter(), ()))) == []
+
+
+def test_sub_agent_s_id_explains_the_agents_that_it_makes() -> None:
+    """The scope that is opened for a sub-agent breaks the requirements on agents in its own way."""
+    mine = [problem("SIG-START-007", "native", 0, 1), problem("SIG-AGENT-002", "undeclared", 0)]
+    (cause,) = shared_causes([*mine, problem("SIG-AGENT-003", "snake", 0)], Seen(Counter(), ()))
+    assert cause.says == "a sub-agent is taken for an agent of its own"
+    assert list(cause.problems) == mine

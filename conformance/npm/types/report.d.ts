@@ -292,6 +292,10 @@ export interface ReportCause {
    * The requirement that leads, by which the problems are told.
    */
   requirement: string;
+  /**
+   * The mistake, where one breaks several requirements, each in its own way.
+   */
+  says?: string;
   verdict: Verdict;
   /**
    * Whether each of its failures is known.

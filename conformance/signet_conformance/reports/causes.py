@@ -209,11 +209,11 @@ def _rank(name: str, breaches: Sequence[Evidence]) -> tuple[int, bool, int]:
 def _weight(cause: Cause) -> tuple[int, bool, bool, bool, int]:
     """Sort key of a cause: what hides other breaches comes first among those of one verdict."""
     place = _places().get(cause.requirement, len(_places()))
-    return BREACHES.index(cause.verdict), cause.is_known, cause.requirement != _LOADING, not cause.says, place
+    return BREACHES.index(cause.verdict), cause.is_known, cause.requirement not in _LOADING, not cause.says, place
 
 
-_LOADING = "SIG-LOAD-001"
-"""Where the host could not load the connector, or it threw the turn away, everything else may follow from that."""
+_LOADING = ("SIG-LOAD-001", "SIG-LOAD-002")
+"""Where the host could not load the connector or takes none of its files, everything else may follow from that."""
 
 
 @cache

@@ -62,6 +62,14 @@ def note_lines(read: Iterable[Trace]) -> Iterator[str]:
     return (f"note: {printable(text, 600)}" for text in said)
 
 
+_LONG_NOTE = 320
+
+
+def in_short(note: str) -> str:
+    """A note cut to a length at which several can be read."""
+    return note if len(note) <= _LONG_NOTE else f"{note[: _LONG_NOTE - 1]}…"
+
+
 def undecided_lines(text: ClosingText) -> Sequence[str]:
     """Why requirements stayed undecided, and what would settle them; in short where something fails."""
     undecided = Undecided()

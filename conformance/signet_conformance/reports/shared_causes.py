@@ -128,9 +128,43 @@ def _sub_agent(problems: Sequence[Problem], _: Seen) -> SharedCause | None:
     )
 
 
+_SILENT = {"silent", "not again"}
+_NEVER_HEARD = (("told", "SIG-PROMPT-011", "never submitted"), ("told", "SIG-END-005", "no end"))
+"""What a connector breaks too that does not call any more, or whose handler throws."""
+
+
+def _falls_silent(problems: Sequence[Problem], _: Seen) -> SharedCause | None:
+    silent = [problem for problem in problems if _kind(problem) in _SILENT]
+    leads = next((name for name in ("SIG-FAIL-001", "SIG-FAIL-003") if any(name in p.breaches for p in silent)), None)
+    if leads is None:
+        return None
+    says = "after trouble with the daemon the connector falls silent"
+    return SharedCause(says, leads, [*silent, *_following(silent, problems)])
+
+
+def _loses_turns(problems: Sequence[Problem], _: Seen) -> SharedCause | None:
+    leads = "SIG-LOAD-001"
+    lost = [problem for problem in problems if leads in problem.breaches and _kind(problem).startswith("lost ")]
+    events = [_kind(problem).removeprefix("lost ") for problem in lost]
+    if not events:
+        return None
+    # A fault of the kit's is not why a handler throws that throws without one too.
+    lost += [problem for problem in problems if _kind(problem) in {f"blocked {event}" for event in events}]
+    says = f"the user's turn is lost in {', '.join(dict.fromkeys(events))}"
+    return SharedCause(says, leads, [*lost, *_following(lost, problems)])
+
+
+def _following(reasons: Sequence[Problem], problems: Sequence[Problem]) -> Iterator[Problem]:
+    """What is never heard in the traces of some problems, and in no other trace."""
+    traces = set[int]().union(*(problem.traces for problem in reasons))
+    yield from (problem for problem in problems if problem.key in _NEVER_HEARD and problem.traces <= traces)
+
+
 _MISTAKES = (
+    _loses_turns,
     _never(START, "the connector never starts a session", "SIG-START-004", _WITHOUT_A_START),
     _never(END, "the connector never ends a session", "SIG-END-005", _WITHOUT_AN_END),
     _fires_twice,
     _sub_agent,
+    _falls_silent,
 )
