@@ -3,8 +3,9 @@
     python ci/tools/release.py [--tag v0.1.0] [--out DIR] [--dry-run]
 
 --tag is the tag that is released: it must be the version of all parts. --dry-run asks no registry: it builds without
-isolation, packs, and looks into what was made, but installs nothing. DIR (default: dist) must not exist. Exit status:
-1 when a part is of another version or does not work, else 0.
+isolation, packs, and looks into what was made, but installs nothing. Else each way on which a user comes to the kit is
+taken from an empty home: wheel, sdist, uvx, pipx, npm package, action, container. DIR (default: dist) must not exist.
+Exit status: 1 when a part is of another version or does not work, else 0.
 """
 
 from __future__ import annotations
@@ -18,10 +19,11 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import time
 import tomllib
-import venv
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -83,27 +85,66 @@ def inspect(wheel: Path, sdist: Path, package: Path) -> Iterator[str]:
 
 
 def prove(wheel: Path, sdist: Path, package: Path, folder: Path) -> None:
-    """Install each as a user does, in an empty environment, and let it do the main job. Raises CalledProcessError."""
-    for source in (wheel, sdist):
-        place = folder / source.suffix.lstrip(".")
-        venv.create(place, with_pip=True)
-        subprocess.run([place / "bin" / "pip", "install", "-q", source], check=True)
-        subprocess.run([place / "bin" / "signet-conformance", *PROOF], check=True, cwd=folder)
-        print(f"{source.name}: installs and does the main job", flush=True)
-    project = folder / "project"
-    project.mkdir()
-    (project / "package.json").write_text('{"name": "empty", "private": true}')
-    npm = shutil.which("npm") or "npm"
-    subprocess.run([npm, "install", "--silent", "--no-audit", "--no-fund", str(package)], cwd=project, check=True)
-    own = {
-        **os.environ,
-        "SIGNET_CONFORMANCE_SOURCE": str(wheel),
-        "XDG_CACHE_HOME": str(folder / "cache"),
-        "PATH": _without_kits(os.environ.get("PATH", "")),
-    }
-    program = project / "node_modules" / ".bin" / "signet-conformance"
-    subprocess.run([program, *PROOF], cwd=project, check=True, env=own)
-    print(f"{package.name}: makes its environment from that wheel and does the main job", flush=True)
+    """Take each way on which a user comes to the kit, from an empty home to the main job, and print its seconds.
+
+    Raises CalledProcessError when one fails. A way whose program this machine lacks is named and left out.
+    """
+    for way in _ways(wheel, sdist, package):
+        place = folder / way.name
+        (place / "home").mkdir(parents=True)
+        (place / "package.json").write_text('{"name": "empty", "private": true}')
+        if (program := shutil.which(way.program)) is None or not _works(program):
+            print(f"{way.name}: not tried, {way.program} is missing or does not work here", flush=True)
+            continue
+        began, spent = time.monotonic(), _children_s()
+        for command in way.commands:
+            subprocess.run(command, check=True, cwd=place, env={**_empty_home(place / "home"), **way.environment})
+        took = f"{time.monotonic() - began:.0f} s ({_children_s() - spent:.0f} s of a processor)"
+        print(f"{way.name}: from an empty home to the main job in {took}", flush=True)
+
+
+@dataclass(frozen=True)
+class Way:
+    """A way from nothing to the main job, by commands in a folder of its own; `program` is what a user has already."""
+
+    name: str
+    program: str
+    commands: tuple[tuple[str, ...], ...]
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
+def _ways(wheel: Path, sdist: Path, package: Path) -> Iterator[Way]:
+    kit = ("signet-conformance", *PROOF)
+    for name, source in (("wheel", wheel), ("sdist", sdist)):
+        make, install = ("python3", "-m", "venv", "kit"), ("kit/bin/pip", "install", "-q", str(source))
+        yield Way(name, "python3", (make, install, ("kit/bin/signet-conformance", *PROOF)))
+    yield Way("uvx", "uvx", (("uvx", "--from", str(wheel), *kit),))
+    yield Way("pipx", "pipx", (("pipx", "run", "--spec", str(wheel), *kit),))
+    add = ("npm", "install", "--silent", "--no-audit", "--no-fund", str(package))
+    yield Way("npm", "npm", (add, ("npx", *kit)), {"SIGNET_CONFORMANCE_SOURCE": str(wheel)})
+    lane = {"SIGNET_LANE_TARGET": "reference", "SIGNET_LANE_SCENARIOS": "0"}
+    yield Way("action", "sh", (("sh", str(ROOT / "ci" / "action" / "lane.sh")),), lane)
+    build = ("docker", "build", "-q", "-f", str(ROOT / "ci" / "Containerfile"), "-t", "signet-conformance", str(ROOT))
+    yield Way("container", "docker", (build, ("docker", "run", "--rm", *kit)))
+
+
+def _children_s() -> float:
+    """The processor time of all children that have ended, in seconds."""
+    told = os.times()
+    return told.children_user + told.children_system
+
+
+def _works(program: str) -> bool:
+    """Whether a program can be used; docker also needs a daemon."""
+    if Path(program).name != "docker":
+        return True
+    return subprocess.run([program, "info"], capture_output=True, check=False).returncode == 0
+
+
+def _empty_home(home: Path) -> dict[str, str]:
+    """The environment of a user who has installed nothing yet."""
+    told = {name: value for name, value in os.environ.items() if not name.startswith(("XDG_", "VIRTUAL_ENV", "PYTHON"))}
+    return {**told, "HOME": str(home), "PATH": _without_kits(told.get("PATH", ""))}
 
 
 def _without_kits(path: str) -> str:
