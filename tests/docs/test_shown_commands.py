@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import importlib
 import re
 import shlex
 from collections.abc import Iterator
@@ -86,3 +88,12 @@ def test_an_option_of_pytest_and_a_job_of_nox_exist(page: Path) -> None:
     assert {option for option in named if f'"{option}"' not in plugin} == set()
     jobs = {job for line in re.findall(r"nox (?:-f \S+ )?-s ([a-z_ ]+)", text) for job in line.split()[:1]}
     assert {job for job in jobs if f"def {job}(session" not in (ROOT / "noxfile.py").read_text("utf-8")} == set()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_what_an_example_in_python_imports_exists(page: Path) -> None:
+    blocks = re.findall(r"(?ms)^```python\n(.*?)^```$", page.read_text("utf-8"))
+    imports = [node for block in blocks for node in ast.walk(ast.parse(block)) if isinstance(node, ast.ImportFrom)]
+    own = [node for node in imports if node.module is not None and node.module.startswith("signet_")]
+    named = [(str(node.module), alias.name) for node in own for alias in node.names]
+    assert [each for each in named if not hasattr(importlib.import_module(each[0]), each[1])] == []
