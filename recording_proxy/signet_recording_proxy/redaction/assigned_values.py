@@ -35,47 +35,82 @@ def _option(name: str) -> re.Pattern[str]:
     return re.compile(rf"\s{name}\s{{1,4}}{_GIVEN}")
 
 
-_COMMANDS: tuple[tuple[re.Pattern[str] | None, re.Pattern[str]], ...] = (
+_COMMANDS: tuple[tuple[tuple[str, ...], re.Pattern[str] | None, re.Pattern[str]], ...] = (
     (
+        ("curl",),
         re.compile(r"\bcurl\b"),
         re.compile(r"\s(?:-u|--(?:proxy-)?user)[ =]?\\{0,4}[\"']?[^\s:\"'\\]{1,64}+:([^\s\"'\\]{3,}+)"),
     ),
     (
+        ("mysql", "mariadb"),
         re.compile(r"\b(?:mysql|mysqldump|mysqladmin|mariadb)\b"),
         re.compile(r"\s-p\\{0,4}[\"']?([^\s\"'\\-][^\s\"'\\]{2,}+)"),
     ),
-    (None, re.compile(r"\bsshpass\b\s{1,4}-p\s{0,4}\\{0,4}[\"']?([^\s\"'\\]{3,}+)")),
+    (("sshpass",), None, re.compile(r"\bsshpass\b\s{1,4}-p\s{0,4}\\{0,4}[\"']?([^\s\"'\\]{3,}+)")),
     (
+        ("login",),
         re.compile(r"\b(?:docker|podman|helm registry) login\b"),
         re.compile(r"\s-p[ =]?\\{0,4}[\"']?([^\s\"'\\]{4,}+)"),
     ),
-    (re.compile(r"\bredis-cli\b"), re.compile(r"\s-a\s{1,4}\\{0,4}[\"']?([^\s\"'\\]{4,}+)")),
-    (None, re.compile(r"\s-pass(?:in|out|word)?\s{1,4}pass:([^\s\"'\\]{3,}+)")),
-    (re.compile(r"\bldap[a-z]{0,8}\b"), _option("-w")),
-    (re.compile(r"\bopenssl enc\b"), _option("-k")),
-    (re.compile(r"\b(?:zip|unzip|sqlcmd|bcp)\b"), _option("-P")),
-    (re.compile(r"\b(?:useradd|usermod|az login|az acr login)\b"), _option("-p")),
-    (re.compile(r"\b(?:7za?|7zz|rar|unrar)\b"), re.compile(rf"\s-p{_GIVEN}")),
+    (("redis-cli",), re.compile(r"\bredis-cli\b"), re.compile(r"\s-a\s{1,4}\\{0,4}[\"']?([^\s\"'\\]{4,}+)")),
+    (("-pass",), None, re.compile(r"\s-pass(?:in|out|word)?\s{1,4}pass:([^\s\"'\\]{3,}+)")),
+    (("ldap",), re.compile(r"\bldap[a-z]{0,8}\b"), _option("-w")),
+    (("openssl enc",), re.compile(r"\bopenssl enc\b"), _option("-k")),
     (
+        ("zip ", "sqlcmd", "bcp "),
+        re.compile(r"\b(?:zip|unzip|sqlcmd|bcp)\b"),
+        _option("-P"),
+    ),
+    (
+        ("useradd", "usermod", "login"),
+        re.compile(r"\b(?:useradd|usermod|az login|az acr login)\b"),
+        _option("-p"),
+    ),
+    (
+        ("7z ", "7za ", "7zz ", "rar "),
+        re.compile(r"\b(?:7za?|7zz|rar|unrar)\b"),
+        re.compile(rf"\s-p{_GIVEN}"),
+    ),
+    (
+        ("keytool", "signer"),
         re.compile(r"\b(?:keytool|jarsigner|apksigner)\b"),
         re.compile(rf"\s--?[a-z-]{{0,12}}pass\s{{1,4}}(?:pass:)?{_GIVEN}"),
     ),
-    (re.compile(r"\bhtpasswd\b"), re.compile(rf"\s-[A-Za-z]{{0,4}}b[A-Za-z]{{0,4}}\s+\S+\s+\S+\s+{_GIVEN}")),
-    (re.compile(r"\bgh secret set\b"), re.compile(rf"\s(?:-b|--body)[ =]{_GIVEN}")),
-    (re.compile(r"\bnet use\b"), re.compile(rf"\s/user:\S+\s+{_GIVEN}")),
-    (None, re.compile(rf"\bnet user\s{{1,4}}[^\s/]\S{{0,64}}\s{{1,4}}{_GIVEN}\s{{1,4}}/")),
-    (re.compile(r"\bsmbclient\b"), re.compile(r"\s-U\s{0,4}\\{0,4}[\"']?[^\s%\"']{1,64}%([^\s\"'\\]{4,}+)")),
-    (None, re.compile(rf"(?i:-name\s{{1,4}}\S{{0,48}}(?:key|token|secret|password)\s{{1,4}}-value)\s{{1,4}}{_GIVEN}")),
-    (None, re.compile(r"(?i:convertto-securestring)\s{1,4}(?:-String\s{1,4})?\\{0,4}[\"']([^\s\"'\\]{4,}+)")),
     (
+        ("htpasswd",),
+        re.compile(r"\bhtpasswd\b"),
+        re.compile(rf"\s-[A-Za-z]{{0,4}}b[A-Za-z]{{0,4}}\s+\S+\s+\S+\s+{_GIVEN}"),
+    ),
+    (("gh secret",), re.compile(r"\bgh secret set\b"), re.compile(rf"\s(?:-b|--body)[ =]{_GIVEN}")),
+    (("net use",), re.compile(r"\bnet use\b"), re.compile(rf"\s/user:\S+\s+{_GIVEN}")),
+    (("net user",), None, re.compile(rf"\bnet user\s{{1,4}}[^\s/]\S{{0,64}}\s{{1,4}}{_GIVEN}\s{{1,4}}/")),
+    (
+        ("smbclient",),
+        re.compile(r"\bsmbclient\b"),
+        re.compile(r"\s-U\s{0,4}\\{0,4}[\"']?[^\s%\"']{1,64}%([^\s\"'\\]{4,}+)"),
+    ),
+    (
+        ("-value",),
+        None,
+        re.compile(rf"(?i:-name\s{{1,4}}\S{{0,48}}(?:key|token|secret|password)\s{{1,4}}-value)\s{{1,4}}{_GIVEN}"),
+    ),
+    (
+        ("securestring",),
+        None,
+        re.compile(r"(?i:convertto-securestring)\s{1,4}(?:-String\s{1,4})?\\{0,4}[\"']([^\s\"'\\]{4,}+)"),
+    ),
+    (
+        ("curl", "wget", "http "),
         re.compile(r"\b(?:curl|wget|http)\b"),
         re.compile(r"\s(?:-b|--cookie)[ =]\\{0,4}[\"']?[\w.-]{1,64}=([^\s\"'\\;]{6,}+)"),
     ),
     (
+        ("login", "rclone", "snyk auth", "auth token", "signin --raw"),
         None,
         re.compile(rf"\b(?:wandb login|vault login|rclone obscure|snyk auth|auth token|signin --raw)\s{{1,4}}{_GIVEN}"),
     ),
     (
+        ("echo ", "printf "),
         None,
         re.compile(
             r"\b(?:echo|printf)\s{1,4}(?:-n\s{1,4}|\\{0,4}[\"']%s\\{0,4}[\"']\s{1,4})?\\{0,4}[\"']?(?:[\w.-]{1,32}:)?"
@@ -84,6 +119,7 @@ _COMMANDS: tuple[tuple[re.Pattern[str] | None, re.Pattern[str]], ...] = (
         ),
     ),
     (
+        ("<<<",),
         None,
         re.compile(
             r"(?:--password-stdin|--with-token|--stdin|chpasswd|login|secrets? (?:set|create|put))"
@@ -91,6 +127,7 @@ _COMMANDS: tuple[tuple[re.Pattern[str] | None, re.Pattern[str]], ...] = (
         ),
     ),
     (
+        ("auth=(", "auth(", "auth = (", "login(", "credentials(", "authenticate("),
         None,
         re.compile(
             r"(?i:\b(?:auth|login|log_in|basic_?auth|httpbasicauth|authenticate|credentials?)\s{0,4}=?\s{0,4}\()"
@@ -98,7 +135,8 @@ _COMMANDS: tuple[tuple[re.Pattern[str] | None, re.Pattern[str]], ...] = (
         ),
     ),
 )
-"""Programs, and the options by which they take passwords; an option without one names the program itself."""
+"""Beginnings in lower case of which text that holds it has at least one; programs, and the options by which they take
+passwords. An option without a program names it itself."""
 _OPTION_REACH = 400
 _ASCII_DIGIT, _LETTER = re.compile(r"[0-9]"), re.compile(r"[^\W\d_]")
 
@@ -222,35 +260,14 @@ class _Markup:
 class _Commands:
     """Passwords that programs take on their command lines. Text without any of `STEMS` (lower case) holds none."""
 
-    STEMS = (
-        *("curl", "mysql", "mariadb", "sshpass", "login", "redis-cli", "-pass"),
-        *(
-            "ldap",
-            "openssl enc",
-            "zip ",
-            "sqlcmd",
-            "bcp ",
-            "useradd",
-            "usermod",
-            "7z ",
-            "7za ",
-            "7zz ",
-            "rar ",
-            "keytool",
-            "signer",
-        ),
-        *("htpasswd", "gh secret", "net use", "wget", "http ", "rclone", "snyk auth", "auth token", "signin --raw"),
-        *("net user", "smbclient", "-value", "securestring"),
-        *("echo ", "printf ", "<<<", "auth=(", "auth(", "auth = (", "login(", "credentials(", "authenticate("),
-    )
+    STEMS = tuple(dict.fromkeys(stem for stems, _, _ in _COMMANDS for stem in stems))
 
     def replace(self, text: str, token: Token) -> str:
         """`text` with each secret replaced by what `token` gives for it."""
         lowered = text.lower()
-        if not any(stem in lowered for stem in self.STEMS):
-            return text
-        for program, option in _COMMANDS:
-            text = self._without(text, program, option, token)
+        for stems, program, option in _COMMANDS:
+            if any(stem in lowered for stem in stems):
+                text = self._without(text, program, option, token)
         return text
 
     @staticmethod

@@ -57,6 +57,8 @@ class Hidden(Struct, frozen=True):
 
     def replace(self, text: str, token: Token) -> str:
         """`text` with the encoded text that hides a secret replaced by what `token` gives for it."""
+        if len(text) < _SHORTEST and "%" not in text:
+            return text
         if "%" in text:
             words = list(_escaped_words(text))
             if words and self._hides_escaped(" ".join([text[start:end] for start, end in words])):

@@ -55,11 +55,13 @@ _FOLLOWED = (
     r"|(?P<blanks>[ \t]{0,40}+)(?P<sign>:=|=>|=|:)[ \t]{0,40}+"
 )
 _OPENED = r"(?P<opened>\\{0,15}[\"'`\[{]|[|>])?"
-_IN_A_TAG = r"[\w:.-]{0,63}+(?:\s[^<>]{0,200})?(?P<tag>>)"
+_IN_A_TAG = r"[\w:.-]{0,63}+(?:\s[^<>]{0,200})?>"
 _VERIFIED = {
-    keyword: re.compile(rf"(?:{name}){_ENDS}(?:{_FOLLOWED}){_OPENED}|(?:{name}){_IN_A_TAG}", re.IGNORECASE)
+    keyword: re.compile(rf"(?:{name}){_ENDS}(?:{_FOLLOWED}){_OPENED}", re.IGNORECASE)
     for keyword, name in _NAMES.items()
 }
+_TAGGED = {keyword: re.compile(rf"(?:{name}){_IN_A_TAG}", re.IGNORECASE) for keyword, name in _NAMES.items()}
+_LONGEST_ELEMENT = 800
 _SIGNED = re.compile(r"[\w.-]{2,40}?" + GATE_TAIL)
 _PLAIN_WORD = re.compile(r"[^\s\"'<>;&|,(){}\[\]`\\]{1,512}+")
 _WORD_END = re.compile(r"[\s\"'<>]")
@@ -72,7 +74,7 @@ _SHORTEST_BARE = 6
 _LONGEST_NAME = 66
 _LONGEST_VALUE = 4200
 _BEFORE_BLOCK = 80
-_PIECE = 128 * 1024
+_PIECE = 32 * 1024
 _WIDE = 16_384
 """How far what opens in JSON or in a form may reach."""
 
@@ -103,16 +105,26 @@ class _Hits:
                 self.others.setdefault(other, []).append(start)
             if known.vendors[keyword] and _SIGNED.match(text, start) is not None:
                 self.vendors.append(start)
-        if "." in text:
-            for number in _DOTTED_NUMBERS:
-                if dotted := [match.start() for match in _DOTTED.finditer(text)]:
-                    self.issued[number] = dotted
+        if "." in text and (dotted := [match.start() for match in _DOTTED.finditer(text)]):
+            self.issued.update(dict.fromkeys(_DOTTED_NUMBERS, dotted))
+        self.addresses: list[Window] = []
+        """Words that may name a user before a host."""
+        if "@" in text and "://" in text:
+            self.addresses = [match.span() for match in _ADDRESS.finditer(text) if "@" in match[0]]
+            if self.addresses:
+                self.shaped.update({number: [] for number in _ADDRESS_NUMBERS})
         # What has neither quotes nor a digit is no secret, unless it is given to a variable.
         digits = _has_digit(text)
         self.followed = [at for at, _ in names if FOLLOWED.match(text, at) is not None] if digits else []
         """The names beside which a value may stand."""
-        self.named = list(_verified(text, names if digits else _quoted_or_variables(text, names)))
+        looked_at = names if digits else _quoted_or_variables(text, names)
+        self.named = list(_verified(text, looked_at))
         """The names that something follows, with what does."""
+        self.tagged = list(_tagged(text, looked_at)) if "</" in text else []
+        """The names of elements, with the tags."""
+        self.none = not (
+            self.issued or self.shaped or self.others or self.vendors or self.followed or self.named or self.tagged
+        )
 
 
 _ELEMENTS = tuple(element.decode() for element in ELEMENTS)
@@ -133,7 +145,7 @@ def _keywords() -> _Keywords:
     stems: dict[str, int] = {}
     for pattern in (*ISSUED, *TEXT_PATTERNS):
         for stem in pattern.stems:
-            if stem != ".":
+            if stem not in (".", "@"):
                 stems.setdefault(stem, len(stems))
     vendors = {stem for kind in kinds() for stem in kind.stems}
     for keyword in (*_NAMES, *_OTHERS, *sorted(vendors)):
@@ -146,7 +158,7 @@ def _keywords() -> _Keywords:
         of: list[list[int]] = [[] for _ in stems]
         for number, pattern in enumerate(patterns):
             for stem in pattern.stems:
-                if stem != ".":
+                if stem in stems:
                     of[stems[stem]].append(number)
         return of
 
@@ -160,8 +172,10 @@ def _keywords() -> _Keywords:
     )
 
 
-_DOTTED = re.compile(r"\.[A-Za-z0-9_-]{6}\.")
+_DOTTED = re.compile(r"\.(?<=[A-Za-z0-9_-]{24}\.)[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27}")
 """The two dots of a bot's token at Discord, which has no other mark."""
+_ADDRESS = re.compile(r"://[^\s\"'<>\\]{1,1024}+")
+_ADDRESS_NUMBERS = [number for number, pattern in enumerate(TEXT_PATTERNS) if "@" in pattern.stems]
 _DOTTED_NUMBERS = [number for number, pattern in enumerate(ISSUED) if "." in pattern.stems]
 
 
@@ -188,12 +202,15 @@ class KeywordSearch:
 
     def _piece(self, text: str, *, names: bool) -> str:
         hits = _Hits(text)
+        if hits.none:
+            return text
         # A token may be glued to another one, and begin where that was taken out.
         while (changed := self._issued(text, hits, names=names)) != text:
             text, hits = changed, _Hits(changed)
         for number, pattern in enumerate(TEXT_PATTERNS):
             if number in hits.shaped and not (names and pattern.may_name):
-                windows = _merge(_around(text, pattern, hits.shaped[number]), len(text))
+                around = hits.addresses if number in _ADDRESS_NUMBERS else _around(text, pattern, hits.shaped[number])
+                windows = _merge(around, len(text))
                 changed = _replaced(text, windows, pattern.replace, self._token)
                 if changed != text:
                     text, hits = changed, _Hits(changed)
@@ -208,8 +225,8 @@ class KeywordSearch:
             (_beside, BESIDE.replace),
             (_vendors, VENDORS.replace),
         ):
-            windows = _merge(pattern_of(text, hits), len(text))
-            if windows:
+            if windows := list(pattern_of(text, hits)):
+                windows = _merge(windows, len(text))
                 changed = _replaced(text, windows, replace, self._token)
                 if changed != text:
                     text, hits = changed, _Hits(changed)
@@ -267,7 +284,7 @@ def _around(text: str, pattern: TextPattern, stems: Sequence[int]) -> Iterator[W
     before, behind = pattern.reach
     covered = 0
     for at in stems:
-        if at >= covered and (pattern.follows is None or text.rfind(pattern.follows, max(0, at - before), at) >= 0):
+        if at >= covered:
             end = _WORD_END.search(text, min(len(text), at + behind))
             covered = len(text) if end is None else end.start()
             yield at - before, covered
@@ -313,6 +330,17 @@ def _verified(text: str, names: Sequence[tuple[int, str]]) -> Iterator[tuple[int
                 passed = _without_digit(text, match)
 
 
+def _tagged(text: str, names: Sequence[tuple[int, str]]) -> Iterator[re.Match[str]]:
+    end = -1
+    for at, name in names:
+        if end < at:
+            end = text.find("</", at)
+            if end < 0:
+                return
+        if end - at <= _LONGEST_ELEMENT and (match := _TAGGED[name].match(text, at)) is not None:
+            yield match
+
+
 def _without_digit(text: str, match: re.Match[str]) -> int:
     """Up to where a bare word holds no secret: it has neither a digit nor a variable's name. Its end may be a name."""
     word = _PLAIN_WORD.match(text, match.end())
@@ -328,7 +356,7 @@ def _has_digit(word: str) -> bool:
 def _assignments(text: str, hits: _Hits) -> Iterator[Window]:
     for at, match in hits.named:
         opened = match["opened"]
-        if match["tag"] is not None or match["after"] == ",":
+        if match["after"] == ",":
             continue
         if match["quote"] is not None and not match["after"]:
             # A sign that only some languages know may follow a quoted name, and the value that.
@@ -394,14 +422,12 @@ def _forms(_text: str, hits: _Hits) -> Iterator[Window]:
         yield at, at + _WIDE
 
 
-def _markup(text: str, hits: _Hits) -> Iterator[Window]:
+def _markup(_text: str, hits: _Hits) -> Iterator[Window]:
     for element in _ELEMENTS:
         for at in hits.others.get(element, ()):
             yield at, at + 700
-    if "</" in text:
-        for at, match in hits.named:
-            if match["tag"] is not None:
-                yield at - _LONGEST_NAME, match.end() + 500
+    for match in hits.tagged:
+        yield match.start() - _LONGEST_NAME, match.end() + 500
 
 
 def _vendors(_text: str, hits: _Hits) -> Iterator[Window]:
@@ -414,8 +440,13 @@ def _beside(_text: str, hits: _Hits) -> Iterator[Window]:
         yield at - _LONGEST_NAME - 20, at + 640
 
 
-def _commands(text: str, hits: _Hits) -> Iterator[Window]:
-    for program in COMMANDS.STEMS:
-        for at in hits.others.get(program, ()):
-            end = text.find("\n", at, at + 600)
-            yield at - 40, at + 600 if end < 0 else end
+_PROGRAMS = frozenset(COMMANDS.STEMS)
+
+
+def _commands(_text: str, hits: _Hits) -> Iterator[Window]:
+    for program in hits.others.keys() & _PROGRAMS:
+        covered = -1
+        for at in hits.others[program]:
+            if at >= covered:
+                covered = at + 300
+                yield at - 40, covered + 600

@@ -246,6 +246,8 @@ def _members(text: str, opening: re.Match[str], name: str) -> Iterator[Span]:
 
 
 def _beside_names(text: str) -> Iterator[Span]:
+    if "value" not in text:
+        return
     for named in _NAMED.finditer(text):
         if is_secret_member(named["name"], SAMPLE):
             span = named.end(), end_of_string(text, named.end(), len(named["marks"]))

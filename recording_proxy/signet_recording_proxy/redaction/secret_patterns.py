@@ -154,9 +154,6 @@ class TextPattern(Struct, frozen=True):
     reach: tuple[int, int] | None = (640, 1100)
     """How far a match extends before and behind its stem, up to the end of a word; None: to the end of the text."""
 
-    follows: str | None = None
-    """What stands before the stem, within that reach."""
-
     def occurs(self, text: str) -> bool:
         """Whether text holds the shape, whatever stands before it: what does may be taken out before."""
         return re.search(self.pattern.pattern.removeprefix(_START), text) is not None
@@ -261,9 +258,8 @@ TEXT_PATTERNS: tuple[TextPattern, ...] = (
         re.compile(rf"://([^\s/?#@\"'<>:\\]{{0,256}}+):((?:[^\s\"'<>\\:]|:(?!//)){{1,{LONGEST}}}+)"),
         is_value,
         length=lambda match: password_length(match[2], match[1]),
-        follows="://",
     ),
-    TextPattern(("@",), re.compile(r"://([^\s/?#@\"'<>:\\]{1,256}+)@"), _looks_secret, follows="://"),
+    TextPattern(("@",), re.compile(r"://([^\s/?#@\"'<>:\\]{1,256}+)@"), _looks_secret),
     TextPattern(
         ("authorization", "x-api-key"),
         re.compile(
