@@ -69,10 +69,10 @@ def _options(command: click.Command, context: click.Context) -> Iterator[tuple[s
 
 
 def _examples(command: click.Command) -> Iterator[str]:
-    lines = (command.epilog or "").replace("\b", "").splitlines()
+    lines = (command.epilog or "").replace("\b", "").replace("\\\n", "").splitlines()
     for line in lines:
         if line.strip().startswith("signet-conformance "):
-            yield line.strip()
+            yield " ".join(line.split())
 
 
 def _help(command: click.Command) -> str:

@@ -215,7 +215,7 @@ def _tell(ending: AuditEnding, out: str, places: Any) -> None:
 
 @command.command(
     "query",
-    help="Ask the tables recordings, sessions and breaches of an audit, in SQL. Needs the extra fleet: pip install"
+    help="Query an audit's tables (recordings, sessions, breaches) in SQL. Needs the extra fleet: pip install"
     " 'signet-conformance[fleet]'.",
 )
 @click.argument("sql")

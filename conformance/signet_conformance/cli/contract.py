@@ -126,7 +126,7 @@ def _put_probes(daemon: str, versions: Sequence[str], *, allow_writes: bool) -> 
 @_WRITES
 @click.option("--draft", metavar="DIR", help="Write the answers and a draft of the next version into this new folder.")
 def learn_version(*, daemon: str, allow_writes: bool, draft: str | None) -> int:
-    """Ask a daemon what real ones were asked: which version it serves best, and what it answers otherwise."""
+    """Send recorded requests to a daemon; say which version it serves best, and where its answers differ."""
     if draft is not None and Path(draft).exists():
         raise UsageError("is there already", where=printable(draft, 400), remedy="name a folder that does not exist")
     learnt = _put_probes(daemon, contract_versions(), allow_writes=allow_writes)
@@ -144,7 +144,7 @@ def learn_version(*, daemon: str, allow_writes: bool, draft: str | None) -> int:
 @_DAEMON
 @_WRITES
 def prove(version: str, *, daemon: str, allow_writes: bool) -> int:
-    """Hold a daemon to VERSION: exit status 0 when it answers every probe as that version does, else 1."""
+    """Check a daemon against VERSION: exit status 0 when it answers every probe as that version does, else 1."""
     version_document(version)
     learnt = _put_probes(daemon, [version], allow_writes=allow_writes)
     others = list(learnt.other_answers(version))

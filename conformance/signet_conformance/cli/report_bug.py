@@ -43,7 +43,7 @@ _MOST_BYTES = 64 * 1024 * 1024
     epilog=_EPILOG,
 )
 @click.argument("report", metavar="REPORT")
-@click.option("-k", "--only", metavar="REQUIREMENT", help="The verdict that is meant (default: the worst).")
+@click.option("-k", "--only", metavar="REQUIREMENT", help="The verdict to show (default: the worst).")
 @click.option("--out", default="signet-bug.zip", metavar="FILE", show_default=True, help="A new file.")
 @click.option("--settings", metavar="FILE", help=f"The settings to pack (default: {SETTINGS} of this folder, if any).")
 @click.option("--yes", is_flag=True, help="Write without asking.")

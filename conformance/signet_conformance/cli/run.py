@@ -59,8 +59,8 @@ def _target_names(ctx: click.Context, param: click.Parameter, incomplete: str) -
 @click.option(
     "--face",
     metavar="NAME",
-    help="Play this release of the target's harness (a face of the kit, such as openclaw-2026.9.6, or a .json file), or"
-    " all: a run in each that the kit plays, its report in a folder of its own below --report.",
+    help="Play this release of the target's harness (a face of the kit, such as openclaw-2026.9.6, or a .json file), "
+    "or all: a run in each release that the kit plays, each report in its own folder below --report.",
 )
 @click.option(
     "--harness",
@@ -75,7 +75,7 @@ def _target_names(ctx: click.Context, param: click.Parameter, incomplete: str) -
     " that its registry has).",
 )
 @click.option("--every-scenario", is_flag=True, help="Have the real program perform every scripted scenario.")
-@click.option("--install-harness", is_flag=True, help="Install the real program first, unless it is.")
+@click.option("--install-harness", is_flag=True, help="Install the real program first if it is not installed.")
 @click.option(
     "--daemon",
     metavar="WHERE",
@@ -89,7 +89,7 @@ def _target_names(ctx: click.Context, param: click.Parameter, incomplete: str) -
 @click.option(
     "--allow-default-port",
     is_flag=True,
-    help="Drive though a daemon listens at 127.0.0.1:3850, where a connector that ignores its address would call it.",
+    help="Drive even if a daemon listens at 127.0.0.1:3850, where a connector that ignores its address would call it.",
 )
 @click.option(
     "--contract",

@@ -68,7 +68,9 @@ Exit status: 0, whatever was found; 2 wrong usage or an unreadable file.
 )
 @click.option("--bodies", is_flag=True, help="Show headers and bodies.")
 @click.option("--follow", "-f", is_flag=True, help="Go on while the recording grows; Ctrl-C ends it.")
-@click.option("--until-idle", type=float, metavar="SECONDS", help="End --follow when nothing was recorded for so long.")
+@click.option(
+    "--until-idle", type=float, metavar="SECONDS", help="End --follow when nothing was recorded for that long."
+)
 def command(
     *,
     trace: str,

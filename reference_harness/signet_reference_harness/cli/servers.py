@@ -27,7 +27,7 @@ at SIGINT, and with --until-stdin-closes when standard input is closed.
     "--runtime-path", type=click.Choice(["plugin", "legacy"]), default="plugin", show_default=True,
     help="plugin: from inside the harness; legacy: from hooks that it runs.",
 )  # fmt: skip
-@click.option("--agent", metavar="ID", help="The agent of calls that say none (default: SIGNET_AGENT_ID).")
+@click.option("--agent", metavar="ID", help="The agent of calls that name no agent (default: SIGNET_AGENT_ID).")
 @click.option("--port", type=click.IntRange(0, 65_535), default=0, help="The port; default: a free one.")
 @click.option(
     "--host", metavar="ADDRESS", default="127.0.0.1", show_default=True,

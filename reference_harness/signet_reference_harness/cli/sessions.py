@@ -114,13 +114,15 @@ that has begun is ended at the daemon in each of these cases.
 @session_options
 @click.option("--run-id", metavar="ID", help="The run's name (default: an id of its own).")
 @click.option("--resume", metavar="ID", help="Go on with a run that failed or was killed, from its last checkpoint.")
-@click.option("--timeout-ms", type=click.IntRange(1, 86_400_000), metavar="MS", help="Give the task up after that.")
+@click.option(
+    "--timeout-ms", type=click.IntRange(1, 86_400_000), metavar="MS", help="Give the task up after this time."
+)
 @click.option(
     "--output-format",
     type=click.Choice(["text", "json", "stream-json", "none"]),
     default="text",
     show_default=True,
-    help="What stands on standard output.",
+    help="What goes to standard output.",
 )
 @click.option("--summary", type=PATH, metavar="FILE", help="Write the summary of the task (signet-run-summary/1).")
 @click.option("--explain", is_flag=True, help="Say on standard error what memory did to the answer, row by row.")
