@@ -5,8 +5,7 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from signet_conformance.drivers.hosts.observing import FOLDER, Events
-from signet_conformance.drivers.hosts.real.observed import Observed
+from signet_conformance.drivers.hosts.observing import FOLDER, Events, Observed
 
 TELLS = ["sh", "-c", 'printf %s "$SIGNET_DAEMON_URL $*"', "tells"]
 

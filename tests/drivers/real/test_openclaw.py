@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from signet_conformance.drivers.hosts.observing import Observed
 from signet_conformance.drivers.hosts.protocol import StepError
 from signet_conformance.drivers.hosts.real import openclaw
 from signet_conformance.drivers.hosts.real.conversation import Launch, Services
 from signet_conformance.drivers.hosts.real.harness import unheard_in
-from signet_conformance.drivers.hosts.real.observed import Observed
 from signet_conformance.drivers.hosts.real.openclaw import OpenclawAcp, refusal_in
 from signet_conformance.drivers.hosts.real.process import EndedError
 from signet_conformance.drivers.hosts.real.refusals import Refusal, RefusedError

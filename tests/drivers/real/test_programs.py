@@ -17,7 +17,7 @@ import pytest
 
 from signet_conformance import engine, targets, trace
 from signet_conformance.children import forks
-from signet_conformance.drivers.hosts.observing import FOLDER
+from signet_conformance.drivers.hosts.observing import FOLDER, Observed
 from signet_conformance.drivers.hosts.protocol import StepError
 from signet_conformance.drivers.hosts.real import hermes_acp
 from signet_conformance.drivers.hosts.real.claude_stream import ClaudeStream
@@ -25,7 +25,6 @@ from signet_conformance.drivers.hosts.real.codex_app_server import CodexAppServe
 from signet_conformance.drivers.hosts.real.conversation import Launch, Open, ProgramConversation
 from signet_conformance.drivers.hosts.real.hermes_acp import HermesAcp
 from signet_conformance.drivers.hosts.real.json_rpc import AcpSession
-from signet_conformance.drivers.hosts.real.observed import Observed
 from signet_conformance.drivers.hosts.real.opencode_server import OpencodeServer
 from signet_conformance.drivers.hosts.real.pi_rpc import PiRpc
 from signet_conformance.drivers.process import WatchedDriver

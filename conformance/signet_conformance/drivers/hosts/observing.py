@@ -1,13 +1,22 @@
-"""The plugin of the kit's own that writes down what a harness tells its plugins, in a real program or a played one."""
+"""What a harness does to its connector, noted: the runs of the connector's commands, and the events that plugins hear.
+
+Each run of a command leaves a folder. Its facts are those of a host face: arguments, working folder, names of the
+environment, members of the JSON on standard input. Values of the environment are not kept, nor are the names that the
+kit adds to each. A plugin of the kit's own writes the events down, in a real program or a played one.
+"""
 
 from __future__ import annotations
 
 import fcntl
 import json
 import os
+import shlex
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+from signet_conformance.children.watchdog import VARIABLE as RUN
 
 FOLDER = ".signet-conformance-observed"
 """Below the home, as `observers/written.mjs` has it."""
@@ -77,3 +86,114 @@ class Events:
             whole, newline, _ = file.read().rpartition(b"\n")
         self._read += len(whole) + len(newline)
         return [{**json.loads(line), "env": []} for line in whole.splitlines()]
+
+
+_SCRIPT = """#!/bin/sh
+d=$(mktemp -d {folder}/run-XXXXXXXX) || exec {command} "$@"
+date +%s.%N > "$d/begun"
+pwd > "$d/cwd"
+for word in "$@"; do printf '%s\\n' "$word"; done > "$d/args"
+env | sed -n 's/^\\([A-Za-z_][A-Za-z0-9_]*\\)=.*/\\1/p' > "$d/env"
+case " $* " in
+*" hook "*)
+  cat > "$d/stdin"
+  {command} "$@" < "$d/stdin"
+  status=$?
+  echo $status > "$d/status"
+  date +%s.%N > "$d/ended"
+  exit $status ;;
+esac
+SIGNET_DAEMON_URL="${SIGNET_DAEMON_URL:-{daemon}}" exec {command} "$@"
+"""
+"""A server's input is the program's own, so only a hook's is kept.
+
+A program may start a server without the variables of its user, Codex for one. The script notes that, and then gives
+it the daemon's address: else its requests would go to the daemon's default port.
+"""
+
+_OCCASIONS = ("source", "trigger", "reason")
+"""Members of a hook's input whose value tells one kind of an event from another."""
+_OURS = {RUN, "TMPDIR"}
+"""Variables that the kit itself adds to the environment of every program."""
+
+
+class Observed:
+    """The runs of the connector's programs, each told once."""
+
+    def __init__(self, home: Path) -> None:
+        self._folder = home / FOLDER
+        self._folder.mkdir(parents=True, exist_ok=True)
+        self._home = home
+        self._events = Events(home)
+        self.names: frozenset[str] = frozenset()
+        """The programs of the connector that are observed."""
+        self._told = {path.name for path in self._folder.iterdir()}
+
+    def programs(self, programs: Mapping[str, Sequence[str]], folder: Path, daemon: str) -> str:
+        """Return a PATH with the connector's programs under their names; each run of one is observed.
+
+        A server that is started without the address of the `daemon` gets it.
+        """
+        self.names = frozenset(programs)
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, command in programs.items():
+            script = _SCRIPT.replace("{folder}", shlex.quote(str(self._folder))).replace("{daemon}", daemon)
+            program = folder / name
+            program.write_text(script.replace("{command}", shlex.join(command)))
+            program.chmod(0o755)
+        return os.pathsep.join([str(folder), os.environ.get("PATH", os.defpath)])
+
+    @property
+    def busy(self) -> bool:
+        """Whether the connector is still at work for a turn whose answer is out, as far as the observer can tell."""
+        return is_busy(self._home)
+
+    def hooks_ended(self) -> int:
+        """How many hooks have run to their end in this home."""
+        return sum(1 for _ in self._folder.glob("run-*/ended"))
+
+    def new_runs(self) -> Sequence[Mapping[str, Any]]:
+        """The runs and events that have not been told, in the order in which they began."""
+        runs = [path for path in self._folder.glob("run-*") if path.name not in self._told and (path / "env").exists()]
+        told = [_run(path) for path in sorted(runs, key=lambda path: _text(path / "begun"))]
+        self._told |= {path.name for path in runs}
+        return [*told, *self._events.new()]
+
+
+def await_hook(observed: Observed, before: int, timeout_s: float) -> bool:
+    """Whether a hook has run to its end beyond the `before` ones, within that time."""
+    deadline = time.monotonic() + timeout_s
+    while observed.hooks_ended() <= before:
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+def _run(path: Path) -> Mapping[str, Any]:
+    args = _text(path / "args").splitlines()
+    run: dict[str, Any] = {
+        "args": args,
+        "cwd": _text(path / "cwd").strip(),
+        "env": sorted(set(_text(path / "env").split()) - _OURS),
+    }
+    try:
+        given = json.loads(_text(path / "stdin"))
+    except ValueError:
+        given = None
+    if isinstance(given, dict):
+        run |= {"members": sorted(given), "event": given.get("hook_event_name")}
+        occasion = next((given[name] for name in _OCCASIONS if isinstance(given.get(name), str)), None)
+        run |= {} if occasion is None else {"occasion": occasion}
+    begun, ended = _text(path / "begun").strip(), _text(path / "ended").strip()
+    if begun and ended:
+        run["ms"] = round((float(ended) - float(begun)) * 1000, 1)
+    status = _text(path / "status").strip()
+    return {**run, **({"status": int(status)} if status else {})}
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text("utf-8", "replace")
+    except OSError:
+        return ""

@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from signet_conformance.drivers.hosts.observing import await_hook
 from signet_conformance.drivers.hosts.protocol import StepError
 from signet_conformance.drivers.hosts.real.conversation import Launch, OneProcess
-from signet_conformance.drivers.hosts.real.observed import await_hook
 from signet_conformance.drivers.hosts.real.process import ProgramProcess, deadline_in
 
 START_S = 200.0

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from signet_conformance.drivers.hosts.real.observed import Observed
+from signet_conformance.drivers.hosts.observing import Observed
 from signet_conformance.drivers.hosts.real.process import ProgramProcess
 from signet_conformance.drivers.hosts.real.refusals import Refusal
 

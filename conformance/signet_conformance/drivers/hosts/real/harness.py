@@ -20,20 +20,19 @@ from pathlib import Path
 from typing import Any
 
 from signet_conformance.children.watchdog import VARIABLE as RUN
+from signet_conformance.drivers.hosts.installed import fill_in, install_connector, prepare
 from signet_conformance.drivers.hosts.model_server import Asked, Model
-from signet_conformance.drivers.hosts.observing import OBSERVERS, observe
+from signet_conformance.drivers.hosts.observing import OBSERVERS, Observed, observe
 from signet_conformance.drivers.hosts.protocol import Peer, Projects, Skipped, StepError
 from signet_conformance.drivers.hosts.real.claude_stream import ClaudeStream
 from signet_conformance.drivers.hosts.real.codex_app_server import CodexAppServer
 from signet_conformance.drivers.hosts.real.conversation import Launch, Open, ProgramConversation, Services
 from signet_conformance.drivers.hosts.real.hermes_acp import HermesAcp
-from signet_conformance.drivers.hosts.real.observed import Observed
 from signet_conformance.drivers.hosts.real.openclaw import OpenclawAcp
 from signet_conformance.drivers.hosts.real.opencode_server import OpencodeServer
 from signet_conformance.drivers.hosts.real.pi_rpc import PiRpc
 from signet_conformance.drivers.hosts.real.process import EndedError, end_with_us
 from signet_conformance.drivers.hosts.real.refusals import Refusal, RefusedError, thrown_by
-from signet_conformance.drivers.hosts.real.settings import fill_in, install_connector, prepare
 from signet_conformance.drivers.hosts.real.watch import Watch
 from signet_conformance.drivers.hosts.tools import keep_back, tool_calls
 from signet_conformance.drivers.model_process import CONTROL_VARIABLE, MODEL_VARIABLE
