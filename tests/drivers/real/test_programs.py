@@ -234,11 +234,11 @@ DRIVERS: dict[str, Open] = {
 }
 
 BOUNDS = {
-    "claude-code": ["claude_stream.START_S", "claude_stream.QUIT_S"],
+    "claude-code": ["claude_stream.START_S", "conversation.QUIT_S"],
     "codex": ["json_rpc.ANSWER_S", "codex_app_server.QUIT_S"],
     "hermes-agent": ["hermes_acp.START_S", "json_rpc.START_S", "hermes_acp.QUIT_S"],
     "opencode": ["opencode_server.START_S"],
-    "pi": ["pi_rpc.START_S", "pi_rpc.QUIT_S"],
+    "pi": ["pi_rpc.START_S", "conversation.QUIT_S"],
 }
 """How long each waits for an answer to its start, and for an end."""
 

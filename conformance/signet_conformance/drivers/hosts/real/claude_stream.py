@@ -11,26 +11,26 @@ from typing import Any
 
 from signet_conformance.drivers.hosts.observing import await_hook
 from signet_conformance.drivers.hosts.protocol import StepError
-from signet_conformance.drivers.hosts.real.conversation import Launch, OneProcess
+from signet_conformance.drivers.hosts.real.conversation import Launch, LinesProcess
 from signet_conformance.drivers.hosts.real.process import ProgramProcess, deadline_in
 
 START_S = 200.0
 HOOK_S = 25.0
 """More than a hook for the start takes that waits for a daemon without an answer."""
 UNOBSERVED_S = 3.0
-QUIT_S = 40.0
 _OPTIONS = ("-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose")
 _INITIALIZE = {"type": "control_request", "request_id": "begin", "request": {"subtype": "initialize", "hooks": {}}}
 _SERVERS = {"type": "control_request", "request_id": "servers", "request": {"subtype": "mcp_status"}}
 _LOOK_S = 0.1
 
 
-class ClaudeStream(OneProcess):
+class ClaudeStream(LinesProcess):
     """A session of Claude Code. A turn ends with a `result`; the end of its input quits it."""
+
+    title = "Claude Code"
 
     def __init__(self, launch: Launch) -> None:
         super().__init__(launch)
-        self._over = True
         self._ours = str(uuid.uuid4())
         self._id = self._ours
 
@@ -48,14 +48,6 @@ class ClaudeStream(OneProcess):
         message = {"role": "user", "content": text}
         self._running.send({"type": "user", "message": message, "parent_tool_use_id": None, "session_id": self._id})
 
-    def is_over(self) -> bool:
-        """Whether the `result` of the turn has come."""
-        while (said := self._running.receive(0)) is not None:
-            self._take(said)
-        if self._running.has_ended and not self._over:
-            raise self._running.failure("Claude Code has ended")
-        return self._over
-
     def compact(self) -> None:
         """Type its own command."""
         self.say("/compact")
@@ -67,23 +59,6 @@ class ClaudeStream(OneProcess):
             said = self._running.receive(0.1)
             if said is not None:
                 self._take(said)
-
-    def end(self, *, for_good: bool = True) -> None:
-        """End its input, and wait for its end; its session stays in a file."""
-        del for_good
-        process, self._process = self._process, None
-        if process is not None:
-            self._over = True
-            if not process.end(QUIT_S):
-                raise StepError(
-                    f"Claude Code did not end within {QUIT_S:g} s after its input had ended{process.last_words}"
-                )
-
-    @property
-    def _running(self) -> ProgramProcess:
-        if self._process is None:
-            raise StepError("no session is open: start it first")
-        return self._process
 
     def _start(self, *more: str) -> None:
         launch = self._launch

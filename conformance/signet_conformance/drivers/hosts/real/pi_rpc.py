@@ -7,20 +7,20 @@ from collections.abc import Mapping
 from typing import Any
 
 from signet_conformance.drivers.hosts.protocol import StepError
-from signet_conformance.drivers.hosts.real.conversation import Launch, OneProcess
+from signet_conformance.drivers.hosts.real.conversation import Launch, LinesProcess
 from signet_conformance.drivers.hosts.real.process import ProgramProcess, deadline_in
 from signet_conformance.drivers.hosts.real.refusals import Refusal
 
 START_S = 200.0
-QUIT_S = 40.0
 
 
-class PiRpc(OneProcess):
+class PiRpc(LinesProcess):
     """A session of pi. Its RPC has no command that quits: the end of its input does."""
+
+    title = "pi"
 
     def __init__(self, launch: Launch) -> None:
         super().__init__(launch)
-        self._over = True
         self._file: str | None = None
 
     def open(self) -> None:
@@ -36,14 +36,6 @@ class PiRpc(OneProcess):
         self._over = False
         self._running.send({"id": "prompt", "type": "prompt", "message": text})
 
-    def is_over(self) -> bool:
-        """Whether `agent_end` has come, or the answer to `compact`, or a refusal."""
-        while (said := self._running.receive(0)) is not None:
-            self._take(said)
-        if self._running.has_ended and not self._over:
-            raise self._running.failure("pi has ended")
-        return self._over
-
     def compact(self) -> None:
         """Have it compact."""
         self._over = False
@@ -53,21 +45,6 @@ class PiRpc(OneProcess):
         """Begin a new session in the same process."""
         self._ask("new_session")
         self._learn()
-
-    def end(self, *, for_good: bool = True) -> None:
-        """End its input, and wait for its end; its session stays in a file."""
-        del for_good
-        process, self._process = self._process, None
-        if process is not None:
-            self._over = True
-            if not process.end(QUIT_S):
-                raise StepError(f"pi did not end within {QUIT_S:g} s after its input had ended{process.last_words}")
-
-    @property
-    def _running(self) -> ProgramProcess:
-        if self._process is None:
-            raise StepError("no session is open: start it first")
-        return self._process
 
     def _start(self, *more: str) -> None:
         launch = self._launch
