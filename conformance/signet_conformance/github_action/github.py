@@ -169,7 +169,7 @@ def _cause(cause: Cause, workspace: Path) -> Annotation:
     level, first = _VERDICT_LEVELS[cause.verdict], cause.first
     title = f"{cause.verdict.value} {', '.join(cause.requirements[:MAX_NAMED])}"
     page = page_address(cause.requirement) or explain_command(cause.requirement)
-    text = f"{', '.join(filter(None, [first.what, extent(cause)]))} ({page})"
+    text = f"{', '.join(filter(None, [cause.says, first.what, extent(cause)]))} ({page})"
     for source in first.sources:
         if (file := Path.cwd() / source.file).is_relative_to(workspace):
             return Annotation(level, title, text, relative(file, workspace), source.line)

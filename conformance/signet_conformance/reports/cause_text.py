@@ -193,7 +193,7 @@ def _head(cause: Cause, *, level: bool = True) -> Text:
     if cause.says:
         names = f" ({cause.requirement}{f' and {len(cause.also)} more' if cause.also else ''})"
         return Text.assemble(verdict_text(cause.verdict), " ", (cause.says, STRONG), names, known)
-    aside = f" {cause.first.level}" if level and cause.first.level else ""
+    aside = f" {cause.level}" if level and cause.level else ""
     return Text.assemble(verdict_text(cause.verdict), " ", (cause.requirement, STRONG), aside, known)
 
 

@@ -65,6 +65,11 @@ class Cause(Struct, frozen=True, dict=True):
         every = [breach for problem in self.problems for breach in problem.breaches.values()]
         return _worst([breach for breach in every if not breach.is_known] or every)
 
+    @property
+    def level(self) -> str:
+        """The level of the leading requirement; empty for a mistake that is named, which breaks several."""
+        return "" if self.says else self.first.level
+
     @cached_property
     def also(self) -> Sequence[Evidence]:
         """The other requirements that it breaches: the worst first, then in the catalogue's order."""

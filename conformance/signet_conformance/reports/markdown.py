@@ -126,7 +126,7 @@ def _undecided(name: str) -> str:
 
 def _block(cause: Cause, options: Sequence[str]) -> str:
     requirement = known_requirement(cause.requirement)
-    level = f" ({cause.first.level})" if cause.first.level else ""
+    level = f" ({cause.level})" if cause.level else ""
     known = ", known" if cause.is_known else ""
     lines = [f"### {cause.verdict.value}{known} {inline(cause.requirement)}{level}", ""]
     if cause.says or requirement is not None:

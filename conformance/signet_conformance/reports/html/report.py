@@ -252,7 +252,7 @@ def _causes(causes: Sequence[Cause], options: Sequence[str], names: Mapping[str,
 def _cause(cause: Cause, options: Sequence[str], addressed: set[str], names: Mapping[str, str]) -> Markup:
     requirement = known_requirement(cause.requirement)
     known = (" ", element("span", "known", class_="known")) if cause.is_known else ()
-    head = element("h3", verdict_tag(cause.verdict.value), " ", cause.requirement, f" {cause.first.level}", *known)
+    head = element("h3", verdict_tag(cause.verdict.value), " ", cause.requirement, f" {cause.level}", *known)
     parts: list[Markup] = [head]
     if cause.says or requirement is not None:
         parts.append(element("p", cause.says or (requirement.title if requirement is not None else "")))
