@@ -7,8 +7,7 @@ from pathlib import Path
 
 from signet_conformance import trace
 from signet_conformance.outcome.conclusion import Judging, Terms
-from signet_conformance.running.last_time import LastTime, fewest_showing
-from signet_conformance.scenarios.scenario import Scenario
+from signet_conformance.running.last_time import LastTime
 from tests.support.trace_files import BREACHING, CONFORMING, write
 
 AGENT = "SIG-AGENT-002"
@@ -35,23 +34,14 @@ def test_what_a_scenario_showed_is_kept_until_it_is_performed_again(tmp_path: Pa
     """A run of a part changes only what it performed."""
     memory = tmp_path / "shown" / "mine.json"
     broken = [performed(tmp_path / f"{name}.jsonl", breach=True) for name in ("plain", "tools")]
-    assert note(memory, *broken).shown([AGENT]) == {AGENT: ["plain", "tools"]}
-    assert note(memory, performed(tmp_path / "plain.jsonl", breach=False)).shown([AGENT]) == {AGENT: ["tools"]}
-    assert note(memory, performed(tmp_path / "tools.jsonl", breach=False)).shown([AGENT]) == {}
+    assert note(memory, *broken).breached([AGENT]) == {AGENT: ["plain", "tools"]}
+    assert note(memory, performed(tmp_path / "plain.jsonl", breach=False)).breached([AGENT]) == {AGENT: ["tools"]}
+    assert note(memory, performed(tmp_path / "tools.jsonl", breach=False)).breached([AGENT]) == {}
 
 
 def test_a_damaged_memory_is_as_good_as_none(tmp_path: Path) -> None:
     """It is read as empty, and written anew."""
     memory = tmp_path / "mine.json"
     memory.write_bytes(b'{"scenarios": [\xff')
-    assert LastTime(memory).shown([AGENT]) == {}
-    assert note(memory, performed(tmp_path / "plain.jsonl", breach=True)).shown([AGENT]) == {AGENT: ["plain"]}
-
-
-def test_few_cheap_scenarios_show_everything_again() -> None:
-    """One that shows two breaches is preferred, and then the cheaper one; what no scenario shows is left out."""
-    costs = {"plain": 1.0, "tools": 1.5, "outage": 9.0}
-    scenarios = [Scenario(name, "", ()) for name in costs]
-    shown = {"A": ["plain", "tools"], "B": ["tools", "outage"], "C": ["outage"], "D": ["gone"]}
-    chosen = fewest_showing(shown, scenarios, lambda scenario: costs[scenario.name])
-    assert [scenario.name for scenario in chosen] == ["tools", "outage"]
+    assert LastTime(memory).breached([AGENT]) == {}
+    assert note(memory, performed(tmp_path / "plain.jsonl", breach=True)).breached([AGENT]) == {AGENT: ["plain"]}

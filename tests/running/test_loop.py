@@ -13,13 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from signet_conformance import targets
 from signet_conformance.finding import Verdict
 from signet_conformance.outcome.conclusion import Conclusion, Judging, Terms
-from signet_conformance.running.loop import Pass, Seen, SourceFiles
+from signet_conformance.running.loop import Observed, Pass
 from tests.running.test_last_time import AGENT, performed
-from tests.support.drives import PLAIN, Drive
-from tests.support.processes import PATIENCE_S, Watched
+from tests.support.drives import LASTING, PLAIN, Drive
+from tests.support.processes import PATIENCE_S, Watched, wait_until
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "driver-python"
 
@@ -108,34 +107,24 @@ def test_changed_settings_are_read_anew(drive: Drive) -> None:
         assert loop.process.wait(PATIENCE_S) == 130
 
 
-def test_source_files_are_those_that_a_connector_is_made_of(tmp_path: Path) -> None:
-    """What is installed, hidden, written by programs or by the kit is passed over."""
-    shutil.copytree(EXAMPLE, tmp_path, dirs_exist_ok=True)
-    for name in ("node_modules/a.js", ".git/b.py", "__pycache__/c.py", "signet-failures/d.json", "log.txt", ".e.py"):
-        path = tmp_path / name
-        path.parent.mkdir(exist_ok=True)
-        path.touch()
-    (tmp_path / "own-venv").mkdir()
-    (tmp_path / "own-venv" / "pyvenv.cfg").touch()
-    files = SourceFiles(targets.load("example-python", tmp_path))
-    assert len(files) == len(["connector.py", "driver.py", "signet-conformance.toml"])
-    (tmp_path / "log.txt").write_text("more")
-    (tmp_path / "new.py").touch()
-    assert files.await_change() == [tmp_path / "new.py"]
-    (tmp_path / "driver.py").unlink()
-    assert files.await_change() == [tmp_path / "driver.py"]
+def test_a_save_ends_the_pass_that_is_under_way(drive: Drive) -> None:
+    """The scenario that lasts is broken off without a word, and the next pass begins."""
+    connector = drive.folder / "connector.py"
+    (drive.folder / "lasting.json").write_text(json.dumps(LASTING))
+    with watching(drive, "--scenario=lasting.json") as loop:
+        for number in (1, 2):
 
+            def is_under_way(number: int = number) -> bool:
+                recorded = drive.temporary.glob(f"signet-traces-*/stage-{number}/lasting.jsonl")
+                return any(b'"step":"prompt"' in trace.read_bytes() for trace in recorded)
 
-def test_typescript_counts_once_it_is_compiled(tmp_path: Path) -> None:
-    """Where the driver is JavaScript, a source that is saved begins no pass; what the compiler writes does."""
-    shutil.copytree(EXAMPLE.with_name("driver-typescript"), tmp_path, dirs_exist_ok=True)
-    (tmp_path / "dist").mkdir()
-    (tmp_path / "dist" / "driver.js").touch()
-    files = SourceFiles(targets.load("example-typescript", tmp_path))
-    assert files.compiled
-    (tmp_path / "src" / "connector.ts").write_text("// saved")
-    (tmp_path / "dist" / "connector.js").write_text("// compiled")
-    assert files.await_change() == [tmp_path / "dist" / "connector.js"]
+            wait_until(is_under_way, "the scenario never got to a prompt")
+            connector.write_text(f"{connector.read_text()}\n")
+            loop.await_line("saved: connector.py")
+        loop.process.send_signal(signal.SIGINT)
+        assert loop.process.wait(PATIENCE_S) == 130
+        assert loop.process.stderr is not None
+        assert "error" not in loop.process.stderr.read()
 
 
 def conclusion(folder: Path, **breaches: bool) -> Conclusion:
@@ -150,25 +139,25 @@ def conclusion(folder: Path, **breaches: bool) -> Conclusion:
 
 def test_breach_is_gone_once_every_scenario_that_showed_it_was_looked_at(tmp_path: Path) -> None:
     """Until then it is not shown; the scenarios that were not performed still count as showing it."""
-    first = Pass(Seen())
+    first = Pass(Observed())
     first.add(conclusion(tmp_path, plain=True, tools=True), whole=True)
     assert first.changes(whole=True).new == [AGENT]
-    before = first.seen(whole=True)
+    before = first.outcome(whole=True)
     assert before.verdicts == {AGENT: Verdict.FAIL}
 
     second = Pass(before)
     second.add(conclusion(tmp_path, plain=False), whole=False)
     changes = second.changes(whole=False)
     assert (changes.gone, changes.unshown) == ([], [AGENT])
-    assert second.seen(whole=False).broken == {AGENT: {"tools"}}
+    assert second.outcome(whole=False).broken == {AGENT: {"tools"}}
     second.add(conclusion(tmp_path, tools=False), whole=False)
     assert second.changes(whole=False).gone == [AGENT]
-    assert second.seen(whole=False).broken == {}
+    assert second.outcome(whole=False).broken == {}
 
 
 def test_what_calls_the_operation_of_a_breach_is_related(tmp_path: Path) -> None:
     """A scenario that did not show the breach, and calls what was called wrongly, is looked at next."""
-    seen = Pass(Seen())
+    seen = Pass(Observed())
     seen.add(conclusion(tmp_path, plain=True, tools=False), whole=True)
-    assert seen.seen(whole=True).related([AGENT]) == {"plain", "tools"}
-    assert seen.seen(whole=True).related([]) == set()
+    assert seen.outcome(whole=True).related([AGENT]) == {"plain", "tools"}
+    assert seen.outcome(whole=True).related([]) == set()

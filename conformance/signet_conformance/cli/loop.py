@@ -14,7 +14,7 @@ from signet_conformance.reports import run_text
 from signet_conformance.reports.cause_text import CauseText
 from signet_conformance.reports.causes import Causes
 from signet_conformance.reports.terminal import terminal_width, wants_colour
-from signet_conformance.running.loop import Loop, LoopEvent, PassFailed, Stage, StageOver, Waiting
+from signet_conformance.running.loop import Loop, LoopEvent, PassFailed, Saved, Stage, StageOver, Waiting
 from signet_conformance.running.performance import RunPerformance
 
 _MOST_FILES = 3
@@ -34,12 +34,11 @@ def show_loop(loop: Loop, first_lines: Callable[[RunPerformance], Iterable[str]]
 
 
 class _Shown:
-    """What has been shown so far."""
+    """Draws the events of a loop; of each pass only once what did not change."""
 
     def __init__(self, first_lines: Callable[[RunPerformance], Iterable[str]], *, brief: bool) -> None:
         self._first_lines = first_lines
         self._brief = brief
-        self._saved: Sequence[Path] = ()
         self._told: set[tuple[str, str]] = set()
         """Of this pass: a word and a requirement."""
         self._where = ""
@@ -48,10 +47,11 @@ class _Shown:
         if isinstance(event, Waiting):
             yield from self._waiting(event)
             return
-        if event.saved is not self._saved:
-            self._saved, self._told = event.saved, set()
+        if isinstance(event, Saved):
+            self._told = set()
             yield ""
             yield f"saved: {_names(event.saved)}"
+            return
         if isinstance(event, PassFailed):
             return
         if not event.saved:

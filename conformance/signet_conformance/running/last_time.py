@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Self
 
@@ -50,7 +50,7 @@ class LastTime:
         cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
         return cls(cache / "signet-conformance" / "shown" / f"{hashlib.sha256(key.encode()).hexdigest()[:24]}.json")
 
-    def shown(self, requirements: Iterable[str]) -> Mapping[str, Sequence[str]]:
+    def breached(self, requirements: Iterable[str]) -> Mapping[str, Sequence[str]]:
         """Return, for each of these requirements that was breached, the names of the scenarios that showed it."""
         return {name: self._shown.scenarios[name] for name in requirements if name in self._shown.scenarios}
 
@@ -90,24 +90,3 @@ class LastTime:
         others = sorted(self._path.parent.glob("*.json"), key=lambda path: path.stat().st_mtime)
         for path in others[:-_MOST_TARGETS]:
             path.unlink()
-
-
-def fewest_showing(
-    shown: Mapping[str, Collection[str]], scenarios: Sequence[Scenario], cost: Callable[[Scenario], float]
-) -> Sequence[Scenario]:
-    """Choose few and cheap scenarios that show every requirement again.
-
-    `shown` is requirement to the names of the scenarios that breached it; one that none of `scenarios` breached is
-    left out.
-    """
-    names = {scenario.name for scenario in scenarios}
-    missing = {requirement for requirement, where in shown.items() if not names.isdisjoint(where)}
-    chosen: list[Scenario] = []
-    while missing:
-        worth = {
-            each.name: sum(each.name in shown[requirement] for requirement in missing) / cost(each)
-            for each in scenarios
-        }
-        chosen.append(max(scenarios, key=lambda each: worth[each.name]))
-        missing = {requirement for requirement in missing if chosen[-1].name not in shown[requirement]}
-    return chosen

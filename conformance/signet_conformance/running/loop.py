@@ -7,145 +7,29 @@ ends a pass early.
 
 from __future__ import annotations
 
-import os
-import re
 import shutil
-import threading
 import time
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 
-from signet_conformance.errors import SignetConformanceError, TargetError
+from signet_conformance.errors import SignetConformanceError
 from signet_conformance.finding import BREACHES, FOLDING_ORDER, Verdict
 from signet_conformance.outcome.conclusion import Conclusion
 from signet_conformance.reports.ending import scenario_of
+from signet_conformance.running.choosing import cost_s, fewest_showing, scenarios_of
 from signet_conformance.running.connector import Patience
-from signet_conformance.running.last_time import fewest_showing
 from signet_conformance.running.performance import RunPerformance
 from signet_conformance.running.progress import Tell
 from signet_conformance.running.request import Invocation, RunRequest
-from signet_conformance.running.run import cost_s, scenarios_of
 from signet_conformance.running.workers import StationWorkers
 from signet_conformance.scenarios.scenario import Scenario
 from signet_conformance.targets import Target
-from signet_conformance.targets.files import find_file, installed_program, package_folder
-from signet_conformance.targets.settings import read_settings
+from signet_conformance.targets.sources import SourceFiles
 
 CHANGED = "the connector's files changed"
-_POLL_S = 0.1
-_SETTLED_S = 0.1
-"""Files that do not change for so long are written: an editor, or a compiler, writes several one after the other."""
-_REST = 20
-"""Between two looks at the files lies this many times the duration of a look."""
-_SOURCE = re.compile(r"[^.].*\.(?:pyi?|[cm]?[jt]sx?|json|toml|ya?ml|sh|rs|go|rb|lua|wasm|node|so)|[^.]+")
-"""The files that are looked at, with those without a suffix. A connector may write logs and databases beside itself."""
-_JAVASCRIPT, _TYPESCRIPT = re.compile(r".*\.[cm]?jsx?"), re.compile(r".*\.[cm]?tsx?")
-_NO_SOURCES = re.compile(
-    r"\..*|node_modules|__pycache__|venv|site-packages|signet-(?:failures|report.*|(?:conformance|traces)-[0-9a-f]{16})"
-)
-"""Folders that are passed over: hidden ones, those of installed packages, and what the kit itself writes."""
-
-
-class SourceFiles:
-    """The files of a target's connector: those below its package, and below its settings if they name a program."""
-
-    def __init__(self, target: Target) -> None:
-        self.settings = read_settings(target.root).path
-        """The file of the target's settings; None without."""
-        self.places = _places(target, self.settings)
-        self.compiled = _is_compiled(target)
-        """Whether JavaScript is loaded, so that TypeScript says nothing until it is compiled."""
-        self._known = self._look()
-
-    def __len__(self) -> int:
-        return len(self._known)
-
-    def await_change(self) -> Sequence[Path]:
-        """Return the files that were changed, made or removed since the last call, once they are settled."""
-        while not (changed := self._changed()):
-            time.sleep(self._pause_s)
-        now = self._look()
-        while True:
-            time.sleep(_SETTLED_S)
-            before, now = now, self._look()
-            if before == now:
-                break
-        changed = _differing(self._known, now) or changed
-        self._known = now
-        return changed
-
-    @contextmanager
-    def noticed(self, note: Callable[[], None]) -> Iterator[None]:
-        """Call `note` at the first change within the block, from another thread."""
-        ended = threading.Event()
-
-        def look() -> None:
-            while not ended.wait(self._pause_s):
-                if self._changed():
-                    note()
-                    return
-
-        thread = threading.Thread(target=look, name="signet files", daemon=True)
-        thread.start()
-        try:
-            yield
-        finally:
-            ended.set()
-            thread.join()
-
-    def _changed(self) -> Sequence[Path]:
-        return _differing(self._known, self._look())
-
-    def _look(self) -> Mapping[str, tuple[int, int]]:
-        began = time.monotonic()
-        seen: dict[str, tuple[int, int]] = {}
-        for place in self.places:
-            for path in _files_below(place):
-                if self.compiled and _TYPESCRIPT.fullmatch(path):
-                    continue
-                with suppress(OSError):
-                    status = os.stat(path)  # noqa: PTH116 - thousands of files, several times a second
-                    seen[path] = (status.st_mtime_ns, status.st_size)
-        self._pause_s = max(_POLL_S, _REST * (time.monotonic() - began))
-        return seen
-
-
-def _places(target: Target, settings: Path | None) -> Sequence[Path]:
-    places: dict[Path, None] = {}
-    with suppress(TargetError):
-        places[package_folder(find_file(target))] = None
-    for name in target.profile.programs:
-        if isinstance(program := installed_program(target, name), Path):
-            places[program.parent] = None
-    if settings is not None:
-        own = target.kind.own_program or not places
-        places[target.folder.resolve() if own else settings] = None
-    return [place for place in places if not any(other in place.parents for other in places)]
-
-
-def _is_compiled(target: Target) -> bool:
-    loaded = list(target.command)
-    with suppress(TargetError):
-        loaded.append(str(find_file(target)))
-    return any(map(_JAVASCRIPT.fullmatch, loaded)) and not any(map(_TYPESCRIPT.fullmatch, loaded))
-
-
-def _files_below(place: Path) -> Iterator[str]:
-    if place.is_file():
-        yield str(place)
-    for folder, folders, files in os.walk(place):
-        folders[:] = [name for name in folders if not _NO_SOURCES.fullmatch(name)]
-        if "pyvenv.cfg" in files:
-            folders.clear()
-            continue
-        yield from (os.path.join(folder, name) for name in files if _SOURCE.fullmatch(name))  # noqa: PTH118 - as above
-
-
-def _differing(before: Mapping[str, object], now: Mapping[str, object]) -> Sequence[Path]:
-    return [Path(path) for path in sorted({*before, *now}) if before.get(path) != now.get(path)]
 
 
 class Stage(StrEnum):
@@ -158,9 +42,9 @@ class Stage(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What a pass changed so far: requirements that are newly breached, breached no more, breached as before.
+    """The requirements that a pass showed newly breached, breached no more, and breached as before.
 
-    `unshown` are those that no scenario of this pass breaches, and that not all have been looked at for.
+    `unshown` were breached before; no scenario of this pass breaches them, and not all that did have been performed.
     """
 
     new: Sequence[str]
@@ -188,25 +72,31 @@ class StageOver:
 class PassFailed:
     """A pass could not be performed: the connector cannot be started, its settings cannot be read."""
 
-    saved: Sequence[Path]
     failure: SignetConformanceError
 
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """The loop waits for a change of one of so many `files` below the `places`; `compiled` leaves out TypeScript."""
+    """The loop waits for a change of one of the `files`, counted, below `places`; `compiled` leaves out TypeScript."""
 
     places: Sequence[Path]
     files: int
     compiled: bool
 
 
-LoopEvent = StageOver | PassFailed | Waiting
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """Files were saved, and a pass begins."""
+
+    saved: Sequence[Path]
+
+
+LoopEvent = StageOver | PassFailed | Waiting | Saved
 
 
 @dataclass(slots=True)
-class Seen:
-    """What the newest recordings showed."""
+class Observed:
+    """Breaches and calls of the newest recording of each scenario."""
 
     broken: dict[str, set[str]] = field(default_factory=dict)
     """Requirement to the scenarios that breach it; none where only the run as a whole does."""
@@ -241,10 +131,10 @@ class Seen:
 class Pass:
     """One pass: what it performed, and what that shows beside what was `before`."""
 
-    def __init__(self, before: Seen) -> None:
+    def __init__(self, before: Observed) -> None:
         self._before = before
         self.performed: set[str] = set()
-        self._now = Seen()
+        self._now = Observed()
         self._unclear: dict[str, set[str]] = {}
 
     def add(self, conclusion: Conclusion, *, whole: bool) -> None:
@@ -293,7 +183,7 @@ class Pass:
         where = self._before.broken[name]
         return bool(where) and where <= self.performed and where.isdisjoint(self._unclear.get(name, ()))
 
-    def seen(self, *, whole: bool) -> Seen:
+    def outcome(self, *, whole: bool) -> Observed:
         """Return what is known after the pass."""
         if whole:
             return self._now
@@ -301,7 +191,7 @@ class Pass:
         broken = {name: set(where) for name, where in now.broken.items()}
         for name in (*changes.still, *changes.unshown):
             broken[name] = broken.get(name, set()) | (before.broken[name] - self.performed)
-        return Seen(
+        return Observed(
             broken=broken,
             verdicts={**{name: before.verdicts[name] for name in changes.unshown}, **now.verdicts},
             subjects={**{name: before.subjects.get(name, set()) for name in changes.unshown}, **now.subjects},
@@ -326,7 +216,7 @@ class Loop:
         self._reload = reload
         self._progress = progress
         self._files = SourceFiles(self._target)
-        self._seen: Seen | None = None
+        self._seen: Observed | None = None
         """None before the first whole pass."""
         self._stages = 0
 
@@ -344,21 +234,22 @@ class Loop:
                     try:
                         yield from self._pass(workers, saved)
                     except SignetConformanceError as failure:
-                        yield PassFailed(saved, failure)
+                        yield PassFailed(failure)
                     yield Waiting(self._files.places, len(self._files), self._files.compiled)
                     saved = self._files.await_change()
+                    yield Saved(saved)
                     if self._files.settings in saved:
                         break
-            yield from self._read_settings(saved)
+            yield from self._read_settings()
 
-    def _read_settings(self, saved: Sequence[Path]) -> Iterator[LoopEvent]:
+    def _read_settings(self) -> Iterator[LoopEvent]:
         while True:
             try:
                 self._target = self._reload()
                 break
             except SignetConformanceError as failure:
-                yield PassFailed(saved, failure)
-                saved = self._files.await_change()
+                yield PassFailed(failure)
+                yield Saved(self._files.await_change())
         self._request = replace(self._request, target=self._target)
         self._files = SourceFiles(self._target)
 
@@ -366,7 +257,7 @@ class Loop:
         began = _saved_at(saved)
         scenarios = scenarios_of(self._request, workers)
         if self._seen is None:
-            self._seen = Seen()
+            self._seen = Observed()
         seen, current = self._seen, Pass(self._seen)
         for path in self._request.folder.glob("stage-*"):
             shutil.rmtree(path, ignore_errors=True)
@@ -375,7 +266,7 @@ class Loop:
             whole = stage is Stage.WHOLE
             current.add(performance.conclusion, whole=whole)
             changes = current.changes(whole=whole)
-            self._seen = current.seen(whole=whole)
+            self._seen = current.outcome(whole=whole)
             count = len(current.performed)
             return StageOver(stage, saved, performance, changes, count, len(scenarios), max(0.0, time.time() - began))
 

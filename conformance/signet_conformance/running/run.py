@@ -16,16 +16,16 @@ from msgspec.structs import replace
 
 from signet_conformance import engine, trace
 from signet_conformance.contract import MUST, requirements
-from signet_conformance.drivers.installing import has_installer
 from signet_conformance.drivers.process import WatchedDriver
 from signet_conformance.errors import NothingTestedError, TargetError
 from signet_conformance.facts import Recording
 from signet_conformance.finding import BREACHES, Judgement, Verdict
 from signet_conformance.outcome.broken_off import BrokenOff, Shortfall
 from signet_conformance.reports.evidence import call_line
+from signet_conformance.running.choosing import cost_s, fewest_showing, scenarios_of, waiting_s
 from signet_conformance.running.connector import Patience, perform
 from signet_conformance.running.generated import GeneratedSessions
-from signet_conformance.running.last_time import LastTime, fewest_showing
+from signet_conformance.running.last_time import LastTime
 from signet_conformance.running.left_behind import LeftBehind
 from signet_conformance.running.progress import (
     DrivingFinished,
@@ -41,30 +41,16 @@ from signet_conformance.running.request import Invocation, RunRequest
 from signet_conformance.running.shrinking import Chunk
 from signet_conformance.running.station import Station
 from signet_conformance.running.workers import Job, StationWorkers
-from signet_conformance.scenarios.scenario import (
-    BYPASS,
-    Scenario,
-    deciding,
-    installed,
-    real,
-    remembered,
-    scripted,
-    with_each_bypass,
-)
-from signet_conformance.scenarios.steps import SwitchFaultOn, SwitchFaultsOff
+from signet_conformance.scenarios.scenario import Scenario
 from signet_conformance.targets import Target
-from signet_conformance.trace.fault_kinds import SLOW
 from signet_conformance.trace.marks import ScenarioEndMark, StepMark, marks_of
 from signet_conformance.trace.recordings import recordings_in
 
 INTERRUPTED = "the user stopped the run"
 DECIDED = "what was asked for is decided"
 _BETWEEN_CHUNKS = 2
-_STEP_S = 0.05
 _UNTOLD_S = 2.0
 """A wait of this many seconds needs no note."""
-_SOME_BOUND_S = 1.0
-"""For a step without a declared bound; it decides only the order of the waiting jobs."""
 FAILURES = "signet-failures"
 """The folder below the current one for scenarios that show a breach in a run without a report."""
 
@@ -142,7 +128,7 @@ class _Run:
             if request.only is not None:
                 last_time = LastTime.of(target)
                 saved = () if request.scenarios else workers.usable(last_time.saved(request.only))
-                scenarios = self._begin_with(saved, last_time.shown(request.only), scenarios)
+                scenarios = self._begin_with(saved, last_time.breached(request.only), scenarios)
             self._scenarios = scenarios
             generated = GeneratedSessions(
                 workers,
@@ -231,7 +217,7 @@ class _Run:
                 return
         # The first shows whether the connector can be started. Then the longest, chunks of generated sessions first:
         # one that began last would keep a single worker busy.
-        waits_s = {scenario.name: _waits_s(scenario, self._target) for scenario in scenarios[1:]}
+        waits_s = {scenario.name: waiting_s(scenario, self._target) for scenario in scenarios[1:]}
         busy = [scenario for scenario in scenarios[1:] if not waits_s[scenario.name]]
         busy.sort(key=lambda scenario: -len(scenario.steps))
         idle = [scenario for scenario in scenarios[1:] if waits_s[scenario.name]]
@@ -298,19 +284,6 @@ class _Performed:
         return ScenarioPerformed(name) if self.error is None else ScenarioBrokeOff(name, self.error)
 
 
-def scenarios_of(request: RunRequest, workers: StationWorkers) -> Sequence[Scenario]:
-    """Return the scenarios of a run: those of its files, or the scripted ones that can decide what was asked for."""
-    assert request.target is not None  # noqa: S101 - only a request for recordings has none
-    return workers.usable(deciding(request.scenarios or _usual(request.target), request.only))
-
-
-def _usual(target: Target) -> Sequence[Scenario]:
-    every = with_each_bypass(scripted(), target.profile.bypass_env or {BYPASS: "1"})
-    if target.real is None:
-        return (*every, *installed()) if has_installer(target) else every
-    return (*real(), *remembered(), *(every if target.every_scenario else ()))
-
-
 def _job(scenario: Scenario, folder: Path, patience: Patience, *, part: bool) -> Job[_Performed | Chunk | None]:
     """Return the job of performing one scenario with a connector of its own; it returns None once the run gave up."""
 
@@ -337,24 +310,6 @@ def _among(
         yield chunk
         yield from itertools.islice(left, _BETWEEN_CHUNKS)
     yield from left
-
-
-def _waits_s(scenario: Scenario, target: Target) -> float:
-    """Return how many seconds it waits for answers that a fault holds back: the bounds of the steps that meet one."""
-    waits_s, slow = 0.0, False
-    for step in scenario.steps:
-        if isinstance(step, SwitchFaultOn):
-            slow = step.fault["kind"] in SLOW
-        elif isinstance(step, SwitchFaultsOff):
-            slow = False
-        elif slow:
-            waits_s += target.declared.bounds_s.get(step.step, _SOME_BOUND_S)
-    return waits_s
-
-
-def cost_s(scenario: Scenario, target: Target) -> float:
-    """Return about how many seconds a scenario takes."""
-    return _STEP_S * (len(scenario.steps) + 1) + _waits_s(scenario, target)
 
 
 def _is_worst(judgement: Judgement) -> bool:

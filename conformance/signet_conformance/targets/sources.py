@@ -1,0 +1,134 @@
+"""The files of a connector that its author edits, and waiting for one to be saved.
+
+They are looked at by their times: a recursive watch of the system would register every folder of node_modules too.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from signet_conformance.errors import TargetError
+from signet_conformance.targets.files import find_file, installed_program, package_folder
+from signet_conformance.targets.settings import read_settings
+
+if TYPE_CHECKING:
+    from signet_conformance.targets import Target
+
+_POLL_S = 0.1
+_SETTLED_S = 0.1
+"""Files that do not change for so long are written: an editor, or a compiler, writes several one after the other."""
+_REST = 20
+"""Between two looks at the files lies this many times the duration of a look."""
+_SOURCE = re.compile(r"[^.].*\.(?:pyi?|[cm]?[jt]sx?|json|toml|ya?ml|sh|rs|go|rb|lua|wasm|node|so)|[^.]+")
+"""The files that are looked at, with those without a suffix. A connector may write logs and databases beside itself."""
+_JAVASCRIPT, _TYPESCRIPT = re.compile(r".*\.[cm]?jsx?"), re.compile(r".*\.[cm]?tsx?")
+_NO_SOURCES = re.compile(
+    r"\..*|node_modules|__pycache__|venv|site-packages|signet-(?:failures|report.*|(?:conformance|traces)-[0-9a-f]{16})"
+)
+"""Folders that are passed over: hidden ones, those of installed packages, and what the kit itself writes."""
+
+
+class SourceFiles:
+    """The files of a target's connector: those below its package, and below its settings if they name a program."""
+
+    def __init__(self, target: Target) -> None:
+        self.settings = read_settings(target.root).path
+        """The file of the target's settings; None without."""
+        self.places = _places(target, self.settings)
+        self.compiled = _is_compiled(target)
+        """Whether JavaScript is loaded, so that TypeScript says nothing until it is compiled."""
+        self._known = self._look()
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def await_change(self) -> Sequence[Path]:
+        """Return the files that were changed, made or removed since the last call, once they are settled."""
+        while not (changed := self._changed()):
+            time.sleep(self._pause_s)
+        now = self._look()
+        while True:
+            time.sleep(_SETTLED_S)
+            before, now = now, self._look()
+            if before == now:
+                break
+        changed = _differing(self._known, now) or changed
+        self._known = now
+        return changed
+
+    @contextmanager
+    def noticed(self, note: Callable[[], None]) -> Iterator[None]:
+        """Call `note` at the first change within the block, from another thread."""
+        ended = threading.Event()
+
+        def look() -> None:
+            while not ended.wait(self._pause_s):
+                if self._changed():
+                    note()
+                    return
+
+        thread = threading.Thread(target=look, name="signet files", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            thread.join()
+
+    def _changed(self) -> Sequence[Path]:
+        return _differing(self._known, self._look())
+
+    def _look(self) -> Mapping[str, tuple[int, int]]:
+        began = time.monotonic()
+        seen: dict[str, tuple[int, int]] = {}
+        for place in self.places:
+            for path in _files_below(place):
+                if self.compiled and _TYPESCRIPT.fullmatch(path):
+                    continue
+                with suppress(OSError):
+                    status = os.stat(path)  # noqa: PTH116 - thousands of files, several times a second
+                    seen[path] = (status.st_mtime_ns, status.st_size)
+        self._pause_s = max(_POLL_S, _REST * (time.monotonic() - began))
+        return seen
+
+
+def _places(target: Target, settings: Path | None) -> Sequence[Path]:
+    places: dict[Path, None] = {}
+    with suppress(TargetError):
+        places[package_folder(find_file(target))] = None
+    for name in target.profile.programs:
+        if isinstance(program := installed_program(target, name), Path):
+            places[program.parent] = None
+    if settings is not None:
+        own = target.kind.own_program or not places
+        places[target.folder.resolve() if own else settings] = None
+    return [place for place in places if not any(other in place.parents for other in places)]
+
+
+def _is_compiled(target: Target) -> bool:
+    loaded = list(target.command)
+    with suppress(TargetError):
+        loaded.append(str(find_file(target)))
+    return any(map(_JAVASCRIPT.fullmatch, loaded)) and not any(map(_TYPESCRIPT.fullmatch, loaded))
+
+
+def _files_below(place: Path) -> Iterator[str]:
+    if place.is_file():
+        yield str(place)
+    for folder, folders, files in os.walk(place):
+        folders[:] = [name for name in folders if not _NO_SOURCES.fullmatch(name)]
+        if "pyvenv.cfg" in files:
+            folders.clear()
+            continue
+        yield from (os.path.join(folder, name) for name in files if _SOURCE.fullmatch(name))  # noqa: PTH118 - as above
+
+
+def _differing(before: Mapping[str, object], now: Mapping[str, object]) -> Sequence[Path]:
+    return [Path(path) for path in sorted({*before, *now}) if before.get(path) != now.get(path)]
