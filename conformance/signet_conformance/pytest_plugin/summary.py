@@ -17,18 +17,23 @@ from signet_conformance.reports.run_text import time_spent_lines
 
 
 class SummaryContext(Struct, frozen=True):
-    """The data of the summary's parts: the run, the reports of undecided requirements, its status, columns."""
+    """The data of the summary's parts: the run, the reports of undecided requirements, its status, columns.
+
+    `verbose` asks for what no verdict rests on.
+    """
 
     run: ConformanceRun
     open: Iterable[pytest.TestReport]
     status: int
     width: int
+    verbose: bool
 
 
 def write_summary(run: ConformanceRun, terminalreporter: Any, exitstatus: int) -> None:
     """Write the section; it is short where no requirement was tested."""
     open_ones = [report for report in terminalreporter.stats.get("inconclusive", []) if run.owns(report.nodeid)]
-    told = SummaryContext(run, open_ones, run.status(exitstatus), shutil.get_terminal_size().columns)
+    columns, verbose = shutil.get_terminal_size().columns, terminalreporter.verbosity > 0
+    told = SummaryContext(run, open_ones, run.status(exitstatus), columns, verbose)
     terminalreporter.section(run.title)
     for part in PARTS if run.conclusion.verdicts else PARTS_WITHOUT_A_VERDICT:
         for line in part(told):
@@ -57,7 +62,7 @@ def ending(told: SummaryContext) -> Iterable[str]:
     """The conclusion of the run."""
     run = told.run
     return run_text.closing_lines(
-        run_text.ClosingText(run.conclusion, told.status, told.width, baseline=run.baseline_line)
+        run_text.ClosingText(run.conclusion, told.status, told.width, baseline=run.baseline_line, verbose=told.verbose)
     )
 
 
