@@ -87,6 +87,10 @@ TOKENS = {
     "dynatrace platform": f"dt0s16.{some(24, UPPER)}.{some(64, UPPER)}",
     "artifactory reference": f"cmVmdGtuOj{some(54)}",
     "grafana old": f"eyJrIjoi{some(44)}LCJuIjoi{some(20)}",
+    "brevo mail": f"xsmtpsib-{some(64, HEX)}-{some(16)}", "mailersend": f"mlsn.{some(64, HEX)}",
+    "supermemory": f"sm_{some(22)}_A{some(60)}", "revenuecat": f"sk_A{some(27)}", "tencent": f"AKIDA{some(31)}",
+    "firebase": f"{some(11)}:APA91b{some(134)}", "cal.com": f"cal_live_{some(32, HEX)}",
+    "onepassword slash": f"ops_eyJ{some(60)}/{some(60)}+{some(60)}",
 }  # fmt: skip
 P = "hunter2Correct"
 WRITTEN = {
@@ -131,6 +135,16 @@ WRITTEN = {
     "json changed": (f'{{"password": {{"current": "{P}", "new": "{P}"}}}}', P),
     "json value first": (json.dumps(f'{{"value":"{P}","name":"API_KEY"}}'), P),
     "gitlab session": (f"_gitlab_session={some(32, LOWER)}", some(32, LOWER)),
+    "alchemy": (f"https://eth-mainnet.g.alchemy.com/v2/{some(32)}", some(32)),
+    "infura": (f"wss://mainnet.infura.io/ws/v3/{some(32, HEX)}", some(32, HEX)),
+    "zapier hook": (f"https://hooks.zapier.com/hooks/catch/1234567/{some(13, LOWER)}/", some(13, LOWER)),
+    "telegram path": (f"https://api.telegram.org/bot1234567890:AA{some(33)}/getMe", some(33)),
+    "mongo": (f"mongosh -u admin -p '{P}' --quiet", P), "sudo": (f"echo '{P}' | sudo -S apt install jq", P),
+    "aws secret": (f"aws secretsmanager create-secret --name db --secret-string '{P}'", P),
+    "aws parameter": (f"aws ssm put-parameter --name /db --type SecureString --value '{P}'", P),
+    "php": (f"define('DB_PASSWORD', '{P}');", P), "wifi": (f'network={{ ssid="Home" psk="{P}" }}', P),
+    "mnemonic": (f"seed phrase: {' '.join(['able', 'river', 'stone'] * 4)}", "river stone able"),
+    "table": (f"| API_TOKEN | {some(40)} |", some(40)),
     "url": (f"postgres://robin:{P}@db/atlas", P), "query": (f"https://h/x?api_key={P}", P),
 }  # fmt: skip
 CODED = {
@@ -199,6 +213,10 @@ NEARLY = (
     "csk-toolkit", "jina_embeddings_v3_for_the_memories_of_2026", "duffel_test_client", "nvapi-client-for-python-3",
     "t1.column_name", "pat.name.first", "sl.strip()", "sk_buff_of_the_network_stack_in_version_6", "AVNS_DEFAULT_VALUE",
     "sgp_localization_of_everything_in_2026", "hf_oauth_redirect_uri", "glossary-of-all-the-words-2026", "EAAA",
+    "sk_learn_pipeline_of_the_year_2026_for_the_billing_team", "AKIDS_OF_THE_YEAR_2026_AND_OF_THE_NEXT",
+    "cal_live_events", "mlsn.example", "sm_" + some(22, LOWER), "https://docs.alchemy.com/v2/reference-of-2026",
+    "https://mainnet.infura.io/v3/YOUR_KEY", "define('DB_NAME', 'atlas2026')", "mnemonic: twelve words, for the wallet",
+    "token='sig_sk_...'", "mongosh --port 27017",
     "waka_waka_this_time_for_africa_2010", "ATTACHMENT_OF_THE_MESSAGE_OF_2026", f"4b1d{some(36, HEX)}",
 )  # fmt: skip
 """What only begins as a token does: names, hashes, ids that say when they were made."""

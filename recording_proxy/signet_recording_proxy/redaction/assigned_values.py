@@ -82,6 +82,21 @@ _COMMANDS: tuple[tuple[tuple[str, ...], re.Pattern[str] | None, re.Pattern[str]]
         re.compile(rf"\s-[A-Za-z]{{0,4}}b[A-Za-z]{{0,4}}\s+\S+\s+\S+\s+{_GIVEN}"),
     ),
     (("gh secret",), re.compile(r"\bgh secret set\b"), re.compile(rf"\s(?:-b|--body)[ =]{_GIVEN}")),
+    (("mongo",), re.compile(r"\bmongo(?:sh|dump|restore|export|import)?\b"), _option("-p")),
+    (("--secret-string",), None, re.compile(rf"\s--secret-string[ =]{_GIVEN}")),
+    (
+        ("put-parameter",),
+        re.compile(r"\bput-parameter\b[^\n]{0,300}SecureString"),
+        re.compile(rf"\s--value[ =]{_GIVEN}"),
+    ),
+    (
+        ("define(",),
+        None,
+        re.compile(
+            r"\bdefine\(\s{0,4}\\{0,4}[\"'][A-Z_]{0,40}(?:PASSWORD|SECRET|TOKEN|_KEY|_SALT)\\{0,4}[\"']\s{0,4},"
+            r"\s{0,4}\\{0,4}[\"'](?=[^\"'\n]{0,255}[0-9])([^\s\"']{6,256}+)[\"']"
+        ),
+    ),
     (("net use",), re.compile(r"\bnet use\b"), re.compile(rf"\s/user:\S+\s+{_GIVEN}")),
     (("net user",), None, re.compile(rf"\bnet user\s{{1,4}}[^\s/]\S{{0,64}}\s{{1,4}}{_GIVEN}\s{{1,4}}/")),
     (
@@ -115,7 +130,7 @@ _COMMANDS: tuple[tuple[tuple[str, ...], re.Pattern[str] | None, re.Pattern[str]]
         re.compile(
             r"\b(?:echo|printf)\s{1,4}(?:-n\s{1,4}|\\{0,4}[\"']%s\\{0,4}[\"']\s{1,4})?\\{0,4}[\"']?(?:[\w.-]{1,32}:)?"
             r"([^\s\"'|\\:]{6,256}+)\\{0,4}[\"']?\s{0,4}\|[^\n]{0,160}?"
-            r"(?:--password-stdin|--with-token|chpasswd|--stdin|kv put|secrets? (?:set|create|put)|login)"
+            r"(?:--password-stdin|--with-token|chpasswd|--stdin|kv put|secrets? (?:set|create|put)|login|sudo -S)"
         ),
     ),
     (

@@ -43,6 +43,7 @@ _NAMES = {
     "jwt": "jwt",
     "otp": "otp",
     "pat": "pat",
+    "psk": "psk",
     "pwd": "pwd",
     "sig": "sig(?:nature)?",
     "code": "code",

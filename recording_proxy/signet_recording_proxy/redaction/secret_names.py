@@ -28,7 +28,7 @@ ONE_WORD = (
     ),
 )
 """Endings of names whose value is a secret when it is one word of eight characters or more."""
-MIXED = ("auth", "bearer", "cookie", "credential", "credentials", "jwt", "otp", "pass", "pat", "pwd")
+MIXED = ("auth", "bearer", "cookie", "credential", "credentials", "jwt", "otp", "pass", "pat", "psk", "pwd")
 """Last words (`dbPass`, not `compass`) whose value is a secret when it is one word that mixes letters and digits."""
 QUERY_ALWAYS = ("key", "sig", "signature", "xamzsignature")
 """Whole names that are secrets in a query or a form alone."""
@@ -70,10 +70,10 @@ _VARIABLE_NAME = re.compile(r"[A-Z][A-Z0-9_]*\Z")
 _CODE = re.compile(r"(?=[A-Z]*+[0-9]++[A-Z]++[0-9])[A-Z0-9]{16,}+")
 _NO_VALUE = re.compile(
     r"\$(?:[A-Za-z_]+[0-9]*|env:\w+|\{.*|\(.*)|\$\{\{.*|\*{3,}|\[REDACTED\]"
-    r"|(?:process\.env|import\.meta\.env|os\.environ|env|secrets|vars)\.[a-z_]\w*|[\^~<>=]{0,2}v?\d+\.\d+\.\d+(?:[-+][\w.-]*)?",
+    r"|[\w.-]{0,16}(?:\.{3}|…)|(?:process\.env|import\.meta\.env|os\.environ|env|secrets|vars)\.[a-z_]\w*|[\^~<>=]{0,2}v?\d+\.\d+\.\d+(?:[-+][\w.-]*)?",
     re.IGNORECASE | re.DOTALL,
 )
-"""A variable of a shell, a program or a template, a version, and what others put in the place of a secret."""
+"""A variable of a shell, a program or a template, a version, an ellipsis, and what others put in a secret's place."""
 _LONGEST = 128
 _Accepts = Callable[[str], bool]
 

@@ -115,6 +115,14 @@ WRITTEN_OUT: Final[tuple[tuple[tuple[str, ...], str, Callable[[str], bool]], ...
         ),
         _is_mixed,
     ),
+    (
+        ("mnemonic", "seed phrase", "recovery phrase", "seed_phrase"),
+        (
+            r"\b(?i:mnemonic|(?:seed|recovery)[ _]phrase)\\{0,4}[\"']?\s{0,4}[:=]\s{0,4}\\{0,4}[\"']?"
+            r"((?:[a-z]{3,8} ){11,23}[a-z]{3,8})(?![A-Za-z])"
+        ),
+        is_value,
+    ),
     # The ports that databases listen at: `main.ts:1234:15:error:TS2304` is a place in a file.
     (
         (":*:", ":543"),
