@@ -5,7 +5,10 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+import pytest
+
 from signet_conformance import targets
+from signet_conformance.errors import UsageError
 from signet_conformance.targets.sources import SourceFiles
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "driver-python"
@@ -39,3 +42,21 @@ def test_typescript_counts_once_it_is_compiled(tmp_path: Path) -> None:
     (tmp_path / "src" / "connector.ts").write_text("// saved")
     (tmp_path / "dist" / "connector.js").write_text("// compiled")
     assert files.await_change() == [tmp_path / "dist" / "connector.js"]
+
+
+def test_target_without_files_cannot_be_watched(tmp_path: Path) -> None:
+    """A shipped target whose program is the kit's own has nothing that its author could save."""
+    with pytest.raises(UsageError, match="nothing to watch"):
+        SourceFiles(targets.load("reference", tmp_path))
+
+
+def test_plugin_in_python_is_watched_beside_its_file(tmp_path: Path) -> None:
+    """The nearest package.json above it may be that of a whole repository."""
+    (tmp_path / "package.json").write_text("{}")
+    (tmp_path / "plugin").mkdir()
+    for name in ("plugin/provider.py", "other.py"):
+        (tmp_path / name).touch()
+    settings = '[targets.mine]\ndriver = "python-plugin"\nmodule = "plugin/provider.py"\n'
+    (tmp_path / "signet-conformance.toml").write_text(settings)
+    files = SourceFiles(targets.load("mine", tmp_path))
+    assert set(files.places) == {tmp_path / "plugin", tmp_path / "signet-conformance.toml"}

@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from signet_conformance.errors import TargetError
+from signet_conformance.errors import TargetError, UsageError
 from signet_conformance.targets.files import find_file, installed_program, package_folder
 from signet_conformance.targets.settings import read_settings
 
@@ -36,10 +36,14 @@ _NO_SOURCES = re.compile(
 
 
 class SourceFiles:
-    """The files of a target's connector: those below its package, and below its settings if they name a program."""
+    """The files of a target's connector: those below its package, and below its settings if they name a program.
+
+    Raises UsageError if none is known.
+    """
 
     def __init__(self, target: Target) -> None:
-        self.settings = read_settings(target.root).path
+        settings = read_settings(target.root).path
+        self.settings = None if settings is None else settings.resolve()
         """The file of the target's settings; None without."""
         self.places = _places(target, self.settings)
         self.compiled = _is_compiled(target)
@@ -102,13 +106,21 @@ class SourceFiles:
 def _places(target: Target, settings: Path | None) -> Sequence[Path]:
     places: dict[Path, None] = {}
     with suppress(TargetError):
-        places[package_folder(find_file(target))] = None
+        file = find_file(target)
+        script = _JAVASCRIPT.fullmatch(file.name) or _TYPESCRIPT.fullmatch(file.name)
+        places[package_folder(file) if script else file.parent] = None
     for name in target.profile.programs:
         if isinstance(program := installed_program(target, name), Path):
             places[program.parent] = None
     if settings is not None:
         own = target.kind.own_program or not places
-        places[target.folder.resolve() if own else settings] = None
+        places[settings.parent if own else settings] = None
+    if not places:
+        raise UsageError(
+            "none of its files is known, so there is nothing to watch",
+            where=f"--watch {target.name}",
+            remedy="leave --watch out, or name the connector's file or driver in signet-conformance.toml",
+        )
     return [place for place in places if not any(other in place.parents for other in places)]
 
 
