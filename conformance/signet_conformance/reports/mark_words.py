@@ -34,6 +34,7 @@ from signet_conformance.trace.marks import (
     StepMark,
     StrayMark,
     UnheardPortMark,
+    name_host,
     read_mark,
 )
 
@@ -108,7 +109,7 @@ def _printed(mark: PrintedMark) -> str | None:
 
 
 def _loaded(mark: LoadedMark) -> str | None:
-    host = " ".join(filter(None, (mark.host, mark.release)))
+    host = name_host(mark, "")
     if mark.ok is True:
         return f"the connector is loaded{f' by {host}' if host else ''}"
     return f"the connector cannot be loaded: {mark.words}" if mark.ok is False and mark.words else None

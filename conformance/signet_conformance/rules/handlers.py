@@ -26,6 +26,7 @@ from signet_conformance.trace.marks import (
     StepName,
     StrayMark,
     UnheardPortMark,
+    name_host,
 )
 
 _HOOK_PATHS = ("/api/hooks/user-prompt-submit", "/api/hooks/session-start")
@@ -123,7 +124,7 @@ def connector_loads(recording: Recording) -> Iterator[Outcome]:
         if loaded.ok is not False:
             yield PASS
             continue
-        host = " ".join(filter(None, (loaded.host or "its host", loaded.release)))
+        host = name_host(loaded)
         yield fail(
             message=f"the connector cannot be loaded by {host}"
             + (f": {loaded.words}" if loaded.words else "")
@@ -164,7 +165,7 @@ def _empty_registration(recording: Recording) -> Finding | None:
         return None  # a connector that is switched off may register nothing
     if any(recording.timeline.switches.any_at(mark.seq) for mark in registered):
         return None  # nor one whose daemon is disturbed just then
-    host = " ".join(filter(None, (registered[0].host or "the host", registered[0].release)))
+    host = name_host(registered[0], "the host")
     return fail(
         message=f"{NOTHING_REGISTERED}: {host} has loaded the connector, and calls nothing of it{recording.host_age}",
         expected="a handler or a tool for what the target declares",

@@ -23,6 +23,7 @@ from signet_conformance.trace.marks import (
     StepMark,
     StepName,
     StrayMark,
+    name_host,
 )
 
 _MOST_NAMED = 3
@@ -36,7 +37,7 @@ def nothing_stands_twice(recording: Recording) -> Iterator[Outcome]:
             failed = mark.words is not None and mark.how != ONCE
             yield undecided(message=f"{_when(mark)}, the installer failed: {mark.words}") if failed else PASS
             continue
-        host = " ".join(filter(None, (mark.host or "its host", mark.release)))
+        host = name_host(mark)
         pairs = sent_twice(recording)
         if mark.twice:
             yield warn(
@@ -118,7 +119,7 @@ _NEVER: frozenset[str | None] = frozenset({"never"})
 def installed_files_are_accepted(recording: Recording) -> Iterator[Outcome]:
     """The host accepts what the connector's installer wrote and what the connector registers."""
     for mark in recording.marks(InstalledMark):
-        host = " ".join(filter(None, (mark.host or "its host", mark.release)))
+        host = name_host(mark)
         what = mark.file or "what was installed"
         if recording.timeline.switches.any_at(mark.seq):
             # What a hook prints while its daemon is disturbed is judged where the fault is.
@@ -194,7 +195,7 @@ def _silence(recording: Recording) -> Iterator[Outcome]:
     speaks = capabilities is None or not LIFECYCLE.isdisjoint(capabilities)
     if asked and quiet and speaks and not _is_disturbed(recording):
         loaded = next(iter(recording.marks(LoadedMark)), None)
-        host = "its host" if loaded is None else " ".join(filter(None, (loaded.host, loaded.release)))
+        host = "its host" if loaded is None else name_host(loaded, "")
         why = next((f": {mark.text}" for mark in recording.marks(RemarkMark) if mark.unheard and mark.text), "")
         yield fail(
             message=f"{host} asked its model in {len(asked)} turn{'s'[: len(asked) != 1]}, and no hook of the connector"

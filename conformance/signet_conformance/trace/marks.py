@@ -496,3 +496,8 @@ def marks_of(trace: Trace, kind: type[MarkT]) -> Iterator[MarkT]:
 def kit_marks(trace: Trace) -> Iterator[KitMark]:
     """What all marks of the kit say, in order."""
     return (said for mark in trace.marks if (said := read_mark(mark)) is not None)
+
+
+def name_host(mark: LoadedMark | InstalledMark | RegisteredMark | ReinstalledMark, otherwise: str = "its host") -> str:
+    """The host of a mark with its release; `otherwise` where the mark does not name it."""
+    return " ".join(filter(None, (mark.host or otherwise, mark.release)))
