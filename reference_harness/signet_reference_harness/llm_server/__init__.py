@@ -11,10 +11,10 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from signet_reference_harness.documents import DocumentError, parse_document
-from signet_reference_harness.llm_server.kept import Kept, Requests, parse_json
 from signet_reference_harness.llm_server.playback import Playback
 from signet_reference_harness.llm_server.protocols import APIS, Api, anthropic_messages
 from signet_reference_harness.llm_server.reply import TurnReply
+from signet_reference_harness.llm_server.requests import Kept, Requests, parse_json
 from signet_reference_harness.llm_server.script import ErrorAnswer, Script, Turns
 from signet_reference_harness.llm_server.sending import ClientClosedError, Sender, send_failure, send_turn
 from signet_reference_harness.local_server import body_within, foreign, json_response

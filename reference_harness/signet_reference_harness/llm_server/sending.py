@@ -8,10 +8,10 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
-from signet_reference_harness.llm_server.kept import Kept
 from signet_reference_harness.llm_server.playback import PlayedTurn
 from signet_reference_harness.llm_server.protocols import Api
 from signet_reference_harness.llm_server.reply import Piece, TurnReply, UnspeakableError, to_json
+from signet_reference_harness.llm_server.requests import Kept
 from signet_reference_harness.llm_server.script import ErrorAnswer, RawAnswer, ScriptedFault
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from signet_reference_harness.errors import ConfigError, ToolFailedError
 from signet_reference_harness.identity import SessionIdentity
 from signet_reference_harness.mcp_servers import transports
 from signet_reference_harness.mcp_servers.guardian import LAST_WORDS
-from signet_reference_harness.mcp_servers.offered import (
+from signet_reference_harness.mcp_servers.offers import (
     LONGEST_ERROR,
     Offer,
     as_shown,

@@ -15,7 +15,7 @@ import click
 import pytest
 
 from signet_reference_harness.cli import guarded, main
-from signet_reference_harness.llm_server.kept import MOST_BYTES, MOST_REQUESTS, Requests
+from signet_reference_harness.llm_server.requests import MOST_BYTES, MOST_REQUESTS, Requests
 from tests.support import inner_pytest
 
 from .served import Serve, started

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from signet_reference_harness.mcp_servers.offered import (
+from signet_reference_harness.mcp_servers.offers import (
     LARGEST_SCHEMA,
     MOST_TOOLS,
     content_of,
