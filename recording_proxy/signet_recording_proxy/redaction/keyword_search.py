@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from typing import NamedTuple
@@ -87,25 +88,29 @@ class _Hits:
         known = _keywords()
         # Letters beyond ASCII are in no keyword; one byte each keeps the positions.
         lowered = text.encode("ascii", "replace").lower()
+        places: defaultdict[int, list[int]] = defaultdict(list)
+        for keyword, start, _ in known.automaton.find_matches_as_indexes(lowered, overlapping=True):
+            places[keyword].append(start)
         self.issued: dict[int, list[int]] = {}
         self.shaped: dict[int, list[int]] = {}
         self.others: dict[str, list[int]] = {}
         self.vendors: list[int] = []
         """The names of vendors that a sign follows."""
         names: list[tuple[int, str]] = []
-        for keyword, start, _ in known.automaton.find_matches_as_indexes(lowered, overlapping=True):
-            name = known.names[keyword]
+        for keyword, starts in places.items():
+            name, other = known.names[keyword], known.others[keyword]
             if name is not None:
-                names.append((start, name))
-            for number in known.issued[keyword]:
-                self.issued.setdefault(number, []).append(start)
-            for number in known.shaped[keyword]:
-                self.shaped.setdefault(number, []).append(start)
-            other = known.others[keyword]
+                names += [(start, name) for start in starts]
             if other is not None:
-                self.others.setdefault(other, []).append(start)
-            if known.vendors[keyword] and _SIGNED.match(text, start) is not None:
-                self.vendors.append(start)
+                self.others[other] = starts
+            for number in known.issued[keyword]:
+                _add(self.issued, number, starts)
+            for number in known.shaped[keyword]:
+                _add(self.shaped, number, starts)
+            if known.vendors[keyword]:
+                self.vendors += [start for start in starts if _SIGNED.match(text, start) is not None]
+        names.sort()
+        self.vendors.sort()
         if "." in text and (dotted := [match.start() for match in _DOTTED.finditer(text)]):
             self.issued.update(dict.fromkeys(_DOTTED_NUMBERS, dotted))
         self.addresses: list[Window] = []
@@ -126,6 +131,10 @@ class _Hits:
         self.none = not (
             self.issued or self.shaped or self.others or self.vendors or self.followed or self.named or self.tagged
         )
+
+
+def _add(of: dict[int, list[int]], number: int, starts: list[int]) -> None:
+    of[number] = sorted([*of[number], *starts]) if number in of else starts
 
 
 _ELEMENTS = tuple(element.decode() for element in ELEMENTS)
