@@ -24,7 +24,7 @@ PAGES = sorted(
 )
 
 
-def shown(page: Path) -> Iterator[list[str]]:
+def commands_of(page: Path) -> Iterator[list[str]]:
     """Yield the words of each command of the kit's on a page, in blocks and in code spans."""
     text = page.read_text("utf-8").replace("\\\n", " ")
     blocks = re.findall(r"(?ms)^ *```[^\n]*\n(.*?)^ *```$", text)
@@ -75,7 +75,7 @@ def options(command: click.Command, context: click.Context) -> set[str]:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.relative_to(ROOT).as_posix())
 def test_a_command_on_a_page_exists_with_its_options(page: Path) -> None:
-    assert [problem for command in shown(page) for problem in problems(command)] == []
+    assert [problem for command in commands_of(page) for problem in problems(command)] == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.relative_to(ROOT).as_posix())

@@ -134,11 +134,13 @@ CONTENTS = ("ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "docs/add-a-rul
 def test_a_path_that_a_page_for_maintainers_names_exists(page: str) -> None:
     """Of a path with a name to be chosen, such as `targets/NAME.json`, the folder exists."""
     named = re.findall(r"`((?:ci|conformance|docs|examples|recording_proxy|schemas|tests)/[\w./<>-]+)`", read(page))
-    fixed = [re.split(r"<\w+>|[A-Z]{4,}|NAME", path)[0].rpartition("/")[0] if chosen(path) else path for path in named]
+    fixed = [
+        re.split(r"<\w+>|[A-Z]{4,}|NAME", path)[0].rpartition("/")[0] if has_a_choice(path) else path for path in named
+    ]
     assert [path for path in fixed if not (ROOT / path).exists()] == []
 
 
-def chosen(path: str) -> bool:
+def has_a_choice(path: str) -> bool:
     return re.search(r"<\w+>|NAME|AREA|VERSION", path) is not None
 
 
