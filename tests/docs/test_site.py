@@ -140,6 +140,11 @@ def test_a_path_that_a_page_for_maintainers_names_exists(page: str) -> None:
     assert [path for path in fixed if not (ROOT / path).exists()] == []
 
 
+def test_each_tool_of_the_maintainers_is_listed() -> None:
+    tools = [path.name for pattern in ("*.py", "*.mjs") for path in ROOT.glob(f"ci/tools/{pattern}")]
+    assert [name for name in tools if f"`{name}`" not in read("ci/tools/README.md")] == []
+
+
 def has_a_choice(path: str) -> bool:
     return re.search(r"<\w+>|NAME|AREA|VERSION", path) is not None
 
