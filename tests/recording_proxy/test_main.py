@@ -207,7 +207,7 @@ def test_senseless_options_are_refused(
 def test_a_daemon_that_must_be_there(tmp_path: Path) -> None:
     """With --require-upstream nobody at the address is exit 2, and no trace file."""
     result = run("--out", str(tmp_path / "t"), "--upstream", "http://127.0.0.1:1", "--require-upstream")
-    assert refused(result, "nobody answers")
+    assert refused(result, "no daemon answers")
     assert not (tmp_path / "t").exists()
 
 
