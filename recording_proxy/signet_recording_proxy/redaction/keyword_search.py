@@ -67,6 +67,8 @@ _LONGEST_ELEMENT = 800
 _SIGNED = re.compile(r"[\w.-]{2,40}?" + GATE_TAIL)
 _PLAIN_WORD = re.compile(r"[^\s\"'<>;&|,(){}\[\]`\\]{1,512}+")
 _WORD_END = re.compile(r"[\s\"'<>]")
+_QUOTING = ("'", '"', "`", "|", ">")
+_DIGITS = b"0123456789"
 _DIGIT = re.compile(r"\d")
 _MARKS_OF_QUERIES = re.compile(r"[?&#;]")
 _VALUE_FOLLOWS = re.compile(r"\s{0,64}+\\{0,15}+\"value")
@@ -97,10 +99,13 @@ class _Hits:
         self.vendors: list[int] = []
         """The names of vendors that a sign follows."""
         names: list[tuple[int, str]] = []
+        # What has neither quotes nor a digit is no secret, unless it is given to a variable.
+        digits = len(lowered.translate(None, _DIGITS)) < len(lowered) or (not text.isascii() and _has_digit(text))
+        any_name = digits or any(mark in text for mark in _QUOTING)
         for keyword, starts in places.items():
             name, other = known.names[keyword], known.others[keyword]
             if name is not None:
-                names += [(start, name) for start in starts]
+                names += [(start, name) for start in starts if any_name or text[start].isupper()]
             if other is not None:
                 self.others[other] = starts
             for number in known.issued[keyword]:
@@ -119,14 +124,11 @@ class _Hits:
             self.addresses = [match.span() for match in _ADDRESS.finditer(text) if "@" in match[0]]
             if self.addresses:
                 self.shaped.update({number: [] for number in _ADDRESS_NUMBERS})
-        # What has neither quotes nor a digit is no secret, unless it is given to a variable.
-        digits = _has_digit(text)
         self.followed = [at for at, _ in names if FOLLOWED.match(text, at) is not None] if digits else []
         """The names beside which a value may stand."""
-        looked_at = names if digits else _quoted_or_variables(text, names)
-        self.named = list(_verified(text, looked_at))
+        self.named = list(_verified(text, names))
         """The names that something follows, with what does."""
-        self.tagged = list(_tagged(text, looked_at)) if "</" in text else []
+        self.tagged = list(_tagged(text, names)) if "</" in text else []
         """The names of elements, with the tags."""
         self.none = not (
             self.issued or self.shaped or self.others or self.vendors or self.followed or self.named or self.tagged
@@ -323,12 +325,6 @@ def _replaced(text: str, windows: Iterable[Window], replace: Callable[[str, Toke
             pieces += (text[done:start], clean)
             done = end
     return "".join((*pieces, text[done:])) if pieces else text
-
-
-def _quoted_or_variables(text: str, names: Sequence[tuple[int, str]]) -> Sequence[tuple[int, str]]:
-    if "'" in text or '"' in text or "`" in text or "</" in text or "|" in text or ">" in text:
-        return names
-    return [(at, name) for at, name in names if text[at].isupper()]
 
 
 def _verified(text: str, names: Sequence[tuple[int, str]]) -> Iterator[tuple[int, re.Match[str]]]:
