@@ -61,7 +61,7 @@ class Hidden(Struct, frozen=True):
             return text
         if "%" in text:
             words = list(_escaped_words(text))
-            if words and self._hides_escaped(" ".join([text[start:end] for start, end in words])):
+            if words and self._hides_escaped(" ".join(dict.fromkeys([text[start:end] for start, end in words]))):
                 text = _substituted(text, words, lambda word: self._unescaped(word, token))
         for coding in _CODINGS:
             text = _substituted(text, _coded_spans(text, coding), partial(self._decoded, coding.decode, token))
@@ -114,16 +114,14 @@ def _substituted(text: str, spans: Iterable[tuple[int, int]], replace: Callable[
 def _escaped_words(text: str) -> Iterator[tuple[int, int]]:
     """Where the words are that hold a percent escape; a word ends at a blank, a quote or an angle bracket."""
     done = 0
-    for escape in _ESCAPED_TEXT.finditer(text):
-        if escape.start() < done:
-            continue
+    while (escape := _ESCAPED_TEXT.search(text, done)) is not None:
         first = max(done, escape.start() - _LONGEST_WORD)
         before = _LAST_DELIMITER.search(text[first : escape.start()][::-1])
         start = first if before is None else escape.start() - before.start()
         word = _WORD.match(text, start)
+        done = escape.end() if word is None else word.end()
         if word is not None:
             yield word.span()
-            done = word.end()
 
 
 def _coded_spans(text: str, coding: _Coding) -> Iterator[tuple[int, int]]:
