@@ -14,16 +14,19 @@ const BOUND_MS = { "session-start": 3000, "user-prompt-submit": 2000, "session-e
 const SESSIONS = join(homedir(), ".claude", COMMAND);
 const { SIGNET_DAEMON_URL, SIGNET_AGENT_ID = "default", SIGNET_BYPASS, SIGNET_TOKEN } = process.env;
 
+/** Add the hooks to the user's settings, in place of those of an older release; what others wrote there stays. */
 export async function install() {
-  const hooks = Object.fromEntries(
-    Object.entries(HOOKS).map(([event, verb]) => [
-      event,
-      [{ hooks: [{ type: "command", command: `${COMMAND} hook ${verb}`, timeout: 10 }] }],
-    ]),
-  );
   const folder = join(homedir(), ".claude");
+  const file = join(folder, "settings.json");
+  // Settings that are no JSON are refused: they are the user's to mend.
+  const settings = JSON.parse(await readFile(file, "utf8").catch(() => "{}"));
+  const hooks = { ...settings.hooks };
+  for (const [event, verb] of Object.entries(HOOKS)) {
+    const others = (hooks[event] ?? []).filter((group) => !JSON.stringify(group).includes(`${COMMAND} hook `));
+    hooks[event] = [...others, { hooks: [{ type: "command", command: `${COMMAND} hook ${verb}`, timeout: 10 }] }];
+  }
   await mkdir(folder, { recursive: true });
-  await writeFile(join(folder, "settings.json"), JSON.stringify({ hooks }, null, 2));
+  await writeFile(file, JSON.stringify({ ...settings, hooks }, null, 2));
   return { success: true, message: "hooks installed" };
 }
 

@@ -130,3 +130,22 @@ def test_no_session_breaches_anything(case: str, seed: int, tmp_path: Path) -> N
     assert done.returncode == 0, done.stdout + done.stderr
     verdicts = {name: judgement["verdict"] for name, judgement in json.loads(done.stdout)["together"].items()}
     assert {name: verdict for name, verdict in verdicts.items() if verdict in ("FAIL", "WARN", "ERROR")} == {}
+
+
+def test_an_installer_keeps_what_others_wrote(tmp_path: Path) -> None:
+    """The example for Claude Code, installed twice beside the settings of another tool."""
+    node = shutil.which("node")
+    if node is None:
+        pytest.skip("node is not on PATH")
+    other = {"hooks": [{"type": "command", "command": "acme-notes begin"}]}
+    settings = tmp_path / ".claude" / "settings.json"
+    settings.parent.mkdir()
+    settings.write_text(json.dumps({"model": "opus", "hooks": {"SessionStart": [other], "PostToolUse": [other]}}))
+    module = (EXAMPLES / "real-claude-code" / "connector.mjs").as_uri()
+    twice = f"const {{ connector }} = await import('{module}'); await connector.install(); await connector.install();"
+    subprocess.run([node, "--input-type=module", "-e", twice], env={**os.environ, "HOME": str(tmp_path)}, check=True)
+    written = json.loads(settings.read_text())
+    assert (written["model"], written["hooks"]["PostToolUse"], written["hooks"]["SessionStart"][0]) == (
+        "opus", [other], other,
+    )  # fmt: skip
+    assert [len(written["hooks"][event]) for event in ("SessionStart", "UserPromptSubmit", "SessionEnd")] == [2, 1, 1]
