@@ -71,7 +71,7 @@ def test_a_daemon_that_is_down_is_told_before_anything_is_written(process: Proce
     """Nobody at --upstream ends with 2, the recorder's own words, and no file."""
     done = process("record", "--upstream", DEAD, "--out", "run.jsonl")
     assert done.returncode == 2
-    assert "nobody answers" in done.stderr
+    assert "no daemon answers" in done.stderr
     assert "Traceback" not in done.stderr
     assert list(tmp_path.iterdir()) == []
 
@@ -89,11 +89,11 @@ def test_an_existing_trace_is_not_overwritten(process: Process, tmp_path: Path) 
 def test_a_trace_that_cannot_be_written_is_told_before_the_daemon_is_asked(
     process: Process, tmp_path: Path, out: str
 ) -> None:
-    """--out is the complaint, where nobody answers at --upstream either; nothing is left behind."""
+    """--out is the complaint, where no daemon answers at --upstream either; nothing is left behind."""
     (tmp_path / "run.jsonl").write_text("mine")
     done = process("record", "--upstream", DEAD, "--out", out)
     assert done.returncode == 2
-    assert "nobody answers" not in done.stderr
+    assert "no daemon answers" not in done.stderr
     assert out in done.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["run.jsonl"]
 

@@ -60,7 +60,7 @@ def test_run_needs_no_pytest_and_leaves_nothing_behind(drive: Drive) -> None:
     with drive.begin_command("run", "reference", scenario=PLAIN) as run:
         out, err = run.communicate(timeout=PATIENCE_S)
     assert run.returncode == 0, out + err
-    assert out.splitlines()[-2].startswith("conforming; ")
+    assert out.splitlines()[-1].startswith("conforming; ")
     assert "in 1 trace (exit 0)" in out
     assert "target reference" in err
     assert drive.processes() == {}

@@ -150,7 +150,7 @@ def test_every_edit_of_a_real_recording_is_told_exactly(tmp_path: Path) -> None:
         assert names(outcome, Became.FRESH) == fresh
         assert names(outcome, Became.FIRST) == added - fresh
         mended = {key for key in gone if is_judged(after, key, was[key][1])}
-        assert names(outcome, Became.FIXED) == mended
+        assert names(outcome, Became.MENDED) == mended
         assert names(outcome, Became.UNSEEN) == gone - mended
         assert names(outcome, Became.STILL) == now.keys() - added
         changed += was != now
@@ -184,7 +184,7 @@ def test_what_is_not_tested_any_more_is_not_mended(tmp_path: Path) -> None:
     new = judge(read(write(tmp_path / "a.jsonl", [health(), start(), end()])))
     outcome = compared(report(old), report(new))
     assert "SIG-REC-002" in {key[0] for key in names(outcome, Became.UNSEEN)}
-    assert "SIG-REC-002" not in {key[0] for key in names(outcome, Became.FIXED)}
+    assert "SIG-REC-002" not in {key[0] for key in names(outcome, Became.MENDED)}
 
 
 def test_a_report_carries_what_tells_its_run_from_others(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""`signet-conformance compare`: new, fixed and remaining breaches of a connector between two reports."""
+"""`signet-conformance compare`: new, mended and remaining breaches of a connector between two reports."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ may be missing.
 
 @click.command(
     "compare",
-    help="Say what is new, fixed and still there between two reports, OLD and NEW, and which requests changed.",
+    help="Say what is new, mended and still there between two reports, OLD and NEW, and which requests changed.",
     epilog=_EPILOG,
 )
 @click.argument("old", metavar="OLD")

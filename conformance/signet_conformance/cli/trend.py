@@ -35,7 +35,7 @@ _COUNTED = (Verdict.FAIL, Verdict.WARN, Verdict.PASS)
 
 @click.command(
     "trend",
-    help="Show the runs whose reports are below DIR, in the order of time: verdicts, what is new, what is fixed.",
+    help="Show the runs whose reports are below DIR, in the order of time: verdicts, what is new, what is mended.",
     epilog=_EPILOG,
 )
 @click.argument("folder", metavar="DIR")
@@ -72,7 +72,7 @@ def _created(report: Report) -> str:
 def _table(runs: Sequence[tuple[str, Report]]) -> Table:
     table = Table.grid(padding=(0, 2, 0, 0))
     counted = (verdict.value for verdict in _COUNTED)
-    table.add_row("recorded", "commit", "connector", "release", *counted, "new", "fixed", "run")
+    table.add_row("recorded", "commit", "connector", "release", *counted, "new", "mended", "run")
     for cells in _rows(runs):
         table.add_row(*map(Text, cells))
     return table
@@ -92,7 +92,7 @@ def _rows(runs: Sequence[tuple[str, Report]]) -> Iterator[Sequence[str]]:
         changed = ("", "")
         if before is not None:
             outcome = compared(before, report)
-            changed = (f"+{len(outcome.of(Became.FRESH))}", f"-{len(outcome.of(Became.FIXED))}")
+            changed = (f"+{len(outcome.of(Became.FRESH))}", f"-{len(outcome.of(Became.MENDED))}")
         counts = (str(tally[verdict]) for verdict in _COUNTED)
         when = _created(report)[:16].replace("T", " ")
         yield (when or "-", commit or "-", connector or "-", release or "-", *counts, *changed, name)

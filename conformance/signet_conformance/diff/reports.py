@@ -1,4 +1,4 @@
-"""Two reports of one connector compared by behaviour: new, fixed and remaining breaches.
+"""Two reports of one connector compared by behaviour: new, mended and remaining breaches.
 
 A commit that mends a breach, or a part of one, makes nothing new; nor is what the old run could not show. What it
 judged, or left undecided and looked otherwise in, is new when it is broken. A secret that leaks is, wherever it does.
@@ -43,7 +43,7 @@ class Became(StrEnum):
     FRESH = "new"
     FIRST = "judged for the first time"
     GENERATED = "in a generated session only"
-    FIXED = "fixed"
+    MENDED = "mended"
     UNSEEN = "not tested any more"
     STILL = "still there"
 
@@ -93,7 +93,7 @@ class Compared(Struct, frozen=True):
             return []
         old, new = (() if each.newer is None else each.newer.breaches for each in (self.old, self.new))
         fates = {True: Became.STILL, False: Became.FRESH}
-        gone = Became.UNSEEN if self.new.newer is None else Became.FIXED
+        gone = Became.UNSEEN if self.new.newer is None else Became.MENDED
         return [*((name, fates[name in old]) for name in new), *((name, gone) for name in old if name not in new)]
 
     @property
@@ -146,7 +146,7 @@ def compared(old: Report, new: Report, old_folder: Path | None = None, new_folde
         changes[change.became, breach.key] = change if known is None else _joined(known, change)
     told = [
         replace(change, why=requests.changed(change.now))
-        if change.became in (Became.FRESH, Became.FIXED, Became.UNSEEN)
+        if change.became in (Became.FRESH, Became.MENDED, Became.UNSEEN)
         else change
         for change in changes.values()
     ]
@@ -178,8 +178,8 @@ def _fate(breach: ReportedBreach, before: ReportedRun, after: ReportedRun) -> Be
     """Classify a breach that only the old report shows."""
     if before.is_generated(breach):
         same = before.draws_the_same(after) and after.verdicts.get(breach.requirement) is Verdict.PASS
-        return Became.FIXED if same else Became.GENERATED
-    return Became.FIXED if after.judges(breach) else Became.UNSEEN
+        return Became.MENDED if same else Became.GENERATED
+    return Became.MENDED if after.judges(breach) else Became.UNSEEN
 
 
 class _Origin(NamedTuple):
