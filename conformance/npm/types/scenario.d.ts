@@ -27,6 +27,10 @@ export interface Scenario {
    */
   needs?: string[];
   /**
+   * such as ["memory"]: tools of the harness itself that the model calls; a harness that has none of them does not perform the scenario
+   */
+  own_tools?: string[];
+  /**
    * such as [{"step": "start", "session": "s1"}]
    *
    * @minItems 1
@@ -1126,5 +1130,9 @@ export interface RestartDaemon {
    * a text: the name under which later steps know the result
    */
   as?: string;
+  /**
+   * true: it was away for so long that no session is known to it any more, as after a night; a daemon that is not the embedded one is restarted only
+   */
+  claims_expire?: boolean;
   [k: string]: unknown;
 }

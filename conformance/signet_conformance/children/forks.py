@@ -63,8 +63,8 @@ PROGRAMS: Final[Programs] = MappingProxyType(
             "httpx",
             "tempfile",
             *(f"{_HOSTS}.{name}" for name in ("installed", "model_server", "observing")),
-            *(f"{_HOSTS}.real.{name}" for name in ("claude_stream", "codex_app_server", "hermes_acp", "observed")),
-            *(f"{_HOSTS}.real.{name}" for name in ("openclaw", "opencode_server", "pi_rpc", "settings", "watch")),
+            *(f"{_HOSTS}.real.{name}" for name in ("claude_stream", "codex_app_server", "hermes_acp", "openclaw")),
+            *(f"{_HOSTS}.real.{name}" for name in ("opencode_server", "pi_rpc", "watch")),
         ),
         "signet_conformance.selftest.daemon": (
             *_DAEMON,

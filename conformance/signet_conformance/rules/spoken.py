@@ -132,10 +132,22 @@ def every_turn_is_submitted(recording: Recording) -> Iterator[Outcome]:
             yield undecided(message=f"step {step.index}: the recording holds no request at all")
         elif recording.timeline.was_stopped(step.seq, end):
             yield undecided(message=f"step {step.index}: the host stopped a handler, which may be the machine's doing")
+        elif (waited_s := _outlasted_its_bound(recording, step, end)) is not None:
+            why = f"the turn took {waited_s:.1f} s, in which the connector may have given up as it declares"
+            yield undecided(message=f"step {step.index}: {why}; the machine may be too slow")
         elif not any_submitted:
             yield undecided(message="no prompt of the trace is submitted, which only a whole run can judge")
         else:
             yield _never_submitted(recording, prompts, step, end)
+
+
+def _outlasted_its_bound(recording: Recording, step: StepMark, end: float) -> float | None:
+    """The seconds of a turn that took longer than the connector waits for its start or its prompt; else None."""
+    declared = recording.declared.bounds_s or {}
+    bounds = [declared[name] for name in (StepName.START, StepName.PROMPT) if name in declared]
+    times = [mark.t for mark in recording.trace.marks if step.seq <= mark.seq <= end]
+    took_s = times[-1] - times[0] if times else 0.0
+    return took_s if bounds and took_s >= min(bounds) else None
 
 
 def turns_to_submit(recording: Recording) -> int:

@@ -21,7 +21,6 @@ from signet_conformance.outcome.conclusion import Conclusion, Judging
 from signet_conformance.outcome.time_spent import TimeSpent
 from signet_conformance.reports.ending import RunEnding
 from signet_conformance.reports.registry import Format, write_reports
-from signet_conformance.running.last_time import LastTime
 from signet_conformance.running.progress import Tell
 from signet_conformance.running.request import Invocation, RunRequest
 from signet_conformance.running.stopwatch import DRIVING, JUDGING, REPORTS
@@ -166,6 +165,9 @@ class RunPerformance:
     def remember(self) -> None:
         """Keep which scenarios showed what, for later runs of the same target."""
         if self.request.target is not None and not self.request.recordings:
+            # Imported late: it reads scenarios, which import pydantic, and a run over recordings has none.
+            from signet_conformance.running.last_time import LastTime
+
             LastTime.of(self.request.target).note(self.conclusion)
 
     def write(self) -> str | None:
