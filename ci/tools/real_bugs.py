@@ -212,8 +212,8 @@ def judge(
         seen.append((report, breaches(report)))
     (before, broken), (after, mended) = seen
     gone = {key: message for key, message in broken.items() if key not in mended}
-    # What was never called is an effect: what names a cause comes first.
-    gone = dict(sorted(gone.items(), key=lambda breach: breach[0][0] == "SIG-COV-001"))
+    # What loads, or does not, is a cause of others; what was never called is an effect.
+    gone = dict(sorted(gone.items(), key=lambda each: (not each[0][0].startswith("SIG-LOAD"), "COV" in each[0][0])))
     reachable = sorted(set(_unreachable(before)) - set(_unreachable(after)))
     return {**pair, "gone": [[name, message] for (name, _), message in gone.items()], "reachable": reachable}
 
