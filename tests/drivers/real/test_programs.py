@@ -34,7 +34,7 @@ from signet_conformance.scenarios.scenario import read_scenarios
 from signet_conformance.targets.program import PLACE_VARIABLE
 from signet_conformance.targets.real import HarnessChoice, with_harness
 from signet_conformance.trace import Exchange, Trace
-from signet_conformance.trace.marks import LoadedMark, SkippedMark, marks_of
+from signet_conformance.trace.marks import LoadedMark, SkippedMark, StepMark, marks_of
 from tests.support.processes import Watched as WatchedProcesses
 from tests.support.processes import descendants, wait_until
 from tests.support.stand_ins import PROGRAMS, STAND_IN, install_stand_in, write_target
@@ -160,6 +160,18 @@ def test_a_tool_that_is_named_to_the_model_only_is_asked_for_first(mode: str, ca
     messages = body.object["messages"] if body is not None and body.object is not None else []
     calls = [block["name"] for said in messages if said["role"] == "assistant" for block in said["content"]]
     assert calls == called
+
+
+@needs_node
+def test_the_step_of_a_tool_is_marked_before_what_the_program_does_in_it(run: Run) -> None:
+    """Nothing tells what the program hands to the tool; what it sends meanwhile belongs to the step all the same."""
+    steps = say("Which database?")
+    steps.insert(2, {"step": "tool", "session": "s1", "tool": "memory_search", "arguments": {"query": "refunds"}})
+    recorded, _ = run("claude-code", steps, "defers")
+    model = trace.read(Path(recorded.path).with_suffix(".model.jsonl"))
+    (tool,) = (mark for mark in marks_of(model, StepMark) if mark.step == "tool")
+    assert tool.seq < model.exchanges[-1].seq
+    assert tool.arguments is None
 
 
 @needs_node

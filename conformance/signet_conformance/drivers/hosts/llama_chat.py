@@ -94,7 +94,7 @@ class LlamaChat:
 
     def about(self) -> Mapping[str, Any]:
         """Which harness is played."""
-        return {"harness": "llama-cpp"}
+        return {"harness": "llama-cpp", "tells": []}
 
     def perform(self, step: Mapping[str, Any]) -> Mapping[str, Any]:
         """Perform one step."""

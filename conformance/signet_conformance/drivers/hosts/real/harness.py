@@ -135,7 +135,8 @@ class RealHarness:
         remarks = [*self._options["notes"], *([] if self._watch.sees else [_UNSEEN])]
         unheard = unheard_in(self._options["registers"], self._env)
         about = {"host": self._options["program"], "release": self._options["release"], "remarks": remarks}
-        return {**about, "unheard": unheard}
+        # The program hands the arguments of a tool over by itself: nothing tells of it before its hooks run.
+        return {**about, "unheard": unheard, "tells": []}
 
     def perform(self, step: Mapping[str, Any]) -> Mapping[str, Any]:
         """Perform one step, and tell what the program did with the connector's commands meanwhile."""
