@@ -80,12 +80,15 @@ _SHORT_KEY = re.compile(r"[0-9a-f]{8}…[0-9a-f]{4}")
 
 def _steady(text: str) -> str:
     """The text with the ids of each run numbered from 1, as wide as they were."""
-    for pattern, spelt in ((_UUID, "{:08x}-0000-4000-8000-000000000000"), (_SHORT_KEY, "{:08x}…0000")):
-        known: dict[str, str] = {}
-        for found in pattern.finditer(text):
-            known.setdefault(found[0], spelt.format(len(known) + 1))
-        text = pattern.sub(lambda found, known=known: known[found[0]], text)  # type: ignore[misc]
-    return text
+    text = _numbered(text, _UUID, "{:08x}-0000-4000-8000-000000000000")
+    return _numbered(text, _SHORT_KEY, "{:08x}…0000")
+
+
+def _numbered(text: str, pattern: re.Pattern[str], spelt: str) -> str:
+    known: dict[str, str] = {}
+    for found in pattern.finditer(text):
+        known.setdefault(found[0], spelt.format(len(known) + 1))
+    return pattern.sub(lambda found: known[found[0]], text)
 
 
 def lines_in_terminal(lines: Sequence[str]) -> int:

@@ -161,7 +161,7 @@ def renew(folder: Path) -> None:
     page = PAGES / f"{target}.md"
     if not page.is_file():
         sys.exit(
-            f"{folder}: there is no page {page}: write one with the headings of its neighbours, then call this again"
+            f"{folder}: {page} is missing: create it with the headings of another connector's page, then run this again"
         )
     text = page.read_text("utf-8")
     if "\n## Run\n" not in text:

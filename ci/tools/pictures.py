@@ -121,7 +121,7 @@ class VisibleText(HTMLParser):
         self._hidden = tag in ("script", "style", "noscript", "title")
         self.ended = self.ended or dict(attributes).get("id") == self._until
 
-    def handle_endtag(self, tag: str) -> None:  # noqa: ARG002 - its interface
+    def handle_endtag(self, tag: str) -> None:  # noqa: ARG002 - HTMLParser passes the tag
         """Show text again: what is hidden holds no elements."""
         self._hidden = False
 

@@ -123,7 +123,7 @@ def _answer(work: Callable[[Any], Any], item: Any) -> bytes:
         result = work(item)
     except SignetConformanceError as failure:
         result = failure
-    except Exception as failure:  # noqa: BLE001 - a worker ends for nothing: the parent reports the failure
+    except Exception as failure:  # noqa: BLE001 - a worker survives any failure, which the parent reports
         result = KitError(f"{type(failure).__name__}: {failure}"[:300], remedy="please report it")
     try:
         return pickle.dumps(result, pickle.HIGHEST_PROTOCOL)

@@ -380,7 +380,7 @@ def _passed_s(recording: Recording, over: int) -> float:
     steps = (step for step in recording.timeline.steps if step.step == StepName.WAIT and step.seq > over)
     told = (step.other.get("seconds") for step in steps if not recording.timeline.was_skipped(step))
     passed = (seconds for seconds in told if isinstance(seconds, int | float))
-    # What is more is no time that passes in a scenario, and may be no float.
+    # A larger number is a mistake in the scenario, and may not even fit into a float.
     return last - times[over] + sum(min(seconds, _LONGEST_S) for seconds in passed)
 
 

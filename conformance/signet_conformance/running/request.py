@@ -377,6 +377,6 @@ def _claim(folder: Path) -> bool:
 
 
 def _free(folder: Path) -> str:
-    """Return a name like that of a folder, of which there is none yet, as a shell takes it."""
+    """Return an unused name for a folder beside this one, quoted for a shell."""
     numbered = (folder.with_name(f"{folder.name}-{number}") for number in itertools.count(2))
     return printable(shlex.quote(str(next(path for path in numbered if not path.exists()))), 400)

@@ -325,7 +325,7 @@ def test_a_plugin_that_registers_for_the_gateway_alone(
 
 
 def test_an_ignored_event_of_an_earlier_release_is_told_as_one() -> None:
-    """A plugin that serves both releases has it too: it is no reason why others are not called."""
+    """A plugin that serves both releases registers it too, so it does not explain why other hooks never run."""
     refusal = refusal_in(LOG + 'unknown typed hook "before_agent_start" ignored (plugin=signet, source=/x/index.js)')
     assert refusal is not None
     assert refusal.row(["before_agent_start"])["formerly"] is True
