@@ -66,11 +66,9 @@ class LastTime:
     def note(self, conclusion: Conclusion) -> None:
         """Take in what a run showed. Scenarios that it did not perform stay as they were."""
         shown, generated = self._shown, conclusion.generated
-        performed = {name: each for each in conclusion.judged if (name := scenario_of(each)) is not None}
+        performed = {name: each.judgements for each in conclusion.judged if (name := scenario_of(each)) is not None}
         for requirement in {*shown.scenarios, *shown.files, *conclusion.judgements}:
-            verdicts = {
-                name: each.verdicts[requirement] for name, each in performed.items() if requirement in each.verdicts
-            }
+            verdicts = {name: judged[requirement].verdict for name, judged in performed.items() if requirement in judged}
             saved = Path(shown.files.get(requirement, "")).stem
             if verdicts and (generated is not None or verdicts.get(saved, Verdict.FAIL) not in BREACHES):
                 shown.files.pop(requirement, None)
