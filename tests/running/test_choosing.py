@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from signet_conformance.running.choosing import fewest_showing
+from signet_conformance.running.choosing import fewest_showing, waits_at_once
 from signet_conformance.scenarios.scenario import Scenario
 
 
@@ -13,3 +13,14 @@ def test_few_cheap_scenarios_show_everything_again() -> None:
     shown = {"A": ["plain", "tools"], "B": ["tools", "outage"], "C": ["outage"], "D": ["gone"]}
     chosen = fewest_showing(shown, scenarios, lambda scenario: costs[scenario.name])
     assert [scenario.name for scenario in chosen] == ["tools", "outage"]
+
+
+def test_long_waits_run_side_by_side() -> None:
+    """Each takes longer than the other scenarios: one after the other would make the run as long as their sum."""
+    assert waits_at_once([45.0, 31.0, 15.0, 6.0, 5.0]) == 5
+
+
+def test_short_waits_follow_each_other() -> None:
+    """They hide behind the other scenarios, and a worker for each would only cost its processes."""
+    assert waits_at_once([2.0, 2.0, 1.0, 1.0, 1.0]) == 2
+    assert waits_at_once([]) == 0

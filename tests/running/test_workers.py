@@ -69,6 +69,25 @@ def test_jobs_that_wait_are_done_beside_each_other(tmp_path: Path) -> None:
         assert all(workers.work([busy] * 5, [idle, idle]))
 
 
+def test_no_more_jobs_wait_at_once_than_asked_for(tmp_path: Path) -> None:
+    """Two jobs that mostly wait share the one worker beside the others."""
+    waited: list[Station] = []
+    both = threading.Event()
+
+    def busy(_station: Station) -> bool:
+        return both.wait(PATIENCE_S)
+
+    def idle(station: Station) -> bool:
+        waited.append(station)
+        if len(waited) == 2:
+            both.set()
+        return True
+
+    with StationWorkers(load("reference"), tmp_path / "traces") as workers:
+        assert all(workers.work([busy] * 5, [idle, idle], at_once=1))
+    assert len(set(map(id, waited))) == 1
+
+
 def test_one_worker_alone_does_every_job(tmp_path: Path) -> None:
     """Where the number of workers is given, none comes beside them: what waits is done last."""
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+import math
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from signet_conformance.drivers.installing import has_installer
 from signet_conformance.running.request import RunRequest
@@ -24,6 +25,8 @@ from signet_conformance.trace.fault_kinds import SLOW
 _STEP_S = 0.05
 _SOME_BOUND_S = 1.0
 """For a step without a declared bound."""
+_HIDDEN_S = 5.0
+"""The other scenarios of a run take about as long: shorter waits hide behind them."""
 
 
 def scenarios_of(request: RunRequest, workers: StationWorkers) -> Sequence[Scenario]:
@@ -55,6 +58,11 @@ def waiting_s(scenario: Scenario, target: Target) -> float:
         elif slow:
             waits_s += target.declared.bounds_s.get(step.step, _SOME_BOUND_S)
     return waits_s
+
+
+def waits_at_once(waits_s: Iterable[float]) -> int:
+    """Return how many waits must run side by side: short ones follow each other while the other scenarios run."""
+    return math.ceil(sum(min(wait_s, _HIDDEN_S) for wait_s in waits_s) / _HIDDEN_S)
 
 
 def fewest_showing(

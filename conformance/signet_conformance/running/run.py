@@ -22,7 +22,7 @@ from signet_conformance.facts import Recording
 from signet_conformance.finding import BREACHES, Judgement, Verdict
 from signet_conformance.outcome.broken_off import BrokenOff, Shortfall
 from signet_conformance.reports.evidence import call_line
-from signet_conformance.running.choosing import cost_s, fewest_showing, scenarios_of, waiting_s
+from signet_conformance.running.choosing import cost_s, fewest_showing, scenarios_of, waiting_s, waits_at_once
 from signet_conformance.running.connector import Patience, perform
 from signet_conformance.running.generated import GeneratedSessions
 from signet_conformance.running.last_time import LastTime
@@ -223,7 +223,7 @@ class _Run:
         idle = [scenario for scenario in scenarios[1:] if waits_s[scenario.name]]
         idle.sort(key=lambda scenario: -waits_s[scenario.name])
         jobs = [*jobs_of(scenarios[:1]), *_among(generated.jobs(), jobs_of(busy))]
-        self._take(workers.work(jobs, jobs_of(idle)))
+        self._take(workers.work(jobs, jobs_of(idle), waits_at_once(waits_s.values())))
 
     def _take(self, results: Generator[_Performed | Chunk | None, None, None]) -> None:
         with closing(results):

@@ -31,7 +31,7 @@ T = TypeVar("T")
 Job = Callable[[Station], T]
 
 MOST_WORKERS = 4
-MOST_WAITING = 4
+MOST_WAITING = 6
 """Further workers, one scenario each, for scenarios that mostly wait for answers that a fault holds back."""
 
 
@@ -121,15 +121,17 @@ class StationWorkers:
         restarts = any(isinstance(step, RestartDaemon) for step in scenario.steps)
         return lacks or (bool(scenario.env) and runs_already) or (restarts and not self.can_restart)
 
-    def work(self, jobs: Iterable[Job[T]], idle: Iterable[Job[T]] = ()) -> Generator[T, None, None]:
+    def work(
+        self, jobs: Iterable[Job[T]], idle: Iterable[Job[T]] = (), at_once: int = MOST_WAITING
+    ) -> Generator[T, None, None]:
         """Do each job at the next free station; yield the results as they come.
 
-        `idle` are jobs that mostly wait: they run beside the others and beside each other. After the first job that
-        raises no further one begins.
+        `idle` are jobs that mostly wait: they run beside the others, `at_once` of them beside each other. After the
+        first job that raises no further one begins.
         """
         waiting, idling = deque(jobs), deque(idle)
         stations = self.stations[: self._count]
-        beside = self.stations[self._count :][: len(idling)] if len(waiting) >= self._count else []
+        beside = self.stations[self._count :][: min(len(idling), at_once)] if len(waiting) >= self._count else []
         if not beside:
             waiting.extend(idling)
 
