@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import json
+import weakref
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ from signet_conformance import engine
 from signet_conformance.engine import Judged, judge
 from signet_conformance.engine.pieces import ASKED_AGAIN, rules_by
 from signet_conformance.errors import TraceError
+from signet_conformance.facts import NeedsWholeError, Recording
 from signet_conformance.rules import builtin_rules, daemon_rules
 from signet_conformance.trace import Trace, read, reading, shelf
 from signet_conformance.trace.shelf import Shelf
@@ -99,6 +102,23 @@ def test_recordings_of_connectors_are_judged_alike(recording: Path, tmp_path: Pa
         held = told(judge(read(name)))
         with nothing_is_held(piece_bytes=8000):
             assert told(judge(read(name))) == held
+
+
+def test_a_judged_piece_is_freed_at_once() -> None:
+    """Nothing that a rule asks of a piece refers back to it: no collector runs meanwhile, and memory would grow."""
+    rules = {**rules_by("exchange"), **rules_by("session")}
+    gc.disable()
+    try:
+        for path in recordings()[::5]:
+            piece = Recording(read(path), piece=True, of_sessions=True)
+            for rule in rules.values():
+                with suppress(NeedsWholeError):
+                    list(rule(piece))
+            freed = weakref.ref(piece)
+            del piece
+            assert freed() is None, path.name
+    finally:
+        gc.enable()
 
 
 def test_more_breaches_than_are_explained(tmp_path: Path) -> None:

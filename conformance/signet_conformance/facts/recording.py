@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import accumulate
 from math import inf
 from typing import Any
@@ -37,6 +37,15 @@ from signet_conformance.trace.shelf import Shelf
 
 class NeedsWholeError(Exception):
     """A rule asked a piece of a recording for what only the whole recording can tell."""
+
+
+_Hooks = Mapping[str, Sequence[Call]]
+
+
+def _demand_hooks(hooks_of: _Hooks | None) -> _Hooks:
+    if hooks_of is None:
+        raise NeedsWholeError
+    return hooks_of
 
 
 class _ByNumber(Mapping[int, Call]):
@@ -118,11 +127,9 @@ class Recording:
         return self
 
     @property
-    def hooks_of(self) -> Mapping[str, Sequence[Call]]:
+    def hooks_of(self) -> _Hooks:
         """The lifecycle hooks of each key in order, the key that was used first foremost."""
-        if self._lacks_hooks:
-            raise NeedsWholeError
-        return self._hooks_of
+        return _demand_hooks(None if self._lacks_hooks else self._hooks_of)
 
     @property
     def troubled(self) -> Sequence[Call]:
@@ -138,7 +145,9 @@ class Recording:
     @cached_property
     def timeline(self) -> Timeline:
         """What each call belongs to, as the kit's marks tell."""
-        return Timeline(self.kit_marks, self.calls, lambda: self.hooks_of)
+        # It must not refer to this recording: pieces are dropped while the collector of cycles is paused.
+        hooks_of = None if self._lacks_hooks else self._hooks_of
+        return Timeline(self.kit_marks, self.calls, partial(_demand_hooks, hooks_of))
 
     @cached_property
     def requests(self) -> Sequence[Call]:

@@ -68,7 +68,9 @@ class LastTime:
         shown, generated = self._shown, conclusion.generated
         performed = {name: each.judgements for each in conclusion.judged if (name := scenario_of(each)) is not None}
         for requirement in {*shown.scenarios, *shown.files, *conclusion.judgements}:
-            verdicts = {name: judged[requirement].verdict for name, judged in performed.items() if requirement in judged}
+            verdicts = {
+                name: judged[requirement].verdict for name, judged in performed.items() if requirement in judged
+            }
             saved = Path(shown.files.get(requirement, "")).stem
             if verdicts and (generated is not None or verdicts.get(saved, Verdict.FAIL) not in BREACHES):
                 shown.files.pop(requirement, None)
