@@ -116,7 +116,7 @@ def extend_law(schemas: Path, law: Path, *, write: bool) -> list[str]:
 
 def renew_documents(schemas: Path, *, write: bool) -> list[str]:
     """The schemas of documents that differ from their models; with `write` they are written anew."""
-    from signet_conformance.files.documents import schema_text
+    from signet_conformance.files.json_schemas import schema_text
 
     differing = []
     for model in map(pkgutil.resolve_name, DOCUMENTS):

@@ -10,7 +10,8 @@ import pytest
 from pydantic import ConfigDict, Field
 
 from signet_conformance.errors import TargetError, UsageError
-from signet_conformance.files.documents import Document, Items, Maybe, Part, Telling, Text, demand, schema_of
+from signet_conformance.files.documents import Document, Items, Maybe, Part, Telling, Text, demand
+from signet_conformance.files.json_schemas import schema_of
 
 
 class Place(Part):

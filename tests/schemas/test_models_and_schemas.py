@@ -14,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from signet_conformance.errors import UsageError
-from signet_conformance.files.documents import demand, schema_of
+from signet_conformance.files.documents import demand
+from signet_conformance.files.json_schemas import schema_of
 
 from .test_example_documents import MODELS, SCHEMAS
 

@@ -30,27 +30,27 @@ class RecordingRow(Struct, frozen=True, kw_only=True, tag_field="kind", tag="rec
     schema_file: ClassVar[str] = "audit/signet-audit-recording-1.schema.json"
 
     recording: Id
-    outcome: Annotated[
-        Literal["judged", "broken-off", "unreadable"],
-        Meta(description="broken-off: its scenario was not performed to its end, so it decides nothing."),
-    ]
-    why: Annotated[
-        Unreadable | None,
-        Meta(description="Why it could not be read."),
-    ] = None
+    outcome: Literal["judged", "broken-off", "unreadable"]
+    """broken-off: its scenario was not performed to its end, so it decides nothing."""
+    why: Unreadable | None = None
+    """Why it could not be read."""
     connector: Name | None = None
     connector_release: Name | None = None
     host: Name | None = None
     host_release: Name | None = None
     harness: Name | None = None
     daemon: Name | None = None
-    kit: Annotated[Name | None, Meta(description="The release of the kit that recorded it.")] = None
-    recorder: Annotated[Name | None, Meta(description="The id of the recorder's process.")] = None
+    kit: Name | None = None
+    """The release of the kit that recorded it."""
+    recorder: Name | None = None
+    """The id of the recorder's process."""
     created: Instant | None = None
-    torn: Annotated[bool, Meta(description="Whether its last line was torn or left out.")] = False
+    torn: bool = False
+    """Whether its last line was torn or left out."""
     exchanges: Count = 0
     sessions: Count = 0
-    tested: Annotated[bool, Meta(description="Whether it holds a lifecycle hook or a memory operation.")] = False
+    tested: bool = False
+    """Whether it holds a lifecycle hook or a memory operation."""
     passed: Requirements = ()
     failed: Requirements = ()
     warned: Requirements = ()
@@ -64,10 +64,13 @@ class SessionRow(Struct, frozen=True, kw_only=True, tag_field="kind", tag="sessi
     schema_file: ClassVar[str] = "audit/signet-audit-session-1.schema.json"
 
     recording: Id
-    session: Annotated[Hash, Meta(description="The hash of its key.")]
+    session: Hash
+    """The hash of its key."""
     agent: Name
-    project: Annotated[Hash | None, Meta(description="The hash of the project that it was started for.")] = None
-    native: Annotated[Hash | None, Meta(description="The hash of the sessionId that was sent.")] = None
+    project: Hash | None = None
+    """The hash of the project that it was started for."""
+    native: Hash | None = None
+    """The hash of the sessionId that was sent."""
     starts: Count
     prompts: Count
     ends: Count
@@ -88,13 +91,16 @@ class BreachRow(Struct, frozen=True, kw_only=True, tag_field="kind", tag="breach
     recording: Id
     requirement: RequirementId
     verdict: Breach
-    session: Annotated[Hash | None, Meta(description="The session that it is about, where there is one.")] = None
-    count: Annotated[Count, Meta(description="How many findings.")] = 1
-    exchanges: Annotated[tuple[int, ...], Meta(description="Of the first finding, five at most.")] = ()
-    pointer: Annotated[str, Meta(description="Into the first exchange; * for a name that is not the contract's.")] = ""
-    between: Annotated[
-        tuple[Id, ...], Meta(description="The other recordings, where only several show it; twenty at most.")
-    ] = ()
+    session: Hash | None = None
+    """The session that it is about, where there is one."""
+    count: Count = 1
+    """How many findings."""
+    exchanges: tuple[int, ...] = ()
+    """Of the first finding, five at most."""
+    pointer: str = ""
+    """Into the first exchange; * for a name that is not the contract's."""
+    between: tuple[Id, ...] = ()
+    """The other recordings, where only several show it; twenty at most."""
 
 
 class SaveRow(Struct, frozen=True, kw_only=True, tag_field="kind", tag="save"):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Annotated, ClassVar, Literal
+from typing import ClassVar, Literal
 
-from msgspec import Meta, Struct
+from msgspec import Struct
 
 from signet_conformance.audit.rows import BreachRow, Count, Id, Instant, Name, RecordingRow, RequirementId
 from signet_conformance.contract import requirements
@@ -30,23 +30,29 @@ class Cell(Struct, frozen=True, kw_only=True):
     """A requirement that some recordings of a connector's release breach."""
 
     connector: Name
-    release: Annotated[Name | None, Meta(description="None: the recordings do not say.")]
+    release: Name | None
+    """None: the recordings do not say."""
     requirement: RequirementId
-    verdict: Annotated[Worst, Meta(description="The worst of them.")]
-    recordings: Annotated[Count, Meta(description="How many breach it.")]
-    passing: Annotated[Count, Meta(description="How many of the release pass it.")]
-    first_seen: Annotated[Instant | None, Meta(description="When the first of them began.")]
-    new_since: Annotated[
-        Name | None,
-        Meta(
-            description="The release, or the day, that brought it: recordings of the connector from before then pass"
-            " it, and none breaches it. None: it was always breached, or no time is known."
-        ),
-    ]
-    evidence: Annotated[Id, Meta(description="The first recording that breaches it.")]
-    exchange: Annotated[int | None, Meta(description="The exchange in it.")]
-    between: Annotated[bool, Meta(description="Whether only several recordings show it.")]
-    show: Annotated[str, Meta(description="The command that shows the evidence, run beside the audit's folder.")]
+    verdict: Worst
+    """The worst of them."""
+    recordings: Count
+    """How many breach it."""
+    passing: Count
+    """How many of the release pass it."""
+    first_seen: Instant | None
+    """When the first of them began."""
+    new_since: Name | None
+    """The release, or the day, that brought it: recordings of the connector from before then pass it, and none breaches
+    it. None: it was always breached, or no time is known.
+    """
+    evidence: Id
+    """The first recording that breaches it."""
+    exchange: int | None
+    """The exchange in it."""
+    between: bool
+    """Whether only several recordings show it."""
+    show: str
+    """The command that shows the evidence, run beside the audit's folder."""
 
 
 class Summary(Struct, frozen=True, kw_only=True):
@@ -55,21 +61,27 @@ class Summary(Struct, frozen=True, kw_only=True):
     schema_file: ClassVar[str] = "audit/signet-audit-summary-1.schema.json"
 
     format: Literal["signet-audit-summary/1"]
-    recordings: Annotated[Count, Meta(description="All that the manifest names.")]
+    recordings: Count
+    """All that the manifest names."""
     judged: Count
     broken_off: Count
     unreadable: Count
-    earlier: Annotated[Count, Meta(description="From before the day that was asked for: not judged.")]
-    tested: Annotated[Count, Meta(description="Judged, and with a lifecycle hook or a memory operation.")]
+    earlier: Count
+    """From before the day that was asked for: not judged."""
+    tested: Count
+    """Judged, and with a lifecycle hook or a memory operation."""
     exchanges: Count
-    sessions: Annotated[Count, Meta(description="Rows of sessions.")]
-    joined: Annotated[Count, Meta(description="Sessions whose parts stand in several recordings.")]
-    connectors: Annotated[dict[str, Count], Meta(description="Judged recordings by connector.")]
-    verdicts: Annotated[
-        dict[str, dict[RequirementId, str]], Meta(description="By connector: the worst verdict of each requirement.")
-    ]
+    sessions: Count
+    """Rows of sessions."""
+    joined: Count
+    """Sessions whose parts stand in several recordings."""
+    connectors: dict[str, Count]
+    """Judged recordings by connector."""
+    verdicts: dict[str, dict[RequirementId, str]]
+    """By connector: the worst verdict of each requirement."""
     cells: tuple[Cell, ...]
-    unread: Annotated[tuple[tuple[Id, str], ...], Meta(description="A thousand at most, each with why.")]
+    unread: tuple[tuple[Id, str], ...]
+    """A thousand at most, each with why."""
 
 
 def show_command(recording: str, exchange: int | None) -> str:

@@ -47,11 +47,7 @@ def _failure(value: Any) -> Verdict:
     return Verdict(value)
 
 
-Day = Annotated[
-    date,
-    BeforeValidator(_day),
-    WithJsonSchema({"type": "string", "pattern": f"^{_DAY}$"}),
-]
+Day = Annotated[date, BeforeValidator(_day), WithJsonSchema({"type": "string", "pattern": f"^{_DAY}$"})]
 """A day as people write it, such as 2026-06-01."""
 RequirementId = Annotated[
     str, AfterValidator(_known_requirement), WithJsonSchema({"type": "string", "pattern": r"^SIG-[A-Z]+-\d{3}$"})
@@ -68,19 +64,22 @@ Failure = Annotated[
 class Entry:
     """One known failure."""
 
-    requirement: Annotated[RequirementId, Field(description="the id of a requirement such as SIG-END-003")]
-    target: Annotated[Telling, Field(description="the target that fails it; * for every target")]
-    owner: Annotated[Telling, Field(description="who answers for it, so that others can follow it up")]
-    reason: Annotated[Telling, Field(description="why it may stand, so that others can follow it up")]
-    created: Annotated[Day, Field(description="the day of the entry")]
-    expires: Annotated[Day, Field(description="the last day on which it may stand")]
-    verdict: Annotated[
-        Failure, Field(description="the worst that may stand: WARN lets no FAIL of the requirement pass")
-    ] = Verdict.FAIL
-    face: Annotated[
-        Telling | None,
-        Field(description="the release of the target's harness in which it fails, such as openclaw-2026.9.6"),
-    ] = None
+    requirement: RequirementId
+    """the id of a requirement such as SIG-END-003"""
+    target: Telling
+    """the target that fails it; * for every target"""
+    owner: Telling
+    """who answers for it, so that others can follow it up"""
+    reason: Telling
+    """why it may stand, so that others can follow it up"""
+    created: Day
+    """the day of the entry"""
+    expires: Day
+    """the last day on which it may stand"""
+    verdict: Failure = Verdict.FAIL
+    """the worst that may stand: WARN lets no FAIL of the requirement pass"""
+    face: Telling | None = None
+    """the release of the target's harness in which it fails, such as openclaw-2026.9.6"""
 
     def to_json(self) -> dict[str, str]:
         """The entry as a file holds it."""

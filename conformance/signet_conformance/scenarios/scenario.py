@@ -60,27 +60,20 @@ class ScenarioDocument(Document):
     schema_file: ClassVar[str] = "scenario/signet-scenario.schema.json"
 
     name: Name
-    title: Annotated[Maybe[str], Field(description="a text: what the scenario shows")] = None
-    env: Annotated[
-        dict[str, str],
-        Field(description='such as {"SIGNET_BYPASS": "1"}: what is added to the environment of the connector'),
-    ] = Field(default_factory=dict)
-    bypass: Annotated[
-        Maybe[str],
-        Field(description="a text such as SIGNET_NO_HOOKS: the variable of env with which the user switches hooks off"),
-    ] = None
-    needs: Annotated[
-        Items[str],
-        Field(description='such as ["secrets-exec"]: operations that a connector must declare for it to make sense'),
-    ] = ()
-    own_tools: Annotated[
-        Items[str],
-        Field(
-            description='such as ["memory"]: tools of the harness itself that the model calls; a harness that has none '
-            "of them does not perform the scenario"
-        ),
-    ] = ()
-    steps: Annotated[Items[AnyStep], Field(min_length=1, description='such as [{"step": "start", "session": "s1"}]')]
+    title: Maybe[str] = None
+    """a text: what the scenario shows"""
+    env: dict[str, str] = Field(default_factory=dict)
+    """such as {"SIGNET_BYPASS": "1"}: what is added to the environment of the connector"""
+    bypass: Maybe[str] = None
+    """a text such as SIGNET_NO_HOOKS: the variable of env with which the user switches hooks off"""
+    needs: Items[str] = ()
+    """such as ["secrets-exec"]: operations that a connector must declare for it to make sense"""
+    own_tools: Items[str] = ()
+    """such as ["memory"]: tools of the harness itself that the model calls; a harness that has none of them does not
+    perform the scenario
+    """
+    steps: Annotated[Items[AnyStep], Field(min_length=1)]
+    """such as [{"step": "start", "session": "s1"}]"""
 
 
 class ScenarioList(Document):

@@ -31,24 +31,28 @@ class Step(Part):
     model_config = ConfigDict(extra="allow", validate_by_name=True, validate_by_alias=True)
 
     step: str
-    agent: Annotated[
-        Maybe[Annotated[int | str, BeforeValidator(_agent)]],
-        Field(description="a number among the target's agents, or an agent id"),
-    ] = None
-    project: Annotated[Maybe[str], Field(description="a text: the folder that the user works in")] = None
-    text: Annotated[Maybe[str], Field(description="a text: what the user says")] = None
-    reply: Annotated[Maybe[str], Field(description="a text: what the model answers")] = None
-    tool: Annotated[Maybe[str], Field(description="a text: the tool that is called")] = None
-    arguments: Annotated[Maybe[dict[str, Any]], Field(description="an object: what the tool is given")] = None
-    summary: Annotated[Maybe[str], Field(description="a text: what is left of the conversation")] = None
-    fault: Annotated[Maybe[dict[str, Any]], Field(description='an object such as {"kind": "reset"}')] = None
-    match: Annotated[
-        Maybe[dict[str, Any]], Field(description='an object such as {"path": "/api/hooks/*"}: the requests it meets')
-    ] = None
-    count: Annotated[Maybe[int], Field(description="a whole number: how many requests it meets")] = None
-    as_: Annotated[
-        Maybe[str], Field(alias="as", description="a text: the name under which later steps know the result")
-    ] = None
+    agent: Maybe[Annotated[int | str, BeforeValidator(_agent)]] = None
+    """a number among the target's agents, or an agent id"""
+    project: Maybe[str] = None
+    """a text: the folder that the user works in"""
+    text: Maybe[str] = None
+    """a text: what the user says"""
+    reply: Maybe[str] = None
+    """a text: what the model answers"""
+    tool: Maybe[str] = None
+    """a text: the tool that is called"""
+    arguments: Maybe[dict[str, Any]] = None
+    """an object: what the tool is given"""
+    summary: Maybe[str] = None
+    """a text: what is left of the conversation"""
+    fault: Maybe[dict[str, Any]] = None
+    """an object such as {"kind": "reset"}"""
+    match: Maybe[dict[str, Any]] = None
+    """an object such as {"path": "/api/hooks/*"}: the requests it meets"""
+    count: Maybe[int] = None
+    """a whole number: how many requests it meets"""
+    as_: Annotated[Maybe[str], Field(alias="as")] = None
+    """a text: the name under which later steps know the result"""
 
     @classmethod
     def __get_pydantic_json_schema__(
@@ -68,7 +72,9 @@ class Step(Part):
 class ConnectorStep(Step):
     """A step of the connector, in a session with a name local to the scenario."""
 
-    session: Annotated[str, Field(description='a name within the scenario such as "s1"')]
+    session: str
+    """a name within the scenario such as "s1"
+    """
 
 
 class KitStep(Step):
@@ -79,38 +85,29 @@ class StartStep(ConnectorStep):
     """The user opens a session, or an agent opens one for its sub-agent."""
 
     step: Literal["start"] = "start"
-    parent: Annotated[Maybe[str], Field(description="a session: a sub-agent of it works in this one")] = None
-    subagent: Annotated[
-        Maybe[str],
-        Field(description="a text: what the harness calls the sub-agent; not an agent of Signet"),
-    ] = None
+    parent: Maybe[str] = None
+    """a session: a sub-agent of it works in this one"""
+    subagent: Maybe[str] = None
+    """a text: what the harness calls the sub-agent; not an agent of Signet"""
 
 
 class PromptStep(ConnectorStep):
     """The user says something."""
 
     step: Literal["prompt"] = "prompt"
-    text: Annotated[str, Field(description="a text: what the user says")]
-    repeat: Annotated[
-        Maybe[Annotated[int, Field(ge=1, le=100_000)]],
-        Field(description="a whole number: how often the text is said, each time with its number before it"),
-    ] = None
+    text: str
+    """a text: what the user says"""
+    repeat: Maybe[Annotated[int, Field(ge=1, le=100_000)]] = None
+    """a whole number: how often the text is said, each time with its number before it"""
 
-    for_late_start: Annotated[
-        bool,
-        Field(description="true: said only where a fault of the session's start has met no request of the connector"),
-    ] = False
-    stopped: Annotated[
-        bool,
-        Field(
-            description="true: the user stops the turn when the connector has heard of it, before the model is asked; "
-            "drivers that do not list stopped_prompt among their steps in the answer to hello skip it"
-        ),
-    ] = False
-    feedback: Annotated[
-        Maybe[dict[str, float]],
-        Field(description="an object: what memories were worth, by their ids, from -1 to 1"),
-    ] = None
+    for_late_start: bool = False
+    """true: said only where a fault of the session's start has met no request of the connector"""
+    stopped: bool = False
+    """true: the user stops the turn when the connector has heard of it, before the model is asked; drivers that do not
+    list stopped_prompt among their steps in the answer to hello skip it
+    """
+    feedback: Maybe[dict[str, float]] = None
+    """an object: what memories were worth, by their ids, from -1 to 1"""
 
     @property
     def whole_text(self) -> str:
@@ -127,14 +124,16 @@ class SessionlessPromptStep(ConnectorStep):
     """
 
     step: Literal["sessionless_prompt"] = "sessionless_prompt"
-    text: Annotated[str, Field(description="a text: what the user says")]
+    text: str
+    """a text: what the user says"""
 
 
 class ToolStep(ConnectorStep):
     """The model calls a tool."""
 
     step: Literal["tool"] = "tool"
-    tool: Annotated[str, Field(description="a text: the tool that is called")]
+    tool: str
+    """a text: the tool that is called"""
 
 
 class CompactStep(ConnectorStep):
@@ -207,7 +206,8 @@ class WaitStep(ConnectorStep):
     """
 
     step: Literal["wait"] = "wait"
-    seconds: Annotated[float, Field(gt=0, description="a number of seconds above 0: how much time passes")]
+    seconds: Annotated[float, Field(gt=0)]
+    """a number of seconds above 0: how much time passes"""
 
 
 _STARTING = ("/api/hooks/session-start", "/health")
@@ -218,7 +218,8 @@ class SwitchFaultOn(KitStep):
     """The recorder switches a fault on."""
 
     step: Literal["fault"] = "fault"
-    fault: Annotated[dict[str, Any], Field(description='an object such as {"kind": "reset"}')]
+    fault: dict[str, Any]
+    """an object such as {"kind": "reset"}"""
 
     @property
     def is_for_start(self) -> bool:
@@ -236,13 +237,10 @@ class RestartDaemon(KitStep):
     """The kit ends the daemon and starts it again."""
 
     step: Literal["restart_daemon"] = "restart_daemon"
-    claims_expire: Annotated[
-        bool,
-        Field(
-            description="true: it was away for so long that no session is known to it any more, as after a night; a "
-            "daemon that is not the embedded one is restarted only"
-        ),
-    ] = False
+    claims_expire: bool = False
+    """true: it was away for so long that no session is known to it any more, as after a night; a daemon that is not the
+    embedded one is restarted only
+    """
 
 
 AnyStep = Annotated[

@@ -29,67 +29,55 @@ def wrap_text(wrap: str, text: str) -> str:
 class Placement(Part):
     """One place where the host puts a text that its connector gave."""
 
-    role: Annotated[Literal["system", "user"], Field(description="Whose words it is; system includes developers.")]
-    place: Annotated[
-        Literal["system", "after-system", "before-prompt", "after-prompt", "prompt-begin", "prompt-end", "end"],
-        Field(
-            description="In the host's own system text; in a message of its own after that, before or after the user's "
-            "newest, or at the end; or within the user's newest message, at its beginning or end."
-        ),
-    ]
+    role: Literal["system", "user"]
+    """Whose words it is; system includes developers."""
+    place: Literal["system", "after-system", "before-prompt", "after-prompt", "prompt-begin", "prompt-end", "end"]
+    """In the host's own system text; in a message of its own after that, before or after the user's newest, or at the
+    end; or within the user's newest message, at its beginning or end.
+    """
     wrap: Wrap = TEXT
-    lasts: Annotated[Lasts, Field(description="In how many requests it stands: that one, those of the turn, or more.")]
-    order: Annotated[int, Field(description="Its rank among what stands at the same place.")] = 0
-    shared: Annotated[bool, Field(description="true where what stands at that place is one message")] = False
-    of: Annotated[Request, Field(description="The next request of which kind it goes into.")] = "turn"
-    asked_anew: Annotated[
-        bool,
-        Field(description="true where the host asks for it before each request: the connector keeps it there, or not"),
-    ] = False
+    lasts: Lasts
+    """In how many requests it stands: that one, those of the turn, or more."""
+    order: int = 0
+    """Its rank among what stands at the same place."""
+    shared: bool = False
+    """true where what stands at that place is one message"""
+    of: Request = "turn"
+    """The next request of which kind it goes into."""
+    asked_anew: bool = False
+    """true where the host asks for it before each request: the connector keeps it there, or not"""
 
 
 class Compaction(Part):
     """The remains of a conversation that is compacted."""
 
-    keeps: Annotated[
-        Literal["nothing", "prompts", "last-turn", "last-reply"],
-        Field(
-            description="What stays beside the summary: nothing, each of the user's messages, the newest turn, or the "
-            "newest reply alone."
-        ),
-    ]
+    keeps: Literal["nothing", "prompts", "last-turn", "last-reply"]
+    """What stays beside the summary: nothing, each of the user's messages, the newest turn, or the newest reply alone.
+    """
     role: Literal["user", "assistant"] = "user"
-    wrap: Annotated[Wrap, Field(description="a text with TEXT in it: what the host writes around the summary")] = TEXT
-    question: Annotated[
-        Maybe[Text], Field(description="What the user is made to ask before a summary that the model says.")
-    ] = None
-    place: Annotated[Literal["first", "last"], Field(description="Where the summary stands beside what stays.")] = (
-        "first"
-    )
+    wrap: Wrap = TEXT
+    """a text with TEXT in it: what the host writes around the summary"""
+    question: Maybe[Text] = None
+    """What the user is made to ask before a summary that the model says."""
+    place: Literal["first", "last"] = "first"
+    """Where the summary stands beside what stays."""
 
 
 class AnswerPlaces(Part):
     """How the host writes its requests to the model, as recordings of the real program show them."""
 
-    api: Annotated[
-        Literal["/v1/messages", "/v1/responses", "/v1/chat/completions"], Field(description="The interface it speaks.")
-    ]
-    sources: Annotated[
-        dict[str, Items[Placement]],
-        Field(
-            description="Event or return value of the connector, such as SessionStart resume, to where its text is "
-            "put; an empty list where the host throws it away. Nothing is said of a session in which another one gave "
-            "something."
-        ),
-    ]
-    beside: Annotated[
-        dict[Literal["title", "compaction"], bool],
-        Field(
-            description="The requests that the host makes beside those of turns, and whether it asks its connector for "
-            "text before such a one. Those that were not seen are left out."
-        ),
-    ] = Field(default_factory=dict)
-    compaction: Annotated[Maybe[Compaction], Field(description="Left out where nothing was seen of it.")] = None
+    api: Literal["/v1/messages", "/v1/responses", "/v1/chat/completions"]
+    """The interface it speaks."""
+    sources: dict[str, Items[Placement]]
+    """Event or return value of the connector, such as SessionStart resume, to where its text is put; an empty list
+    where the host throws it away. Nothing is said of a session in which another one gave something.
+    """
+    beside: dict[Literal["title", "compaction"], bool] = Field(default_factory=dict)
+    """The requests that the host makes beside those of turns, and whether it asks its connector for text before such a
+    one. Those that were not seen are left out.
+    """
+    compaction: Maybe[Compaction] = None
+    """Left out where nothing was seen of it."""
 
     def in_header(self) -> Mapping[str, str | bool]:
         """The members of a recording's header that say what the host does with texts for a turn."""

@@ -10,16 +10,7 @@ from signet_conformance.files.documents import Document, Items, Maybe, Part, Sec
 from signet_conformance.targets.face_answers import AnswerPlaces
 from signet_conformance.targets.face_registry import Current, Registry, Texts
 
-_WITH_SETTINGS = (
-    "timeout_unit_s",
-    "default_timeout_s",
-    "mcp",
-    "constants",
-    "matchers",
-    "events",
-    "steps",
-    "turn_end",
-)
+_WITH_SETTINGS = ("timeout_unit_s", "default_timeout_s", "mcp", "constants", "matchers", "events", "steps", "turn_end")
 """Members that a face of command hooks needs beside `settings`."""
 _ACTIONS = ("event", "next_turn", "quit", "say", "model", "call", "renew")
 _ACTION = (
@@ -119,56 +110,59 @@ class MemoryServer(Part):
 
     file: Text
     members: Texts
-    enabled_tools: Annotated[
-        Maybe[Text], Field(description="the member beside the command that lists the only tools left to the model")
-    ] = None
-    disabled_tools: Annotated[
-        Maybe[Text], Field(description="the member beside the command that lists tools kept from the model")
-    ] = None
-    no_text: Annotated[
-        Maybe[Text], Field(description="what the harness says of a command that is no text; left out: it takes a list")
-    ] = None
+    enabled_tools: Maybe[Text] = None
+    """the member beside the command that lists the only tools left to the model"""
+    disabled_tools: Maybe[Text] = None
+    """the member beside the command that lists tools kept from the model"""
+    no_text: Maybe[Text] = None
+    """what the harness says of a command that is no text; left out: it takes a list"""
 
 
 class ProgramAnswer(Part):
     """Answer of the harness's program to a command line."""
 
-    asked: Annotated[Items[str], Field(description='a list of words such as ["plugin", "add", "*"]; * is any word')]
-    says: Annotated[str, Field(description="a text: what it prints")] = ""
-    status: Annotated[int, Field(ge=0, le=255, description="a whole number: its exit status")] = 0
-    does: Annotated[
-        Maybe[Literal["add_plugin", "remove_plugin"]],
-        Field(description="What it does with the plugin that the last word names, as NAME@MARKETPLACE."),
-    ] = None
+    asked: Items[str]
+    """a list of words such as ["plugin", "add", "*"]; * is any word"""
+    says: str = ""
+    """a text: what it prints"""
+    status: Annotated[int, Field(ge=0, le=255)] = 0
+    """a whole number: its exit status"""
+    does: Maybe[Literal["add_plugin", "remove_plugin"]] = None
+    """What it does with the plugin that the last word names, as NAME@MARKETPLACE."""
 
 
 class StubProgram(Part):
     """The harness's own program, which installers ask: a stub on PATH answers for it."""
 
-    name: Annotated[str, Field(pattern="^[a-z][a-z0-9-]*$", description="the name under which it stands on PATH")]
-    answers: Annotated[
-        Items[ProgramAnswer], Field(description="The first that fits counts; anything else is refused with status 2.")
-    ] = ()
+    name: Annotated[str, Field(pattern="^[a-z][a-z0-9-]*$")]
+    """the name under which it stands on PATH"""
+    answers: Items[ProgramAnswer] = ()
+    """The first that fits counts; anything else is refused with status 2."""
 
 
 class PluginPlaces(Part):
     """Where the harness keeps plugins that bring hooks and memory servers: paths below the home, and in a plugin."""
 
-    settings: Annotated[Text, Field(description="a TOML file below the home with the tables marketplaces and plugins")]
-    cache: Annotated[Text, Field(description="a folder below the home: MARKETPLACE/NAME/VERSION are in it")]
-    marketplace: Annotated[Text, Field(description="the file of a marketplace that lists its plugins")]
-    manifest: Annotated[Text, Field(description="the manifest of a plugin")]
-    hooks: Annotated[Text, Field(description="the file of hooks of a plugin whose manifest names none")]
-    mcpServers: Annotated[  # noqa: N815 - the name of the member in manifests
-        Text, Field(description="the file of memory servers of a plugin whose manifest names none")
-    ]
+    settings: Text
+    """a TOML file below the home with the tables marketplaces and plugins"""
+    cache: Text
+    """a folder below the home: MARKETPLACE/NAME/VERSION are in it"""
+    marketplace: Text
+    """the file of a marketplace that lists its plugins"""
+    manifest: Text
+    """the manifest of a plugin"""
+    hooks: Text
+    """the file of hooks of a plugin whose manifest names none"""
+    mcpServers: Text  # noqa: N815 - the name of the member in manifests
+    """the file of memory servers of a plugin whose manifest names none"""
 
 
 class LaterRelease(Part):
     """A release of the harness after the one that is played."""
 
     release: Text
-    known: Annotated[Text, Field(description="a sentence: what is known of it, or that nothing is")]
+    known: Text
+    """a sentence: what is known of it, or that nothing is"""
 
 
 def _add_dependencies(schema: dict[str, Any]) -> None:
@@ -183,215 +177,135 @@ class FaceDocument(Document):
     commands; code: plugins for node or bun; calls: Python providers).
     """
 
-    model_config = ConfigDict(
-        title="Host face (signet-face/1)",
-        json_schema_extra=_add_dependencies,
-    )
+    model_config = ConfigDict(title="Host face (signet-face/1)", json_schema_extra=_add_dependencies)
     schema_file: ClassVar[str] = "face/signet-face-1.schema.json"
 
     format: Literal["signet-face/1"]
-    harness: Annotated[Text, Field(description="The harness that is played.")]
-    version: Annotated[Text, Field(description="a text such as 2.1.197: the release of the harness")]
-    checked: Annotated[Text, Field(description="a sentence: what the face was checked against, or that it was not")]
+    harness: Text
+    """The harness that is played."""
+    version: Text
+    """a text such as 2.1.197: the release of the harness"""
+    checked: Text
+    """a sentence: what the face was checked against, or that it was not"""
     notes: Texts = ()
-    unverified: Annotated[
-        Texts,
-        Field(description="What nobody has seen the harness do, and the face had to settle: one sentence each."),
-    ] = ()
-    newer: Annotated[
-        Items[LaterRelease],
-        Field(description="Releases after this one that no face of the kit plays, with what is known of each."),
-    ] = ()
+    unverified: Texts = ()
+    """What nobody has seen the harness do, and the face had to settle: one sentence each."""
+    newer: Items[LaterRelease] = ()
+    """Releases after this one that no face of the kit plays, with what is known of each."""
 
-    current: Annotated[
-        Maybe[Current], Field(description="When people ran this release, or others that do the same to connectors.")
-    ] = None
-    registry: Annotated[
-        Maybe[Registry], Field(description="What the harness knows, refuses and ignores of what connectors register.")
-    ] = None
-    code: Annotated[
-        Maybe[Annotated[str, Field(pattern=r"^[a-z_]+\.mjs$")]],
-        Field(description="a file name: the module of the host program that plays the harness"),
-    ] = None
-    events: Annotated[dict[str, Texts], Field(description="a table of lists: event to the members that it carries")] = (
-        Field(default_factory=dict)
-    )
-    sometimes: Annotated[
-        dict[str, Texts],
-        Field(description="Event to the members that it has in some ways of running the harness, and in others not."),
-    ] = Field(default_factory=dict)
-    hooks: Annotated[dict[str, Texts], Field(description="a table of lists: hook to the members of its input")] = Field(
-        default_factory=dict
-    )
-    unplayed: Annotated[
-        Texts, Field(description="Events that the harness tells its plugins and that this face does not play.")
-    ] = ()
-    irregular: Annotated[
-        Texts, Field(description="Events whose number and place nobody can foresee: their order is not compared.")
-    ] = ()
-    interactive: Annotated[
-        Texts,
-        Field(
-            description="Events that come with a user at a screen only, and not as the kit drives the program. A "
-            "hook's event with a reason, as SessionEnd prompt_input_exit, comes with another reason there."
-        ),
-    ] = ()
-    budgets_ms: Annotated[
-        dict[str, Annotated[float, Field(gt=0)]],
-        Field(description="Event to the milliseconds after which the harness goes on without its handlers."),
-    ] = Field(default_factory=dict)
-    registration_modes: Annotated[
-        Maybe[Annotated[Items[str], Field(min_length=1)]],
-        Field(
-            description="The modes in which the harness registers a plugin, in order; "
-            "runs fire the handlers of the last."
-        ),
-    ] = None
+    current: Maybe[Current] = None
+    """When people ran this release, or others that do the same to connectors."""
+    registry: Maybe[Registry] = None
+    """What the harness knows, refuses and ignores of what connectors register."""
+    code: Maybe[Annotated[str, Field(pattern=r"^[a-z_]+\.mjs$")]] = None
+    """a file name: the module of the host program that plays the harness"""
+    events: dict[str, Texts] = Field(default_factory=dict)
+    """a table of lists: event to the members that it carries"""
+    sometimes: dict[str, Texts] = Field(default_factory=dict)
+    """Event to the members that it has in some ways of running the harness, and in others not."""
+    hooks: dict[str, Texts] = Field(default_factory=dict)
+    """a table of lists: hook to the members of its input"""
+    unplayed: Texts = ()
+    """Events that the harness tells its plugins and that this face does not play."""
+    irregular: Texts = ()
+    """Events whose number and place nobody can foresee: their order is not compared."""
+    interactive: Texts = ()
+    """Events that come with a user at a screen only, and not as the kit drives the program. A hook's event with a
+    reason, as SessionEnd prompt_input_exit, comes with another reason there.
+    """
+    budgets_ms: dict[str, Annotated[float, Field(gt=0)]] = Field(default_factory=dict)
+    """Event to the milliseconds after which the harness goes on without its handlers."""
+    registration_modes: Maybe[Annotated[Items[str], Field(min_length=1)]] = None
+    """The modes in which the harness registers a plugin, in order; runs fire the handlers of the last."""
     registrars: Texts = ()
     early_agent_start: Maybe[bool] = None
-    tools_by_manifest: Annotated[
-        bool, Field(description="true where only the tools that the plugin's manifest names are taken")
-    ] = False
-    session_files: Annotated[
-        Maybe[Literal["jsonl", "sqlite"]],
-        Field(description="Where a session's messages are kept, as the plugin is told."),
-    ] = None
+    tools_by_manifest: bool = False
+    """true where only the tools that the plugin's manifest names are taken"""
+    session_files: Maybe[Literal["jsonl", "sqlite"]] = None
+    """Where a session's messages are kept, as the plugin is told."""
     port: Maybe[Annotated[int, Field(ge=1, le=65535)]] = None
     session_folder: Maybe[str] = None
     tools: Maybe[bool] = None
-    resumes_anew: Annotated[
-        bool, Field(description="true where the host resumes a session in another process than the one that began it")
-    ] = False
-    starts_a_turn_before_its_context: Annotated[
-        bool, Field(description="true where the turn after a tool's starts before the messages of it are told")
-    ] = False
-    changes_id: Annotated[
-        dict[Step, Texts],
-        Field(description="Step in which the harness gives a session another id, to the events that tell a connector."),
-    ] = Field(default_factory=dict)
-    ends_untold: Annotated[
-        Items[Step],
-        Field(
-            description="Steps in which a session ends for the user, and no event ever tells a connector of its end."
-        ),
-    ] = ()
-    forks_by: Annotated[
-        Maybe[Literal["session_fork", "session_branch"]],
-        Field(description="the event in place of replaces_by where the user goes on in a copy of the conversation"),
-    ] = None
+    resumes_anew: bool = False
+    """true where the host resumes a session in another process than the one that began it"""
+    starts_a_turn_before_its_context: bool = False
+    """true where the turn after a tool's starts before the messages of it are told"""
+    changes_id: dict[Step, Texts] = Field(default_factory=dict)
+    """Step in which the harness gives a session another id, to the events that tell a connector."""
+    ends_untold: Items[Step] = ()
+    """Steps in which a session ends for the user, and no event ever tells a connector of its end."""
+    forks_by: Maybe[Literal["session_fork", "session_branch"]] = None
+    """the event in place of replaces_by where the user goes on in a copy of the conversation"""
     replaces_by: Maybe[Literal["session_switch", "session_shutdown"]] = None
-    ends_on_stray_errors: Annotated[
-        bool,
-        Field(
-            description="true where an error of a plugin that nobody catches, in a promise or timer, ends the harness"
-        ),
-    ] = False
-    channels: Annotated[
-        dict[str, str],
-        Field(
-            description="The form in which plugins are given what a user wrote through a channel: "
-            "{text} stands for it, {stamp} for the time."
-        ),
-    ] = Field(default_factory=dict)
-    awaits_compaction: Annotated[
-        bool,
-        Field(description="true where the harness waits for the hook before a compaction, and only then for its model"),
-    ] = False
+    ends_on_stray_errors: bool = False
+    """true where an error of a plugin that nobody catches, in a promise or timer, ends the harness"""
+    channels: dict[str, str] = Field(default_factory=dict)
+    """The form in which plugins are given what a user wrote through a channel: {text} stands for it, {stamp} for the
+    time.
+    """
+    awaits_compaction: bool = False
+    """true where the harness waits for the hook before a compaction, and only then for its model"""
     starts_of_a_replaced_session: Maybe[Annotated[int, Field(ge=1)]] = None
     before_compaction: Texts = ()
 
-    calls: Annotated[
-        Maybe[Texts], Field(description="a list of texts: the methods of a provider that the harness calls")
-    ] = None
-    own_tools: Annotated[
-        Texts, Field(description="a list of texts: tools of the harness itself of which a connector is told")
-    ] = ()
+    calls: Maybe[Texts] = None
+    """a list of texts: the methods of a provider that the harness calls"""
+    own_tools: Texts = ()
+    """a list of texts: tools of the harness itself of which a connector is told"""
 
-    settings: Annotated[
-        Maybe[Text], Field(description="a path below the home folder: the file that holds the hooks")
-    ] = None
-    mcp: Annotated[
-        Maybe[MemoryServer], Field(description="a table {file, members}: where the harness finds the memory server")
-    ] = None
-    others: Annotated[
-        dict[str, Any],
-        Field(
-            description="Files of the harness, by their paths below the home, as a user has them who uses other tools: "
-            "an installer leaves them as they are, but for its own entries."
-        ),
-    ] = Field(default_factory=dict)
-    program: Annotated[
-        Maybe[StubProgram],
-        Field(description="a table {name, answers}: the harness's own program, as installers ask it"),
-    ] = None
-    plugins: Annotated[
-        Maybe[PluginPlaces], Field(description="a table of paths: where the harness keeps plugins that bring hooks")
-    ] = None
+    settings: Maybe[Text] = None
+    """a path below the home folder: the file that holds the hooks"""
+    mcp: Maybe[MemoryServer] = None
+    """a table {file, members}: where the harness finds the memory server"""
+    others: dict[str, Any] = Field(default_factory=dict)
+    """Files of the harness, by their paths below the home, as a user has them who uses other tools: an installer leaves
+    them as they are, but for its own entries.
+    """
+    program: Maybe[StubProgram] = None
+    """a table {name, answers}: the harness's own program, as installers ask it"""
+    plugins: Maybe[PluginPlaces] = None
+    """a table of paths: where the harness keeps plugins that bring hooks"""
     transcript: Maybe[Literal["claude", "codex"]] = None
-    timeout_unit_s: Annotated[
-        Maybe[Seconds], Field(description="a number: the seconds that a hook's timeout of 1 means")
-    ] = None
-    default_timeout_s: Annotated[Maybe[Seconds], Field(description="a number of seconds above 0")] = None
+    timeout_unit_s: Maybe[Seconds] = None
+    """a number: the seconds that a hook's timeout of 1 means"""
+    default_timeout_s: Maybe[Seconds] = None
+    """a number of seconds above 0"""
     project_variables: Texts = ()
-    environment: Annotated[
-        Maybe[Texts],
-        Field(description="The only variables that a hook inherits, where the harness clears the others."),
-    ] = None
-    server_environment: Annotated[
-        Maybe[Texts],
-        Field(description="The only variables that a memory server inherits, where the harness clears the others."),
-    ] = None
-    hook_file: Annotated[
-        Maybe[dict[str, Any]],
-        Field(
-            description="A JSON Schema of the files of hooks that the harness takes: it refuses any other one, and "
-            "runs no hook of it. Left out where nothing is known of its parser."
-        ),
-    ] = None
-    bracketed_output_is_json: Annotated[
-        bool, Field(description="true where output that begins with [ or {, and is not JSON, is thrown away")
-    ] = False
-    blocked_by: Annotated[
-        dict[str, Annotated[Items[Blocking], Field(json_schema_extra={"uniqueItems": True})]],
-        Field(
-            description="a table of lists: event to what of its hook keeps the harness from going on. status: the exit "
-            "status 2; decision, continue, permission: with the exit status 0 a JSON object in which decision is "
-            "block, continue is false, hookSpecificOutput.permissionDecision is deny"
-        ),
-    ] = Field(default_factory=dict)
-    blocking_needs_reason: Annotated[
-        bool,
-        Field(
-            description="true where the status 2 blocks only with something on standard error, "
-            "and a decision only with a reason"
-        ),
-    ] = False
-    constants: Annotated[dict[str, Any], Field(description="Members with the same value in every hook's JSON.")] = (
-        Field(default_factory=dict)
+    environment: Maybe[Texts] = None
+    """The only variables that a hook inherits, where the harness clears the others."""
+    server_environment: Maybe[Texts] = None
+    """The only variables that a memory server inherits, where the harness clears the others."""
+    hook_file: Maybe[dict[str, Any]] = None
+    """A JSON Schema of the files of hooks that the harness takes: it refuses any other one, and runs no hook of it.
+    Left out where nothing is known of its parser.
+    """
+    bracketed_output_is_json: bool = False
+    """true where output that begins with [ or {, and is not JSON, is thrown away"""
+    blocked_by: dict[str, Annotated[Items[Blocking], Field(json_schema_extra={"uniqueItems": True})]] = Field(
+        default_factory=dict
     )
-    tool_prefix: Annotated[
-        str, Field(description="What stands before the name of a memory server's tool in the JSON of a hook.")
-    ] = ""
-    tool_response: Annotated[
-        Literal["result", "content"],
-        Field(
-            description="What a hook is told of a tool's answer: the result of the call, or the content of it alone."
-        ),
-    ] = "result"
-    matchers: Annotated[
-        dict[str, str], Field(description="Event to the member that a hook's matcher is held against.")
-    ] = Field(default_factory=dict)
-    steps: Annotated[
-        dict[Step, Items[Action]], Field(description="a table of lists: step of a scenario to what the harness does")
-    ] = Field(default_factory=dict)
-    turn_end: Annotated[Items[Action], Field(description="What the harness does when a turn has ended.")] = ()
-    answers: Annotated[
-        Maybe[AnswerPlaces],
-        Field(
-            description="What becomes of the connector's answers on the way to the model. Left out where that is not "
-            "known: then nothing is said of what reaches the model."
-        ),
-    ] = None
+    """a table of lists: event to what of its hook keeps the harness from going on. status: the exit status 2; decision,
+    continue, permission: with the exit status 0 a JSON object in which decision is block, continue is false,
+    hookSpecificOutput.permissionDecision is deny
+    """
+    blocking_needs_reason: bool = False
+    """true where the status 2 blocks only with something on standard error, and a decision only with a reason"""
+    constants: dict[str, Any] = Field(default_factory=dict)
+    """Members with the same value in every hook's JSON."""
+    tool_prefix: str = ""
+    """What stands before the name of a memory server's tool in the JSON of a hook."""
+    tool_response: Literal["result", "content"] = "result"
+    """What a hook is told of a tool's answer: the result of the call, or the content of it alone."""
+    matchers: dict[str, str] = Field(default_factory=dict)
+    """Event to the member that a hook's matcher is held against."""
+    steps: dict[Step, Items[Action]] = Field(default_factory=dict)
+    """a table of lists: step of a scenario to what the harness does"""
+    turn_end: Items[Action] = ()
+    """What the harness does when a turn has ended."""
+    answers: Maybe[AnswerPlaces] = None
+    """What becomes of the connector's answers on the way to the model. Left out where that is not known: then nothing
+    is said of what reaches the model.
+    """
 
     @property
     def tells_plugins(self) -> bool:

@@ -79,150 +79,103 @@ Runtime = Annotated[
 class TargetDeclarations(Part):
     """The connector's own statements that recordings cannot show."""
 
-    agents: Annotated[
-        Items[Telling], Field(description='a list of agent ids such as ["atlas-agent", "beacon-agent"]')
-    ] = ()
-    harness: Annotated[Maybe[str], Field(description="a text: the name that the connector sends as its harness")] = None
-    bounds_s: Annotated[
-        dict[Bound, Seconds], Field(description="a table of seconds such as {start = 15.0, prompt = 5.0}")
-    ] = Field(default_factory=dict)
+    agents: Items[Telling] = ()
+    """a list of agent ids such as ["atlas-agent", "beacon-agent"]"""
+    harness: Maybe[str] = None
+    """a text: the name that the connector sends as its harness"""
+    bounds_s: dict[Bound, Seconds] = Field(default_factory=dict)
+    """a table of seconds such as {start = 15.0, prompt = 5.0}"""
     capabilities: Annotated[
-        Maybe[Annotated[Items[Operation], AfterValidator(_distinct)]],
-        Field(
-            description='a list of operations such as ["session-start", "session-end"]; '
-            "docs/add-a-connector.md lists them",
-            json_schema_extra={"uniqueItems": True},
-        ),
+        Maybe[Annotated[Items[Operation], AfterValidator(_distinct)]], Field(json_schema_extra={"uniqueItems": True})
     ] = None
-    token: Annotated[bool, Field(description="true where the connector is to be given a token")] = False
-    prompt_chars: Annotated[
-        Maybe[Annotated[int, Field(ge=1)]],
-        Field(description="a whole number: after how many characters the connector cuts what the user says"),
-    ] = None
-    bypass: Annotated[
-        Maybe[Literal["connector", "application"]],
-        Field(description='"connector" or "application": who heeds the user\'s bypass; without it the connector'),
-    ] = None
-    recovers_s: Annotated[
-        Maybe[Annotated[float, Field(ge=0)]],
-        Field(description="a number of seconds: how long after an outage the connector may be silent; without it 0"),
-    ] = None
+    """a list of operations such as ["session-start", "session-end"]; docs/add-a-connector.md lists them"""
+    token: bool = False
+    """true where the connector is to be given a token"""
+    prompt_chars: Maybe[Annotated[int, Field(ge=1)]] = None
+    """a whole number: after how many characters the connector cuts what the user says"""
+    bypass: Maybe[Literal["connector", "application"]] = None
+    """"connector" or "application": who heeds the user's bypass; without it the connector"""
+    recovers_s: Maybe[Annotated[float, Field(ge=0)]] = None
+    """a number of seconds: how long after an outage the connector may be silent; without it 0"""
 
 
 class Settable(Part):
     """The members of a profile that a repository's settings may override."""
 
-    driver: Annotated[Maybe[DriverKind], Field(description="the kind of connector")] = None
-    title: Annotated[Maybe[Text], Field(description="what the connector is, in a few words")] = None
-    identity: Annotated[Maybe[Text], Field(description="How the connector takes its agent id, as a sentence.")] = None
-    notes: Annotated[Items[str], Field(description="What a reader of a verdict should know, as sentences.")] = ()
-    face: Annotated[
-        Maybe[Text],
-        Field(
-            description="What release of which harness is played: the name of a face of the kit, "
-            "or the path of a .json file."
-        ),
-    ] = None
-    released: Annotated[
-        Maybe[Annotated[str, Field(pattern=r"^20[0-9]{2}-[01][0-9](-[0-3][0-9])?$")]],
-        Field(
-            description="a month or day such as 2026-04-23: when the connector came out; the release of its harness "
-            "that people ran then is played"
-        ),
-    ] = None
-    processes: Annotated[
-        Processes, Field(description="what shares a process: the whole run, the sessions of an agent, or one session")
-    ] = "one"
-    sessions: Annotated[
-        Maybe[Annotated[int, Field(ge=0, le=1_000_000)]],
-        Field(
-            description="a whole number such as 20: the generated sessions of a run that is told no number; "
-            "fewer where one is slow"
-        ),
-    ] = None
-    command: Annotated[
-        Items[str], Field(description='a list of words such as ["node", "{root}/driver.mjs"]: what is launched')
-    ] = ()
-    url: Annotated[
-        Maybe[Annotated[str, Field(pattern=r"^(https?://|\{daemon\})")]],
-        Field(
-            description="such as http://127.0.0.1:8080: the address of a server on this machine; "
-            "{port} stands for a free port, {daemon} for the recorder"
-        ),
-    ] = None
-    paths: Annotated[
-        dict[Method, Annotated[str, Field(pattern="^/")]],
-        Field(
-            description='such as {onSessionStart = "/session-start"}: method of a runtime adapter to the path '
-            "that serves it"
-        ),
-    ] = Field(default_factory=dict)
-    env: Annotated[
-        dict[Annotated[str, Field(pattern="^[A-Za-z_][A-Za-z0-9_]*$")], str],
-        Field(description='such as {SIGNET_ENABLED = "true"}: a table of texts, added to the connector\'s environment'),
-    ] = Field(default_factory=dict)
-    bypass_env: Annotated[
-        dict[Annotated[str, Field(pattern="^[A-Za-z_][A-Za-z0-9_]*$")], str],
-        Field(
-            description='such as {SIGNET_BYPASS = "1", SIGNET_ENABLED = "false"}: each documented variable that '
-            "switches the connector's hooks off, with the value that does; without it SIGNET_BYPASS"
-        ),
-    ] = Field(default_factory=dict)
-    runtime: Annotated[
-        Runtime,
-        Field(description='such as ["bun", "node"]: what runs the connector\'s module: the first that is found'),
-    ] = (NODE,)
-    module: Annotated[Maybe[Text], Field(description="a path: the connector's file, instead of looking for one")] = None
-    files: Annotated[Items[FilePlace], Field(description="Places of the connector's file, the best first.")] = ()
-    build: Annotated[
-        Maybe[str], Field(description="How the file is made, or what is still to be provided, as an instruction.")
-    ] = None
-    programs: Annotated[
-        dict[str, Items[FilePlace]],
-        Field(description="Programs that the connector installs by name, with the places of each."),
-    ] = Field(default_factory=dict)
-    tools: Annotated[
-        dict[str, str],
-        Field(
-            description='such as {memory_store = "signet_remember"}: tool of the scenarios to the connector\'s own name'
-        ),
-    ] = Field(default_factory=dict)
-    config: Annotated[
-        Maybe[Text], Field(description="a path: the file of hooks, instead of what the installer writes")
-    ] = None
-    older: Annotated[
-        Maybe[Text],
-        Field(
-            description="a path: the folder of an older release of the connector, built; its installer runs before "
-            "this one's where the kit looks at upgrades"
-        ),
-    ] = None
-    plugin_config: Annotated[
-        Maybe[dict[str, Any]], Field(description="a table: what the harness gives to the plugin as its settings")
-    ] = None
+    driver: Maybe[DriverKind] = None
+    """the kind of connector"""
+    title: Maybe[Text] = None
+    """what the connector is, in a few words"""
+    identity: Maybe[Text] = None
+    """How the connector takes its agent id, as a sentence."""
+    notes: Items[str] = ()
+    """What a reader of a verdict should know, as sentences."""
+    face: Maybe[Text] = None
+    """What release of which harness is played: the name of a face of the kit, or the path of a .json file."""
+    released: Maybe[Annotated[str, Field(pattern=r"^20[0-9]{2}-[01][0-9](-[0-3][0-9])?$")]] = None
+    """a month or day such as 2026-04-23: when the connector came out; the release of its harness that people ran then
+    is played
+    """
+    processes: Processes = "one"
+    """what shares a process: the whole run, the sessions of an agent, or one session"""
+    sessions: Maybe[Annotated[int, Field(ge=0, le=1_000_000)]] = None
+    """a whole number such as 20: the generated sessions of a run that is told no number; fewer where one is slow"""
+    command: Items[str] = ()
+    """a list of words such as ["node", "{root}/driver.mjs"]: what is launched"""
+    url: Maybe[Annotated[str, Field(pattern=r"^(https?://|\{daemon\})")]] = None
+    """such as http://127.0.0.1:8080: the address of a server on this machine; {port} stands for a free port, {daemon}
+    for the recorder
+    """
+    paths: dict[Method, Annotated[str, Field(pattern="^/")]] = Field(default_factory=dict)
+    """such as {onSessionStart = "/session-start"}: method of a runtime adapter to the path that serves it"""
+    env: dict[Annotated[str, Field(pattern="^[A-Za-z_][A-Za-z0-9_]*$")], str] = Field(default_factory=dict)
+    """such as {SIGNET_ENABLED = "true"}: a table of texts, added to the connector's environment"""
+    bypass_env: dict[Annotated[str, Field(pattern="^[A-Za-z_][A-Za-z0-9_]*$")], str] = Field(default_factory=dict)
+    """such as {SIGNET_BYPASS = "1", SIGNET_ENABLED = "false"}: each documented variable that switches the connector's
+    hooks off, with the value that does; without it SIGNET_BYPASS
+    """
+    runtime: Runtime = (NODE,)
+    """such as ["bun", "node"]: what runs the connector's module: the first that is found"""
+    module: Maybe[Text] = None
+    """a path: the connector's file, instead of looking for one"""
+    files: Items[FilePlace] = ()
+    """Places of the connector's file, the best first."""
+    build: Maybe[str] = None
+    """How the file is made, or what is still to be provided, as an instruction."""
+    programs: dict[str, Items[FilePlace]] = Field(default_factory=dict)
+    """Programs that the connector installs by name, with the places of each."""
+    tools: dict[str, str] = Field(default_factory=dict)
+    """such as {memory_store = "signet_remember"}: tool of the scenarios to the connector's own name"""
+    config: Maybe[Text] = None
+    """a path: the file of hooks, instead of what the installer writes"""
+    older: Maybe[Text] = None
+    """a path: the folder of an older release of the connector, built; its installer runs before this one's where the
+    kit looks at upgrades
+    """
+    plugin_config: Maybe[dict[str, Any]] = None
+    """a table: what the harness gives to the plugin as its settings"""
 
 
 class EarlierConnector(Part):
     """What earlier releases of the connector declare instead."""
 
-    before: Annotated[
-        str, Field(pattern=r"^[0-9]+(\.[0-9]+)*$", description="the first release of which this does not hold")
-    ]
-    declared: Annotated[
-        TargetDeclarations, Field(description="What differs; the rest is that of the releases after it.")
-    ]
-    undriven: Annotated[Maybe[Text], Field(description="a sentence: why the kit cannot drive it")] = None
-    notes: Annotated[Items[str], Field(description="What a reader of a verdict on it should know, as sentences.")] = ()
+    before: Annotated[str, Field(pattern=r"^[0-9]+(\.[0-9]+)*$")]
+    """the first release of which this does not hold"""
+    declared: TargetDeclarations
+    """What differs; the rest is that of the releases after it."""
+    undriven: Maybe[Text] = None
+    """a sentence: why the kit cannot drive it"""
+    notes: Items[str] = ()
+    """What a reader of a verdict on it should know, as sentences."""
 
 
 class FormerInstallation(Part):
     """Files that an older release of the connector left in its user's home, as far as later ones meet them."""
 
-    release: Annotated[Text, Field(description="the release, or the releases, as a reader knows them")]
-    files: Annotated[
-        dict[str, Any],
-        Field(description="a table: path below the home to the content, an object for a JSON file, else a text"),
-    ]
+    release: Text
+    """the release, or the releases, as a reader knows them"""
+    files: dict[str, Any]
+    """a table: path below the home to the content, an object for a JSON file, else a text"""
 
 
 class Profile(Document, Settable):
@@ -236,19 +189,15 @@ class Profile(Document, Settable):
     schema_file: ClassVar[str] = "target/signet-target-1.schema.json"
 
     format: Literal["signet-target/1"]
-    name: Annotated[
-        str, Field(pattern="^[A-Za-z0-9][A-Za-z0-9._-]*$", description="such as mine: letters, digits, - and .")
-    ]
+    name: Annotated[str, Field(pattern="^[A-Za-z0-9][A-Za-z0-9._-]*$")]
+    """such as mine: letters, digits, - and ."""
     title: Text
     driver: DriverKind
     declared: TargetDeclarations
-    former: Annotated[
-        Items[FormerInstallation], Field(description="What older releases left, to be installed over.")
-    ] = ()
-    earlier: Annotated[
-        Items[EarlierConnector],
-        Field(description="The earliest first. All that a release is before count, of two the earlier one."),
-    ] = ()
+    former: Items[FormerInstallation] = ()
+    """What older releases left, to be installed over."""
+    earlier: Items[EarlierConnector] = ()
+    """The earliest first. All that a release is before count, of two the earlier one."""
 
 
 class OwnTarget(Settable, TargetDeclarations):
@@ -263,9 +212,9 @@ class SettingsFile(Document):
     model_config = ConfigDict(title="Settings", extra="ignore")
     schema_file: ClassVar[str] = "settings/signet-settings.schema.json"
 
-    targets: Annotated[
-        dict[str, OwnTarget], Field(description='such as [targets.openclaw] module = "dist/index.js"')
-    ] = Field(default_factory=dict)
+    targets: dict[str, OwnTarget] = Field(default_factory=dict)
+    """such as [targets.openclaw] module = "dist/index.js"
+    """
 
     @classmethod
     def place(cls, where: str, pointer: Sequence[str | int]) -> tuple[str, Sequence[str | int]]:

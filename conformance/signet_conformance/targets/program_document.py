@@ -12,16 +12,17 @@ from signet_conformance.targets.releases import numbers
 Speaks = Literal["pi-rpc", "claude-stream", "codex-app-server", "opencode-server", "hermes-acp", "openclaw-acp"]
 StepName = Literal["start", "prompt", "tool", "compact", "clear", "resume", "end"]
 Words = Annotated[
-    Items[Text],
-    Field(description='a list of words such as ["{node}", "{packages}/pi/cli.js"]: a command'),
+    Items[Text], Field(description='a list of words such as ["{node}", "{packages}/pi/cli.js"]: a command')
 ]
 
 
 class FilePlace(Part):
     """A place where a file may be."""
 
-    path: Annotated[Text, Field(description="a path below the package, or below any folder upwards")]
-    package: Annotated[Maybe[Text], Field(description="the name in a package.json")] = None
+    path: Text
+    """a path below the package, or below any folder upwards"""
+    package: Maybe[Text] = None
+    """the name in a package.json"""
 
 
 class Checked(Part):
@@ -34,57 +35,45 @@ class Checked(Part):
 class ConnectorSetup(Part):
     """How a connector gets into the program: by its own installer, else by copying its file."""
 
-    installer: Annotated[Items[FilePlace], Field(description="Places of the connector's own installer.")] = ()
-    options: Annotated[dict[str, Any], Field(description="What the connector's own setup passes to its installer.")] = (
-        Field(default_factory=dict)
-    )
-    told_daemon: Annotated[
-        bool, Field(description="Whether its installer is told the daemon's address: one that calls it must be.")
-    ] = False
-    names_agent: Annotated[
-        bool,
-        Field(description="Whether what its installer leaves names one agent: another agent needs it run again."),
-    ] = False
-    place: Annotated[
-        Maybe[Text], Field(description="a path in the home: where the program loads a connector's file from")
-    ] = None
-    then: Annotated[
-        dict[str, dict[str, Any]],
-        Field(description="JSON files below the home, and what is merged into each when the installer has run."),
-    ] = Field(default_factory=dict)
+    installer: Items[FilePlace] = ()
+    """Places of the connector's own installer."""
+    options: dict[str, Any] = Field(default_factory=dict)
+    """What the connector's own setup passes to its installer."""
+    told_daemon: bool = False
+    """Whether its installer is told the daemon's address: one that calls it must be."""
+    names_agent: bool = False
+    """Whether what its installer leaves names one agent: another agent needs it run again."""
+    place: Maybe[Text] = None
+    """a path in the home: where the program loads a connector's file from"""
+    then: dict[str, dict[str, Any]] = Field(default_factory=dict)
+    """JSON files below the home, and what is merged into each when the installer has run."""
 
 
 class ToolSearch(Part):
     """How the model asks the program for a tool that it names and does not offer yet."""
 
     tool: Text
-    arguments: Annotated[
-        dict[str, Any], Field(description="What it is called with; `{tool}` stands for the name of the wanted tool.")
-    ]
+    arguments: dict[str, Any]
+    """What it is called with; `{tool}` stands for the name of the wanted tool."""
 
 
 class Observer(Part):
     """A plugin of the kit's own, beside the connector, that writes down what the program tells its plugins."""
 
-    module: Annotated[Text, Field(pattern=r"^[a-z_]+\.(mjs|py)$", description="its file in drivers/hosts/observers")]
-    place: Annotated[Text, Field(description="a path in the home: where the program loads it from")]
-    beside: Annotated[
-        dict[str, Any],
-        Field(description="Files below the home without which the program loads none: a JSON value, or a text."),
-    ] = Field(default_factory=dict)
-    events: Annotated[Items[Text], Field(description="The events, or hooks, that it takes part in.")]
-    rows: Annotated[
-        Items[Text],
-        Field(description="Events that come once a piece of something: of a row the first is written down."),
-    ] = ()
-    kinds: Annotated[
-        Items[Text],
-        Field(description='Members whose value tells one kind of an event from another, such as "reason".'),
-    ] = ()
-    performed_as: Annotated[
-        dict[StepName, StepName | None],
-        Field(description="Steps that the program performs as another one in the way it is driven, or as none: null."),
-    ] = Field(default_factory=dict)
+    module: Annotated[Text, Field(pattern=r"^[a-z_]+\.(mjs|py)$")]
+    """its file in drivers/hosts/observers"""
+    place: Text
+    """a path in the home: where the program loads it from"""
+    beside: dict[str, Any] = Field(default_factory=dict)
+    """Files below the home without which the program loads none: a JSON value, or a text."""
+    events: Items[Text]
+    """The events, or hooks, that it takes part in."""
+    rows: Items[Text] = ()
+    """Events that come once a piece of something: of a row the first is written down."""
+    kinds: Items[Text] = ()
+    """Members whose value tells one kind of an event from another, such as "reason"."""
+    performed_as: dict[StepName, StepName | None] = Field(default_factory=dict)
+    """Steps that the program performs as another one in the way it is driven, or as none: null."""
 
 
 class Settles(Part):
@@ -95,17 +84,19 @@ class Settles(Part):
 
     lacks: Text
     has: Text
-    at_most_s: Annotated[float, Field(ge=0, description="seconds after which the session waits no longer")]
+    at_most_s: Annotated[float, Field(ge=0)]
+    """seconds after which the session waits no longer"""
 
 
 class Variation(Part):
     """What only some releases need: from `since` on, and before `before`."""
 
-    since: Annotated[Maybe[Text], Field(description="the first release that has it")] = None
-    before: Annotated[Maybe[Text], Field(description="the first release that has it no more")] = None
-    settings: Annotated[
-        dict[str, dict[str, Any]], Field(description="JSON files below the home, and what is merged into each.")
-    ] = Field(default_factory=dict)
+    since: Maybe[Text] = None
+    """the first release that has it"""
+    before: Maybe[Text] = None
+    """the first release that has it no more"""
+    settings: dict[str, dict[str, Any]] = Field(default_factory=dict)
+    """JSON files below the home, and what is merged into each."""
 
     def holds_for(self, release: str) -> bool:
         """Whether it applies to a release."""
@@ -130,50 +121,39 @@ class ProgramDocument(Document):
     title: Text
     registry: Literal["npm", "pypi"]
     package: Text
-    beside: Annotated[Items[Text], Field(description="Further packages that are installed with it.")] = ()
-    node: Annotated[Maybe[Text], Field(description="the release of node that is installed with it and runs it")] = None
-    after_install: Annotated[Items[Words], Field(description="Commands that make the installed package run.")] = ()
-    checked: Annotated[Items[Checked], Field(min_length=1, description="Releases it was tried with, newest first.")]
+    beside: Items[Text] = ()
+    """Further packages that are installed with it."""
+    node: Maybe[Text] = None
+    """the release of node that is installed with it and runs it"""
+    after_install: Items[Words] = ()
+    """Commands that make the installed package run."""
+    checked: Annotated[Items[Checked], Field(min_length=1)]
+    """Releases it was tried with, newest first."""
     command: Words
-    speaks: Annotated[Speaks, Field(description="what the kit speaks with it")]
+    speaks: Speaks
+    """what the kit speaks with it"""
     connector: ConnectorSetup
-    settings: Annotated[
-        dict[str, Any],
-        Field(description="Files below the home that tell it its model: a JSON value, or a text."),
-    ] = Field(default_factory=dict)
-    varies: Annotated[Items[Variation], Field(description="What only some releases need.")] = ()
-    env: Annotated[dict[str, str], Field(description="Its environment beside home, daemon and path.")] = Field(
-        default_factory=dict
-    )
-    observer: Annotated[
-        Maybe[Observer],
-        Field(description="what writes down what a plugin is told; hooks that run as commands need none"),
-    ] = None
-    user_folders: Annotated[
-        Items[Text], Field(description="Folders of a user's home that it keeps for itself: those must not change.")
-    ]
-    beside_the_talk: Annotated[
-        Items[dict[str, Any]],
-        Field(description="Rules of the scripted model for what it asks beside the talk."),
-    ] = ()
-    settles: Annotated[
-        Maybe[Settles],
-        Field(description="what tells in a program that serves when the connector has its daemon"),
-    ] = None
-    asks: Annotated[
-        dict[str, Text],
-        Field(description="Hosts that it asks for at a proxy whatever it is told, and why: it is refused there."),
-    ] = Field(default_factory=dict)
-    tool_prefix: Annotated[str, Field(description="what it puts before the name of a tool of a memory server")] = ""
-    search: Annotated[
-        Maybe[ToolSearch],
-        Field(description="the tool by which its model gets those that are only named to it at first"),
-    ] = None
-    cannot: Annotated[
-        dict[StepName, Text],
-        Field(description="Steps that it cannot be brought to without a user before it, and why."),
-    ] = Field(default_factory=dict)
-    notes: Annotated[
-        Items[str],
-        Field(description="What a reader of its verdicts should know of how it is driven: each run remarks on it."),
-    ] = ()
+    settings: dict[str, Any] = Field(default_factory=dict)
+    """Files below the home that tell it its model: a JSON value, or a text."""
+    varies: Items[Variation] = ()
+    """What only some releases need."""
+    env: dict[str, str] = Field(default_factory=dict)
+    """Its environment beside home, daemon and path."""
+    observer: Maybe[Observer] = None
+    """what writes down what a plugin is told; hooks that run as commands need none"""
+    user_folders: Items[Text]
+    """Folders of a user's home that it keeps for itself: those must not change."""
+    beside_the_talk: Items[dict[str, Any]] = ()
+    """Rules of the scripted model for what it asks beside the talk."""
+    settles: Maybe[Settles] = None
+    """what tells in a program that serves when the connector has its daemon"""
+    asks: dict[str, Text] = Field(default_factory=dict)
+    """Hosts that it asks for at a proxy whatever it is told, and why: it is refused there."""
+    tool_prefix: str = ""
+    """what it puts before the name of a tool of a memory server"""
+    search: Maybe[ToolSearch] = None
+    """the tool by which its model gets those that are only named to it at first"""
+    cannot: dict[StepName, Text] = Field(default_factory=dict)
+    """Steps that it cannot be brought to without a user before it, and why."""
+    notes: Items[str] = ()
+    """What a reader of its verdicts should know of how it is driven: each run remarks on it."""

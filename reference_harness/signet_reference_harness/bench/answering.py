@@ -98,7 +98,8 @@ class ScoredAnswer(StrictModel):
     exact: Figure
     f1: Figure
     judged: Figure | None = None
-    tokens: Annotated[int, Field(description="of the memories that were given, four characters each")] = 0
+    tokens: int = 0
+    """of the memories that were given, four characters each"""
 
 
 class AnswerFigures(StrictModel):
@@ -108,7 +109,8 @@ class AnswerFigures(StrictModel):
     exact: Figure
     f1: Figure
     judged: Figure | None = None
-    tokens: Annotated[Figure, Field(description="of memories a question, four characters each")] = 0.0
+    tokens: Figure = 0.0
+    """of memories a question, four characters each"""
 
 
 class Answers(HarnessDocument):
@@ -122,14 +124,14 @@ class Answers(HarnessDocument):
     provider: str
     model: str | None
     prompt: str
-    judge: Annotated[dict[str, str] | None, Field(description="the judge's model and prompt; null without one")] = None
-    price: Annotated[Figure | None, Field(description="dollars a question for its memories; null without --price")] = (
-        None
-    )
-    overall: Annotated[AnswerFigures, Field(description="over the questions that the facts answer")]
-    unanswerable: Annotated[
-        AnswerFigures | None, Field(description="over adversarial ones and abstentions; null without any")
-    ] = None
+    judge: dict[str, str] | None = None
+    """the judge's model and prompt; null without one"""
+    price: Figure | None = None
+    """dollars a question for its memories; null without --price"""
+    overall: AnswerFigures
+    """over the questions that the facts answer"""
+    unanswerable: AnswerFigures | None = None
+    """over adversarial ones and abstentions; null without any"""
     by_category: dict[str, AnswerFigures]
     answers: Annotated[tuple[ScoredAnswer, ...], Field(strict=False)]
 

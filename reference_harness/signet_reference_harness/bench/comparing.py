@@ -64,7 +64,8 @@ class ResultComparison(HarnessDocument):
     first: dict[str, Any]
     second: dict[str, Any]
     questions: int
-    better: Annotated[int, Field(description="questions whose best evidence stands higher in the second result")]
+    better: int
+    """questions whose best evidence stands higher in the second result"""
     worse: int
     figures: dict[str, FigureDifference]
     by_category: dict[str, dict[str, FigureDifference]]

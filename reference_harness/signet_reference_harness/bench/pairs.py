@@ -77,11 +77,8 @@ class Pair(HarnessDocument):
     schema_file: ClassVar[str] = "harness/signet-scorer-pair-1.schema.json"
 
     format: Literal["signet-scorer-pair/1"] = "signet-scorer-pair/1"
-    synthetic: Annotated[
-        Literal[True],
-        BeforeValidator(_only_true),
-        Field(description="it comes from a benchmark; rows without it are refused"),
-    ]
+    synthetic: Annotated[Literal[True], BeforeValidator(_only_true)]
+    """it comes from a benchmark; rows without it are refused"""
     run: str
     suite: str
     suite_sha256: str

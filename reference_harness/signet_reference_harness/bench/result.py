@@ -42,10 +42,8 @@ class Group(StrictModel):
 
     questions: int
     figures: Figures
-    intervals: Annotated[
-        dict[str, Annotated[tuple[Figure, Figure], Field(strict=False)]],
-        Field(description="bounds of the mean at 95 %, by a percentile bootstrap"),
-    ] = Field(default_factory=dict)
+    intervals: dict[str, Annotated[tuple[Figure, Figure], Field(strict=False)]] = Field(default_factory=dict)
+    """bounds of the mean at 95 %, by a percentile bootstrap"""
 
 
 class RankedRow(StrictModel):
@@ -65,7 +63,8 @@ class Question(StrictModel):
     operation: str
     category: str | None
     evidence: Strings
-    rank: Annotated[int | None, Field(description="of the best evidence, from 1; null when none was brought")]
+    rank: int | None
+    """of the best evidence, from 1; null when none was brought"""
     rows: Annotated[tuple[RankedRow, ...], Field(strict=False)]
     figures: Figures
 
@@ -97,11 +96,13 @@ class Result(HarnessDocument):
     schema_file: ClassVar[str] = "harness/signet-bench-result-1.schema.json"
 
     format: Literal["signet-bench-result/1"] = "signet-bench-result/1"
-    run: Annotated[str, Field(description="follows from suite, subject and settings: equal for equal runs")]
+    run: str
+    """follows from suite, subject and settings: equal for equal runs"""
     suite: SuiteFacts
     subject: dict[str, Any]
     settings: dict[str, Any]
-    overall: Annotated[Group, Field(description="over the questions that the facts answer")]
+    overall: Group
+    """over the questions that the facts answer"""
     by_category: dict[str, Group]
     by_operation: dict[str, Group]
     assertions: dict[str, int]
@@ -127,7 +128,8 @@ class Times(HarnessDocument):
     format: Literal["signet-bench-times/1"] = "signet-bench-times/1"
     run: str
     environment: dict[str, str | int | None]
-    latencies_ms: Annotated[dict[str, Figures], Field(description="count, p50, p90 and p99 of each operation")]
+    latencies_ms: dict[str, Figures]
+    """count, p50, p90 and p99 of each operation"""
     questions: Annotated[tuple[QuestionTime, ...], Field(strict=False)]
 
 
@@ -276,7 +278,5 @@ def _group(questions: Sequence[Question], *, intervals: bool) -> Group:
         if intervals and (between := figures.interval([question.figures[name] for question in questions]))
     }
     return Group(
-        questions=len(questions),
-        figures=figures.mean([question.figures for question in questions]),
-        intervals=bounds,
+        questions=len(questions), figures=figures.mean([question.figures for question in questions]), intervals=bounds
     )

@@ -27,8 +27,10 @@ class Head(StrictModel):
     kind: Literal["suite"]
     format: Literal["signet-bench-suite/1"]
     name: Name
-    licence: Annotated[str, Field(min_length=1, description="SPDX expression, or as its owner words it")]
-    source: Annotated[str, Field(description="where the facts and questions come from")] = ""
+    licence: Annotated[str, Field(min_length=1)]
+    """SPDX expression, or as its owner words it"""
+    source: str = ""
+    """where the facts and questions come from"""
     about: str = ""
     known_defects: Annotated[tuple[str, ...], Field(strict=False)] = ()
 
@@ -43,8 +45,10 @@ class SuiteScenario(StrictModel):
     kind: Literal["scenario"]
     id: Name
     database: Name | None = None
-    agent: Annotated[Name | None, Field(description="the agent of sessions that name none (default: bench-ID)")] = None
-    project: Annotated[str | None, Field(pattern=r"^/", description="default: /home/bench/ID")] = None
+    agent: Name | None = None
+    """the agent of sessions that name none (default: bench-ID)"""
+    project: Annotated[str | None, Field(pattern=r"^/")] = None
+    """default: /home/bench/ID"""
     about: str = ""
 
 
@@ -55,18 +59,21 @@ class SuiteFact(StrictModel):
     id: Name
     text: Text
     session: Name = OWN_SESSION
-    at: Annotated[str | None, Field(description="ISO 8601: since when it is remembered (createdAt)")] = None
-    fields: Annotated[
-        dict[str, JsonValue], Field(description="more members of the request: tags, importance, pinned, structured, …")
-    ] = Field(default_factory=dict)
+    at: str | None = None
+    """ISO 8601: since when it is remembered (createdAt)"""
+    fields: dict[str, JsonValue] = Field(default_factory=dict)
+    """more members of the request: tags, importance, pinned, structured, …"""
 
 
 class _Asking(StrictModel):
     """The demands of a step on the memories that it brings. Each name is that of an earlier fact or prompt."""
 
-    evidence: Annotated[Names, Field(description="any of these answers it; figures are computed from their ranks")] = ()
-    expect: Annotated[Names, Field(description="the run asserts that each of these is brought")] = ()
-    absent: Annotated[Names, Field(description="the run asserts that none of these is brought")] = ()
+    evidence: Names = ()
+    """any of these answers it; figures are computed from their ranks"""
+    expect: Names = ()
+    """the run asserts that each of these is brought"""
+    absent: Names = ()
+    """the run asserts that none of these is brought"""
     category: str | None = None
 
 
@@ -77,11 +84,12 @@ class SuiteQuery(_Asking):
     id: Name
     text: Text
     session: Name = OWN_SESSION
-    fields: Annotated[
-        dict[str, JsonValue], Field(description="more members of the request: project, type, tags, since, until, …")
-    ] = Field(default_factory=dict)
-    only_new: Annotated[bool, Field(description="leave out what this session has been shown already")] = False
-    answer: Annotated[str | None, Field(description="what a model should answer, where one is asked")] = None
+    fields: dict[str, JsonValue] = Field(default_factory=dict)
+    """more members of the request: project, type, tags, since, until, …"""
+    only_new: bool = False
+    """leave out what this session has been shown already"""
+    answer: str | None = None
+    """what a model should answer, where one is asked"""
 
 
 class SuiteStart(_Asking):

@@ -13,10 +13,10 @@ from signet_reference_harness.documents import HarnessDocument, StrictModel, rea
 class DaemonEntry(StrictModel):
     """Where an agent's daemon is, and the environment variable that holds the token for it."""
 
-    url: str = Field(description="The daemon's origin.")
-    token_env: str | None = Field(
-        default=None, min_length=1, description="The environment variable that holds the token for it."
-    )
+    url: str
+    """The daemon's origin."""
+    token_env: str | None = Field(default=None, min_length=1)
+    """The environment variable that holds the token for it."""
 
 
 class RoutesFile(HarnessDocument):

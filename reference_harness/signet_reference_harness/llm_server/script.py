@@ -47,7 +47,8 @@ class ThinkingPart(StrictModel):
 
     type: Literal["thinking"]
     text: Chunks
-    signature: Annotated[str, Field(description="what Anthropic signs it with")] = "c2NyaXB0ZWQtc2lnbmF0dXJl"
+    signature: str = "c2NyaXB0ZWQtc2lnbmF0dXJl"
+    """what Anthropic signs it with"""
 
 
 class ToolCallPart(StrictModel):
@@ -55,11 +56,10 @@ class ToolCallPart(StrictModel):
 
     type: Literal["tool_call"]
     name: str
-    arguments: Annotated[
-        dict[str, JsonValue] | str,
-        Field(description="an object; or a text that is sent as it is, such as JSON that breaks off"),
-    ] = Field(default_factory=dict)
-    id: Annotated[str | None, Field(description="default: an id that no other call has")] = None
+    arguments: dict[str, JsonValue] | str = Field(default_factory=dict)
+    """an object; or a text that is sent as it is, such as JSON that breaks off"""
+    id: str | None = None
+    """default: an id that no other call has"""
 
 
 class RefusalPart(StrictModel):
@@ -87,17 +87,15 @@ class ErrorAnswer(StrictModel):
     """An answer that is an error."""
 
     status: Annotated[int, Field(ge=400, le=599)] = 500
-    kind: Annotated[
-        Literal["context_limit"] | None,
-        Field(description="context_limit: the vendor's own refusal of a request that is too long, whatever its status"),
-    ] = None
-    type: Annotated[str | None, Field(description="default: what the vendor says for the status")] = None
-    code: Annotated[str | None, Field(description="OpenAI's code of the error")] = None
+    kind: Literal["context_limit"] | None = None
+    """context_limit: the vendor's own refusal of a request that is too long, whatever its status"""
+    type: str | None = None
+    """default: what the vendor says for the status"""
+    code: str | None = None
+    """OpenAI's code of the error"""
     message: str | None = None
-    retry_after_s: Annotated[
-        Annotated[float, Field(ge=0, strict=False)] | HeaderValue | None,
-        Field(description="the Retry-After header: seconds, or a date as text"),
-    ] = None
+    retry_after_s: Annotated[float, Field(ge=0, strict=False)] | HeaderValue | None = None
+    """the Retry-After header: seconds, or a date as text"""
 
 
 class ScriptedFault(StrictModel):
@@ -109,9 +107,12 @@ class ScriptedFault(StrictModel):
     """
 
     kind: Literal["close", "end", "hang", "garbage", "error"]
-    after: Annotated[Count, Field(description="chunks of text, thinking or arguments that are sent before it")] = 0
-    data: Annotated[str | None, Field(description="garbage: what is sent as it is; default: an event cut short")] = None
-    error: Annotated[ErrorAnswer, Field(description="error: which")] = ErrorAnswer(status=529)
+    after: Count = 0
+    """chunks of text, thinking or arguments that are sent before it"""
+    data: str | None = None
+    """garbage: what is sent as it is; default: an event cut short"""
+    error: ErrorAnswer = ErrorAnswer(status=529)
+    """error: which"""
 
 
 class ScriptedLimit(StrictModel):
@@ -127,7 +128,8 @@ class RawEvent(StrictModel):
     """An event of a stream, sent unchanged; a line of Ollama's has no name."""
 
     event: str | None = None
-    data: Annotated[JsonValue, Field(description="a text is sent as it is, anything else as JSON")]
+    data: JsonValue
+    """a text is sent as it is, anything else as JSON"""
 
 
 class RawAnswer(StrictModel):
@@ -142,8 +144,10 @@ class ResponsesStop(StrictModel):
     """How a response of OpenAI's responses interface ended."""
 
     status: str
-    reason: Annotated[str | None, Field(description="incomplete_details.reason")] = None
-    code: Annotated[str | None, Field(description="error.code")] = None
+    reason: str | None = None
+    """incomplete_details.reason"""
+    code: str | None = None
+    """error.code"""
     message: str = "scripted"
 
 
@@ -169,17 +173,23 @@ class RawStops(StrictModel):
 class ScriptedTurn(StrictModel):
     """One answer of the model: content, or an error, or for an interface a raw answer."""
 
-    name: Annotated[str | None, Field(description="how GET /requests names it; default: its place")] = None
-    content: Annotated[Content, Field(description="a text, or a list of parts in order")] = ()
-    stop: Annotated[StopReason | None, Field(description="default: what the content makes it")] = None
+    name: str | None = None
+    """how GET /requests names it; default: its place"""
+    content: Content = ()
+    """a text, or a list of parts in order"""
+    stop: StopReason | None = None
+    """default: what the content makes it"""
     raw_stop: RawStops = RawStops()
-    stop_sequence: Annotated[str | None, Field(description="the sequence that stopped it, where told")] = None
+    stop_sequence: str | None = None
+    """the sequence that stopped it, where told"""
     usage: ScriptedUsage = ScriptedUsage()
     error: ErrorAnswer | None = None
     fault: ScriptedFault | None = None
     raw: dict[ApiName, RawAnswer] = Field(default_factory=dict)
-    delay_ms: Annotated[Milliseconds, Field(description="before the first byte")] = 0
-    chunk_delay_ms: Annotated[Milliseconds, Field(description="before each chunk but the first")] = 0
+    delay_ms: Milliseconds = 0
+    """before the first byte"""
+    chunk_delay_ms: Milliseconds = 0
+    """before each chunk but the first"""
     headers: dict[HeaderName, HeaderValue] = Field(default_factory=dict)
     rate_limits: Annotated[tuple[ScriptedLimit, ...], Field(strict=False)] = ()
 
@@ -201,18 +211,25 @@ class Match(StrictModel):
     """Conditions on a text. All of them must hold."""
 
     contains: str | None = None
-    matches: Annotated[Expression | None, Field(description="a regular expression, found anywhere")] = None
+    matches: Expression | None = None
+    """a regular expression, found anywhere"""
 
 
 class Condition(StrictModel):
     """Conditions on a request. All of them must hold."""
 
-    last_user: Annotated[Match | None, Field(description="the last message of the user")] = None
-    system: Annotated[Match | None, Field(description="the system prompt, with system and developer messages")] = None
-    tool_result: Annotated[Match | None, Field(description="any result of a tool since the user last spoke")] = None
-    anywhere: Annotated[Match | None, Field(description="any text of the request")] = None
-    after_tool: Annotated[bool | None, Field(description="whether the request ends with a tool's result")] = None
-    offers_tool: Annotated[str | None, Field(description="the name of a tool that the model may call")] = None
+    last_user: Match | None = None
+    """the last message of the user"""
+    system: Match | None = None
+    """the system prompt, with system and developer messages"""
+    tool_result: Match | None = None
+    """any result of a tool since the user last spoke"""
+    anywhere: Match | None = None
+    """any text of the request"""
+    after_tool: bool | None = None
+    """whether the request ends with a tool's result"""
+    offers_tool: str | None = None
+    """the name of a tool that the model may call"""
     api: ApiName | None = None
     model: str | None = None
     stream: bool | None = None
@@ -223,16 +240,16 @@ class Rule(StrictModel):
 
     when: Condition
     turn: ScriptedTurn
-    times: Annotated[int | None, Field(ge=1, description="how often at most; default: always")] = None
+    times: Annotated[int | None, Field(ge=1)] = None
+    """how often at most; default: always"""
 
 
 class Turns(StrictModel):
     """Turns that are added to a script while it plays."""
 
     turns: Annotated[tuple[ScriptedTurn, ...], Field(strict=False, min_length=1)]
-    request: Annotated[
-        int | None, Field(ge=1, description="the number of the request that they answer; default: the next ones")
-    ] = None
+    request: Annotated[int | None, Field(ge=1)] = None
+    """the number of the request that they answer; default: the next ones"""
 
 
 class Script(HarnessDocument):
@@ -242,16 +259,13 @@ class Script(HarnessDocument):
     schema_file: ClassVar[str] = "harness/signet-llm-script.schema.json"
 
     format: Literal["signet-llm/1"]
-    models: Annotated[
-        tuple[str, ...], Field(strict=False, min_length=1, description="what a list of models names; any is served")
-    ] = ("scripted",)
+    models: Annotated[tuple[str, ...], Field(strict=False, min_length=1)] = ("scripted",)
+    """what a list of models names; any is served"""
     turns: Annotated[tuple[ScriptedTurn, ...], Field(strict=False)] = ()
     rules: Annotated[tuple[Rule, ...], Field(strict=False)] = ()
-    when_out: Annotated[
-        Literal["error", "repeat", "wait"],
-        Field(
-            description="after the last turn: error answers 500, repeat plays the last one again, "
-            "wait holds the request until POST /turns adds one"
-        ),
-    ] = "error"
-    wait_ms: Annotated[Milliseconds, Field(description="wait: how long at most")] = 110_000
+    when_out: Literal["error", "repeat", "wait"] = "error"
+    """after the last turn: error answers 500, repeat plays the last one again, wait holds the request until POST /turns
+    adds one
+    """
+    wait_ms: Milliseconds = 110_000
+    """wait: how long at most"""

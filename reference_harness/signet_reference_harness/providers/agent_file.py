@@ -52,9 +52,12 @@ class McpServerPart(StrictModel):
     cwd: str | None = None
     url: str | None = None
     headers: Any = None
-    tools: Annotated[list[str] | None, Field(description="the tools to use, by the server's names of them")] = None
-    timeout_s: Annotated[Seconds | None, Field(description="for one call of a tool")] = None
-    start_timeout_s: Annotated[Seconds | None, Field(description="until the server has named its tools")] = None
+    tools: list[str] | None = None
+    """the tools to use, by the server's names of them"""
+    timeout_s: Seconds | None = None
+    """for one call of a tool"""
+    start_timeout_s: Seconds | None = None
+    """until the server has named its tools"""
     enabled: bool = True
 
 
@@ -67,13 +70,18 @@ class RuntimePart(StrictModel):
     api: Api | None = None
     model: str | None = None
     base_url: str | None = None
-    api_key_env: Annotated[str | None, Field(description="the environment variable that holds the key")] = None
+    api_key_env: str | None = None
+    """the environment variable that holds the key"""
     timeout_s: Seconds | None = None
-    longest_answer: Annotated[int | None, Field(ge=1, description="bytes of one answer")] = None
+    longest_answer: Annotated[int | None, Field(ge=1)] = None
+    """bytes of one answer"""
     retry: RetryPart = RetryPart()
-    prices: dict[str, PricePart] = Field(default_factory=dict, description="of models, by their names")
-    mcp_servers: dict[str, McpServerPart] = Field(default_factory=dict, description="MCP servers by their names")
-    mcp_registry: Annotated[bool, Field(description="whether those of the daemon's registry are used, too")] = True
+    prices: dict[str, PricePart] = Field(default_factory=dict)
+    """of models, by their names"""
+    mcp_servers: dict[str, McpServerPart] = Field(default_factory=dict)
+    """MCP servers by their names"""
+    mcp_registry: bool = True
+    """whether those of the daemon's registry are used, too"""
 
 
 @dataclass(frozen=True, slots=True)

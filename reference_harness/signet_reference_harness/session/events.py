@@ -65,10 +65,8 @@ class RunSummary(HarnessDocument):
 
     format: Literal["signet-run-summary/1"] = "signet-run-summary/1"
     status: Status
-    outcome: Annotated[
-        Annotated[StopReason, Field(strict=False)] | Literal["deferred"] | None,
-        Field(description="why the turn ended; deferred: the provider asked for a longer wait"),
-    ] = None
+    outcome: Annotated[StopReason, Field(strict=False)] | Literal["deferred"] | None = None
+    """why the turn ended; deferred: the provider asked for a longer wait"""
     run: str | None = None
     session: str | None = None
     agent: str | None = None
@@ -78,11 +76,13 @@ class RunSummary(HarnessDocument):
     session_file: str | None = None
     output_format: OutputFormat | None = None
     elapsed_ms: Annotated[float, Field(ge=0)] = 0.0
-    deferred_s: Annotated[float | None, Field(ge=0, description="how long the provider wants to be left alone")] = None
+    deferred_s: Annotated[float | None, Field(ge=0)] = None
+    """how long the provider wants to be left alone"""
     error: RunFailure | None = None
     memory: RunMemory = RunMemory()
     usage: RunTokens = RunTokens()
-    rounds: Annotated[int, Field(ge=0, description="times the model was asked")] = 0
+    rounds: Annotated[int, Field(ge=0)] = 0
+    """times the model was asked"""
 
 
 def memory_of(facts: MemoryFacts) -> RunMemory:

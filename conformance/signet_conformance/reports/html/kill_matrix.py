@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import ConfigDict, Field
 
 from signet_conformance.errors import printable
-from signet_conformance.files.documents import Document, Items, Maybe, Part
+from signet_conformance.files.documents import Document, Items, Maybe, Part, demand
 from signet_conformance.files.reading import read_json
 from signet_conformance.reports.html.page import Markup, element, facts, joined, requirement_page, table
 
@@ -18,9 +18,6 @@ _REMEDY = "write one with: signet-conformance selftest --json"
 def read_kill_matrix(path: str) -> Mapping[str, Any]:
     """A kill matrix from a file. Raises UsageError when it is not a signet-selftest/1."""
     where = f"--selftest {printable(path, 400)}"
-    from signet_conformance.files.documents import demand
-    from signet_conformance.reports.html.kill_matrix import KillMatrix
-
     demand(KillMatrix, data := read_json(path, _REMEDY, where=where), where, remedy=_REMEDY)
     rows: Mapping[str, Any] = data["requirements"]
     return rows
@@ -58,9 +55,12 @@ def _names(row: Mapping[str, Any], member: str) -> list[str]:
 class Tested(Part):
     """The mutants that break one requirement."""
 
-    killed_by: Annotated[Items[str], Field(description="The mutants that were found out.")] = ()
-    survived: Annotated[Items[str], Field(description="The mutants that were not.")] = ()
-    exempt: Annotated[Maybe[str], Field(description="Why the requirement needs no mutant.")] = None
+    killed_by: Items[str] = ()
+    """The mutants that were found out."""
+    survived: Items[str] = ()
+    """The mutants that were not."""
+    exempt: Maybe[str] = None
+    """Why the requirement needs no mutant."""
 
 
 class KillMatrix(Document):
@@ -70,18 +70,17 @@ class KillMatrix(Document):
     schema_file: ClassVar[str] = "selftest/signet-selftest-1.schema.json"
 
     format: Literal["signet-selftest/1"]
-    green: Annotated[bool, Field(description="Whether every mutant was killed and the reference passed.")] = False
+    green: bool = False
+    """Whether every mutant was killed and the reference passed."""
     seconds: Maybe[float] = None
-    complaints: Annotated[Items[str], Field(description="What keeps the whole from being green.")] = ()
-    unreached: Annotated[
-        dict[str, str],
-        Field(description="Requirement to the reason why neither the reference nor a variant is judged by it."),
-    ] = Field(default_factory=dict)
-    reference: Annotated[
-        Items[dict[str, Any]], Field(description="Each scenario of the reference, which must breach nothing.")
-    ] = ()
-    mutants: Annotated[Items[dict[str, Any]], Field(description="Each mutant, and what it breached.")] = ()
-    variants: Annotated[
-        Items[dict[str, Any]], Field(description="Each odd but conforming connector, which must not be blamed.")
-    ] = ()
+    complaints: Items[str] = ()
+    """What keeps the whole from being green."""
+    unreached: dict[str, str] = Field(default_factory=dict)
+    """Requirement to the reason why neither the reference nor a variant is judged by it."""
+    reference: Items[dict[str, Any]] = ()
+    """Each scenario of the reference, which must breach nothing."""
+    mutants: Items[dict[str, Any]] = ()
+    """Each mutant, and what it breached."""
+    variants: Items[dict[str, Any]] = ()
+    """Each odd but conforming connector, which must not be blamed."""
     requirements: dict[str, Tested]

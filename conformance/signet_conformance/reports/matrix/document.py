@@ -271,13 +271,8 @@ class Parity(Part):
     rows: Row
     of: Literal[12]
     full: bool
-    missing: Annotated[
-        Items[str],
-        Field(
-            description="The operations of the surface that it does not use, in their order; empty with full parity.",
-            json_schema_extra={"uniqueItems": True},
-        ),
-    ] = ()
+    missing: Annotated[Items[str], Field(json_schema_extra={"uniqueItems": True})] = ()
+    """The operations of the surface that it does not use, in their order; empty with full parity."""
 
 
 class Connector(Part):
@@ -285,26 +280,19 @@ class Connector(Part):
 
     name: str
     report: str
-    harness: Annotated[
-        Maybe[str], Field(description="The real program that it ran in; left out where the kit played its harness.")
-    ] = None
+    harness: Maybe[str] = None
+    """The real program that it ran in; left out where the kit played its harness."""
     contract: str
     kit: str
     parity: Parity
     operations: dict[str, Literal["used", "declared only", "drift", "seen", "-"]]
     requirements: dict[str, Annotated[Verdict, Field(strict=False)]]
-    full_set: Annotated[
-        bool,
-        Field(
-            description="Whether every requirement in force was judged over a whole run of a declared target: "
-            "only then there is a badge."
-        ),
-    ]
+    full_set: bool
+    """Whether every requirement in force was judged over a whole run of a declared target: only then there is a badge.
+    """
 
-    later: Annotated[
-        Maybe[str],
-        Field(description="What the next contract would breach, where the connector's release lies between two."),
-    ] = None
+    later: Maybe[str] = None
+    """What the next contract would breach, where the connector's release lies between two."""
 
 
 class Difference(Part):
@@ -312,8 +300,10 @@ class Difference(Part):
 
     name: str
     requirement: str
-    played: Annotated[Maybe[Annotated[Verdict, Field(strict=False)]], Field(description="Left out: not judged.")] = None
-    real: Annotated[Maybe[Annotated[Verdict, Field(strict=False)]], Field(description="Left out: not judged.")] = None
+    played: Maybe[Annotated[Verdict, Field(strict=False)]] = None
+    """Left out: not judged."""
+    real: Maybe[Annotated[Verdict, Field(strict=False)]] = None
+    """Left out: not judged."""
     harness: str
 
 
@@ -324,15 +314,8 @@ class Matrix(Document):
     schema_file: ClassVar[str] = "matrix/signet-matrix-1.schema.json"
 
     format: Literal["signet-matrix/1"]
-    surface: Annotated[
-        Items[str],
-        Field(
-            min_length=ROWS,
-            max_length=ROWS,
-            description="The operations of full parity, in the order of their rows.",
-        ),
-    ]
+    surface: Annotated[Items[str], Field(min_length=ROWS, max_length=ROWS)]
+    """The operations of full parity, in the order of their rows."""
     connectors: Items[Connector]
-    differences: Annotated[
-        Items[Difference], Field(description="Where a connector has a report of a played harness and of a real one.")
-    ] = ()
+    differences: Items[Difference] = ()
+    """Where a connector has a report of a played harness and of a real one."""
