@@ -239,11 +239,7 @@ def _tell_upstream_is_down(upstream: Upstream, *, required: bool) -> None:
     remedy = "start the daemon, or give its address with --upstream"
     if required:
         raise UsageError("no daemon answers GET /health", where=upstream.url, remedy=remedy)
-    print(
-        f"warning: {upstream.url}: no daemon answers GET /health yet\ntry: {remedy}",
-        file=sys.stderr,
-        flush=True,
-    )
+    print(f"warning: {upstream.url}: no daemon answers GET /health yet\ntry: {remedy}", file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

@@ -126,9 +126,7 @@ class Listener:
         if origin not in self._refused_origins and len(self._refused_origins) < _MOST_ORIGINS_TOLD:
             self._refused_origins.add(origin)
             print(
-                f"warning: {printable(origin, 80)} sent a request from a browser: refused",
-                file=sys.stderr,
-                flush=True,
+                f"warning: {printable(origin, 80)} sent a request from a browser: refused", file=sys.stderr, flush=True
             )
 
     def heard_no_request(self, number: int, words: str) -> None:

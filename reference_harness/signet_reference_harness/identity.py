@@ -10,7 +10,7 @@ from signet_reference_harness.config import HARNESS_NAME
 from signet_reference_harness.errors import IdentityError
 
 CONSTANT_KEYS: Final = frozenset(
-    {"hermes-default", "default", "main", "session", "unknown", "none", "null", "undefined"},
+    {"hermes-default", "default", "main", "session", "unknown", "none", "null", "undefined"}
 )
 KEY_PREFIX: Final = "session:"
 ABSOLUTE: Final = re.compile(r"/|[A-Za-z]:[\\/]")

@@ -114,10 +114,7 @@ def draw_page(ending: AuditEnding, stream: TextIO) -> None:
             )
         ),
     )
-    sections = [
-        ("breaches", "What is breached", _breaches(ending)),
-        ("connectors", "Connectors", _connectors(ending)),
-    ]
+    sections = [("breaches", "What is breached", _breaches(ending)), ("connectors", "Connectors", _connectors(ending))]
     if summary.unread:
         rows = (element("tr", element("td", name), element("td", why)) for name, why in summary.unread)
         sections.append(("unread", "Not read", table("Recordings that could not be read", ("Recording", "Why"), rows)))
@@ -137,11 +134,7 @@ def _row(ending: AuditEnding, cell: Cell) -> Markup:
     requirement = known_requirement(cell.requirement)
     told: list[tuple[str, str | Markup]] = [("show", element("code", cell.show))]
     if requirement is not None:
-        told += [
-            ("says", requirement.title),
-            ("change", requirement.fix),
-            ("page", requirement_page(cell.requirement)),
-        ]
+        told += [("says", requirement.title), ("change", requirement.fix), ("page", requirement_page(cell.requirement))]
     if cell.between:
         told.append(("seen", "in several recordings together"))
     if ending.is_known(cell.requirement, cell.connector):

@@ -50,12 +50,7 @@ verdict changed. Exit status: 0, or 3 when nothing could be told.
 @click.option("--target", metavar="TARGET", help="The connector that --bisect drives.")
 @click.option("--only", "-k", "only", multiple=True, metavar="REQUIREMENT", help="What --bisect compares; repeatable.")
 def command(
-    *,
-    named: tuple[str, ...],
-    as_json: bool,
-    bisect: tuple[str, str] | None,
-    target: str | None,
-    only: tuple[str, ...],
+    *, named: tuple[str, ...], as_json: bool, bisect: tuple[str, str] | None, target: str | None, only: tuple[str, ...]
 ) -> int:
     """Print the releases, or search among them."""
     if bisect is not None:

@@ -36,11 +36,7 @@ _EPILOG = "\n".join(
 )
 
 
-@click.command(
-    "lane",
-    help="Drive a target as a CI lane does. All inputs are environment variables.",
-    epilog=_EPILOG,
-)
+@click.command("lane", help="Drive a target as a CI lane does. All inputs are environment variables.", epilog=_EPILOG)
 def command() -> int:
     """Run the lane; the exit status is the run's, known failures let pass."""
     runner = Runner.from_environment(os.environ, sys.stdout)

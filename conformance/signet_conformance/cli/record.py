@@ -185,8 +185,7 @@ def _declared(options: Declared, target: str | None, environment: Mapping[str, s
     agent = environment.get("SIGNET_AGENT_ID", "").strip()
     given = any(environment.get(name, "").strip() for name in _TOKENS)
     return merge_declared(
-        options,
-        replace(profile, agents=(agent,) if agent else profile.agents, token=profile.token and given),
+        options, replace(profile, agents=(agent,) if agent else profile.agents, token=profile.token and given)
     )
 
 

@@ -34,10 +34,7 @@ def openapi(version: str) -> Mapping[str, Any]:
         "servers": [{"url": "http://127.0.0.1:3850", "description": "the daemon's default address"}],
         "security": [{}, {"token": []}],
         "paths": made.paths,
-        "components": {
-            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
-            "schemas": made.schemas,
-        },
+        "components": {"securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}, "schemas": made.schemas},
         "x-not-described": made.left,
     }
 

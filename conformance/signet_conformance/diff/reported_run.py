@@ -16,13 +16,7 @@ from msgspec.structs import replace
 from signet_conformance.contract import catalogue
 from signet_conformance.errors import KitError, UsageError, printable
 from signet_conformance.finding import BREACHES, FOLDING_ORDER, Verdict
-from signet_conformance.reports.report_document import (
-    Report,
-    ReportFinding,
-    ReportLacks,
-    ReportTrace,
-    ReportVerdict,
-)
+from signet_conformance.reports.report_document import Report, ReportFinding, ReportLacks, ReportTrace, ReportVerdict
 
 WHOLE_RUN = ""
 """Stands for the scenario of what only all traces together show."""

@@ -101,12 +101,7 @@ def judge_each(
                 name, requirement, rule, case.recording, case.broken, case.tallies.get(name)
             )
     return [
-        Judged.of(
-            case.recording,
-            case.judgements,
-            case.daemon,
-            dict(_judge_harness(case.recording, only)),
-        )
+        Judged.of(case.recording, case.judgements, case.daemon, dict(_judge_harness(case.recording, only)))
         for case in cases
     ]
 

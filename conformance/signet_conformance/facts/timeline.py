@@ -15,17 +15,7 @@ from math import inf
 
 from msgspec import Struct
 
-from signet_conformance.facts.calls import (
-    COMPLETE,
-    END,
-    LIFECYCLE,
-    PRE,
-    PROMPT,
-    START,
-    Call,
-    plain,
-    text_or_none,
-)
+from signet_conformance.facts.calls import COMPLETE, END, LIFECYCLE, PRE, PROMPT, START, Call, plain, text_or_none
 from signet_conformance.facts.sessions import OPENING, Sessions
 from signet_conformance.trace.fault_kinds import AWAY, FAULT_KINDS
 from signet_conformance.trace.marks import (

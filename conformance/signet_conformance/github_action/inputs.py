@@ -69,11 +69,7 @@ FIELDS = (
         "embedded",
     ),
     Field(
-        "allow-writes",
-        r"true|false",
-        "false",
-        "true where the daemon at that URL may be written to, or false",
-        "true",
+        "allow-writes", r"true|false", "false", "true where the daemon at that URL may be written to, or false", "true"
     ),
     Field(
         "allow-default-port",

@@ -13,13 +13,7 @@ from typing import Any
 import jsonschema_rs
 from msgspec import Struct
 
-from signet_conformance.contract import (
-    REFERENCE_DAEMON,
-    contract_version_of,
-    document,
-    requirements,
-    version_document,
-)
+from signet_conformance.contract import REFERENCE_DAEMON, contract_version_of, document, requirements, version_document
 from signet_conformance.engine import Judged
 from signet_conformance.errors import UsageError, printable
 from signet_conformance.facts import Call

@@ -13,13 +13,7 @@ from typing import Any
 
 import httpx
 
-from signet_conformance.contract import (
-    catalogue,
-    document,
-    route_table,
-    version_document,
-    version_key,
-)
+from signet_conformance.contract import catalogue, document, route_table, version_document, version_key
 from signet_conformance.errors import NothingTestedError, printable
 from signet_conformance.files.whole_file import create_file
 from signet_conformance.probing.replay import ProbeAnswer, Row, differences, put_probes, recorded, row_of

@@ -174,11 +174,7 @@ def _is_refusal(judged: Judged, finding: Finding) -> bool:
 
 
 def _count_calls(
-    problem: Problem,
-    judged: Judged,
-    breaches: Iterable[Sequence[Finding]],
-    number: int,
-    sessions: Mapping[str, int],
+    problem: Problem, judged: Judged, breaches: Iterable[Sequence[Finding]], number: int, sessions: Mapping[str, int]
 ) -> None:
     calls = judged.recording.by_seq
     for seq in {finding.exchanges[0] for findings in breaches for finding in findings if finding.exchanges}:
@@ -200,12 +196,7 @@ def _size(judged: Judged) -> Size:
 
 
 def _add_breach(
-    problem: Problem,
-    judged: Judged,
-    judgement: Judgement,
-    findings: Sequence[Finding],
-    known: str,
-    number: int | None,
+    problem: Problem, judged: Judged, judgement: Judgement, findings: Sequence[Finding], known: str, number: int | None
 ) -> None:
     name, verdict, size = judgement.requirement, judgement.verdict, _size(judged)
     breach = problem.breaches.get(name)

@@ -87,12 +87,7 @@ class SarifReport:
         self._stream.write(f"\n],{encoded(tail)[1:-1]}}}]}}\n")
 
     def _add(
-        self,
-        judged: Judged,
-        judgement: Judgement,
-        known: str | None,
-        level: str | None = None,
-        file: str | None = None,
+        self, judged: Judged, judgement: Judgement, known: str | None, level: str | None = None, file: str | None = None
     ) -> None:
         if judgement.verdict not in BREACHES:
             return

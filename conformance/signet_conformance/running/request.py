@@ -124,10 +124,7 @@ class RunRequest:
     def demand_consent(self, tell: Tell) -> None:
         """Show the workspace of a daemon at an address. Raises UsageError unless the run may write to it."""
         demand_consent(
-            self.daemon,
-            lambda words: tell(WritesInto(words)),
-            allowed=self.allow_writes,
-            option=self.allow_option,
+            self.daemon, lambda words: tell(WritesInto(words)), allowed=self.allow_writes, option=self.allow_option
         )
         # A daemon that may be written to may also be met at its usual port.
         allowed = self.allow_default_port or self.allow_writes

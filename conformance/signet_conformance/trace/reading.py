@@ -47,11 +47,7 @@ _REMEDY_RECORD = "record it again with: signet-conformance record --upstream URL
 
 def _header(data: JSONValue, where: str) -> Header:
     if not isinstance(data, dict) or data.get("kind") != "header":
-        raise TraceError(
-            "the first line is not a signet-trace/1 header",
-            where=where,
-            remedy=_REMEDY_RECORD,
-        )
+        raise TraceError("the first line is not a signet-trace/1 header", where=where, remedy=_REMEDY_RECORD)
     if data.get("format") != FORMAT:
         raise TraceError(
             f"the format is {printable(json.dumps(data.get('format')), 60)}, this kit reads {FORMAT}",

@@ -149,8 +149,7 @@ class BaselineSubject(Subject):
                 import bm25s  # noqa: F401
             except ImportError:
                 raise ConfigError(
-                    "the baseline bm25s needs a package that is not installed",
-                    remedy=pip_install("bench"),
+                    "the baseline bm25s needs a package that is not installed", remedy=pip_install("bench")
                 ) from None
 
     def describe(self) -> dict[str, Any]:

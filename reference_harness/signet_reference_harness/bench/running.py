@@ -38,11 +38,7 @@ class BenchPlan:
 
     def as_record(self) -> dict[str, Any]:
         """The plan as the log has it. A folder holds one plan."""
-        return {
-            "suite": self.suite.sha256,
-            "subject": self.subject.describe(),
-            "settings": dict(self.settings),
-        }
+        return {"suite": self.suite.sha256, "subject": self.subject.describe(), "settings": dict(self.settings)}
 
     @property
     def run(self) -> str:

@@ -46,12 +46,7 @@ class ChatSession:
     """The one session of a chat at a time, with its file."""
 
     def __init__(
-        self,
-        host: SessionHost,
-        provider: Provider,
-        folders: Folders,
-        scrub: Callable[[str], str],
-        model: str,
+        self, host: SessionHost, provider: Provider, folders: Folders, scrub: Callable[[str], str], model: str
     ) -> None:
         """`folders` name the places of session files; `scrub` removes secrets from each of their lines.
 

@@ -237,14 +237,7 @@ def _ollama(what: tuple[str, str], body: Mapping[str, Any], models: Sequence[str
 
 def _tag(model: str) -> dict[str, Any]:
     name = model if ":" in model else f"{model}:latest"
-    return {
-        "name": name,
-        "model": name,
-        "modified_at": CREATED_AT,
-        "size": 0,
-        "digest": "0" * 64,
-        "details": _DETAILS,
-    }
+    return {"name": name, "model": name, "modified_at": CREATED_AT, "size": 0, "digest": "0" * 64, "details": _DETAILS}
 
 
 def _model_info() -> dict[str, Any]:

@@ -303,10 +303,7 @@ class Lifecycle:
             # Still the turn of before, which the model failed to answer: the daemon has it.
             return ""
         params = PromptSubmitParams(
-            session=self.identity,
-            user_message=told,
-            last_assistant_message=submission[1],
-            memory_feedback=feedback,
+            session=self.identity, user_message=told, last_assistant_message=submission[1], memory_feedback=feedback
         )
         result = await self.client.on_user_prompt_submit(params)
         reply = self.submission = self._note(result.reply)

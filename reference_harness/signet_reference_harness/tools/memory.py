@@ -264,10 +264,7 @@ def _check_time(name: str, value: str) -> None:
 
 FACETS: Final = ("captured", "session", "source", "observed", "occurred", "valid")
 _RELATION: Final = object_schema(
-    {
-        **dict.fromkeys(("source", "sourceType", "relationship", "target", "targetType"), STRING),
-        "confidence": NUMBER,
-    },
+    {**dict.fromkeys(("source", "sourceType", "relationship", "target", "targetType"), STRING), "confidence": NUMBER},
     "source",
     "relationship",
     "target",

@@ -153,9 +153,7 @@ class HtmlReport:
     def _sessions(self) -> Markup:
         parts = [
             table(
-                "The traces that were judged",
-                ("Trace", "FAIL", "WARN", "Exchanges", "Daemon"),
-                _trace_rows(self._rows),
+                "The traces that were judged", ("Trace", "FAIL", "WARN", "Exchanges", "Daemon"), _trace_rows(self._rows)
             )
         ]
         if self._more:
@@ -271,11 +269,7 @@ def _cause(cause: Cause, options: Sequence[str], addressed: set[str], names: Map
         said = (verdict_tag(other.verdict.value), f" {name}{aside}: {other.what} (", requirement_page(name), ")")
         rows.append(("also", element("span", *said, id=name if name in addressed else None)))
     if requirement is not None:
-        rows += [
-            ("why", requirement.why),
-            ("change", requirement.fix),
-            ("page", requirement_page(cause.requirement)),
-        ]
+        rows += [("why", requirement.why), ("change", requirement.fix), ("page", requirement_page(cause.requirement))]
     rows.append(("known", cause.known_reason))
     words = replay_words(cause, options) if cause.first.file else ()
     rows.append(("replay", element("code", shell_command(words)) if words else ""))

@@ -59,10 +59,7 @@ def write(columns: Sequence[Column], stream: TextIO, lead: Iterable[Markup] = ()
     if differing := differences(columns):
         listed = element("ul", (element("li", each.words) for each in differing), class_="plain")
         sections.insert(1, ("lanes", "Breached in one lane and not in the other", listed))
-    header = (
-        *lead,
-        facts((("connectors", str(len(columns))), ("kit", __version__))),
-    )
+    header = (*lead, facts((("connectors", str(len(columns))), ("kit", __version__))))
     write_page(stream, "Signet conformance: connectors side by side", header, sections)
 
 

@@ -8,14 +8,7 @@ from datetime import UTC, datetime
 from typing import Any, Final, Literal
 
 from signet_reference_harness.llm_server.playback import RequestMessage, ScriptedRequest, names, objects, text_of
-from signet_reference_harness.llm_server.reply import (
-    Piece,
-    TurnReply,
-    UnspeakableError,
-    arguments_of,
-    chunks_of,
-    whole,
-)
+from signet_reference_harness.llm_server.reply import Piece, TurnReply, UnspeakableError, arguments_of, chunks_of, whole
 from signet_reference_harness.llm_server.script import (
     ApiName,
     ErrorAnswer,
