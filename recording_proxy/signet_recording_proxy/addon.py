@@ -25,7 +25,7 @@ from signet_conformance import __version__
 from signet_conformance.errors import SignetConformanceError
 from signet_conformance.trace import Declared, Header
 from signet_recording_proxy.body import DEFAULT_LIMIT
-from signet_recording_proxy.captures.common import DEFAULT_ORIGIN
+from signet_recording_proxy.captures import DEFAULT_ORIGIN
 from signet_recording_proxy.captures.flows import error_kind
 from signet_recording_proxy.exchange_line import Headers, SentMessage
 from signet_recording_proxy.recorder import Ongoing, Recorder

@@ -14,7 +14,7 @@ from typing import Any
 
 from signet_recording_proxy import line_worker
 from signet_recording_proxy.exchange_line import EndedExchange
-from signet_recording_proxy.line_jobs import LENGTH, LineJob, Made, pack
+from signet_recording_proxy.line_worker import LENGTH, LineJob, Made, pack
 from signet_recording_proxy.redaction.redactor import Redactor
 
 Deliver = Callable[[bytes | None, str], None]

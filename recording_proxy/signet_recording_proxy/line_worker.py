@@ -1,8 +1,9 @@
 """The process that makes the lines of exchanges with large bodies: `LineMaker` starts it, and it ends with it.
 
 Searching a large body for secrets takes a while, in which the recorder's event loop has other connections to serve.
-They talk over a socket that no other process has. The process is a fork: its patterns are compiled already, and what
-a new interpreter would do until its first line takes longer than most of its lines.
+Both talk over a socket that no other process has: a message is a pickle after its length. The process is a fork: its
+patterns are compiled already, and what a new interpreter would do until its first line takes longer than most of its
+lines.
 """
 
 from __future__ import annotations
@@ -13,14 +14,44 @@ import os
 import pickle
 import signal
 import socket
+import struct
 import warnings
+from collections.abc import Mapping, Sequence
 
-from signet_recording_proxy.line_jobs import LENGTH, LineJob, Made, pack
-from signet_recording_proxy.redaction.redactor import ProvisionalRedactor
+from msgspec import Struct
 
+from signet_recording_proxy.exchange_line import EndedExchange
+from signet_recording_proxy.redaction.redactor import Learned, ProvisionalRedactor
+
+LENGTH = struct.Struct(">Q")
 _PIECE = 1 << 20
 _LESS_URGENT = 5
 _MOST_FILES = 1 << 16
+
+
+class LineJob(Struct):
+    """An exchange whose line is to be made, and what the recorder has learned of secrets since the job before."""
+
+    number: int
+    exchange: EndedExchange
+    canaries: Mapping[str, str]
+    secrets: Sequence[str]
+    learned: Sequence[Learned]
+
+
+class Made(Struct):
+    """The line of a job, in which new `secrets` have provisional tokens; or the failure to make one."""
+
+    number: int
+    line: bytes = b""
+    secrets: Sequence[str] = ()
+    failure: str | None = None
+
+
+def pack(message: LineJob | Made) -> bytes:
+    """A message as it is sent."""
+    data = pickle.dumps(message, protocol=5)
+    return LENGTH.pack(len(data)) + data
 
 
 def _received(connection: socket.socket, size: int) -> bytes:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from signet_conformance.errors import TargetError, UsageError
-from signet_conformance.files.reading import read_json
+from signet_conformance.files import read_json
 
 
 def test_the_value_of_a_file(tmp_path: Path) -> None:

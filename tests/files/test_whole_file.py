@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from signet_conformance.files.whole_file import create_file
+from signet_conformance.files import create_file
 from tests.support.small_files import NOTHING_COMPILED
 
 LIMITED = """
 import pathlib, resource, signal, sys
-from signet_conformance.files.whole_file import create_file
+from signet_conformance.files import create_file
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (1000, resource.RLIM_INFINITY))
 try:

@@ -22,7 +22,7 @@ from signet_conformance.reports import command_lines
 from signet_conformance.reports.ending import RunEnding
 from signet_conformance.reports.evidence import Source
 from signet_conformance.reports.html import page
-from signet_conformance.reports.html.editor import editor_address
+from signet_conformance.reports.html.exchange_data import editor_address
 from signet_conformance.reports.html.page import MAX_TEXT, Markup, element, embedded, requirement_page, write_page
 from signet_conformance.reports.html.report import HtmlReport
 from signet_conformance.reports.markdown import inline

@@ -18,7 +18,7 @@ from msgspec import Struct
 from signet_conformance import __version__
 from signet_conformance.audit.stores import Listed, is_remote, recordings_of
 from signet_conformance.errors import UsageError, printable
-from signet_conformance.files.whole_file import write_whole
+from signet_conformance.files import write_whole
 
 FILE = "manifest.jsonl"
 FORMAT = "signet-audit-manifest/1"

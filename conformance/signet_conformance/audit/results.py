@@ -28,7 +28,7 @@ from signet_conformance.audit.rows import BreachRow, RecordingRow, Row, SaveRow,
 from signet_conformance.audit.summary import Summary, Summing
 from signet_conformance.contract import requirements
 from signet_conformance.errors import UsageError, printable
-from signet_conformance.files.whole_file import private_opener, write_whole
+from signet_conformance.files import private_opener, write_whole
 
 TABLES = ("recordings", "sessions", "breaches")
 JSON_LINES, PARQUET = "jsonl", "parquet"

@@ -20,7 +20,7 @@ from signet_conformance.errors import ContractError, UsageError, printable
 from signet_conformance.reports.terminal import STRONG, Paragraph, draw, terminal_width, wants_colour
 
 if TYPE_CHECKING:
-    from signet_conformance.probing.learning import Learnt, OtherAnswer
+    from signet_conformance.probing import Learnt, OtherAnswer
 
 _DIFF = "contract diff"
 _SURE = {
@@ -111,7 +111,7 @@ _WRITES = click.option("--allow-writes", is_flag=True, help="Let the probes writ
 
 
 def _put_probes(daemon: str, versions: Sequence[str], *, allow_writes: bool) -> Learnt:
-    from signet_conformance.probing.learning import learn
+    from signet_conformance.probing import learn
     from signet_conformance.running.daemon import demand_consent
 
     def tell(line: str) -> None:
@@ -132,7 +132,7 @@ def learn_version(*, daemon: str, allow_writes: bool, draft: str | None) -> int:
     learnt = _put_probes(daemon, contract_versions(), allow_writes=allow_writes)
     _print(_describe_learnt(learnt))
     if draft is not None:
-        from signet_conformance.probing.learning import write_draft
+        from signet_conformance.probing import write_draft
 
         for path in write_draft(learnt, Path(draft)):
             click.echo(f"wrote {printable(str(path), 400)}")
@@ -164,7 +164,7 @@ def _describe_learnt(learnt: Learnt) -> Iterator[RenderableType]:
 
 
 def _describe_others(others: Sequence[OtherAnswer], version: str, probes: int) -> Iterator[RenderableType]:
-    from signet_conformance.probing.learning import rules_on
+    from signet_conformance.probing import rules_on
 
     if not others:
         yield Text(f"all {probes} probes are answered as contract {version} says")

@@ -19,7 +19,7 @@ from signet_conformance.trace import Trace
 from signet_conformance.trace.recordings import is_recording
 
 if TYPE_CHECKING:
-    from signet_recording_proxy.captures.common import Written
+    from signet_recording_proxy.captures import Written
 
 TRACE, HAR, FLOWS = "trace", "har", "flows"
 _SUFFIXES = {
@@ -108,7 +108,7 @@ def _left_out_notes(written: Written, left_out: Counter[str]) -> Iterator[str]:
 
 def _into_trace(source: str, source_format: str, target: str, origins: Sequence[str]) -> tuple[Written, Counter[str]]:
     # mitmproxy takes a second to import, and only its own files need it.
-    from signet_recording_proxy.captures.common import write_trace
+    from signet_recording_proxy.captures import write_trace
     from signet_recording_proxy.redaction.redactor import Redactor
 
     if source_format == HAR:
@@ -126,7 +126,7 @@ def _into_trace(source: str, source_format: str, target: str, origins: Sequence[
 
 
 def _from_trace(trace: Trace, target_format: str, target: str) -> None:
-    from signet_recording_proxy.captures.common import captured_of, write_new
+    from signet_recording_proxy.captures import captured_of, write_new
 
     if target_format == HAR:
         from signet_recording_proxy.captures import har

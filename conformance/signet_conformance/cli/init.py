@@ -19,7 +19,7 @@ from signet_conformance import targets
 from signet_conformance.cli.commands import PROGRAM, tell
 from signet_conformance.cli.run import run_lines
 from signet_conformance.errors import NothingTestedError, UsageError, printable
-from signet_conformance.files.whole_file import create_file
+from signet_conformance.files import create_file
 from signet_conformance.finding import Verdict
 from signet_conformance.github_action.discovery import (
     FoundConnector,

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal, TextIO
 
 from signet_conformance.errors import UsageError
-from signet_conformance.files.whole_file import private_opener
+from signet_conformance.files import private_opener
 
 
 def demand_apart(written: Sequence[str | None], read: Iterable[str | None]) -> None:

@@ -11,7 +11,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from signet_conformance.errors import TraceError, printable
-from signet_conformance.files.reading import is_special
+from signet_conformance.files import is_special
 from signet_conformance.reports.command_lines import shell_command
 from signet_conformance.trace import Trace, read
 from signet_conformance.trace.recordings import CAPTURES, SUFFIX, daemon_side, is_model_side, is_recording, other_format

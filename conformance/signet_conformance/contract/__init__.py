@@ -6,8 +6,18 @@ trace follow from its daemon's own version: a requirement whose `since` is later
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Struct
+
 from signet_conformance.contract.folder import (
     REFERENCE_DAEMON,
+    REINSTALL,
     contract_version_of,
     contract_versions,
     document,
@@ -15,21 +25,6 @@ from signet_conformance.contract.folder import (
     schemas_folder,
     version_document,
     version_key,
-)
-from signet_conformance.contract.requirement import (
-    MAY,
-    MUST,
-    SHOULD,
-    Check,
-    Reading,
-    Requirement,
-    Scope,
-    Side,
-    catalogue,
-    daemon_requirements,
-    entries,
-    harness_requirements,
-    requirements,
 )
 from signet_conformance.contract.routes import (
     Route,
@@ -41,6 +36,7 @@ from signet_conformance.contract.routes import (
     routes_of,
     served_path,
 )
+from signet_conformance.errors import ContractError, printable
 
 __all__ = [
     "MAY",
@@ -73,3 +69,194 @@ __all__ = [
     "version_document",
     "version_key",
 ]
+
+
+MUST, SHOULD, MAY = "MUST", "SHOULD", "MAY"
+Level = Literal["MUST", "SHOULD", "MAY"]
+Scope = Literal["exchange", "session", "recording"]
+"""How far a rule looks: at one exchange after the other, at one session after the other, or at the whole recording."""
+Needs = Literal["trace", "process", "run"]
+"""How much has to be seen: any trace, one from the start of the connector's process, or all traces of a run."""
+Side = Literal["connector", "daemon", "harness"]
+FORMAT = "signet-requirements/2"
+_REMEDY = f"fix the entry as schemas/requirements.schema.json describes it; of an installed kit, {REINSTALL}"
+
+
+class Earlier(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What took the place of a check's `must`, `should` and `expected` for daemons older than `version`."""
+
+    version: str
+    expected: str
+    must: dict[str, Any] | None = None
+    should: dict[str, Any] | None = None
+
+
+class Check(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A requirement on the fields of one request, as JSON Schema; only requests that meet `when` are subject to it.
+
+    A breach of `must` fails, a breach of `should` warns. With `accepted_when_cut` a cut body that the
+    daemon accepted passes, since the daemon refuses a breach.
+    """
+
+    expected: str
+    when: dict[str, Any] | None = None
+    must: dict[str, Any] | None = None
+    should: dict[str, Any] | None = None
+    accepted_when_cut: bool = False
+    before: Earlier | None = None
+
+    def at(self, daemon_version: str) -> Check:
+        """The check in force at a daemon version."""
+        before = self.before
+        if before is None or version_key(daemon_version) >= version_key(before.version):
+            return self
+        return msgspec.structs.replace(
+            self, expected=before.expected, must=before.must, should=before.should, before=None
+        )
+
+
+class Reading(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a requirement reads of an exchange: members `names` of a part, in operations, groups (`@name`) or all (`*`).
+
+    The parts and modes are those of `schemas/requirements.schema.json`.
+    """
+
+    part: str = msgspec.field(name="in")
+    mode: str = msgspec.field(name="as")
+    operations: tuple[str, ...]
+    names: tuple[str, ...] = ("",)
+
+
+class Requirement(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One sentence of law. `since` is a daemon version, None for all; `title` is the sentence.
+
+    `rests_on` names the operations whose answers its verdict is drawn from, none of them for the answers that a
+    finding names itself; None when it rests on no answer. `settled_by` says what decides an INCONCLUSIVE.
+    `forbids_anywhere` says that a breach harms in whatever request it stands, as the leak of a secret does.
+    `rule` is the module and function below `rules` that judges it, None where its `check` does.
+    `no_mutant` is the reason why no mutant can break it. `area` and `side` are those of its file.
+    """
+
+    id: str
+    level: Level
+    title: str
+    subject: str
+    verdict: str
+    operations: tuple[str, ...]
+    since: str | None
+    source: str
+    why: str
+    fix: str
+    undecided: str | None
+    area: str = ""
+    side: Side = "connector"
+    rule: str | None = None
+    scope: Scope = "recording"
+    needs: Needs = "trace"
+    decides: Literal["trace", "marks"] = "trace"
+    level_from: dict[str, Level] = {}
+    since_note: str | None = None
+    check: Check | None = None
+    reads: tuple[Reading, ...] = ()
+    rests_on: frozenset[str] | None = None
+    settled_by: str | None = None
+    forbids_anywhere: bool = False
+    no_mutant: str | None = None
+    example: tuple[dict[str, Any], ...] = ()
+    example_context: dict[str, Any] | None = None
+
+    def level_at(self, daemon_version: str) -> str:
+        """The level in force at a daemon version: a SHOULD may have become a MUST."""
+        level: str = self.level
+        for version, later in sorted(self.level_from.items(), key=lambda item: version_key(item[0])):
+            if version_key(version) <= version_key(daemon_version):
+                level = later
+        return level
+
+
+class Area(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One file of requirements: those whose ids share a middle part. `place` orders the areas, 1 first."""
+
+    format: Literal["signet-requirements/2"]
+    area: str
+    heading: str
+    place: int
+    side: Side
+    requirements: tuple[Requirement, ...]
+
+
+@cache
+def areas() -> tuple[Area, ...]:
+    """The areas in their order. Raises ContractError naming the file, the entry and the wrong member."""
+    files = sorted((schemas_folder() / "requirements").glob("*.json"))
+    if not files:
+        raise ContractError("holds no requirements", where=str(schemas_folder() / "requirements"), remedy=REINSTALL)
+    return tuple(sorted((read_area(file) for file in files), key=lambda area: area.place))
+
+
+def read_area(file: Path) -> Area:
+    """The requirements of one file. Raises ContractError naming the entry and the wrong member."""
+    try:
+        area = msgspec.json.decode(file.read_bytes(), type=Area)
+    except (OSError, msgspec.DecodeError) as failure:
+        raise ContractError(_complaint(file, failure), where=str(file), remedy=_REMEDY) from None
+    ids = [requirement.id for requirement in area.requirements]
+    for number, name in enumerate(ids):
+        if not re.fullmatch(rf"SIG-{re.escape(file.stem)}-\d{{3}}", name):
+            problem = f"{printable(name, 60)} does not belong in this file: its ids are SIG-{file.stem}-001 and so on"
+        elif name in ids[:number]:
+            problem = f"{name} is in it twice"
+        else:
+            continue
+        raise ContractError(problem, where=str(file), remedy=_REMEDY)
+    return area
+
+
+def _complaint(file: Path, failure: Exception) -> str:
+    """The problem, with the id of the entry that has it."""
+    text = str(failure)
+    entry = re.search(r"\$\.requirements\[(\d+)\]", text)
+    if entry is None:
+        return f"cannot be read: {text}"
+    raw = msgspec.json.decode(file.read_bytes())["requirements"][int(entry[1])]
+    name = raw.get("id") if isinstance(raw, dict) else None
+    return f"{printable(name or f'entry {int(entry[1]) + 1}', 60)}: {printable(text, 300)}"
+
+
+def _of(side: Side) -> Iterator[tuple[str, Requirement]]:
+    for area in areas():
+        if area.side == side:
+            for requirement in area.requirements:
+                yield requirement.id, msgspec.structs.replace(requirement, area=area.area, side=side)
+
+
+@cache
+def requirements() -> Mapping[str, Requirement]:
+    """The requirements on the connector, by id: area by area, by number."""
+    return dict(_of("connector"))
+
+
+@cache
+def daemon_requirements() -> Mapping[str, Requirement]:
+    """The requirements on the daemon's answers, by id, in the same order."""
+    return dict(_of("daemon"))
+
+
+@cache
+def harness_requirements() -> Mapping[str, Requirement]:
+    """The requirements on the harness, judged by what reached its model, by id, in the same order."""
+    return dict(_of("harness"))
+
+
+@cache
+def catalogue() -> Mapping[str, Requirement]:
+    """The requirements of all sides, by id: the connector's, the daemon's, the harness's."""
+    return {**requirements(), **daemon_requirements(), **harness_requirements()}
+
+
+@cache
+def entries() -> Mapping[str, Mapping[str, Any]]:
+    """The entries of :func:`catalogue` as they stand in the files, each with its area."""
+    documents = (document(f"requirements/{file.name}") for file in (schemas_folder() / "requirements").glob("*.json"))
+    raw = {entry["id"]: {"area": area["area"], **entry} for area in documents for entry in area["requirements"]}
+    return {name: raw[name] for name in catalogue()}

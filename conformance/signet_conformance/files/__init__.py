@@ -1,1 +1,114 @@
 """Files of people: read within bounds, written whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import stat
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from signet_conformance.errors import SignetConformanceError, UsageError, printable
+
+
+def private_opener(path: str, flags: int) -> int:
+    """An opener for `open`, for a file that is made anew."""
+    return os.open(path, flags, 0o600)
+
+
+def create_file(path: Path, text: str) -> None:
+    """Write a file that is not there yet; raise OSError when it is, or when it cannot be written whole.
+
+    A file that was begun is removed: half a file would block the next attempt.
+    """
+    stream = path.open("x", encoding="utf-8")
+    try:
+        with stream:
+            stream.write(text)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            path.unlink()
+        raise
+
+
+def write_whole(path: Path, parts: Iterable[bytes]) -> None:
+    """Write or replace a file that only its owner reads; raise OSError when it cannot be written.
+
+    A stopped writer leaves PATH.part, which the next one overwrites.
+    """
+    draft = path.with_name(f"{path.name}.part")
+    with open(draft, "wb", opener=private_opener) as stream:
+        stream.writelines(parts)
+        stream.flush()
+        os.fsync(stream.fileno())
+    draft.replace(path)
+
+
+MOST_BYTES = 64 * 1024 * 1024
+_CHUNK_BYTES = 1024 * 1024
+
+
+def read_json(
+    path: str | Path,
+    remedy: str,
+    *,
+    where: str | None = None,
+    most_bytes: int = MOST_BYTES,
+    error: type[SignetConformanceError] = UsageError,
+) -> Any:
+    """The value in a JSON file of at most `most_bytes` bytes.
+
+    Raises `error` with the `remedy` when the file cannot be read, is larger, or is not JSON; `where` names the file
+    in it, and is its path unless given.
+    """
+    from pydantic_core import from_json
+
+    where = printable(path, 400) if where is None else where
+    try:
+        raw = _read(Path(path), most_bytes)
+    except OSError as failure:
+        raise error(f"cannot be read: {failure.strerror or failure}", where=where, remedy=remedy) from None
+    except ValueError as failure:
+        raise error(f"cannot be read: {printable(failure)}", where=where, remedy=remedy) from None
+    if raw is None:
+        raise error(f"is larger than {most_bytes >> 20} MiB", where=where, remedy=remedy)
+    with contextlib.suppress(ValueError):
+        return from_json(raw)
+    try:
+        # Slower, but it reads half an emoji too, which the writers of such files write.
+        return json.loads(raw)
+    except (ValueError, RecursionError) as failure:
+        several = isinstance(failure, json.JSONDecodeError) and failure.msg == "Extra data" and failure.lineno > 1
+        what = "holds several JSON values, one on each line, as a recording does" if several else "is not JSON"
+        raise error(f"{what}: {printable(failure, 160)}", where=where, remedy=remedy) from None
+
+
+def _read(path: Path, most_bytes: int) -> bytearray | None:
+    """The content of a file, or None where it is over the bound. Raises OSError and ValueError as opening does."""
+    if path.stat().st_size > most_bytes:
+        return None
+    raw = bytearray()
+    # A device or a pipe has no size beforehand, and some never end.
+    with path.open("rb") as stream:
+        while len(raw) <= most_bytes and (chunk := stream.read(_CHUNK_BYTES)):
+            raw += chunk
+    return raw if len(raw) <= most_bytes else None
+
+
+_OPENED = ("/dev/fd/", "/proc/self/fd/")
+
+
+def is_special(path: str) -> bool:
+    """Whether a path names a pipe, a device or a socket: reading one may wait for ever.
+
+    A pipe that a shell opened for us, `<(zcat FILE)`, has its writer already.
+    """
+    if path.startswith(_OPENED):
+        return False
+    try:
+        mode = Path(path).stat().st_mode
+    except (OSError, ValueError):
+        return False
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))

@@ -21,8 +21,7 @@ from msgspec.structs import replace
 from signet_conformance.contract import requirements
 from signet_conformance.engine import Judged
 from signet_conformance.errors import UsageError, printable
-from signet_conformance.files.reading import read_json
-from signet_conformance.files.whole_file import create_file
+from signet_conformance.files import create_file, read_json
 from signet_conformance.finding import FOLDING_ORDER, Judgement, Verdict
 from signet_conformance.outcome.options import DEFAULT_DAYS, KnownOptions
 from signet_conformance.rules import run_rules

@@ -1,1 +1,223 @@
-"""Requests that real daemons were asked, put to any daemon; what its answers say of the contract that it serves."""
+"""Requests that real daemons were asked, put to any daemon.
+
+Its answers say which contract version it serves best and what it answers otherwise, and make a draft of a version of
+its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import httpx
+
+from signet_conformance.contract import catalogue, document, route_table, version_document, version_key
+from signet_conformance.errors import NothingTestedError, printable
+from signet_conformance.files import create_file
+from signet_conformance.probing.replay import ProbeAnswer, Row, differences, put_probes, recorded, row_of
+from signet_conformance.running.daemon import DaemonUnderTest
+
+PROBES = "0.145.7"
+"""The release whose recorded requests are the probes."""
+_ANSWER_TIMEOUT_S = 120.0
+_LONGEST_MS = 5000
+_WORKSPACE = {
+    "agent.yaml": "agent:\n  name: Trace Agent\n  description: Answers probes\n",
+    "MEMORY.md": "# Working memory\n\nThe billing service moves to gRPC.\n",
+}
+_TOO_LARGE = "11 MiB"
+_NOT_SERVED = (404, "404 Not Found")
+
+
+@dataclass(frozen=True, slots=True)
+class OtherAnswer:
+    """A probe that the daemon answers otherwise than the version, and how; `operation` is None outside the contract."""
+
+    probe: str
+    operation: str | None
+    differences: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Learnt:
+    """The answers of a daemon beside those of each contract version's embedded daemon.
+
+    `agreeing` counts, by version, the probes that both answer alike.
+    """
+
+    reported: str | None
+    rows: Sequence[Row]
+    versions: Mapping[str, Sequence[Row]]
+    agreeing: Mapping[str, int]
+
+    @property
+    def best(self) -> str:
+        """The version with the most answers alike; of several the newest."""
+        return max(self.agreeing, key=lambda version: (self.agreeing[version], version_key(version)))
+
+    def other_answers(self, version: str) -> Iterator[OtherAnswer]:
+        """The probes that the daemon answers otherwise than `version` does, in their order."""
+        routes = route_table(version)
+        for expected, own in zip(self.versions[version], self.rows, strict=True):
+            if said := _compare(expected, own):
+                route = routes.find(own["request"]["method"], own["request"]["path"].partition("?")[0])
+                yield OtherAnswer(own["id"], None if route is None else route.operation, said)
+
+
+def rules_on(operation: str) -> Sequence[str]:
+    """The requirements whose verdicts are drawn from answers of an operation."""
+    return [
+        name
+        for name, requirement in catalogue().items()
+        if operation in (requirement.rests_on or ())
+        or (requirement.side == "daemon" and operation in requirement.operations)
+    ]
+
+
+def learn(choice: str, versions: Sequence[str], tell: Callable[[str], None]) -> Learnt:
+    """Put the probes to the daemon of `choice` and to the embedded daemons of `versions`; `tell` reports progress.
+
+    Each daemon that is started has a workspace of its own, which is removed. Raises NothingTestedError for a daemon
+    that stops answering.
+    """
+    rows = [row for row in recorded(PROBES) if _is_put(row)]
+    own = _answers(choice, rows, tell)
+    answers = {version: _answers(f"embedded:{version}", rows, tell) for version in versions}
+    agreeing = {
+        version: sum(not _compare(expected, answer) for expected, answer in zip(theirs, own, strict=True))
+        for version, theirs in answers.items()
+    }
+    health = own[0]["response_body"]
+    reported = health.get("version") if isinstance(health, dict) else None
+    return Learnt(reported if isinstance(reported, str) else None, own, answers, agreeing)
+
+
+def _is_put(row: Row) -> bool:
+    # A body over the limit is refused while it is still sent, so whether its answer arrives is chance; and one probe
+    # alone, of megabytes to remember, takes a real daemon longer than all others together.
+    return _TOO_LARGE not in row["request"].get("body_note", "") and row["ms"] < _LONGEST_MS
+
+
+def _answers(choice: str, rows: Sequence[Row], tell: Callable[[str], None]) -> Sequence[Row]:
+    with TemporaryDirectory(prefix="signet-probes-") as name:
+        folder = Path(name).resolve()
+        # A start says who the agent is and what it remembers; the recorded daemons had a workspace that does.
+        for file, text in _WORKSPACE.items():
+            (folder / file).write_text(text, "utf-8")
+        daemon = DaemonUnderTest(choice, folder)
+        try:
+            daemon.start()
+            tell(f"{printable(choice, 60)}: {len(rows)} probes")
+            return asyncio.run(_put_all(daemon.url, choice, rows))
+        finally:
+            daemon.close()
+
+
+async def _put_all(url: str, choice: str, rows: Sequence[Row]) -> Sequence[Row]:
+    answered: list[Row] = []
+    async with httpx.AsyncClient(base_url=url, timeout=_ANSWER_TIMEOUT_S, trust_env=False) as client:
+        try:
+            async for answer in put_probes(client, rows):
+                answered.append(row_of(rows[len(answered)], answer))
+        except httpx.HTTPError as failure:
+            raise NothingTestedError(
+                f"the daemon gives no answer to probe {rows[len(answered)]['id']}: {type(failure).__name__}",
+                where=f"--daemon {printable(choice)}",
+                remedy="see what the daemon says of it",
+            ) from None
+    return answered
+
+
+def _compare(expected: Row, own: Row) -> Sequence[str]:
+    answer = ProbeAnswer(own["status"], own["response_headers"], own["response_body"], own["response_is_json"])
+    if answer.is_json != expected["response_is_json"] and answer.status == expected["status"]:
+        return [f"{'JSON' if answer.is_json else 'text'}, not {'text' if answer.is_json else 'JSON'}"]
+    return list(differences(expected, answer))
+
+
+def write_draft(learnt: Learnt, folder: Path) -> Sequence[Path]:
+    """Write what was learnt into a new folder: the answers, and a draft of version and routes for a person to edit.
+
+    Raises OSError where the folder exists or cannot be made.
+    """
+    folder.mkdir()
+    release = learnt.reported or "0.0.0"
+    version = ".".join(release.split(".")[:2])
+    answers = "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in learnt.rows)
+    routes = json.dumps(_routes(learnt, release), indent=2, ensure_ascii=False) + "\n"
+    frozen = json.dumps(_version(learnt, version, release, routes), indent=2, ensure_ascii=False) + "\n"
+    files = {
+        folder / f"answers-{release}.jsonl": answers,
+        folder / f"routes-{version}.json": routes,
+        folder / f"{version}.json": frozen,
+    }
+    for path, text in files.items():
+        create_file(path, text)
+    return list(files)
+
+
+def _version(learnt: Learnt, version: str, release: str, routes: str) -> Mapping[str, Any]:
+    base = version_document(learnt.best)
+    return {
+        **base,
+        "version": version,
+        "daemon_versions": {"from": release, "reference": release},
+        "confidence": "low",
+        "routes": f"routes/{version}.json",
+        "routes_sha256": hashlib.sha256(routes.encode()).hexdigest(),
+        "changes_from": learnt.best,
+        "changes": _changes(learnt),
+    }
+
+
+def _changes(learnt: Learnt) -> Sequence[Mapping[str, Any]]:
+    """The members that answers of the daemon gained and lost, and the statuses that changed, by operation."""
+    routes = route_table(learnt.best)
+    found: dict[tuple[str, str | None, str], str | None] = {}
+    for expected, own in zip(learnt.versions[learnt.best], learnt.rows, strict=True):
+        route = routes.find(own["request"]["method"], own["request"]["path"].partition("?")[0])
+        if route is None or route.operation is None or not _compare(expected, own):
+            continue
+        if expected["status"] != own["status"]:
+            note = f"{own['id']} is answered {own['status']}, not {expected['status']}"
+            found.setdefault((route.operation, "response", "changed"), note)
+            continue
+        before, after = (
+            set(row["response_body"]) if isinstance(row["response_body"], dict) else set() for row in (expected, own)
+        )
+        for names, change in ((after - before, "added"), (before - after, "removed")):
+            for name in sorted(names):
+                if name.isidentifier():
+                    found.setdefault((route.operation, f"response.{name}", change), f"seen in {own['id']}")
+        if before == after:
+            found.setdefault((route.operation, "response", "changed"), f"{own['id']} is answered otherwise")
+    return [
+        {"operation": operation, "field": member, "change": change, "note": note}
+        for (operation, member, change), note in found.items()
+    ]
+
+
+def _routes(learnt: Learnt, release: str) -> Mapping[str, Any]:
+    """The routes of the best version without those that the daemon was seen not to serve."""
+    base = document(f"routes/{learnt.best}.json")
+    table = route_table(learnt.best)
+    missing = set()
+    for own in learnt.rows:
+        route = table.find(own["request"]["method"], own["request"]["path"].partition("?")[0])
+        if route is not None and (own["status"], own["response_body"]) == _NOT_SERVED:
+            missing.add((route.method, route.path))
+    return {
+        **base,
+        "daemon_version": release,
+        "complete": False,
+        "confidence": "low",
+        "note": f"Drafted from the routes of {learnt.best} and the answers of a daemon {release}; routes without a"
+        " probe were not looked at.",
+        "routes": [row for row in base["routes"] if (row["method"], row["path"]) not in missing],
+    }

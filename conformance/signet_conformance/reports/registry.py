@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TextIO, cast
 
 from msgspec import Struct
 
-from signet_conformance.files.whole_file import private_opener
+from signet_conformance.files import private_opener
 
 if TYPE_CHECKING:
     from signet_conformance.engine import Judged

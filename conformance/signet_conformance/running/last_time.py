@@ -15,7 +15,7 @@ from typing import Self
 import msgspec
 
 from signet_conformance.errors import SignetConformanceError
-from signet_conformance.files.whole_file import write_whole
+from signet_conformance.files import write_whole
 from signet_conformance.finding import BREACHES, Verdict
 from signet_conformance.outcome.conclusion import Conclusion
 from signet_conformance.reports.ending import scenario_of

@@ -17,8 +17,8 @@ from typing import Annotated, Any, ClassVar
 from pydantic import AfterValidator, ConfigDict, Field, WithJsonSchema
 
 from signet_conformance.errors import UsageError, printable
+from signet_conformance.files import read_json
 from signet_conformance.files.documents import Document, Items, Maybe, demand, refusal, shown_value
-from signet_conformance.files.reading import read_json
 from signet_conformance.scenarios.steps import (
     AnyStep,
     CloseStep,

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from signet_conformance.errors import TargetError, printable
-from signet_conformance.files.reading import read_json
+from signet_conformance.files import read_json
 from signet_conformance.targets.releases import numbers
 
 if TYPE_CHECKING:

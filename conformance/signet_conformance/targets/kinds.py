@@ -16,12 +16,14 @@ from typing import TYPE_CHECKING, Any
 
 from signet_conformance.errors import TargetError, pip_install
 from signet_conformance.targets.doctor import (
+    PORT,
     Need,
     connector_need,
     loaded_needs,
     program_needs,
     runtime_need,
     server_needs,
+    server_url,
 )
 from signet_conformance.targets.face import HostFace, find_face
 from signet_conformance.targets.files import (
@@ -32,7 +34,6 @@ from signet_conformance.targets.files import (
     installed_program,
     program_command,
 )
-from signet_conformance.targets.server import PORT, server_url
 
 if TYPE_CHECKING:
     from signet_conformance.targets import Target

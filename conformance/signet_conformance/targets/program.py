@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from signet_conformance.children import watchdog
 from signet_conformance.children.temporary import OWNER, temporary_folder
 from signet_conformance.errors import NothingTestedError, TargetError, printable
-from signet_conformance.files.reading import read_json
+from signet_conformance.files import read_json
 from signet_conformance.targets.releases import numbers
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from typing import IO, Protocol
 from msgspec import Struct
 
 from signet_conformance.errors import TraceError, pip_install, printable
-from signet_conformance.files.reading import is_special
+from signet_conformance.files import is_special
 from signet_conformance.trace.model import FORMAT
 
 HELD_BYTES = 32 * 1024 * 1024

@@ -1,1 +1,283 @@
-"""Captures that others made, as traces and back."""
+"""Captures that others made, as traces and back: what HAR and flow files have in common.
+
+On the way in everything goes through the redactor; on the way out a trace has been redacted already.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+from msgspec import Struct
+
+from signet_conformance.errors import UsageError, printable
+from signet_conformance.trace import Body, Exchange, Header, Message, Trace, encode
+from signet_conformance.trace.model import NOT_CAPTURED
+from signet_recording_proxy.body import KeptBody, describe, unwritten
+from signet_recording_proxy.redaction.redactor import Redactor
+
+BODY_LIMIT = 32 * 1024 * 1024
+DEFAULT_ORIGIN = "http://127.0.0.1:3850"
+_HOOKS = "/api/hooks/"
+
+Headers = list[tuple[str, str]]
+
+
+class CapturedMessage(Struct, frozen=True):
+    """What one side of a captured exchange sent. `coding` is the content coding that the bytes still have."""
+
+    headers: Headers
+    content: bytes
+    coding: str | None = None
+    lacks_content: bool = False
+    """Whether a body was sent that the capture does not hold."""
+    size: int | None = None
+    """The bytes of a body that the capture does not hold, where they are known."""
+
+    @property
+    def media_type(self) -> str | None:
+        """The media type that the headers name."""
+        return next((value for name, value in self.headers if name == "content-type"), None)
+
+    def body(self) -> dict[str, Any] | None:
+        """The `body` member of a trace line."""
+        if self.lacks_content:
+            return unwritten(self.size, self.media_type, NOT_CAPTURED)
+        kept = KeptBody(BODY_LIMIT)
+        kept.feed(self.content)
+        return describe(kept, self.media_type, self.coding)
+
+
+class Captured(Struct, frozen=True):
+    """One captured exchange. Instants are seconds since 1970; `answer` is None when no answer came."""
+
+    method: str
+    url: str
+    request: CapturedMessage
+    status: int | None
+    answer: CapturedMessage | None
+    begun: float
+    ended: float
+    error: str | None = None
+    incomplete: bool = False
+    """Whether nothing shows that a server can have heard the request."""
+
+
+class Written(Struct, frozen=True):
+    """Counts of a conversion: exchanges written, and those left out by origin."""
+
+    exchanges: int
+    uncaptured: int
+    """How many bodies the capture does not hold."""
+    origins: Sequence[str]
+    others: Counter[str]
+
+
+def write_trace(path: str, captured: Iterable[Captured], redactor: Redactor, origins: Sequence[str] = ()) -> Written:
+    """Write the redacted trace of a capture.
+
+    Without `origins` those are taken that a connector's hooks go to, or else the daemon's usual one. Raises UsageError
+    when the capture speaks to several others, when it holds no exchange, and when the file exists.
+    """
+    everything = sorted(captured, key=lambda exchange: exchange.begun)
+    wanted, chosen = _of_origins(everything, origins)
+    zero = chosen[0].begun
+    created = instant(zero).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    header = redactor.header(Header(created=created, upstream=origin_of(chosen[0].url)))
+    lines = [redactor.exchange(_line(number, exchange, zero)) for number, exchange in enumerate(chosen, 1)]
+    write_new(path, (encode(header.to_json()), *lines))
+    messages = (said for exchange in chosen for said in (exchange.request, exchange.answer) if said is not None)
+    others = Counter(origin for exchange in everything if (origin := origin_of(exchange.url)) not in wanted)
+    return Written(len(chosen), sum(said.lacks_content for said in messages), sorted(wanted), others)
+
+
+def write_new(path: str, pieces: Iterable[bytes]) -> None:
+    """Write a file that must not exist; what is half written when it fails is taken away."""
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    except FileExistsError:
+        raise UsageError(
+            "exists already", where=printable(path, 400), remedy="choose another name: nothing is replaced"
+        ) from None
+    except (OSError, ValueError) as failure:  # ValueError: no file has a null byte in its name
+        raise _unwritable(path, failure, "name a file in a folder that you may write to") from None
+    try:
+        # What is left in the buffer is written when the file is closed, so that may fail as well.
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.writelines(pieces)
+    except BaseException as failure:
+        Path(path).unlink(missing_ok=True)
+        if isinstance(failure, OSError):
+            raise _unwritable(path, failure, "free some space, or name a file on another disk") from None
+        raise
+
+
+def _unwritable(path: str, failure: Exception, remedy: str) -> UsageError:
+    problem = f"cannot be written: {getattr(failure, 'strerror', None) or failure}"
+    return UsageError(problem, where=printable(path, 400), remedy=remedy)
+
+
+def instant(seconds: float, where: str = "") -> datetime:
+    """An instant that `Captured` holds. Raises UsageError for one in no year from 1 to 9999, or in none at all."""
+    try:
+        return datetime.fromtimestamp(seconds, UTC)
+    except (ValueError, OverflowError, OSError):
+        raise UsageError(
+            f"{seconds:g} seconds from 1970 is an instant that no date can name",
+            where=where,
+            remedy="set the clock that it was taken from right, or leave the exchange out",
+        ) from None
+
+
+def origin_of(url: str) -> str:
+    """Scheme, host and port of a URL, without what may be secret in it."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
+
+
+def _of_origins(captured: Sequence[Captured], asked: Sequence[str]) -> tuple[set[str], Sequence[Captured]]:
+    """The origins that count, and the exchanges with them."""
+    counts = Counter(origin_of(exchange.url) for exchange in captured)
+    if not counts:
+        raise UsageError("the capture holds no exchange", remedy="capture while the connector runs")
+    wanted = {origin.rstrip("/") for origin in asked} or _daemons(captured, counts)
+    if unknown := sorted(wanted - counts.keys()):
+        known = ", ".join(printable(name, 80) for name, _ in counts.most_common(5))
+        raise UsageError(f"no exchange goes to {printable(unknown[0], 80)}", remedy=f"--origin one of {known}")
+    return wanted, [exchange for exchange in captured if origin_of(exchange.url) in wanted]
+
+
+def _daemons(captured: Sequence[Captured], counts: Counter[str]) -> set[str]:
+    """The origins of daemons, judged by what is asked of them; names of one port of this machine are one daemon."""
+    if len(counts) == 1:
+        return set(counts)
+    hooked = {origin_of(each.url) for each in captured if urlsplit(each.url).path.startswith(_HOOKS)}
+    found = hooked or (counts.keys() & {DEFAULT_ORIGIN})
+    machines = {_machine_and_port(origin) for origin in found}
+    if len(machines) == 1:
+        return {origin for origin in counts if _machine_and_port(origin) in machines}
+    named = ", ".join(f"{printable(name, 80)} ({count})" for name, count in counts.most_common(5))
+    raise UsageError(
+        f"the capture speaks to {len(counts)} origins: {named}",
+        remedy=f"choose the daemon's: --origin {printable(counts.most_common(1)[0][0], 80)}",
+    )
+
+
+def _machine_and_port(origin: str) -> str:
+    scheme, _, authority = origin.partition("://")
+    host, colon, port = authority.rpartition(":")
+    return f"{scheme} this machine {port}" if colon and host in ("localhost", "127.0.0.1", "[::1]") else origin
+
+
+def _line(number: int, exchange: Captured, zero: float) -> dict[str, Any]:
+    parts = urlsplit(exchange.url)
+    line: dict[str, Any] = {
+        "kind": "exchange",
+        "seq": number,
+        "conn": None,
+        "t0": round(exchange.begun - zero, 6),
+        "t1": round(max(exchange.ended, exchange.begun) - zero, 6),
+        "request": {
+            "method": exchange.method,
+            "path": parts.path or "/",
+            "query": parse_qsl(parts.query, keep_blank_values=True),
+            "headers": exchange.request.headers,
+            "body": exchange.request.body(),
+        },
+        "response": None,
+    }
+    if exchange.answer is not None:
+        line["response"] = {
+            "status": exchange.status,
+            "headers": exchange.answer.headers,
+            "body": exchange.answer.body(),
+        }
+    if exchange.incomplete:
+        line["request"]["incomplete"] = True
+    if exchange.error is not None:
+        line["error"] = {"kind": exchange.error}
+    return line
+
+
+def captured_of(trace: Trace) -> Iterator[Captured]:
+    """The exchanges of a trace as a capture; of a body that was cut, its beginning.
+
+    Raises UsageError when the header's `upstream` is not an address, or an exchange's instant not a date.
+    """
+    zero = _created(trace.header.created)
+    origin = _origin(trace.header.upstream)
+    for exchange in trace.exchanges:
+        answer = None if exchange.response is None else _message_of(exchange.response)
+        instant(zero + exchange.t0, f"exchange {exchange.seq}")
+        yield Captured(
+            exchange.request.method,
+            origin + _target(exchange),
+            _message_of(exchange.request),
+            exchange.response.status if exchange.response is not None else None,
+            answer,
+            zero + exchange.t0,
+            zero + exchange.t1,
+            exchange.error,
+        )
+
+
+def _created(text: str | None) -> float:
+    try:
+        return datetime.fromisoformat(text or "").timestamp()
+    except (ValueError, OverflowError, OSError):
+        return 0.0
+
+
+def _origin(upstream: str | None) -> str:
+    origin = (upstream or DEFAULT_ORIGIN).rstrip("/")
+    try:
+        parts = urlsplit(origin)
+        known = parts.scheme in ("http", "https") and parts.hostname and (parts.port or 1)
+    except ValueError:
+        known = False
+    if not known or not origin.isascii() or not origin.isprintable() or " " in origin:
+        raise UsageError(
+            f"upstream {printable(repr(origin), 80)} is not an address",
+            where="the trace's header",
+            remedy=f"write it as {DEFAULT_ORIGIN}",
+        )
+    return origin
+
+
+def _target(exchange: Exchange) -> str:
+    query = urlencode([(as_sent(name), as_sent(value)) for name, value in exchange.request.query])
+    # `OPTIONS *` has no path that a URL could hold.
+    path = "/" + exchange.request.path.removeprefix("/")
+    return f"{path}?{query}" if query else path
+
+
+def as_sent(text: str) -> bytes:
+    """The bytes of text from a trace, in which a byte that is not UTF-8 stands as a surrogate."""
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "surrogatepass")
+
+
+def _message_of(message: Message) -> CapturedMessage:
+    # The trace holds decoded bodies: a coding that the headers still name would have to be undone again.
+    headers = [(name, value) for name, value in message.headers if name.lower() != "content-encoding"]
+    body = message.body
+    if body is not None and body.undecoded == NOT_CAPTURED:
+        return CapturedMessage(headers, b"", lacks_content=True, size=body.size)
+    return CapturedMessage(headers, b"" if body is None else _content(body))
+
+
+def _content(body: Body) -> bytes:
+    if body.kind == "json":
+        return json.dumps(body.value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
+    if body.kind == "base64":
+        return base64.b64decode(body.value)
+    return str(body.value).encode("utf-8", "surrogatepass")

@@ -12,7 +12,7 @@ from mitmproxy.io import FlowReader, FlowWriter
 
 from signet_conformance.errors import UsageError, printable
 from signet_conformance.trace.model import NOT_CARRIED
-from signet_recording_proxy.captures.common import Captured, CapturedMessage, Headers, as_sent, instant
+from signet_recording_proxy.captures import Captured, CapturedMessage, Headers, as_sent, instant
 
 _LOOPBACK = ("127.0.0.1", 0)
 

@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from signet_conformance.errors import UsageError, printable
 from signet_conformance.trace.model import NOT_CARRIED
-from signet_recording_proxy.captures.common import Captured, CapturedMessage, Headers, instant
+from signet_recording_proxy.captures import Captured, CapturedMessage, Headers, instant
 
 MAX_BYTES = 512 * 1024 * 1024
 ERRORS = frozenset({"upstream_refused", "upstream_reset", "upstream_timeout", "client_closed", NOT_CARRIED, "fault"})

@@ -18,8 +18,7 @@ from typing import Annotated, Any, ClassVar, Final, Literal, Protocol, cast
 from pydantic import ConfigDict, Field
 
 from signet_reference_harness.bench.figures import rounded
-from signet_reference_harness.bench.log import BenchFailureError, Logged, RunLog, first_failure
-from signet_reference_harness.bench.progress import ProgressLine
+from signet_reference_harness.bench.log import BenchFailureError, Logged, ProgressLine, RunLog, first_failure
 from signet_reference_harness.bench.result import Figure, Question, Result
 from signet_reference_harness.bench.suite import UNANSWERABLE, Suite, SuiteFact, SuiteQuery, SuiteTurn
 from signet_reference_harness.documents import HarnessDocument, StrictModel

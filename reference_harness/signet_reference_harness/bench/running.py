@@ -18,9 +18,8 @@ from signet_reference_harness.bench.answering import (
     answers_of,
     questions_for_model,
 )
-from signet_reference_harness.bench.log import Logged, Record, RunLog, first_failure
+from signet_reference_harness.bench.log import Logged, ProgressLine, Record, RunLog, first_failure
 from signet_reference_harness.bench.performing import Subject, perform
-from signet_reference_harness.bench.progress import ProgressLine
 from signet_reference_harness.bench.result import RESULT, TIMES, Result, Times, result_of, times_of, write_document
 from signet_reference_harness.bench.suite import ScenarioRun, Suite
 from signet_reference_harness.errors import ConfigError

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from signet_conformance.daemon.handlers.hooks.claims import held_by_other, is_internal, runtime_path
+from signet_conformance.daemon.handlers.hooks import held_by_other, is_internal, runtime_path
 from signet_conformance.daemon.state.agents import plain_agent, resolve_agent
 from signet_conformance.daemon.values import UnreadableJsonError, fields_of, iso, text_or_none, truthy
 from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, refusal

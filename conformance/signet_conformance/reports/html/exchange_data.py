@@ -1,13 +1,18 @@
 """The exchanges of a trace as an HTML report carries them: a short row each, and the bodies that fit.
 
 Strings that repeat are kept once. What goes over a budget is left out and counted; breaching exchanges come first.
+The lines of the connector's code that sent a request are links into the reader's editor.
 """
 
 from __future__ import annotations
 
 import json
+import os
+import re
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from msgspec import Struct, field
 
@@ -15,9 +20,8 @@ from signet_conformance.engine import Judged
 from signet_conformance.errors import printable
 from signet_conformance.facts import Call, Recording
 from signet_conformance.reports.command_lines import shell_command
-from signet_conformance.reports.evidence import names_agent, source_of
-from signet_conformance.reports.html.editor import editor_address
-from signet_conformance.reports.html.page import embedded
+from signet_conformance.reports.evidence import Source, names_agent, source_of
+from signet_conformance.reports.html.page import Markup, element, embedded, joined
 from signet_conformance.reports.mark_words import mark_words
 from signet_conformance.reports.remarks import played
 from signet_conformance.reports.timeline import findings_of
@@ -211,3 +215,38 @@ def body_data(body: Body) -> Mapping[str, Any]:
     elif len(text) > MAX_BODY:
         data["note"] = f"{len(text)} characters, the first {MAX_BODY} of them shown"
     return data
+
+
+EDITOR = "SIGNET_CONFORMANCE_EDITOR"
+"""The environment variable that names an editor of the table, an address of one's own, or `none`."""
+_EDITORS = {
+    "vscode": "vscode://file/{file}:{line}",
+    "vscodium": "vscodium://file/{file}:{line}",
+    "cursor": "cursor://file/{file}:{line}",
+    "windsurf": "windsurf://file/{file}:{line}",
+    "zed": "zed://file/{file}:{line}",
+    "idea": "idea://open?file=/{file}&line={line}",
+    "sublime": "subl://open?url=file:///{file}&line={line}",
+    "textmate": "txmt://open?url=file:///{file}&line={line}",
+}
+_ADDRESS = re.compile(r"(?!javascript:|data:|vbscript:)[a-z][a-z0-9+.-]*:\S+", re.IGNORECASE)
+
+
+def editor_address(source: Source) -> str | None:
+    """The address that opens an editor at a line; None without one, as where the variable says none."""
+    named = os.environ.get(EDITOR, "") or "vscode"
+    address = _EDITORS.get(named, named)
+    if _ADDRESS.fullmatch(address) is None:
+        return None
+    file = quote((Path.cwd() / source.file).as_posix().lstrip("/"), safe="/")
+    return address.replace("{file}", file).replace("{line}", str(source.line))
+
+
+def linked_sources(sources: tuple[Source, ...]) -> Markup:
+    """The places that led to a request, the innermost first, each a link where an editor can open it."""
+    parts: list[str | Markup] = []
+    for source in sources:
+        address = editor_address(source)
+        parts += [", called at "] if parts else []
+        parts.append(source.words if address is None else element("a", source.words, href=address))
+    return joined(parts)

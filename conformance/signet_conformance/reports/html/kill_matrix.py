@@ -8,8 +8,8 @@ from typing import Any, ClassVar, Literal
 from pydantic import ConfigDict, Field
 
 from signet_conformance.errors import printable
+from signet_conformance.files import read_json
 from signet_conformance.files.documents import Document, Items, Maybe, Part, demand
-from signet_conformance.files.reading import read_json
 from signet_conformance.reports.html.page import Markup, element, facts, joined, requirement_page, table
 
 _REMEDY = "write one with: signet-conformance selftest --json"

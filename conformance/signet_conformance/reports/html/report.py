@@ -27,8 +27,7 @@ from signet_conformance.reports.command_lines import shell_command
 from signet_conformance.reports.ending import RunEnding
 from signet_conformance.reports.evidence import SENT_BY, Evidence, known_requirement
 from signet_conformance.reports.html import kill_matrix
-from signet_conformance.reports.html.editor import linked_sources
-from signet_conformance.reports.html.exchange_data import Budget, exchange_data
+from signet_conformance.reports.html.exchange_data import Budget, exchange_data, linked_sources
 from signet_conformance.reports.html.page import (
     Markup,
     element,

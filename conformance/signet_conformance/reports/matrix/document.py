@@ -11,8 +11,8 @@ from pydantic import ConfigDict, Field
 
 from signet_conformance.contract import contract_versions, document, version_document
 from signet_conformance.errors import UsageError, printable
+from signet_conformance.files import read_json
 from signet_conformance.files.documents import Document, Items, Maybe, Part
-from signet_conformance.files.reading import read_json
 from signet_conformance.finding import BREACHES, FOLDING_ORDER, Verdict
 from signet_conformance.outcome.newer import later_words
 from signet_conformance.reports.values import cell

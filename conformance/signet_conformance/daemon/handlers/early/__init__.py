@@ -1,1 +1,88 @@
-"""What release 0.58 answers where later ones answer otherwise: one agent for most, no epochs, no scopes, no jobs."""
+"""What release 0.58 answers where later ones answer otherwise: one agent for most, no epochs, no scopes, no jobs.
+
+Here is the gate that stands before the work of each hook: is it wanted, complete, of its own session, not bypassed?
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from signet_conformance.daemon.handlers.hooks import (
+    conflict,
+    held_by_other,
+    is_bypassed,
+    is_internal,
+    runtime_path,
+)
+from signet_conformance.daemon.values import fields_of, text_or_none, truthy
+from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, refusal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from signet_conformance.daemon.state.daemon import Daemon
+
+#: All sessions belong to this agent, whatever a request says.
+AGENT = "default"
+
+
+@dataclass(frozen=True)
+class Visit:
+    """A request that may do its work: its fields, its runtime path, and its session key, None when it gives none."""
+
+    fields: Mapping[str, Any]
+    path: str | None
+    key: Any
+
+
+def has(*names: str) -> Callable[[Mapping[str, Any]], bool]:
+    """A test for fields that are all given."""
+    return lambda fields: all(truthy(fields.get(name)) for name in names)
+
+
+@dataclass(frozen=True)
+class Gate:
+    """The questions of one hook. `nothing` answers a bypassed session; `internal` a hook inside a hook, if asked."""
+
+    complete: Callable[[Mapping[str, Any]], bool]
+    complaint: str
+    nothing: Mapping[str, Any]
+    internal: Mapping[str, Any] | None = None
+    claims: bool = False
+    """The hook claims the session; otherwise it asks who holds it."""
+    seen: bool = False
+    """The session is shown as present from here on."""
+
+    def admit(self, daemon: Daemon, call: DaemonRequest) -> Visit | DaemonAnswer:
+        """The visit, or the answer that ends it here."""
+        if self.internal is not None and is_internal(call):
+            return DaemonAnswer(dict(self.internal))
+        fields = fields_of(call.json())
+        if not self.complete(fields):
+            return refusal(400, self.complaint)
+        path, key = runtime_path(call, fields), fields.get("sessionKey")
+        refused = self._claim_problem(daemon, key, path)
+        if refused:
+            return refused
+        if self.seen:
+            _meet(daemon, fields, path)
+        if is_bypassed(daemon, fields):
+            return DaemonAnswer({**self.nothing, "bypassed": True})
+        return Visit(fields, path, key if truthy(key) else None)
+
+    def _claim_problem(self, daemon: Daemon, key: Any, path: str | None) -> DaemonAnswer | None:
+        if not self.claims:
+            return held_by_other(daemon, key, path, AGENT)
+        holder = daemon.sessions.claim(key, path, AGENT) if truthy(key) and path else None
+        return conflict(holder) if holder else None
+
+
+def _meet(daemon: Daemon, fields: Mapping[str, Any], path: str | None) -> None:
+    daemon.presence.meet(
+        session=text_or_none(fields.get("sessionKey")),
+        agent=text_or_none(fields.get("agentId")) or AGENT,
+        harness=fields["harness"],
+        project=text_or_none(fields.get("project")),
+        path=path,
+    )

@@ -7,9 +7,9 @@ import uuid
 from collections import deque
 from typing import TYPE_CHECKING, Any, Final
 
-from signet_conformance.daemon.handlers.early.gate import AGENT, Gate, Visit, has
+from signet_conformance.daemon.handlers.early import AGENT, Gate, Visit, has
 from signet_conformance.daemon.handlers.early.memories import any_of, search_rows
-from signet_conformance.daemon.handlers.hooks.claims import is_internal, same_marks
+from signet_conformance.daemon.handlers.hooks import is_internal, same_marks
 from signet_conformance.daemon.handlers.hooks.compaction import summary_request
 from signet_conformance.daemon.handlers.hooks.starting import START_FIELDS, context_of, dated, memories_for, stub_of
 from signet_conformance.daemon.state.agents import identity_of, working_memory

@@ -8,7 +8,7 @@ import uuid
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from signet_conformance.daemon.handlers.early.gate import AGENT, Gate, Visit, has
+from signet_conformance.daemon.handlers.early import AGENT, Gate, Visit, has
 from signet_conformance.daemon.handlers.memories.reading import read_query
 from signet_conformance.daemon.handlers.memories.recall import shown_row
 from signet_conformance.daemon.handlers.memories.saving import (

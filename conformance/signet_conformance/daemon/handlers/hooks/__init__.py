@@ -1,1 +1,82 @@
-"""The hooks of a session."""
+"""The hooks of a session.
+
+Here is what all share: the runtime path, the guard against recursion, the bypass, and the claim that a hook makes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from signet_conformance.daemon.values import text_or_none, truthy
+from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, refusal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from signet_conformance.daemon.state.daemon import Daemon
+
+
+def runtime_path(call: DaemonRequest, fields: Mapping[str, Any]) -> str | None:
+    """The runtime path of the request: the header if it says anything, else the body; None for any other value."""
+    given = call.header("x-signet-runtime-path") or fields.get("runtimePath")
+    return given if given in ("plugin", "legacy") else None
+
+
+def is_internal(call: DaemonRequest) -> bool:
+    """Whether the request comes from inside a hook and must do nothing."""
+    return call.header("x-signet-no-hooks") == "1"
+
+
+def is_bypassed(daemon: Daemon, fields: Mapping[str, Any]) -> bool:
+    """Whether the session of the request is bypassed. Raises `ScriptError` when its key is not a string."""
+    given = fields.get("sessionKey")
+    key = fields.get("sessionId") if given is None else given
+    return truthy(key) and daemon.sessions.bypassed(key)
+
+
+def claim(daemon: Daemon, key: Any, path: str | None, agent: str, nothing: Mapping[str, Any]) -> DaemonAnswer | None:
+    """Claim the session; the answer to give instead when the other path holds it: `nothing` and who holds it."""
+    if not truthy(key) or not path:
+        return None
+    holder = daemon.sessions.claim(key, path, agent)
+    if holder is None:
+        return None
+    return DaemonAnswer({**nothing, "skipped": True, "duplicateRuntimePath": True, "claimedBy": holder})
+
+
+def conflict(holder: str) -> DaemonAnswer:
+    """The refusal of a hook whose session the other path holds."""
+    return refusal(409, f"session claimed by {holder} path")
+
+
+def held_by_other(daemon: Daemon, key: Any, path: str | None, agent: str) -> DaemonAnswer | None:
+    """The refusal for a hook that checks a claim without making one; None when nothing is in its way."""
+    if not truthy(key) or not path:
+        return None
+    owner = daemon.sessions.owner(key, agent)
+    return conflict(owner) if owner and owner != path else None
+
+
+def is_noise(*, project: Any, key: Any, harness: Any, session: Any = None) -> bool:
+    """Whether the daemon files nothing for such a session: temporary projects, or synthetic names without a project."""
+    path = text_or_none(project)
+    if path:
+        return path.startswith(("/tmp/", "/private/tmp/"))  # noqa: S108 # the daemon's own rule, no file is opened
+    names = [(text_or_none(name) or "").lower() for name in (key, session)]
+    synthetic = ("test-", "spec-", "fixture-", "synthetic-", "tmp-")
+    return any(name.startswith(synthetic) for name in names) or (text_or_none(harness) or "").lower() == "test"
+
+
+def start_marks(agent: str, fields: Mapping[str, Any], project: Any, *, key_only: bool) -> tuple[str, ...] | None:
+    """The marks by which a repeated start is recognised; None without a session key. The key counts as sent."""
+    key = fields.get("sessionKey") if truthy(fields.get("sessionKey")) else fields.get("sessionId")
+    if not truthy(key):
+        return None
+    if key_only:
+        return (str(key),)
+    return agent, str(fields.get("harness") or ""), "" if project is None else str(project), str(key)
+
+
+def same_marks(marks: tuple[str, ...] | None) -> Callable[[tuple[str, ...]], bool]:
+    """A test for exactly these marks."""
+    return lambda other: other == marks

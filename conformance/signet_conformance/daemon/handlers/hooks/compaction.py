@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from typing import TYPE_CHECKING, Any, Final
 
-from signet_conformance.daemon.handlers.hooks.claims import (
+from signet_conformance.daemon.handlers.hooks import (
     claim,
     is_bypassed,
     is_internal,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from typing import TYPE_CHECKING, Any, Final
 
-from signet_conformance.daemon.handlers.hooks.claims import is_internal, is_noise, runtime_path, same_marks, start_marks
+from signet_conformance.daemon.handlers.hooks import is_internal, is_noise, runtime_path, same_marks, start_marks
 from signet_conformance.daemon.handlers.hooks.prompting import sent_transcript
 from signet_conformance.daemon.state.agents import named_agent, plain_agent
 from signet_conformance.daemon.values import BLANKS, ScriptError, fields_of, read_moment, trimmed, truthy

@@ -8,7 +8,7 @@ import re
 import sqlite3
 from typing import TYPE_CHECKING, Any, Final
 
-from signet_conformance.daemon.handlers.hooks.claims import held_by_other, is_bypassed, is_internal, runtime_path
+from signet_conformance.daemon.handlers.hooks import held_by_other, is_bypassed, is_internal, runtime_path
 from signet_conformance.daemon.handlers.memories.reading import recall_problem, recalled, saving_problem
 from signet_conformance.daemon.handlers.memories.recall import RecallRequest
 from signet_conformance.daemon.handlers.memories.saving import remember

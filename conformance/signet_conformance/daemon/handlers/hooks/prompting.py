@@ -7,7 +7,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from signet_conformance.daemon.handlers.hooks.claims import claim, is_bypassed, is_internal, runtime_path
+from signet_conformance.daemon.handlers.hooks import claim, is_bypassed, is_internal, runtime_path
 from signet_conformance.daemon.state.agents import plain_agent, resolve_agent
 from signet_conformance.daemon.state.texts import phrase, says_little, subject_words, without_envelope
 from signet_conformance.daemon.state.transcripts import plain_lines, read_file

@@ -7,7 +7,7 @@ import math
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from signet_conformance.daemon.handlers.hooks.claims import (
+from signet_conformance.daemon.handlers.hooks import (
     conflict,
     is_bypassed,
     is_internal,

@@ -11,8 +11,7 @@ import pytest
 
 from signet_conformance.errors import UsageError
 from signet_conformance.trace import Trace, read
-from signet_recording_proxy.captures import har
-from signet_recording_proxy.captures.common import Captured, captured_of, write_new, write_trace
+from signet_recording_proxy.captures import Captured, captured_of, har, write_new, write_trace
 from signet_recording_proxy.redaction.redactor import Redactor
 from tests.support.recorder import RecorderProcess, read_until_closed
 from tests.support.small_files import small_files

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from signet_conformance.probing.learning import Learnt, learn, rules_on, write_draft
+from signet_conformance.probing import Learnt, learn, rules_on, write_draft
 from signet_conformance.probing.replay import ProbeAnswer, differences, recorded, row_of
 from signet_conformance.running.daemon import DaemonUnderTest
 from tests.support.command_line import Process
