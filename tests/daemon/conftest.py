@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from signet_conformance.daemon.http.app import DaemonApp, create_app
-from signet_conformance.daemon.state.daemon import DaemonSettings
+from signet_conformance.daemon.state import DaemonSettings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 
 from signet_conformance.daemon.http.app import create_app
-from signet_conformance.daemon.state.daemon import Daemon, DaemonSettings
+from signet_conformance.daemon.state import Daemon, DaemonSettings
 from signet_conformance.probing.replay import ProbeAnswer, Replay, put_seeds, recorded
 
 _KEYS: dict[str, dict[str, Any]] = {

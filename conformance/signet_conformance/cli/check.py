@@ -13,8 +13,7 @@ import click
 from signet_conformance.children.spread import processors
 from signet_conformance.cli.recordings import trace_files
 from signet_conformance.cli.selection import requirement_names
-from signet_conformance.cli.shared_options import ReportFiles, declared_options, known_options, report_options
-from signet_conformance.outcome.options import KnownOptions
+from signet_conformance.cli.shared_options import declared_options, known_options, report_options
 from signet_conformance.trace import read_ahead
 
 _EPILOG = """\b
@@ -75,43 +74,11 @@ the recorder could not carry a request or decode a body.
 @click.option("--target", metavar="NAME", help="Declare what the profile of this target declares.")
 @known_options
 @declared_options
-def command(
-    *,
-    traces: tuple[str, ...],
-    only: tuple[str, ...],
-    contract: str | None,
-    strict: bool,
-    coverage: bool,
-    coverage_fail_under: str | None,
-    show_all: bool,
-    summary: bool,
-    reports: ReportFiles,
-    force: bool,
-    workers: int | None,
-    target: str | None,
-    known: KnownOptions,
-    **declared: Any,
-) -> int:
+def command(*, traces: tuple[str, ...], workers: int | None, **options: Any) -> int:
     """Judge traces; the exit status is the run's."""
     recordings = trace_files(traces)
     workers = workers or processors()
     with read_ahead(next(iter(recordings.files), ""), workers=workers):
         from signet_conformance.cli.checking import check
 
-        return check(
-            recordings,
-            traces=traces,
-            only=only,
-            contract=contract,
-            strict=strict,
-            coverage=coverage,
-            coverage_fail_under=coverage_fail_under,
-            show_all=show_all,
-            summary=summary,
-            reports=reports,
-            force=force,
-            workers=workers,
-            target=target,
-            known=known,
-            declared=declared,
-        )
+        return check(recordings, traces=traces, workers=workers, **options)

@@ -50,7 +50,7 @@ def check(
     workers: int,
     target: str | None,
     known: KnownOptions,
-    declared: Mapping[str, Any],
+    **declared: Any,
 ) -> int:
     """Judge the recordings that `traces` name; the exit status is the run's."""
     # What judges is imported while other processes look through the recordings.

@@ -25,7 +25,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from signet_conformance.daemon.behaviour import VERSIONS
 from signet_conformance.daemon.http.app import create_app
-from signet_conformance.daemon.state.daemon import DaemonSettings
+from signet_conformance.daemon.state import DaemonSettings
 from signet_conformance.errors import SignetConformanceError
 from signet_conformance.selftest.mutants import mutant, variant
 from signet_conformance.selftest.transport import Chain

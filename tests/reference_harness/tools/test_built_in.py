@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from signet_conformance.daemon.http.app import create_app
-from signet_conformance.daemon.state.daemon import DaemonSettings
+from signet_conformance.daemon.state import DaemonSettings
 from signet_reference_harness.tools.registry import BUILT_IN
 from tests.support.evidence import MCP_TOOLS, json_lines
 

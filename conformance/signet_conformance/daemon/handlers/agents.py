@@ -10,8 +10,8 @@ from signet_conformance.daemon.values import flag, text_or_none
 from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, present, refusal
 
 if TYPE_CHECKING:
+    from signet_conformance.daemon.state import Daemon
     from signet_conformance.daemon.state.agents import resolve_agent
-    from signet_conformance.daemon.state.daemon import Daemon
 
 _MOST_CHARACTERS: Final = 65_536
 _TYPES: Final = ("assist_request", "decision_update", "info", "question")

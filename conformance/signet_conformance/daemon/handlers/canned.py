@@ -13,7 +13,7 @@ from signet_conformance.daemon.values import UnreadableJsonError, fields_of, iso
 from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, refusal
 
 if TYPE_CHECKING:
-    from signet_conformance.daemon.state.daemon import Daemon
+    from signet_conformance.daemon.state import Daemon
 
 Demand: TypeAlias = "tuple[Callable[[Any], bool], str]"
 """A test of the body's JSON value, and the error of the 400 where it fails."""

@@ -9,7 +9,7 @@ from signet_conformance.daemon.values import iso, text_or_none
 from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, refusal
 
 if TYPE_CHECKING:
-    from signet_conformance.daemon.state.daemon import Daemon
+    from signet_conformance.daemon.state import Daemon
 
 _TOKEN_SECONDS: Final = 7 * 24 * 3600
 

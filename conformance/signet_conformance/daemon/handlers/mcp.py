@@ -8,7 +8,7 @@ from signet_conformance.daemon.values import UnreadableJsonError
 from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest
 
 if TYPE_CHECKING:
-    from signet_conformance.daemon.state.daemon import Daemon
+    from signet_conformance.daemon.state import Daemon
 
 _FACETS: Final = ("captured", "session", "source", "observed", "occurred", "valid")
 _MODES: Final = ("auto", "timeline", "filter")

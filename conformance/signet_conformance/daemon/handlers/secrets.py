@@ -10,7 +10,7 @@ from signet_conformance.daemon.values import BLANKS, UnreadableJsonError, is_num
 from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, refusal
 
 if TYPE_CHECKING:
-    from signet_conformance.daemon.state.daemon import Daemon
+    from signet_conformance.daemon.state import Daemon
 
 _PATIENCE_MS: Final = 300_000
 

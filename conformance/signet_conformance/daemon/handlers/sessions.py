@@ -18,7 +18,7 @@ from signet_conformance.daemon.values import (
 from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, refusal
 
 if TYPE_CHECKING:
-    from signet_conformance.daemon.state.daemon import Daemon
+    from signet_conformance.daemon.state import Daemon
 
 _UNKNOWN: Final = "Session not found"
 

@@ -15,8 +15,8 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from signet_conformance.daemon.http.routes import AREAS, PATTERNS, ROUTES, Endpoint, GuardedArea
+from signet_conformance.daemon.state import Daemon
 from signet_conformance.daemon.state.auth import ScopeError, unfinished
-from signet_conformance.daemon.state.daemon import Daemon
 from signet_conformance.daemon.values import write_json
 from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, plain, refusal
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
 
     from signet_conformance.daemon.behaviour import Behaviour
-    from signet_conformance.daemon.state.daemon import DaemonSettings
+    from signet_conformance.daemon.state import DaemonSettings
     from signet_conformance.daemon.values import Clock
 
 _METHODS: Final = "GET,HEAD,PUT,POST,DELETE,PATCH"

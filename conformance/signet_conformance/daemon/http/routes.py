@@ -17,7 +17,7 @@ from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest
 
 if TYPE_CHECKING:
     from signet_conformance.daemon.behaviour import Behaviour
-    from signet_conformance.daemon.state.daemon import Daemon
+    from signet_conformance.daemon.state import Daemon
 
 Handler: TypeAlias = "Callable[[Daemon, DaemonRequest], DaemonAnswer | Awaitable[DaemonAnswer]]"
 

@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Final
 import uvicorn
 
 from signet_conformance.daemon.http.app import DaemonApp, create_app
-from signet_conformance.daemon.state.daemon import DaemonSettings
+from signet_conformance.daemon.state import DaemonSettings
 from signet_conformance.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from signet_conformance.daemon.state.daemon import Daemon
+    from signet_conformance.daemon.state import Daemon
 
 __all__ = ["DaemonSettings", "serve"]
 

@@ -21,7 +21,7 @@ from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, refusal
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from signet_conformance.daemon.state.daemon import Daemon
+    from signet_conformance.daemon.state import Daemon
 
 #: All sessions belong to this agent, whatever a request says.
 AGENT = "default"

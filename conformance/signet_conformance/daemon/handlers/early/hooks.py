@@ -21,7 +21,7 @@ from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, present,
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from signet_conformance.daemon.state.daemon import Daemon
+    from signet_conformance.daemon.state import Daemon
 
 #: How many characters of memories a start hands out, and a prompt.
 _START_ROOM: Final = 2000

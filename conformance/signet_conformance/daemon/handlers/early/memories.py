@@ -37,7 +37,7 @@ from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, refusal
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from signet_conformance.daemon.state.daemon import Daemon
+    from signet_conformance.daemon.state import Daemon
 
 _LONGEST: Final = 500
 _CHUNK: Final = 300

@@ -13,7 +13,7 @@ from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, refusal
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from signet_conformance.daemon.state.daemon import Daemon
+    from signet_conformance.daemon.state import Daemon
 
 
 def runtime_path(call: DaemonRequest, fields: Mapping[str, Any]) -> str | None:

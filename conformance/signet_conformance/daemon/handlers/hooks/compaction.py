@@ -22,7 +22,7 @@ from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, refusal
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from signet_conformance.daemon.state.daemon import Daemon
+    from signet_conformance.daemon.state import Daemon
 
 _LEAST_NEW: Final = 500
 _GUIDELINES: Final = (

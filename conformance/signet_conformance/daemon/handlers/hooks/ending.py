@@ -14,7 +14,7 @@ from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, present,
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from signet_conformance.daemon.state.daemon import Daemon
+    from signet_conformance.daemon.state import Daemon
 
 _LEAST_TRANSCRIPT: Final = 500
 

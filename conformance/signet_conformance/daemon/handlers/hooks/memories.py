@@ -17,7 +17,7 @@ from signet_conformance.daemon.values import ScriptError, UnreadableJsonError, f
 from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, refusal
 
 if TYPE_CHECKING:
-    from signet_conformance.daemon.state.daemon import Daemon
+    from signet_conformance.daemon.state import Daemon
 
 #: What the daemon can put into a header of the request it makes to itself.
 _HEADER_VALUE: Final = re.compile(r"[\t\x20-\x7e\x80-\xff]*")

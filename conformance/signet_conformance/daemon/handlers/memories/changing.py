@@ -24,7 +24,7 @@ from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, plain, p
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from signet_conformance.daemon.state.daemon import Daemon
+    from signet_conformance.daemon.state import Daemon
 
 MOST_ITEMS: Final = 200
 _KEPT_DAYS: Final = 30

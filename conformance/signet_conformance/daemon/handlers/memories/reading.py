@@ -25,7 +25,7 @@ from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, refusal
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from signet_conformance.daemon.state.daemon import Daemon
+    from signet_conformance.daemon.state import Daemon
 
 _ROW: Final = (
     "id", "content", "type", "importance", "tags", "pinned", "who", "source_id", "source_type", "source_path",

@@ -16,7 +16,7 @@ from signet_conformance.daemon.values import ScriptError, is_number, slice_end, 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from signet_conformance.daemon.state.daemon import Daemon
+    from signet_conformance.daemon.state import Daemon
 
 _DEFAULT_LIMIT: Final = 10
 _MOST_ROWS: Final = 50

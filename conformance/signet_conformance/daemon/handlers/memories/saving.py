@@ -36,7 +36,7 @@ from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, refusal
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from signet_conformance.daemon.state.daemon import Daemon
+    from signet_conformance.daemon.state import Daemon
 
 FROZEN: Final = "Mutations are frozen (kill switch active)"
 _MOMENTS: Final = ("sourceCreatedAt", "observedAt", "occurredAt", "validFrom", "validUntil")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from signet_conformance.daemon.values import BLANKS, iso, read_moment, text_or_none
 
 if TYPE_CHECKING:
-    from signet_conformance.daemon.state.daemon import Daemon
+    from signet_conformance.daemon.state import Daemon
 
 FACETS: Final = ("session", "source", "occurred", "observed", "valid", "captured")
 _MODES: Final = ("auto", "timeline", "filter")
