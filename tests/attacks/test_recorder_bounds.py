@@ -13,8 +13,7 @@ import pytest
 from signet_conformance import trace
 from signet_conformance.trace import Header
 from signet_conformance.trace.reading import MAX_LINE_BYTES
-from signet_recording_proxy import exchange_line
-from signet_recording_proxy import recorder as recording
+from signet_recording_proxy import exchange_line, recorder as recording
 from signet_recording_proxy.body import MAX_ENCODED, KeptBody, describe
 from signet_recording_proxy.redaction.redactor import Redactor
 from signet_recording_proxy.trace_file import TraceFile

@@ -13,8 +13,7 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
-from signet_conformance.audit import import_extra, stores
-from signet_conformance.audit import manifest as manifests
+from signet_conformance.audit import import_extra, manifest as manifests, stores
 from signet_conformance.audit.results import TABLES
 from signet_conformance.errors import UsageError, pip_install
 from tests.support.command_line import Invoke, Process

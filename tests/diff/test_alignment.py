@@ -5,8 +5,7 @@ from __future__ import annotations
 from itertools import combinations
 from pathlib import Path
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from signet_conformance.diff import alignment
 from signet_conformance.diff.alignment import Item, Pair, align, match, sessions

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from signet_conformance import engine
-from signet_conformance import rules as rules_module
+from signet_conformance import engine, rules as rules_module
 from signet_conformance.contract import daemon_requirements, harness_requirements, requirements
 from signet_conformance.engine import judge, judge_each
 from signet_conformance.facts import Recording

@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from mitmproxy.proxy.mode_specs import ProxyMode
 
 from signet_conformance.errors import UsageError

@@ -10,8 +10,7 @@ import pytest
 from signet_conformance.contract import requirements
 from signet_conformance.engine import Judged, fold_run, judge
 from signet_conformance.finding import Finding, Judgement, Reason, Verdict
-from signet_conformance.reports.cause_text import CauseText, Detail
-from signet_conformance.reports.cause_text import summary_lines as quiet_lines
+from signet_conformance.reports.cause_text import CauseText, Detail, summary_lines as quiet_lines
 from signet_conformance.reports.causes import Cause, Causes
 from signet_conformance.reports.terminal import MIN_WIDTH
 from signet_conformance.reports.text import Headings, Undecided, settled_lines, summary_lines

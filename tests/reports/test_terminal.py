@@ -7,8 +7,7 @@ import subprocess
 
 import click
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from rich.cells import cell_len
 from rich.table import Table
 from rich.text import Text

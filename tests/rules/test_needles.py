@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import example, given, strategies as st
 
 from signet_conformance.rules.needles import Distant, Distants, Needles, hashes_of_pieces
 

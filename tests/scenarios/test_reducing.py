@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from signet_conformance.scenarios.reducing import longest_prompt, remove_steps, shorten_prompts
 from signet_conformance.scenarios.scenario import Scenario, demand_open_sessions

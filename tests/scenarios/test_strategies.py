@@ -8,8 +8,7 @@ from fnmatch import fnmatch
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, find, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, Phase, find, given, settings, strategies as st
 
 from signet_conformance.scenarios.choices import LARGEST_PROMPT_BYTES, prompts
 from signet_conformance.scenarios.features import HALVES, SESSION_HOOKS, WHOLE_STEPS, Features

@@ -10,8 +10,7 @@ from typing import Any
 
 import jsonschema_rs
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from signet_conformance.errors import UsageError
 from signet_conformance.files.documents import demand

@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from signet_conformance.contract import catalogue as known
-from signet_conformance.contract import read_area
+from signet_conformance.contract import catalogue as known, read_area
 from signet_conformance.errors import ContractError
 from tests.support.evidence import LAW
 

@@ -10,12 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from signet_conformance.errors import TraceError
-from signet_conformance.trace import glance as glance_module
-from signet_conformance.trace import read_ahead, reading
+from signet_conformance.trace import glance as glance_module, read_ahead, reading
 from signet_conformance.trace.glance import glance_over
 from signet_conformance.trace.shelf import Shelf
 from tests.support.processes import children_of

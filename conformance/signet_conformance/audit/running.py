@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any, Protocol, Self
 
 from signet_conformance import __version__
-from signet_conformance.audit import import_extra
-from signet_conformance.audit import manifest as manifests
+from signet_conformance.audit import import_extra, manifest as manifests
 from signet_conformance.audit.judging import judge_batch
 from signet_conformance.audit.manifest import Manifest
 from signet_conformance.audit.results import Batches

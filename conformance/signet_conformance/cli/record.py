@@ -19,8 +19,7 @@ from signet_conformance import targets
 from signet_conformance.children.processes import ChildEndedError, ChildTimeoutError, LineProcess
 from signet_conformance.cli.shared_options import declared_options, parse_declared
 from signet_conformance.errors import KitError, UsageError, counted, printable
-from signet_conformance.outcome.options import merge_declared
-from signet_conformance.outcome.options import words as declared_words
+from signet_conformance.outcome.options import merge_declared, words as declared_words
 from signet_conformance.reports.command_lines import shell_command
 from signet_conformance.trace import Declared
 

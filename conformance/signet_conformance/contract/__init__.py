@@ -16,60 +16,27 @@ import msgspec
 from msgspec import Struct
 
 from signet_conformance.contract.folder import (
-    REFERENCE_DAEMON,
+    REFERENCE_DAEMON as REFERENCE_DAEMON,
     REINSTALL,
-    contract_version_of,
-    contract_versions,
-    document,
-    reference_daemon,
-    schemas_folder,
-    version_document,
-    version_key,
+    contract_version_of as contract_version_of,
+    contract_versions as contract_versions,
+    document as document,
+    reference_daemon as reference_daemon,
+    schemas_folder as schemas_folder,
+    version_document as version_document,
+    version_key as version_key,
 )
 from signet_conformance.contract.routes import (
-    Route,
-    RouteTable,
-    contract_set,
-    operation_groups,
-    operation_table,
-    route_table,
-    routes_of,
-    served_path,
+    Route as Route,
+    RouteTable as RouteTable,
+    contract_set as contract_set,
+    operation_groups as operation_groups,
+    operation_table as operation_table,
+    route_table as route_table,
+    routes_of as routes_of,
+    served_path as served_path,
 )
 from signet_conformance.errors import ContractError, printable
-
-__all__ = [
-    "MAY",
-    "MUST",
-    "REFERENCE_DAEMON",
-    "SHOULD",
-    "Check",
-    "Reading",
-    "Requirement",
-    "Route",
-    "RouteTable",
-    "Scope",
-    "Side",
-    "catalogue",
-    "contract_set",
-    "contract_version_of",
-    "contract_versions",
-    "daemon_requirements",
-    "document",
-    "entries",
-    "harness_requirements",
-    "operation_groups",
-    "operation_table",
-    "reference_daemon",
-    "requirements",
-    "route_table",
-    "routes_of",
-    "schemas_folder",
-    "served_path",
-    "version_document",
-    "version_key",
-]
-
 
 MUST, SHOULD, MAY = "MUST", "SHOULD", "MAY"
 Level = Literal["MUST", "SHOULD", "MAY"]

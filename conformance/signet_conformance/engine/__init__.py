@@ -18,14 +18,14 @@ from signet_conformance.contract import (
     version_key,
 )
 from signet_conformance.engine.folding import (
-    MAX_FINDINGS,
-    Judged,
-    JudgedRun,
+    MAX_FINDINGS as MAX_FINDINGS,
+    Judged as Judged,
+    JudgedRun as JudgedRun,
     Tally,
-    exit_status,
-    fold_run,
-    fold_verdicts,
-    run_judgements,
+    exit_status as exit_status,
+    fold_run as fold_run,
+    fold_verdicts as fold_verdicts,
+    run_judgements as run_judgements,
 )
 from signet_conformance.engine.pieces import by_pieces
 from signet_conformance.facts import Recording
@@ -36,19 +36,6 @@ from signet_conformance.rules.model import rule_of, why_not_judged
 from signet_conformance.rules.outcome import Rule
 from signet_conformance.trace import Trace
 from signet_conformance.trace.marks import StepMark, marks_of
-
-__all__ = [
-    "MAX_FINDINGS",
-    "Judged",
-    "JudgedRun",
-    "exit_status",
-    "fold_run",
-    "fold_verdicts",
-    "judge",
-    "judge_each",
-    "judge_run",
-    "run_judgements",
-]
 
 
 def judge(trace: Trace, only: frozenset[str] | None = None, contract: str | None = None, workers: int = 1) -> Judged:

@@ -6,8 +6,7 @@ Worked out from the kit's own marks. Without step marks nothing tells whose a ke
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set as AbstractSet
 from functools import cached_property
 from itertools import islice, takewhile
 from math import inf

@@ -7,8 +7,7 @@ meanwhile, the user's turns, and what each call belongs to. Without step marks n
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set as AbstractSet
 from enum import StrEnum
 from functools import cached_property
 from math import inf

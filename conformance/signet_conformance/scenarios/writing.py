@@ -7,26 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from signet_conformance.scenarios import steps
 from signet_conformance.scenarios.choices import REPLIES, SUMMARIES, Digits, prompt_text
 from signet_conformance.scenarios.outages import Outage, fault_of
 from signet_conformance.scenarios.scenario import Scenario
-from signet_conformance.scenarios.steps import (
-    UNKNOWN_MEMORY,
-    ClearStep,
-    CompactionCompleteStep,
-    CompactStep,
-    ConnectorStep,
-    EndStep,
-    PreCompactionStep,
-    PromptStep,
-    RestartDaemon,
-    ResumeStep,
-    StartStep,
-    Step,
-    SwitchFaultOn,
-    SwitchFaultsOff,
-    ToolStep,
-)
 
 PROJECTS = ("/workspace/src/acme-api", "/workspace/src/ledger", "/workspace/src/atlas-billing")
 
@@ -66,9 +50,9 @@ class ScenarioWriter:
         self._several = several
         self._can_resume = can_resume
         self._lives_on = lives_on
-        self._steps: list[Step] = []
+        self._steps: list[steps.Step] = []
         self._asked: Counter[str] = Counter()
-        self._fault: SwitchFaultOn | None = None
+        self._fault: steps.SwitchFaultOn | None = None
         self._fault_lasts: int | None = None
 
     def carry_out(self, what: str, which: int, details: Any) -> None:
@@ -81,7 +65,7 @@ class ScenarioWriter:
                 self._switch_on(details)
             case "restart":
                 if details:
-                    self._add(RestartDaemon())
+                    self._add(steps.RestartDaemon())
             case "start":
                 # In an open session only a compaction is completed.
                 if session.state != "closed":
@@ -152,7 +136,7 @@ class ScenarioWriter:
             child = self._new_session()
             child.agent, child.project, child.state = session.agent, session.project, "open"
             self._add(
-                StartStep(
+                steps.StartStep(
                     session=child.name,
                     agent=child.agent,
                     project=child.project,
@@ -165,7 +149,7 @@ class ScenarioWriter:
         elif what == "clear":
             self._switch_on(details)
             self._listen_where_it_matters()
-            self._add(ClearStep(session=session.name))
+            self._add(steps.ClearStep(session=session.name))
             session.asked = False
         elif what == "tool":
             self._ask_for_tools(session)
@@ -177,9 +161,9 @@ class ScenarioWriter:
                 # Two equal summaries in a session would look like a repeat.
                 summary = f"{summary} ({session.compactions})"
             if not halves:
-                self._add(CompactStep(session=session.name, summary=summary))
+                self._add(steps.CompactStep(session=session.name, summary=summary))
                 return
-            self._add(PreCompactionStep(session=session.name))
+            self._add(steps.PreCompactionStep(session=session.name))
             session.summary = summary
             if fault is not None:
                 self._switch_on(fault)
@@ -195,8 +179,8 @@ class ScenarioWriter:
         if (times := session.said.count(text)) > 1:
             # Equal texts would look like a connector that submits one turn twice.
             text = f"{text} ({times})"
-        feedback = {} if rating is None else {"feedback": {UNKNOWN_MEMORY: rating}}
-        self._add(PromptStep.model_validate({"session": session.name, "text": text, "reply": reply, **feedback}))
+        feedback = {} if rating is None else {"feedback": {steps.UNKNOWN_MEMORY: rating}}
+        self._add(steps.PromptStep.model_validate({"session": session.name, "text": text, "reply": reply, **feedback}))
 
     def _go_on_for_long(self, what: str, session: _Session) -> None:
         # Many turns make a connector send a checkpoint; many memories are forgotten at once.
@@ -210,7 +194,7 @@ class ScenarioWriter:
             self._store(session, f"Rack plan: unit {number + 1:02} holds a node of its own.")
         ids = [{"from": name, "pointer": "/id"} for name in session.stored[first:]]
         arguments = {"mode": "execute", "ids": ids, "reason": "the plan was replaced"}
-        self._add(ToolStep(session=session.name, tool="memory_forget", arguments=arguments))
+        self._add(steps.ToolStep(session=session.name, tool="memory_forget", arguments=arguments))
         session.used.add("memory_forget")
 
     def _tool(self, session: _Session, tool: str, fact: str, query: str, more: bool) -> None:
@@ -222,7 +206,7 @@ class ScenarioWriter:
             # The tool's schema asks the model for the session.
             rating = 1 + self._asked[tool]
             self._asked[tool] += 1
-            arguments = {"session_key": {"key": session.name}, "ratings": {UNKNOWN_MEMORY: 1 / rating}}
+            arguments = {"session_key": {"key": session.name}, "ratings": {steps.UNKNOWN_MEMORY: 1 / rating}}
         elif tool == "secret_exec":
             if self._asked[tool]:
                 return
@@ -243,14 +227,14 @@ class ScenarioWriter:
                 "memory_forget": {"mode": "execute", "ids": [memory], "reason": "it was replaced"},
             }
             arguments = uses[tool]
-        self._add(ToolStep(session=session.name, tool=tool, arguments=dict(arguments)))
+        self._add(steps.ToolStep(session=session.name, tool=tool, arguments=dict(arguments)))
 
     def _store(self, session: _Session, fact: str, *, tags: bool = False) -> None:
         name = f"{session.name}-m{len(session.stored) + 1}"
         session.stored.append(name)
         session.used.clear()
         arguments = {"content": self._anew(fact), **({"tags": "billing,notes"} if tags else {})}
-        self._add(ToolStep(session=session.name, tool="memory_store", arguments=arguments, as_=name))
+        self._add(steps.ToolStep(session=session.name, tool="memory_store", arguments=arguments, as_=name))
 
     def _anew(self, text: str) -> str:
         # Numbered when asked before: a model that repeats a refused call would look like a connector that does.
@@ -260,11 +244,11 @@ class ScenarioWriter:
     def _use(self, session: _Session) -> bool:
         """Open the session, or complete its compaction if it is open. Return False if it cannot be resumed."""
         if session.state == "new":
-            self._add(StartStep(session=session.name, agent=session.agent, project=session.project))
+            self._add(steps.StartStep(session=session.name, agent=session.agent, project=session.project))
         elif session.state == "closed":
             if not self._can_resume:
                 return False
-            self._add(ResumeStep(session=session.name))
+            self._add(steps.ResumeStep(session=session.name))
         if session.state != "open":
             session.state, session.asked = "open", False
         self._complete(session)
@@ -273,7 +257,7 @@ class ScenarioWriter:
     def _complete(self, session: _Session) -> None:
         if session.summary is not None:
             summary, session.summary = session.summary, None
-            self._add(CompactionCompleteStep(session=session.name, summary=summary))
+            self._add(steps.CompactionCompleteStep(session=session.name, summary=summary))
 
     def _end(self, session: _Session, fault: dict[str, Any] | None = None) -> None:
         if session.state != "open":
@@ -285,7 +269,7 @@ class ScenarioWriter:
 
     def _close(self, session: _Session) -> None:
         session.state = "closed"
-        self._add(EndStep(session=session.name))
+        self._add(steps.EndStep(session=session.name))
 
     def _listen_where_it_matters(self) -> None:
         # SIG-END-005 wants an end of every started key. Only a process that outlives its session can send later an end
@@ -298,7 +282,7 @@ class ScenarioWriter:
             return
         self._switch_off()
         self._fault_lasts = details["lasts"]
-        self._fault = SwitchFaultOn(**{name: value for name, value in details.items() if name != "lasts"})
+        self._fault = steps.SwitchFaultOn(**{name: value for name, value in details.items() if name != "lasts"})
         self._steps.append(self._fault)
 
     def _switch_off(self) -> None:
@@ -307,12 +291,12 @@ class ScenarioWriter:
         if self._steps[-1] is self._fault:
             self._steps.pop()
         else:
-            self._steps.append(SwitchFaultsOff())
+            self._steps.append(steps.SwitchFaultsOff())
         self._fault = None
 
-    def _add(self, step: Step) -> None:
+    def _add(self, step: steps.Step) -> None:
         self._steps.append(step)
-        if self._fault is None or self._fault_lasts is None or not isinstance(step, ConnectorStep):
+        if self._fault is None or self._fault_lasts is None or not isinstance(step, steps.ConnectorStep):
             return
         self._fault_lasts -= 1
         if self._fault_lasts <= 0:

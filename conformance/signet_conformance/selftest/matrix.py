@@ -6,8 +6,7 @@ A mutant must be killed by the requirement that it breaks, alone; a conforming c
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from dataclasses import field as member
+from dataclasses import dataclass, field as member
 from typing import Any
 
 from rich.text import Text

@@ -28,8 +28,7 @@ from signet_recording_proxy.redaction.named_values import (
     suspected,
 )
 from signet_recording_proxy.redaction.secret_patterns import ISSUED, TEXT_PATTERNS, TextPattern
-from signet_recording_proxy.redaction.vendor_kinds import VENDORS
-from signet_recording_proxy.redaction.vendor_kinds import gate as vendor_gate
+from signet_recording_proxy.redaction.vendor_kinds import VENDORS, gate as vendor_gate
 
 
 class Pattern(Protocol):

@@ -35,8 +35,7 @@ from signet_conformance.targets.program import PLACE_VARIABLE
 from signet_conformance.targets.real import HarnessChoice, with_harness
 from signet_conformance.trace import Exchange, Trace
 from signet_conformance.trace.marks import LoadedMark, SkippedMark, StepMark, marks_of
-from tests.support.processes import Watched as WatchedProcesses
-from tests.support.processes import descendants, wait_until
+from tests.support.processes import Watched as WatchedProcesses, descendants, wait_until
 from tests.support.stand_ins import PROGRAMS, STAND_IN, install_stand_in, write_target
 
 REFUSING = ("codex", "pi")

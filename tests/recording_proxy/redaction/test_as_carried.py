@@ -6,8 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
+from hypothesis import example, given, settings, strategies as st
 
 from signet_recording_proxy.body import KeptBody, as_carried, describe
 from signet_recording_proxy.redaction.redactor import Redactor

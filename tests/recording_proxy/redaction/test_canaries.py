@@ -7,8 +7,7 @@ import json
 from typing import Any
 from urllib.parse import quote, quote_plus
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from signet_conformance.trace import Declared, Header, encode
 from signet_recording_proxy.redaction.redactor import Redactor

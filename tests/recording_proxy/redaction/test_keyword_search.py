@@ -7,8 +7,7 @@ from collections.abc import Callable
 from itertools import pairwise
 
 import pytest
-from hypothesis import assume, example, given, settings
-from hypothesis import strategies as st
+from hypothesis import assume, example, given, settings, strategies as st
 
 from signet_recording_proxy.redaction import keyword_search
 from signet_recording_proxy.redaction.keyword_search import KeywordSearch

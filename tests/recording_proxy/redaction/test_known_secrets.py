@@ -5,8 +5,7 @@ from __future__ import annotations
 import base64
 import json
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from signet_recording_proxy.redaction.known_secrets import REMEMBERED, KnownSecrets, forms
 

@@ -6,8 +6,7 @@ import base64
 from typing import Any
 from urllib.parse import quote
 
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
+from hypothesis import example, given, settings, strategies as st
 
 from signet_recording_proxy.redaction import named_values
 from signet_recording_proxy.redaction.assigned_values import ASSIGNMENTS, COMMANDS, MARKUP

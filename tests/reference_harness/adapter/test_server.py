@@ -19,8 +19,7 @@ import jsonschema_rs
 import pytest
 
 from signet_conformance.contract import document
-from signet_reference_harness.adapter import SessionAdapter, create_adapter
-from signet_reference_harness.adapter import server as adapter_server
+from signet_reference_harness.adapter import SessionAdapter, create_adapter, server as adapter_server
 from signet_reference_harness.adapter.server import RuntimeAdapterServer
 from signet_reference_harness.cli import main
 from signet_reference_harness.daemon_client.adapter import PromptSubmitParams, PromptSubmitResult

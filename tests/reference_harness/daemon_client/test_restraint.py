@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from signet_reference_harness.daemon_client.reply import Reply
 from signet_reference_harness.daemon_client.restraint import REMEMBERED, Restraint, identity_of

@@ -10,8 +10,7 @@ from typing import Self
 from urllib.parse import urlsplit
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from signet_reference_harness.providers import CompletionOptions, StopReason
 from signet_reference_harness.providers.http import EventReader

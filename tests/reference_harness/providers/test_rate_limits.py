@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from signet_reference_harness.providers import RateLimit
 from signet_reference_harness.providers.failures import rate_limits, wait_asked

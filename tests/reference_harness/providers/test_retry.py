@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from signet_reference_harness.providers.failures import CallFailure, FailureKind, GiveUp, RetryPolicy, Wait, next_step
 

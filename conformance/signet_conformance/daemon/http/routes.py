@@ -8,10 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from signet_conformance.daemon.handlers import agents, canned, credentials, mcp, secrets, sessions
-from signet_conformance.daemon.handlers.early import hooks as early_hooks
-from signet_conformance.daemon.handlers.early import memories as early_memories
-from signet_conformance.daemon.handlers.hooks import compaction, ending, prompting, starting
-from signet_conformance.daemon.handlers.hooks import memories as hook_memories
+from signet_conformance.daemon.handlers.early import hooks as early_hooks, memories as early_memories
+from signet_conformance.daemon.handlers.hooks import compaction, ending, memories as hook_memories, prompting, starting
 from signet_conformance.daemon.handlers.memories import changing, forgetting, reading, saving
 from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest
 

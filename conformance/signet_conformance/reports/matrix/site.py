@@ -30,8 +30,7 @@ from signet_conformance.reports.html.page import (
     table,
     write_page,
 )
-from signet_conformance.reports.matrix import document as matrix
-from signet_conformance.reports.matrix import page as matrix_page
+from signet_conformance.reports.matrix import document as matrix, page as matrix_page
 from signet_conformance.reports.matrix.document import Column, surface
 from signet_conformance.reports.values import cell
 

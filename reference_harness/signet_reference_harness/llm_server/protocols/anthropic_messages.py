@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
+from signet_reference_harness.llm_server import script
 from signet_reference_harness.llm_server.playback import RequestMessage, ScriptedRequest, names, objects, text_of
 from signet_reference_harness.llm_server.reply import (
     Piece,
@@ -16,24 +17,14 @@ from signet_reference_harness.llm_server.reply import (
     server_sent,
     whole,
 )
-from signet_reference_harness.llm_server.script import (
-    AnyPart,
-    ApiName,
-    ErrorAnswer,
-    RawEvent,
-    ScriptedLimit,
-    StopReason,
-    ThinkingPart,
-    ToolCallPart,
-)
 
-NAME: Final[ApiName] = "anthropic-messages"
+NAME: Final[script.ApiName] = "anthropic-messages"
 PATH: Final = "/v1/messages"
 COUNT_PATH: Final = "/v1/messages/count_tokens"
 MEDIA_TYPE: Final = "text/event-stream; charset=utf-8"
 GARBAGE: Final = 'event: content_block_delta\ndata: {"type":"content_block_delta","index":0,"del\n\n'
 
-STOPS: Final[Mapping[StopReason, str]] = {
+STOPS: Final[Mapping[script.StopReason, str]] = {
     "end_turn": "end_turn",
     "stop_sequence": "stop_sequence",
     "tool_use": "tool_use",
@@ -108,7 +99,7 @@ def stream(reply: TurnReply) -> Iterator[Piece]:
         yield _piece({"type": "content_block_start", "index": index, "content_block": begun})
         for chunk in chunks_of(part):
             yield _piece({"type": "content_block_delta", "index": index, "delta": _delta(part, chunk)}, "delta")
-        if isinstance(part, ThinkingPart):
+        if isinstance(part, script.ThinkingPart):
             signed = {"type": "signature_delta", "signature": part.signature}
             yield _piece({"type": "content_block_delta", "index": index, "delta": signed})
         yield _piece({"type": "content_block_stop", "index": index})
@@ -125,10 +116,10 @@ def _head(reply: TurnReply) -> dict[str, Any]:
     return {"id": reply.id("msg_"), "type": "message", "role": "assistant", "model": reply.asked.model}
 
 
-def _block(reply: TurnReply, part: AnyPart, index: int) -> dict[str, Any]:
-    if isinstance(part, ThinkingPart):
+def _block(reply: TurnReply, part: script.AnyPart, index: int) -> dict[str, Any]:
+    if isinstance(part, script.ThinkingPart):
         return {"type": "thinking", "thinking": whole(part.text), "signature": part.signature}
-    if isinstance(part, ToolCallPart):
+    if isinstance(part, script.ToolCallPart):
         # Text that is not JSON has a place in a stream only.
         given: Any = part.arguments if isinstance(part.arguments, dict) else arguments_of(part)
         return {"type": "tool_use", "id": reply.call_id(part, index, "toolu_"), "name": part.name, "input": given}
@@ -141,10 +132,10 @@ def _begun(block: dict[str, Any]) -> dict[str, Any]:
     return {name: empty.get(name, value) for name, value in block.items()}
 
 
-def _delta(part: AnyPart, chunk: str) -> dict[str, Any]:
-    if isinstance(part, ThinkingPart):
+def _delta(part: script.AnyPart, chunk: str) -> dict[str, Any]:
+    if isinstance(part, script.ThinkingPart):
         return {"type": "thinking_delta", "thinking": chunk}
-    if isinstance(part, ToolCallPart):
+    if isinstance(part, script.ToolCallPart):
         return {"type": "input_json_delta", "partial_json": chunk}
     return {"type": "text_delta", "text": chunk}
 
@@ -159,7 +150,7 @@ def _usage(reply: TurnReply) -> dict[str, Any]:
     }
 
 
-def failure(error: ErrorAnswer) -> tuple[int, dict[str, Any]]:
+def failure(error: script.ErrorAnswer) -> tuple[int, dict[str, Any]]:
     """The status and body of an error answer."""
     status = 400 if error.kind == "context_limit" else error.status
     message = error.message or (_TOO_LONG if error.kind == "context_limit" else "scripted")
@@ -167,17 +158,17 @@ def failure(error: ErrorAnswer) -> tuple[int, dict[str, Any]]:
     return status, {"type": "error", "error": told, "request_id": "req_scripted"}
 
 
-def failure_event(error: ErrorAnswer) -> bytes:
+def failure_event(error: script.ErrorAnswer) -> bytes:
     """An error in the middle of a stream."""
     return server_sent(failure(error)[1], "error")
 
 
-def raw_event(event: RawEvent) -> bytes:
+def raw_event(event: script.RawEvent) -> bytes:
     """An event of the script as it is."""
     return server_sent(event.data, event.event)
 
 
-def headers(number: int, limits: tuple[ScriptedLimit, ...], now: datetime) -> dict[str, str]:
+def headers(number: int, limits: tuple[script.ScriptedLimit, ...], now: datetime) -> dict[str, str]:
     """The headers of every answer."""
     told = {"request-id": f"req_{number:06d}"}
     for limit in limits:

@@ -7,26 +7,16 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final, Literal
 
+from signet_reference_harness.llm_server import script
 from signet_reference_harness.llm_server.playback import RequestMessage, ScriptedRequest, names, objects, text_of
 from signet_reference_harness.llm_server.reply import Piece, TurnReply, UnspeakableError, arguments_of, chunks_of, whole
-from signet_reference_harness.llm_server.script import (
-    ApiName,
-    ErrorAnswer,
-    RawEvent,
-    RefusalPart,
-    ScriptedLimit,
-    StopReason,
-    TextPart,
-    ThinkingPart,
-    ToolCallPart,
-)
 
-NAME: Final[ApiName] = "ollama-chat"
+NAME: Final[script.ApiName] = "ollama-chat"
 PATH: Final = "/api/chat"
 MEDIA_TYPE: Final = "application/x-ndjson"
 GARBAGE: Final = '{"model":"scripted","message":{"role":"assis\n'
 
-STOPS: Final[Mapping[StopReason, str]] = {
+STOPS: Final[Mapping[script.StopReason, str]] = {
     "end_turn": "stop",
     "stop_sequence": "stop",
     "tool_use": "stop",
@@ -62,10 +52,12 @@ def _message(message: Mapping[str, Any]) -> RequestMessage:
 
 def answer(reply: TurnReply) -> dict[str, Any]:
     """The whole answer."""
-    message: dict[str, Any] = {"role": "assistant", "content": _joined(reply, TextPart)}
-    if thought := _joined(reply, ThinkingPart):
+    message: dict[str, Any] = {"role": "assistant", "content": _joined(reply, script.TextPart)}
+    if thought := _joined(reply, script.ThinkingPart):
         message["thinking"] = thought
-    if calls := [_call(reply, part, index) for index, part in enumerate(reply.parts) if isinstance(part, ToolCallPart)]:
+    if calls := [
+        _call(reply, part, index) for index, part in enumerate(reply.parts) if isinstance(part, script.ToolCallPart)
+    ]:
         message["tool_calls"] = calls
     return _last(reply, message)
 
@@ -74,12 +66,12 @@ def stream(reply: TurnReply) -> Iterator[Piece]:
     """The answer as lines; a tool call comes whole."""
     last = _last(reply, {"role": "assistant", "content": ""})
     for index, part in enumerate(reply.parts):
-        if isinstance(part, ToolCallPart):
+        if isinstance(part, script.ToolCallPart):
             call = {"tool_calls": [_call(reply, part, index)]}
             yield _line({**_head(reply), "message": {"role": "assistant", "content": "", **call}, "done": False})
             continue
         for chunk in chunks_of(part):
-            said = {"content": "", "thinking": chunk} if isinstance(part, ThinkingPart) else {"content": chunk}
+            said = {"content": "", "thinking": chunk} if isinstance(part, script.ThinkingPart) else {"content": chunk}
             yield _line({**_head(reply), "message": {"role": "assistant", **said}, "done": False})
     yield _line(last, "end")
 
@@ -100,7 +92,7 @@ def _head(reply: TurnReply) -> dict[str, Any]:
 
 def _last(reply: TurnReply, message: dict[str, Any]) -> dict[str, Any]:
     """The object that ends an answer; without a reason to stop its `done` is false."""
-    if any(isinstance(part, RefusalPart) for part in reply.parts):
+    if any(isinstance(part, script.RefusalPart) for part in reply.parts):
         raise UnspeakableError(f"{NAME} has no refusal", remedy="say it as text")
     reason = reply.stop(STOPS)
     tokens = reply.tokens
@@ -116,11 +108,11 @@ def _last(reply: TurnReply, message: dict[str, Any]) -> dict[str, Any]:
     return {**last, **_NANOSECONDS, **counts}
 
 
-def _joined(reply: TurnReply, kind: type[TextPart | ThinkingPart]) -> str:
+def _joined(reply: TurnReply, kind: type[script.TextPart | script.ThinkingPart]) -> str:
     return "".join(whole(part.text) for part in reply.parts if isinstance(part, kind))
 
 
-def _call(reply: TurnReply, part: ToolCallPart, index: int) -> dict[str, Any]:
+def _call(reply: TurnReply, part: script.ToolCallPart, index: int) -> dict[str, Any]:
     arguments: Any = part.arguments
     if isinstance(arguments, str):
         try:
@@ -131,24 +123,24 @@ def _call(reply: TurnReply, part: ToolCallPart, index: int) -> dict[str, Any]:
     return {"id": reply.call_id(part, index, "call_"), "function": {"name": part.name, "arguments": arguments}}
 
 
-def failure(error: ErrorAnswer) -> tuple[int, dict[str, Any]]:
+def failure(error: script.ErrorAnswer) -> tuple[int, dict[str, Any]]:
     """The status and body of an error answer."""
     if error.kind == "context_limit":
         return 400, {"error": error.message or _TOO_LONG}
     return error.status, {"error": error.message or "scripted"}
 
 
-def failure_event(error: ErrorAnswer) -> bytes:
+def failure_event(error: script.ErrorAnswer) -> bytes:
     """An error in the middle of a stream."""
     return _bytes(failure(error)[1])
 
 
-def raw_event(event: RawEvent) -> bytes:
+def raw_event(event: script.RawEvent) -> bytes:
     """A line of the script as it is."""
     return event.data.encode() + b"\n" if isinstance(event.data, str) else _bytes(event.data)
 
 
-def headers(number: int, limits: tuple[ScriptedLimit, ...], now: datetime) -> dict[str, str]:
+def headers(number: int, limits: tuple[script.ScriptedLimit, ...], now: datetime) -> dict[str, str]:
     """Nothing: Ollama tells neither the number of a request nor limits."""
     del number, limits, now
     return {}

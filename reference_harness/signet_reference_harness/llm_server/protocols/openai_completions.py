@@ -6,26 +6,16 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any, Final
 
+from signet_reference_harness.llm_server import script
 from signet_reference_harness.llm_server.playback import RequestMessage, ScriptedRequest, names, objects, text_of
 from signet_reference_harness.llm_server.reply import Piece, TurnReply, arguments_of, chunks_of, server_sent, whole
-from signet_reference_harness.llm_server.script import (
-    ApiName,
-    ErrorAnswer,
-    RawEvent,
-    RefusalPart,
-    ScriptedLimit,
-    StopReason,
-    TextPart,
-    ThinkingPart,
-    ToolCallPart,
-)
 
-NAME: Final[ApiName] = "openai-completions"
+NAME: Final[script.ApiName] = "openai-completions"
 PATH: Final = "/v1/chat/completions"
 MEDIA_TYPE: Final = "text/event-stream; charset=utf-8"
 GARBAGE: Final = 'data: {"id":"chatcmpl-scripted","object":"chat.completion.chunk","choi\n\n'
 
-STOPS: Final[Mapping[StopReason, str]] = {
+STOPS: Final[Mapping[script.StopReason, str]] = {
     "end_turn": "stop",
     "stop_sequence": "stop",
     "tool_use": "tool_calls",
@@ -73,11 +63,11 @@ def answer(reply: TurnReply) -> dict[str, Any]:
     """The whole answer."""
     message: dict[str, Any] = {
         "role": "assistant",
-        "content": _joined(reply, TextPart),
-        "refusal": _joined(reply, RefusalPart),
+        "content": _joined(reply, script.TextPart),
+        "refusal": _joined(reply, script.RefusalPart),
         "annotations": [],
     }
-    if thought := _joined(reply, ThinkingPart):
+    if thought := _joined(reply, script.ThinkingPart):
         message["reasoning_content"] = thought
     if calls := [_call(reply, part, index) for index, part in _calls(reply)]:
         message["tool_calls"] = calls
@@ -101,12 +91,12 @@ def stream(reply: TurnReply) -> Iterator[Piece]:
     yield piece({"role": "assistant", "content": "", "refusal": None})
     places = {index: place for place, (index, _) in enumerate(_calls(reply))}
     for index, part in enumerate(reply.parts):
-        if isinstance(part, ToolCallPart):
+        if isinstance(part, script.ToolCallPart):
             begun = _call(reply, part, index)
             begun["function"] = {"name": part.name, "arguments": ""}
             yield piece({"tool_calls": [{"index": places[index], **begun}]})
         for chunk in chunks_of(part):
-            if isinstance(part, ToolCallPart):
+            if isinstance(part, script.ToolCallPart):
                 more = {"index": places[index], "function": {"arguments": chunk}}
                 yield piece({"tool_calls": [more]}, "delta")
             else:
@@ -131,17 +121,17 @@ def _head(reply: TurnReply, kind: str) -> dict[str, Any]:
     }
 
 
-def _joined(reply: TurnReply, kind: type[TextPart | ThinkingPart | RefusalPart]) -> str | None:
+def _joined(reply: TurnReply, kind: type[script.TextPart | script.ThinkingPart | script.RefusalPart]) -> str | None:
     """The texts of all parts of a kind; None when the message has no such part."""
     texts = [whole(part.text) for part in reply.parts if isinstance(part, kind)]
     return "".join(texts) if texts else None
 
 
-def _calls(reply: TurnReply) -> list[tuple[int, ToolCallPart]]:
-    return [(index, part) for index, part in enumerate(reply.parts) if isinstance(part, ToolCallPart)]
+def _calls(reply: TurnReply) -> list[tuple[int, script.ToolCallPart]]:
+    return [(index, part) for index, part in enumerate(reply.parts) if isinstance(part, script.ToolCallPart)]
 
 
-def _call(reply: TurnReply, part: ToolCallPart, index: int) -> dict[str, Any]:
+def _call(reply: TurnReply, part: script.ToolCallPart, index: int) -> dict[str, Any]:
     function = {"name": part.name, "arguments": arguments_of(part)}
     return {"id": reply.call_id(part, index, "call_"), "type": "function", "function": function}
 
@@ -157,17 +147,17 @@ def _usage(reply: TurnReply) -> dict[str, Any]:
     }
 
 
-def failure_event(error: ErrorAnswer) -> bytes:
+def failure_event(error: script.ErrorAnswer) -> bytes:
     """An error in the middle of a stream."""
     return server_sent(failure(error)[1])
 
 
-def raw_event(event: RawEvent) -> bytes:
+def raw_event(event: script.RawEvent) -> bytes:
     """An event of the script as it is."""
     return server_sent(event.data, event.event)
 
 
-def failure(error: ErrorAnswer) -> tuple[int, dict[str, Any]]:
+def failure(error: script.ErrorAnswer) -> tuple[int, dict[str, Any]]:
     """The status and body of an error answer."""
     too_long = error.kind == "context_limit"
     status = 400 if too_long else error.status
@@ -181,7 +171,7 @@ def failure(error: ErrorAnswer) -> tuple[int, dict[str, Any]]:
     return status, {"error": told}
 
 
-def headers(number: int, limits: tuple[ScriptedLimit, ...], now: datetime) -> dict[str, str]:
+def headers(number: int, limits: tuple[script.ScriptedLimit, ...], now: datetime) -> dict[str, str]:
     """The headers of every answer."""
     del now
     told = {"x-request-id": f"req_{number:06d}", "openai-processing-ms": "1"}

@@ -5,33 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from signet_reference_harness.llm_server import script
 from signet_reference_harness.llm_server.playback import RequestMessage, ScriptedRequest, names, objects, text_of
 from signet_reference_harness.llm_server.protocols import openai_completions
 from signet_reference_harness.llm_server.reply import Piece, TurnReply, arguments_of, chunks_of, server_sent, whole
-from signet_reference_harness.llm_server.script import (
-    AnyPart,
-    ApiName,
-    ErrorAnswer,
-    RawEvent,
-    RefusalPart,
-    ResponsesStop,
-    StopReason,
-    ThinkingPart,
-    ToolCallPart,
-)
 
-NAME: Final[ApiName] = "openai-responses"
+NAME: Final[script.ApiName] = "openai-responses"
 PATH: Final = "/v1/responses"
 MEDIA_TYPE: Final = "text/event-stream; charset=utf-8"
 GARBAGE: Final = 'event: response.output_text.delta\ndata: {"type":"response.output_text.delta","del\n\n'
 
-_COMPLETED: Final = ResponsesStop(status="completed")
-STOPS: Final[Mapping[StopReason, ResponsesStop]] = {
+_COMPLETED: Final = script.ResponsesStop(status="completed")
+STOPS: Final[Mapping[script.StopReason, script.ResponsesStop]] = {
     "end_turn": _COMPLETED,
     "tool_use": _COMPLETED,
     "refusal": _COMPLETED,
-    "length": ResponsesStop(status="incomplete", reason="max_output_tokens"),
-    "content_filter": ResponsesStop(status="incomplete", reason="content_filter"),
+    "length": script.ResponsesStop(status="incomplete", reason="max_output_tokens"),
+    "content_filter": script.ResponsesStop(status="incomplete", reason="content_filter"),
 }
 _WITHIN = "__"
 """Separates the name of a namespace from that of a tool in it."""
@@ -107,7 +97,7 @@ def stream(reply: TurnReply) -> Iterator[Piece]:
         yield Piece(server_sent({**event, "sequence_number": number}, event["type"]), kind)
 
 
-def _events(reply: TurnReply, stop: ResponsesStop | None) -> Iterator[tuple[dict[str, Any], Any]]:
+def _events(reply: TurnReply, stop: script.ResponsesStop | None) -> Iterator[tuple[dict[str, Any], Any]]:
     begun = {**_response(reply, None, []), "usage": None}
     yield {"type": "response.created", "response": begun}, "around"
     yield {"type": "response.in_progress", "response": begun}, "around"
@@ -123,16 +113,16 @@ def _events(reply: TurnReply, stop: ResponsesStop | None) -> Iterator[tuple[dict
     yield {"type": f"response.{status}", "response": _response(reply, stop, items)}, "end"
 
 
-def _inner(part: AnyPart, place: dict[str, Any], item: dict[str, Any]) -> Iterator[tuple[dict[str, Any], Any]]:
+def _inner(part: script.AnyPart, place: dict[str, Any], item: dict[str, Any]) -> Iterator[tuple[dict[str, Any], Any]]:
     """The events of one item between its start and its end."""
-    if isinstance(part, ToolCallPart):
+    if isinstance(part, script.ToolCallPart):
         name = "response.function_call_arguments"
         for chunk in chunks_of(part):
             yield {"type": f"{name}.delta", **place, "delta": chunk}, "delta"
         done = {"name": item["name"], "arguments": item["arguments"]}
         yield {"type": f"{name}.done", **place, **done}, "around"
         return
-    if isinstance(part, ThinkingPart):
+    if isinstance(part, script.ThinkingPart):
         name, added, member, place = "response.reasoning_summary_text", "reasoning_summary_part", "text", {
             **place,
             "summary_index": 0,
@@ -140,7 +130,7 @@ def _inner(part: AnyPart, place: dict[str, Any], item: dict[str, Any]) -> Iterat
         (content,) = item["summary"]
         extra: dict[str, Any] = {}
     else:
-        is_refusal = isinstance(part, RefusalPart)
+        is_refusal = isinstance(part, script.RefusalPart)
         name, member = ("response.refusal", "refusal") if is_refusal else ("response.output_text", "text")
         added, place = "content_part", {**place, "content_index": 0}
         (content,) = item["content"]
@@ -152,7 +142,7 @@ def _inner(part: AnyPart, place: dict[str, Any], item: dict[str, Any]) -> Iterat
     yield {"type": f"response.{added}.done", **place, "part": content}, "around"
 
 
-def _response(reply: TurnReply, stop: ResponsesStop | None, output: list[dict[str, Any]]) -> dict[str, Any]:
+def _response(reply: TurnReply, stop: script.ResponsesStop | None, output: list[dict[str, Any]]) -> dict[str, Any]:
     failed = stop is not None and (stop.status == "failed" or stop.code is not None)
     return {
         "id": reply.id("resp_"),
@@ -170,8 +160,8 @@ def _response(reply: TurnReply, stop: ResponsesStop | None, output: list[dict[st
     }
 
 
-def _item(reply: TurnReply, part: AnyPart, index: int) -> dict[str, Any]:
-    if isinstance(part, ToolCallPart):
+def _item(reply: TurnReply, part: script.AnyPart, index: int) -> dict[str, Any]:
+    if isinstance(part, script.ToolCallPart):
         return {
             "id": reply.id("fc_", index),
             "type": "function_call",
@@ -180,11 +170,11 @@ def _item(reply: TurnReply, part: AnyPart, index: int) -> dict[str, Any]:
             **_tool_members(reply, part.name),
             "arguments": arguments_of(part),
         }
-    if isinstance(part, ThinkingPart):
+    if isinstance(part, script.ThinkingPart):
         summary = {"type": "summary_text", "text": whole(part.text)}
         return {"id": reply.id("rs_", index), "type": "reasoning", "summary": [summary], "encrypted_content": None}
     content: dict[str, Any] = {"type": "output_text", "text": whole(part.text), "annotations": [], "logprobs": []}
-    if isinstance(part, RefusalPart):
+    if isinstance(part, script.RefusalPart):
         content = {"type": "refusal", "refusal": whole(part.text)}
     message = {"id": reply.id("msg_", index), "type": "message", "status": "completed", "role": "assistant"}
     return {**message, "content": [content]}
@@ -207,13 +197,13 @@ def _usage(reply: TurnReply) -> dict[str, Any]:
     }
 
 
-def failure_event(error: ErrorAnswer) -> bytes:
+def failure_event(error: script.ErrorAnswer) -> bytes:
     """An error in the middle of a stream."""
     told = failure(error)[1]["error"]
     event = {"type": "error", "code": told["code"] or told["type"], "message": told["message"], "param": told["param"]}
     return server_sent({**event, "sequence_number": 0}, "error")
 
 
-def raw_event(event: RawEvent) -> bytes:
+def raw_event(event: script.RawEvent) -> bytes:
     """An event of the script as it is."""
     return server_sent(event.data, event.event)
