@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import shlex
+import shutil
 import signal
 import sys
-from collections.abc import Mapping
-from contextlib import suppress
+import tempfile
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,24 +19,20 @@ from msgspec.structs import replace
 
 from signet_conformance import targets
 from signet_conformance.children.processes import ChildEndedError, ChildTimeoutError, LineProcess
+from signet_conformance.children.temporary import temporary_folder
+from signet_conformance.cli.commands import PROGRAM
 from signet_conformance.cli.shared_options import declared_options, parse_declared
-from signet_conformance.errors import KitError, UsageError, counted, printable
+from signet_conformance.errors import INTERRUPTED, KitError, NothingTestedError, UsageError, counted, printable
 from signet_conformance.outcome.options import merge_declared, words as declared_words
 from signet_conformance.reports.command_lines import shell_command
 from signet_conformance.trace import Declared
 
 if TYPE_CHECKING:
     from signet_conformance.children.foreground import CommandEnd
-import shutil
-import tempfile
-from collections.abc import Sequence
-from contextlib import AbstractContextManager, ExitStack, nullcontext
-
-from signet_conformance.children.temporary import temporary_folder
-from signet_conformance.cli.commands import PROGRAM
-from signet_conformance.errors import INTERRUPTED, NothingTestedError
 
 _PROGRESS_S = 0.5
+_PASSED_ON = ("host", "port", "body_limit", "connector_release", "host_program", "host_release")
+"""Options that the recorder takes as they are."""
 _TOKENS = ("SIGNET_TOKEN", "SIGNET_API_KEY")
 """Where connectors look for a token."""
 
@@ -122,31 +120,21 @@ def command(
     daemon: str | None,
     out: str | None,
     no_check: bool,
-    host: str | None,
-    port: int | None,
     allow_non_loopback: bool,
     upstream_may_be_down: bool,
     canaries: tuple[str, ...],
-    body_limit: int | None,
     target: str | None,
-    connector_release: str | None,
-    host_program: str | None,
-    host_release: str | None,
     watch: bool,
-    **declared: Any,
+    **more: Any,
 ) -> int:
     """Run the recorder; the exit status is its own, or that of judging what it recorded."""
-    options = [] if host is None else [f"--host={host}"]
-    options += [] if port is None else [f"--port={port}"]
-    options += ["--allow-non-loopback"] * allow_non_loopback
+    passed_on = {name: more.pop(name) for name in _PASSED_ON}
+    options = ["--allow-non-loopback"] * allow_non_loopback
     options += [] if upstream_may_be_down else ["--require-upstream"]
     options += [f"--canary-env={name}" for name in canaries]
-    options += [] if body_limit is None else [f"--body-limit={body_limit}"]
+    options += [f"--{name.replace('_', '-')}={value}" for name, value in passed_on.items() if value is not None]
     options += [] if target is None else [f"--target={target}"]
-    options += [] if connector_release is None else [f"--connector-release={connector_release}"]
-    options += [] if host_program is None else [f"--host-program={host_program}"]
-    options += [] if host_release is None else [f"--host-release={host_release}"]
-    said = _declared(parse_declared(**declared), target, os.environ if words else {})
+    said = _declared(parse_declared(**more), target, os.environ if words else {})
     options += ["--token-declared" if word == "--token" else word for word in declared_words(said)]
     told = {"SIGNET_AGENT_ID": said.agents[0]} if target is not None and said.agents else {}
     if words:

@@ -7,9 +7,10 @@ import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
+from msgspec import Struct
 
 from signet_conformance import targets
 from signet_conformance.children.foreground import interrupted_by
@@ -164,26 +165,15 @@ def command(
     harness_version: str | None,
     install_harness: bool,
     every_scenario: bool,
-    daemon: str | None,
-    allow_writes: bool,
-    allow_default_port: bool,
-    contract: str | None,
-    scenarios: str | None,
-    files: tuple[str, ...],
-    seed: str | None,
     only: tuple[str, ...],
-    every: bool,
     watch: bool,
-    strict: bool,
     coverage: bool,
-    coverage_fail_under: str | None,
-    profile: bool,
-    report: str | None,
     as_json: bool,
     verbose: bool,
     summary: bool,
     quiet: bool,
     known: KnownOptions,
+    **options: Any,
 ) -> int:
     """Drive and judge; the exit status is the run's."""
     if watch:
@@ -191,47 +181,28 @@ def command(
             "--face all": face == "all",
             "--harness real": harness == "real",
             "--coverage": coverage,
-            "--coverage-fail-under": coverage_fail_under,
-            "--profile": profile,
-            "--report": report,
+            "--coverage-fail-under": options["coverage_fail_under"],
+            "--profile": options["profile"],
+            "--report": options["report"],
             "--json": as_json,
             "--write-baseline": known.write_baseline,
         }
         for option in (name for name, asked in once.items() if asked):
             raise UsageError("is for a run that ends", where=option, remedy="leave it out, or leave out --watch")
-        scenarios = scenarios or "0"
+        options["scenarios"] = options["scenarios"] or "0"
 
     def reload() -> targets.Target:
         return with_faces(targets.load(target, option="TARGET"), face, "--face")[0]
 
     given = RunOptions(
-        daemon=daemon,
-        allow_writes=allow_writes,
-        allow_default_port=allow_default_port,
-        scenarios=scenarios,
-        files=files,
-        seed=seed,
-        contract=contract,
-        coverage_fail_under=coverage_fail_under,
-        report=report,
-        profile=profile,
-        strict=strict,
+        **options,
         only=selected(only, "-k/--only"),
-        every=every,
         known=KnownFailures.parse(known),
         harness=HarnessChoice(harness, harness_version, install=install_harness, every=every_scenario),
     )
+    display = _Display(as_json, summary or quiet, quiet, coverage, verbose)
     runs = [
-        _Run(
-            asked,
-            face,
-            reload if watch else None,
-            as_json=as_json,
-            summary=summary or quiet,
-            quiet=quiet,
-            coverage=coverage,
-            verbose=verbose,
-        )
+        _Run(asked, face, reload if watch else None, display)
         for asked in request.read_requests(
             given, targets.load(target, option="TARGET"), face, lambda option: f"--{option}"
         )
@@ -247,6 +218,16 @@ def command(
     return worst(statuses)
 
 
+class _Display(Struct, frozen=True):
+    """What the run shows, and how: the options of these names."""
+
+    as_json: bool
+    summary: bool
+    quiet: bool
+    coverage: bool
+    verbose: bool
+
+
 class _Run:
     """One run of the command. Its traces stay when there is a report, or a failure that names them."""
 
@@ -255,12 +236,7 @@ class _Run:
         asked: RunRequest,
         face: str | None,
         reload: Callable[[], targets.Target] | None,
-        *,
-        as_json: bool,
-        summary: bool,
-        quiet: bool,
-        coverage: bool,
-        verbose: bool,
+        display: _Display,
     ) -> None:
         self._asked = asked
         assert asked.target is not None  # noqa: S101 - the command demands one
@@ -269,11 +245,7 @@ class _Run:
         chosen = (*chosen, *harness_words(asked.target))
         self._invocation = Invocation((PROGRAM, "run", asked.target.name, *chosen))
         self._performance = RunPerformance(asked)
-        self._as_json = as_json
-        self._summary = summary
-        self._quiet = quiet
-        self._coverage = coverage
-        self._verbose = verbose
+        self._display = display
         self._reload = reload
         self._keeps_traces = asked.report
 
@@ -292,7 +264,7 @@ class _Run:
             return INTERRUPTED
         self._keeps_traces = _keeps_traces(self._performance)
         baseline = self._performance.write()
-        if self._as_json:
+        if self._display.as_json:
             self._performance.write_report(FORMATS["json"], sys.stdout)
         else:
             for line in self._lines(self._performance, baseline):
@@ -300,8 +272,8 @@ class _Run:
         return self._performance.status
 
     def _lines(self, performance: RunPerformance, baseline: str | None = None) -> Iterator[str]:
-        asked_for = {"summary": self._summary, "coverage": self._coverage, "verbose": self._verbose}
-        return run_lines(performance, baseline, **asked_for)
+        shown = self._display
+        return run_lines(performance, baseline, summary=shown.summary, coverage=shown.coverage, verbose=shown.verbose)
 
     def _watch(self, reload: Callable[[], targets.Target]) -> int:
         from signet_conformance.children.forks import warmed
@@ -310,16 +282,16 @@ class _Run:
         from signet_conformance.running.progress import show_progress
 
         def progress() -> AbstractContextManager[Tell]:
-            return show_progress(sys.stderr, quiet=self._quiet)
+            return show_progress(sys.stderr, quiet=self._display.quiet)
 
-        if not self._quiet:
+        if not self._display.quiet:
             print(self._heading(), file=sys.stderr)
         loop = Loop(self._asked, self._invocation, reload, progress)
         try:
             with warmed(self._target.name, self._asked.daemon), interrupted_by(signal.SIGTERM, signal.SIGHUP):
                 with progress() as hearer:
                     self._asked.demand_consent(hearer)
-                show_loop(loop, self._lines, brief=self._summary)
+                show_loop(loop, self._lines, brief=self._display.summary)
         except KeyboardInterrupt:
             self._keeps_traces = loop.is_broken
             kept = f"; traces: {printable(self._asked.folder, 1000)}" if loop.is_broken else ""
@@ -329,10 +301,13 @@ class _Run:
     def _drive(self) -> None:
         from signet_conformance.running.progress import show_progress
 
-        if not self._quiet:
+        if not self._display.quiet:
             print(self._heading(), file=sys.stderr)
         # A run that is ended from outside takes its daemons, recorders and connectors along.
-        with show_progress(sys.stderr, quiet=self._quiet) as tell, interrupted_by(signal.SIGTERM, signal.SIGHUP):
+        with (
+            show_progress(sys.stderr, quiet=self._display.quiet) as tell,
+            interrupted_by(signal.SIGTERM, signal.SIGHUP),
+        ):
             self._performance.drive(self._invocation, tell)
 
     def _heading(self) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any, Literal
 
 from signet_conformance.facts import Call, Recording, WholeRun
@@ -20,27 +21,6 @@ PASS: Literal[Verdict.PASS] = Verdict.PASS
 
 def _finding(
     verdict: Verdict,
-    calls: tuple[Call, ...],
-    message: str,
-    pointer: str,
-    expected: str,
-    received: Any,
-    fold: str,
-    elements: Iterable[str] = (),
-) -> Finding:
-    return Finding(
-        verdict=verdict,
-        exchanges=tuple(call.seq for call in calls),
-        message=message,
-        pointer=pointer,
-        expected=expected,
-        received=received,
-        fold=fold,
-        elements=tuple(elements),
-    )
-
-
-def fail(
     *calls: Call,
     message: str,
     pointer: str = "",
@@ -49,34 +29,27 @@ def fail(
     fold: str = "",
     elements: Iterable[str] = (),
 ) -> Finding:
-    """A breach of a MUST; the first call is the breaching one.
-
-    A rule that knows several kinds of breach at one pointer names each by `fold`: a code that is the same in every run.
-    """
-    return _finding(Verdict.FAIL, calls, message, pointer, expected, received, fold, elements)
+    exchanges = tuple(call.seq for call in calls)
+    return Finding(verdict, exchanges, message, pointer, expected, received, fold=fold, elements=tuple(elements))
 
 
-def warn(
-    *calls: Call,
-    message: str,
-    pointer: str = "",
-    expected: str = "",
-    received: Any = None,
-    fold: str = "",
-    elements: Iterable[str] = (),
-) -> Finding:
-    """A breach of a SHOULD, or of the part of a MUST that the catalogue marks so; otherwise as :func:`fail`."""
-    return _finding(Verdict.WARN, calls, message, pointer, expected, received, fold, elements)
+fail = partial(_finding, Verdict.FAIL)
+"""A breach of a MUST by `*calls`, the breaching one first.
+
+A rule that knows several kinds of breach at one pointer names each by `fold`: a code that is the same in every run.
+"""
+warn = partial(_finding, Verdict.WARN)
+"""A breach of a SHOULD, or of the part of a MUST that the catalogue marks so; otherwise as :func:`fail`."""
 
 
 def undecided(*calls: Call, message: str, fold: str = "") -> Finding:
     """The recording does not tell: neither conforming nor a breach. `fold` is the kind of what looks like a breach."""
-    return _finding(Verdict.INCONCLUSIVE, calls, message, "", "", None, fold)
+    return _finding(Verdict.INCONCLUSIVE, *calls, message=message, fold=fold)
 
 
 def no_subject(why: str) -> Finding:
     """Nothing can be subject to the requirement, for a reason that the reader shall know."""
-    return _finding(Verdict.NOT_APPLICABLE, (), why, "", "", None, "")
+    return _finding(Verdict.NOT_APPLICABLE, message=why)
 
 
 def route_of(call: Call) -> str:

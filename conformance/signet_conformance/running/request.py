@@ -107,13 +107,10 @@ class RunRequest:
     only: frozenset[str] | None = None
     """The requirements that were asked for; None for all."""
     every: bool = False
-    every_option: str = "--all"
-    """How the reader of a message asks for every scenario that can decide what was asked for."""
     allow_writes: bool = False
-    allow_option: str = "--allow-writes"
-    """How the reader of a message allows that."""
     allow_default_port: bool = False
-    allow_port_option: str = "--allow-default-port"
+    spelt: Spelling = "--{}".format
+    """How the reader of a message writes an option."""
     stopwatch: Stopwatch = field(default_factory=Stopwatch)
 
     @property
@@ -124,11 +121,14 @@ class RunRequest:
     def demand_consent(self, tell: Tell) -> None:
         """Show the workspace of a daemon at an address. Raises UsageError unless the run may write to it."""
         demand_consent(
-            self.daemon, lambda words: tell(WritesInto(words)), allowed=self.allow_writes, option=self.allow_option
+            self.daemon,
+            lambda words: tell(WritesInto(words)),
+            allowed=self.allow_writes,
+            option=self.spelt("allow-writes"),
         )
         # A daemon that may be written to may also be met at its usual port.
         allowed = self.allow_default_port or self.allow_writes
-        note = demand_free(allowed=allowed, option=self.allow_port_option)
+        note = demand_free(allowed=allowed, option=self.spelt("allow-default-port"))
         if note is not None:
             tell(RunNote(note))
 
@@ -207,11 +207,9 @@ def read_request(
         known=given.known,
         only=given.only,
         every=given.every,
-        every_option=spelt("all"),
         allow_writes=given.allow_writes,
-        allow_option=spelt("allow-writes"),
         allow_default_port=given.allow_default_port,
-        allow_port_option=spelt("allow-default-port"),
+        spelt=spelt,
         stopwatch=Stopwatch(detailed=given.profile),
         # Last: a run that cannot be used leaves no folder behind.
         folder=_temporary_folder() if given.report is None else _fresh_folder(Path(given.report), spelt("report")),

@@ -159,7 +159,7 @@ class _Run:
                 count = len(scenarios)
                 if len(self.performed) < count:
                     words = f"decided after {len(self.performed)} of {count} scenarios"
-                    self.tell(RunNote(f"{words}: {request.every_option} performs the others too"))
+                    self.tell(RunNote(f"{words}: {request.spelt('all')} performs the others too"))
                 broken = self._broken()
                 return Shortfall(tuple(broken), count) if broken else None
             if cut_short and len(cut_short) == len(self.performed):

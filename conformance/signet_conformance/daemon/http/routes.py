@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from signet_conformance.daemon.handlers import agents, canned, credentials, mcp, secrets, sessions
@@ -66,32 +67,16 @@ def _pattern_of(path: str) -> re.Pattern[str]:
     return re.compile(text.removesuffix("/*") + "(?:/.*)?" if text.endswith("/*") else text)
 
 
-def _later(behaviour: Behaviour) -> bool:
-    return behaviour.later_hooks
-
-
-def _newest(behaviour: Behaviour) -> bool:
-    return behaviour.notifications
-
-
-def _synthesises_itself(behaviour: Behaviour) -> bool:
-    return behaviour.synthesis_is_gone
-
-
-def _early(behaviour: Behaviour) -> bool:
-    return behaviour.early
+_later = attrgetter("later_hooks")
+_newest = attrgetter("notifications")
+_synthesises_itself = attrgetter("synthesis_is_gone")
+_early = attrgetter("early")
+_keys = attrgetter("api_keys")
+_jobs = attrgetter("exec_is_job")
 
 
 def _grown(behaviour: Behaviour) -> bool:
     return not behaviour.early
-
-
-def _keys(behaviour: Behaviour) -> bool:
-    return behaviour.api_keys
-
-
-def _jobs(behaviour: Behaviour) -> bool:
-    return behaviour.exec_is_job
 
 
 _SAVES: Final = Right("remember")
