@@ -1,4 +1,4 @@
-"""The workflow file that `init` writes, and the commit by which it pins the kit's action."""
+"""The workflow file that `init` writes, the commit by which it pins the kit's action, and the folder that it drives."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from msgspec import Struct
 
 from signet_conformance import __version__
 from signet_conformance.errors import UsageError, printable
-from signet_conformance.github_action.inputs import PREFIX
+from signet_conformance.github_action.discovery import build_lines
+from signet_conformance.github_action.inputs import FIELDS, PREFIX, Inputs, read_inputs
 
 CHECKOUT = "actions/checkout@3d3c42e5aac5ba805825da76410c181273ba90b1 # v7.0.1"
 PYTHON = "actions/setup-python@5fda3b95a4ea91299a34e894583c3862153e4b97 # v7.0.0"
@@ -193,3 +194,73 @@ def _git(folder: Path, *words: str) -> str:
     except (OSError, subprocess.TimeoutExpired):
         return ""
     return done.stdout.strip() if done.returncode == 0 else ""
+
+
+BASELINE = "signet-baseline.json"
+IGNORE = ".gitignore"
+_IGNORED = ("signet-failures/", "signet-report/", "signet-report-*/", ".hypothesis/")
+_SPELT = {
+    "SIGNET_LANE_TARGET": ("--target", "call it by letters, digits, dots, dashes and underscores in the settings"),
+    "SIGNET_LANE_SCENARIOS": ("--scenarios", "a whole number, such as --scenarios 200"),
+    "SIGNET_LANE_WORKING_DIRECTORY": ("FOLDER", "a lane takes paths of letters, digits, dots, dashes and underscores"),
+}
+"""Input of the lane to the name that `init` uses for it, and the remedy for a value that the lane refuses."""
+
+
+class ConnectorFolder(Struct, frozen=True):
+    """The connector's folder, and the root of the repository that it is in."""
+
+    folder: Path
+    root: Path
+
+    @classmethod
+    def find(cls, given: str) -> ConnectorFolder:
+        """The connector's folder, as the user gave it. Raises UsageError when it is not a folder."""
+        folder = Path(given).resolve()
+        if not folder.is_dir():
+            raise UsageError("is not a folder", where=printable(given, 400), remedy="name the folder of the connector")
+        return cls(folder, next((p for p in (folder, *folder.parents) if (p / ".git").exists()), folder))
+
+    @property
+    def directory(self) -> str:
+        """The folder, from the root of the repository."""
+        return self.folder.relative_to(self.root).as_posix()
+
+    def inputs(self, target: str, scenarios: str | None) -> Inputs:
+        """Return the inputs of the lane. Raises UsageError in terms of the options of `init`."""
+        known = BASELINE if (self.folder / BASELINE).is_file() else ""
+        given = {"target": target, "working-directory": self.directory, "scenarios": scenarios or ""}
+        given |= {"baseline": known, "strict": "true"}
+        variables = {field.variable: given.get(field.name, "") for field in FIELDS}
+        try:
+            return read_inputs({**variables, "GITHUB_WORKSPACE": str(self.root)}, self.root)
+        except UsageError as failure:
+            # The caller of `init` has set no variable of the lane.
+            option, remedy = _SPELT.get(str(failure.where), (failure.where, failure.remedy))
+            raise UsageError(failure.message, where=option, remedy=remedy) from None
+
+    def driven(self, target: str, scenarios: str | None) -> Driven:
+        """A connector of this folder, as the lane drives it."""
+        # Strict, with what warns today in the baseline: what begins to warn is seen.
+        inputs = {"target": target, "strict": "true"}
+        if scenarios is not None:
+            # What the baseline was written from is what the lane has to perform.
+            inputs["scenarios"] = scenarios
+        if (self.folder / BASELINE).is_file():
+            inputs["baseline"] = BASELINE
+        if self.directory != ".":
+            inputs["working-directory"] = self.directory
+        # A repository of many packages has one lock file, at its root.
+        build = build_lines(self.folder)
+        if self.folder != self.root and (of_root := build_lines(self.root)):
+            return Driven(inputs, of_root)
+        return Driven(inputs, build, self.directory)
+
+    @property
+    def ignored(self) -> Sequence[str]:
+        """What runs leave in the repository and git should not see, by the lines that its .gitignore lacks."""
+        try:
+            there = (self.root / IGNORE).read_text(encoding="utf-8").splitlines()
+        except (OSError, UnicodeDecodeError):
+            there = []
+        return [line for line in _IGNORED if line not in {known.strip().strip("/") + "/" for known in there}]
