@@ -26,7 +26,7 @@ from tests.reference_harness.llm_server.served import Serve
 from tests.reference_harness.recording_daemon import Answer, RecordingDaemon
 
 from .conftest import WHOLE_TURN, Do, model
-from .test_task import ClosesBadly
+from .test_refused_tasks import ClosesBadly
 
 
 def test_a_task_that_is_ended_while_it_waits_for_its_prompt_has_a_summary(project: Path) -> None:
