@@ -7,9 +7,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from signet_conformance.scenarios.drawing import draw, smallest
 from signet_conformance.scenarios.features import CHUNK, Features
 from signet_conformance.scenarios.scenario import Scenario, identity
+from signet_conformance.scenarios.strategies import draw, smallest
 
 FEATURES = Features()
 ELSEWHERE = """
@@ -17,7 +17,7 @@ import json, sys, importlib.util
 spec = importlib.util.spec_from_file_location("surroundings", sys.argv[1])
 sys.modules["surroundings"] = module = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(module)
-from signet_conformance.scenarios.drawing import draw
+from signet_conformance.scenarios.strategies import draw
 from signet_conformance.scenarios.scenario import identity
 from signet_conformance.scenarios.features import Features
 print(json.dumps([identity(scenario) for scenario in draw(Features(), 7, 2)]))

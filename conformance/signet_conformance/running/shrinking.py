@@ -34,7 +34,7 @@ MOST_SHRUNK = 5
 _SHRUNK = (Verdict.FAIL, Verdict.WARN)
 
 
-_DRAWING = "signet_conformance.scenarios.drawing"
+_DRAWING = "signet_conformance.scenarios.strategies"
 _drawing = threading.Lock()
 """Held while Hypothesis draws: its state is that of the process."""
 
@@ -78,9 +78,9 @@ class Chunk:
     def draw(self) -> Sequence[Scenario]:
         """Draw the scenarios of the chunk, in the order in which they are performed."""
         with _hypothesis():
-            from signet_conformance.scenarios import drawing
+            from signet_conformance.scenarios import strategies
 
-            return drawing.draw(self.features, self.seed, self.number)
+            return strategies.draw(self.features, self.seed, self.number)
 
     def smallest(self, requirement: str, verdict: Verdict, shows: Callable[[Scenario], bool]) -> tuple[Scenario, int]:
         """Find the smallest scenario that `shows` is true of. Returns it and the number of scenarios tried.
@@ -90,9 +90,9 @@ class Chunk:
         """
         known = [place in self.breached[requirement, verdict] for place in range(self.performed)]
         with _hypothesis():
-            from signet_conformance.scenarios import drawing
+            from signet_conformance.scenarios import strategies
 
-            smallest, tried = drawing.smallest(self.features, self.seed, self.number, known, shows)
+            smallest, tried = strategies.smallest(self.features, self.seed, self.number, known, shows)
         return smallest or self.draw()[known.index(True)], tried
 
 
