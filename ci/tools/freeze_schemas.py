@@ -32,7 +32,7 @@ DOCUMENTS = (
     "signet_conformance.outcome.baseline_documents:Baseline",
     "signet_conformance.outcome.baseline_documents:FlakyList",
     "signet_conformance.reports.html.kill_matrix:KillMatrix",
-    "signet_conformance.reports.matrix.document:Matrix",
+    "signet_conformance.reports.matrix:Matrix",
     "signet_conformance.reports.report_document:Report",
     "signet_conformance.scenarios.scenario:ScenarioDocument",
     "signet_conformance.scenarios.scenario:ScenarioList",

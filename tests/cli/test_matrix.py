@@ -13,7 +13,7 @@ import pytest
 from click.testing import Result
 
 from signet_conformance.contract import version_document
-from signet_conformance.reports.matrix.document import surface
+from signet_conformance.reports.matrix import surface
 from tests.support.command_line import Invoke
 from tests.support.report_files import report
 from tests.support.trace_files import CONFORMING, HEADER, write

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from signet_conformance.errors import UsageError
+from signet_conformance.github_action import options
 from signet_conformance.github_action.inputs import FIELDS, Inputs, read_inputs, with_new_report
-from signet_conformance.github_action.performing import options
 
 
 def read(tmp_path: Path, **given: str) -> Inputs:

@@ -37,7 +37,7 @@ MODELS = {
     "baseline": "signet_conformance.outcome.baseline_documents:Baseline",
     "flaky": "signet_conformance.outcome.baseline_documents:FlakyList",
     "audit": "signet_conformance.outcome.baseline_documents:AuditLine",
-    "matrix": "signet_conformance.reports.matrix.document:Matrix",
+    "matrix": "signet_conformance.reports.matrix:Matrix",
     "report": "signet_conformance.reports.report_document:Report",
     "scenario": "signet_conformance.scenarios.scenario:ScenarioDocument",
     "scenarios": "signet_conformance.scenarios.scenario:ScenarioList",

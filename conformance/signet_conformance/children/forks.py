@@ -30,7 +30,7 @@ Programs = Mapping[str, tuple[str, ...]]
 
 _DAEMON: Final = (
     "argparse",
-    "signet_conformance.daemon.http.server",
+    "signet_conformance.daemon.http",
     "uvicorn.lifespan.on",
     "uvicorn.protocols.http.httptools_impl",
 )

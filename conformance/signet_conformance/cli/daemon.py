@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from signet_conformance.daemon.behaviour import VERSIONS
-from signet_conformance.daemon.http.server import DaemonSettings, serve
+from signet_conformance.daemon.http import DaemonSettings, serve
 from signet_conformance.daemon.state.auth import MODES
 from signet_conformance.daemon.values import read_moment
 from signet_conformance.errors import UsageError

@@ -21,6 +21,7 @@ from signet_conformance.cli.run import run_lines
 from signet_conformance.errors import NothingTestedError, UsageError, printable
 from signet_conformance.files import create_file
 from signet_conformance.finding import Verdict
+from signet_conformance.github_action import CANCELLED, LaneRun, perform
 from signet_conformance.github_action.discovery import (
     FoundConnector,
     Language,
@@ -29,7 +30,6 @@ from signet_conformance.github_action.discovery import (
     settings_text,
 )
 from signet_conformance.github_action.inputs import Inputs, with_new_report
-from signet_conformance.github_action.performing import CANCELLED, LaneRun, perform
 from signet_conformance.github_action.workflow import (
     BASELINE,
     IGNORE,

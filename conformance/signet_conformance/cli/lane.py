@@ -13,9 +13,9 @@ import click
 from signet_conformance.cli.commands import tell
 from signet_conformance.cli.run import run_lines
 from signet_conformance.errors import SignetConformanceError
+from signet_conformance.github_action import LaneRun, because_of, failure_text, perform, summary
 from signet_conformance.github_action.github import WORDS, Annotation, Runner, counts, relative, remarks
 from signet_conformance.github_action.inputs import FIELDS, Inputs, read_inputs, with_new_report
-from signet_conformance.github_action.performing import LaneRun, because_of, failure_text, perform, summary
 from signet_conformance.outcome import known_failures
 from signet_conformance.running.progress import show_progress
 

@@ -13,8 +13,8 @@ from signet_conformance.cli.commands import WHICH, tell
 from signet_conformance.cli.output import demand_apart, report_stream
 from signet_conformance.cli.report_files import reports_in
 from signet_conformance.errors import SignetConformanceError, UsageError, printable, printable_json
-from signet_conformance.reports.matrix import document as matrix, page as matrix_page, site as matrix_site
-from signet_conformance.reports.matrix.document import Column
+from signet_conformance.reports import matrix
+from signet_conformance.reports.matrix import Column, page as matrix_page, site as matrix_site
 
 _BADGES = {".svg": matrix_site.svg_badge, ".json": matrix_site.json_badge}
 

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from signet_conformance.daemon.behaviour import VERSIONS
-from signet_conformance.daemon.http.server import DaemonSettings, serve
+from signet_conformance.daemon.http import DaemonSettings, serve
 from signet_conformance.daemon.state.auth import MODES
 from signet_conformance.errors import SignetConformanceError
 

@@ -1,1 +1,157 @@
 """The lane: one driven run for a CI system, reported as step summary, annotations, outputs and an exit status."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import signal
+from collections.abc import Iterator, Mapping, Sequence
+
+from msgspec import Struct
+
+from signet_conformance import targets
+from signet_conformance.children.foreground import interrupted_by
+from signet_conformance.errors import SignetConformanceError, printable
+from signet_conformance.github_action.github import WORDS, without_runner
+from signet_conformance.github_action.inputs import Inputs, variable
+from signet_conformance.outcome.known_failures import KnownFailures
+from signet_conformance.outcome.options import KnownOptions
+from signet_conformance.reports.markdown import HEADING, code, inline
+from signet_conformance.reports.registry import FORMATS
+from signet_conformance.running import request
+from signet_conformance.running.performance import RunPerformance
+from signet_conformance.running.progress import Tell
+from signet_conformance.running.request import Invocation, RunOptions, RunRequest, worst
+from signet_conformance.targets.real import harness_words
+
+CANCELLED = 130
+"""The exit status of a lane that was interrupted."""
+_CANCELLING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""A CI system that cancels sends SIGINT, then SIGTERM; a terminal that goes away, SIGHUP."""
+
+
+class LaneRun(Struct, frozen=True):
+    """How the run of a lane ended: its status, and the performance, or why no verdict was reached.
+
+    There is a performance for each face that was asked for. Of a lane that was cancelled there is neither.
+    """
+
+    status: int
+    performances: Sequence[RunPerformance] = ()
+    failure: SignetConformanceError | None = None
+
+
+def options(inputs: Inputs) -> Mapping[str, str]:
+    """The options of `run` that equal the inputs, with paths from the folder of the connector."""
+    given = {
+        "face": inputs.face,
+        "harness": inputs.harness.harness,
+        "harness-version": inputs.harness.release,
+        "daemon": inputs.daemon,
+        "scenarios": inputs.scenarios,
+        "seed": inputs.seed,
+        "contract": inputs.contract,
+        "baseline": None if inputs.baseline is None else os.path.relpath(inputs.baseline, inputs.folder),
+        "report": os.path.relpath(inputs.report, inputs.folder),
+    }
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def invocation(inputs: Inputs, asked: RunRequest | None = None) -> Invocation:
+    """How a person performs the run of a lane, or one of its runs."""
+    strict = ("--strict",) if inputs.strict else ()
+    played = None if asked is None or inputs.face is None else asked.target
+    face = () if played is None else ("--face", played.face_name)
+    real = () if asked is None or asked.target is None else harness_words(asked.target)
+    return Invocation(("signet-conformance", "run", inputs.target, *face, *real, *strict))
+
+
+def perform(inputs: Inputs, tell: Tell) -> LaneRun:
+    """Perform the run, judge it and write its report. An interruption ends all that the run started."""
+    done: list[RunPerformance] = []
+    try:
+        with contextlib.chdir(inputs.folder), _unheard(), interrupted_by(*_CANCELLING):
+            for asked in _requests(inputs):
+                performance = RunPerformance(asked)
+                performance.drive(invocation(inputs, asked), tell)
+                performance.write()
+                done.append(performance)
+                if performance.conclusion.is_interrupted:
+                    return LaneRun(CANCELLED, done)
+    except KeyboardInterrupt:
+        return LaneRun(CANCELLED)
+    except SignetConformanceError as failure:
+        return LaneRun(failure.exit_status, done, failure)
+    return LaneRun(worst([performance.conclusion.status for performance in done]), done)
+
+
+def _requests(inputs: Inputs) -> Sequence[RunRequest]:
+    given = options(inputs)
+    known = None if inputs.baseline is None else str(inputs.baseline)
+    asked = RunOptions(
+        daemon=given["daemon"],
+        allow_writes=inputs.allow_writes,
+        allow_default_port=inputs.allow_default_port,
+        scenarios=given.get("scenarios"),
+        seed=given["seed"],
+        contract=given.get("contract"),
+        report=str(inputs.report),
+        strict=inputs.strict,
+        known=KnownFailures.parse(KnownOptions(baseline=known)),
+        harness=inputs.harness,
+    )
+    return request.read_requests(asked, targets.load(inputs.target, option=variable("target")), inputs.face, variable)
+
+
+@contextlib.contextmanager
+def _unheard() -> Iterator[None]:
+    """While this lasts, a child has no way to speak to the CI system, and none of its tokens."""
+    ours = dict(os.environ)
+    kept = without_runner(ours)
+    for name in ours.keys() - kept.keys():
+        del os.environ[name]
+    try:
+        yield
+    finally:
+        os.environ.update(ours)
+
+
+def summary(inputs: Inputs, ended: LaneRun) -> str:
+    """The step summary: the Markdown report of the run, the verdict first, or why there is no verdict.
+
+    Paths are relative to the connector's folder, where the commands are run.
+    """
+    text = "\n".join(_lines(inputs, ended))
+    return text.replace(f"{inputs.folder}{os.sep}", "").replace(f"{inputs.workspace}{os.sep}", "")
+
+
+def _lines(inputs: Inputs, ended: LaneRun) -> Iterator[str]:
+    because = because_of(ended)
+    word = WORDS.get(ended.status, "ended early")
+    status = f"exit {ended.status}, failed by {because}" if because else f"exit {ended.status}"
+    yield f"## Signet conformance: {word}\n"
+    yield f"Target {code(inputs.target)} against {code(inputs.daemon)} ({status}).\n"
+    if ended.failure is not None:
+        yield f"No verdict was reached: {inline(printable(failure_text(ended), 600))}\n"
+    for performance in ended.performances:
+        report = io.StringIO()
+        performance.write_report(FORMATS["markdown"], report)
+        yield report.getvalue().removeprefix(f"{HEADING}\n\n")
+    command = invocation(inputs).command(*options(inputs).items())
+    folder = str(inputs.folder.relative_to(inputs.workspace))
+    yield f"On your machine, from {code(folder)}:\n\n```sh\n{command}\n```\n"
+
+
+def because_of(ended: LaneRun) -> str:
+    """What fails the lane beside its verdicts, in words."""
+    return "; ".join(dict.fromkeys(filter(None, (each.conclusion.because for each in ended.performances))))
+
+
+def failure_text(ended: LaneRun) -> str:
+    """Why no verdict was reached, in one line."""
+    failure = ended.failure
+    if failure is None:
+        return "the lane was cancelled"
+    place = f"{failure.where}: " if failure.where else ""
+    return "; ".join(filter(None, [f"{place}{failure.message}", failure.remedy]))

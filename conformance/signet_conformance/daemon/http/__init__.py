@@ -1,1 +1,168 @@
 """HTTP: the server, the application, the table of routes with the rights that they ask for."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import ipaddress
+import json
+import os
+import signal
+import socket
+import sys
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Final
+
+import uvicorn
+
+from signet_conformance.daemon.http.app import DaemonApp, create_app
+from signet_conformance.daemon.state import DaemonSettings
+from signet_conformance.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from signet_conformance.daemon.state import Daemon
+
+__all__ = ["DaemonSettings", "serve"]
+
+_WATCH_SECONDS: Final = 0.5
+
+
+def serve(settings: DaemonSettings) -> None:
+    """Serve until SIGTERM, SIGINT, the end of the parent or of standard input, as `settings` say.
+
+    Prints one JSON line when requests can be sent: ``{"url", "version", "workspace"}``. Raises `UsageError` when the
+    host, the port or the workspace cannot be used; nothing was changed then.
+    """
+    _check_host(settings)
+    listener = _listen(settings)
+    try:
+        stands_at = settings.clock_stands_at
+        app = create_app(settings) if stands_at is None else create_app(settings, lambda: stands_at)
+    except UsageError:
+        listener.close()
+        raise
+    app.daemon.port = listener.getsockname()[1]
+    asyncio.run(_serve(app, listener))
+
+
+def _check_host(settings: DaemonSettings) -> None:
+    try:
+        local = settings.host == "localhost" or ipaddress.ip_address(settings.host).is_loopback
+    except ValueError:
+        local = False
+    if not local and not settings.allow_remote:
+        raise UsageError(
+            f"{settings.host} can be reached from other machines, and the daemon runs commands for any caller",
+            remedy="leave --host out, or add --allow-remote if that is what you want",
+        )
+
+
+def _listen(settings: DaemonSettings) -> socket.socket:
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    # Named explicitly: asyncio turns Nagle's algorithm off only for sockets that say they are TCP, and with
+    # it on every answer on a kept connection waits 40 ms for an acknowledgement.
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((settings.host, settings.port))
+        listener.listen(128)
+    except (OSError, OverflowError) as problem:
+        listener.close()
+        taken = isinstance(problem, OSError) and problem.errno == errno.EADDRINUSE
+        raise UsageError(
+            "the port is in use by another program" if taken else f"the port cannot be opened: {problem}",
+            where=f"{settings.host}:{settings.port}",
+            remedy="leave --port out, so that a free one is taken",
+        ) from problem
+    return listener
+
+
+async def _serve(app: DaemonApp, listener: socket.socket) -> None:
+    daemon = app.daemon
+    config = uvicorn.Config(
+        app,
+        log_level="critical",
+        access_log=False,
+        lifespan="on",
+        server_header=False,
+        timeout_graceful_shutdown=2,
+        ws="none",
+    )
+    ready = {"url": _url(daemon), "version": daemon.behaviour.reported, "workspace": str(daemon.workspace)}
+    server = _QuietServer(config, json.dumps(ready))
+    stop = server.stop
+
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop)
+    watch = loop.create_task(_watch(daemon.settings, stop))
+    await server.serve(sockets=[listener])
+    watch.cancel()
+
+
+def _url(daemon: Daemon) -> str:
+    host = f"[{daemon.settings.host}]" if ":" in daemon.settings.host else daemon.settings.host
+    return f"http://{host}:{daemon.port}"
+
+
+class _QuietServer(uvicorn.Server):
+    """A server that prints a line when it is ready, and leaves the signals to `serve`, which has its own handlers."""
+
+    def __init__(self, config: uvicorn.Config, ready: str) -> None:
+        super().__init__(config)
+        self._ready = ready
+        self._stopped = asyncio.Event()
+
+    def stop(self) -> None:
+        """End at once: uvicorn itself looks ten times a second whether it is to."""
+        self.should_exit = True
+        self._stopped.set()
+
+    async def main_loop(self) -> None:
+        """Serve until it is to end."""
+        ticking = asyncio.create_task(super().main_loop())
+        await self._stopped.wait()
+        ticking.cancel()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start to listen, then print the line."""
+        await super().startup(sockets)
+        sys.stdout.write(f"{self._ready}\n")
+        sys.stdout.flush()
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Capture none."""
+        yield
+
+
+async def _watch(settings: DaemonSettings, stop: Callable[[], None]) -> None:
+    if settings.until_stdin_closes:
+        try:
+            asyncio.get_running_loop().add_reader(sys.stdin.fileno(), _drain_stdin, stop)
+        except (AttributeError, OSError, ValueError):
+            # A standard input that cannot be waited for, such as a file, is as good as closed.
+            stop()
+    while settings.parent is not None:
+        if not _lives(settings.parent):
+            stop()
+            return
+        await asyncio.sleep(_WATCH_SECONDS)
+
+
+def _drain_stdin(stop: Callable[[], None]) -> None:
+    if not os.read(sys.stdin.fileno(), 65_536):
+        asyncio.get_running_loop().remove_reader(sys.stdin.fileno())
+        stop()
+
+
+def _lives(process: int) -> bool:
+    with suppress(ProcessLookupError):
+        try:
+            os.kill(process, 0)
+        except PermissionError:
+            return True
+        return True
+    return False

@@ -1,1 +1,321 @@
-"""Connectors side by side, by requirement."""
+"""Connectors side by side, from their reports: which operations each declares and uses, which requirements it meets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+
+from msgspec import Struct
+from pydantic import ConfigDict, Field
+
+from signet_conformance.contract import contract_versions, document, version_document
+from signet_conformance.errors import UsageError, printable
+from signet_conformance.files import read_json
+from signet_conformance.files.documents import Document, Items, Maybe, Part
+from signet_conformance.finding import BREACHES, FOLDING_ORDER, Verdict
+from signet_conformance.outcome.newer import later_words
+from signet_conformance.reports.values import cell
+from signet_conformance.rules import run_rules
+
+if TYPE_CHECKING:
+    from signet_conformance.reports.report_document import Report, ReportTrace
+
+MAX_BYTES = 1024 * 1024 * 1024
+UNNAMED = "unnamed"
+_REMEDY = "write one with: signet-conformance check TRACE... --json --output FILE"
+
+USED, UNUSED, DRIFT, SEEN, ABSENT = "used", "declared only", "drift", "seen", "-"
+"""Declared and observed; declared, not observed; observed, not declared; observed, nothing is declared; neither."""
+
+
+class Column(Struct, frozen=True):
+    """One connector in one report.
+
+    `harness` is the release of the real program that it ran in; None where the kit played its harness.
+    """
+
+    name: str
+    contract: str
+    kit: str
+    report: str
+    declared: frozenset[str]
+    observed: frozenset[str]
+    verdicts: Mapping[str, Verdict]
+    harness: str | None = None
+    created: str = ""
+    commit: str = ""
+    release: str = ""
+    later: str = ""
+    """When the run began, as its report says; the commit that was checked out; the connector's own release; what the
+    next contract would breach."""
+
+    @property
+    def head(self) -> str:
+        """What stands above it."""
+        return self.name if self.harness is None else f"{self.name} in the real {self.harness}"
+
+    def operation(self, name: str) -> str:
+        """The state of an operation in a report."""
+        if name in self.observed:
+            return USED if name in self.declared else DRIFT if self.declared else SEEN
+        return UNUSED if name in self.declared else ABSENT
+
+    @property
+    def rows(self) -> tuple[str, ...]:
+        """The operations of the integration surface that it uses, in its order."""
+        return tuple(name for name in surface() if name in self.observed)
+
+    @property
+    def missing(self) -> list[str]:
+        """The operations of the integration surface that it does not use: what keeps it from full parity."""
+        return [name for name in surface() if name not in self.observed]
+
+    @property
+    def full_set(self) -> str | None:
+        """None when every requirement in force was judged over a whole run; otherwise what is missing."""
+        force = version_document(self.contract)["requirements"]
+        unjudged = [name for name in force if name not in self.verdicts]
+        if unjudged:
+            return f"{len(unjudged)} of {len(force)} requirements were not judged, {unjudged[0]} among them"
+        failed = [name for name, verdict in self.verdicts.items() if verdict is Verdict.ERROR]
+        if failed:
+            return f"the kit failed at {failed[0]}"
+        for name in (name for name in run_rules() if name in force):
+            if self.verdicts[name] not in (Verdict.PASS, Verdict.WARN, Verdict.FAIL):
+                return f"{name} is {self.verdicts[name].value}: this is not a whole run of a declared target"
+        return None
+
+
+def headings(columns: Sequence[Column], most: int = 48) -> list[str]:
+    """What stands above each column: its name, and where names repeat, the first of run, commit, date that differs."""
+    alike: dict[tuple[str, str], list[Column]] = {}
+    for column in columns:
+        alike.setdefault((column.head, column.contract), []).append(column)
+    heads = {}
+    for (head, _), group in alike.items():
+        runs = [PurePath(column.report).parent.name for column in group]
+        commits = [column.commit[:9] for column in group]
+        days = [column.created[:10] for column in group]
+        times = [column.created[:16].replace("T", " ") for column in group]
+        paths = [column.report for column in group]
+        asides = next((each for each in (runs, commits, days, times, paths) if _tells_apart(each)), paths)
+        for column, aside in zip(group, asides, strict=True):
+            heads[id(column)] = cell(head, most) if len(group) == 1 else f"{cell(head, most)} {cell(aside, most)}"
+    return [heads[id(column)] for column in columns]
+
+
+def _tells_apart(names: Sequence[str]) -> bool:
+    return all(names) and len(set(names)) == len(names)
+
+
+def surface() -> tuple[str, ...]:
+    """The twelve rows of the integration surface, in order."""
+    rows = document("operations.json")["operations"]
+    return tuple(sorted((name for name in rows if rows[name]["row"]), key=lambda name: int(rows[name]["row"])))
+
+
+def read_columns(path: str) -> list[Column]:
+    """The connectors of a report, one a target. Raises UsageError when it is not a signet-report/1."""
+    where = printable(path, 400)
+    from signet_conformance.files.documents import demand
+    from signet_conformance.reports.report_document import Report
+
+    report = demand(Report, read_json(path, _REMEDY, where=where, most_bytes=MAX_BYTES), where, remedy=_REMEDY)
+    if report.contract not in contract_versions():
+        raise UsageError(
+            f"is judged by contract {printable(report.contract, 20)}, which this kit does not know",
+            where=where,
+            remedy="upgrade the kit: pip install -U signet-conformance",
+        )
+    groups: dict[str, list[ReportTrace]] = {}
+    for trace in report.traces:
+        groups.setdefault(trace.target or trace.declared.harness or UNNAMED, []).append(trace)
+    return [_column(name, traces, report, path, len(groups) == 1) for name, traces in groups.items()]
+
+
+def _column(name: str, traces: Sequence[ReportTrace], report: Report, path: str, alone: bool) -> Column:
+    verdicts: dict[str, Verdict] = {}
+    for trace in traces:
+        for requirement, row in trace.verdicts.items():
+            verdicts[requirement] = min(verdicts.get(requirement, row.verdict), row.verdict, key=FOLDING_ORDER.index)
+    if alone:
+        # Some requirements are decided by the run as a whole, which is one connector's only here.
+        verdicts |= {requirement: row.verdict for requirement, row in report.together.items()}
+    from signet_conformance.reports.report_document import ReportRun
+
+    declared = frozenset(operation for trace in traces for operation in trace.declared.capabilities or ())
+    observed = frozenset(operation for trace in traces for operation in trace.operations)
+    real = next((f"{host.host} {host.release}" for host in report.played if host.real), None)
+    run = report.run or ReportRun()
+    return Column(
+        name,
+        report.contract,
+        report.kit,
+        path,
+        declared,
+        observed,
+        verdicts,
+        real,
+        created=run.created or "",
+        commit=run.commit or "",
+        release=run.connector or "",
+        later=_later(report) if alone else "",
+    )
+
+
+def _later(report: Report) -> str:
+    newer = report.newer
+    if newer is None:
+        return ""
+    traces = {printable(name, 60): breach.traces for name, breach in newer.breaches.items()}
+    return later_words(printable(newer.contract, 20), newer.of, traces)
+
+
+class Disagreement(Struct, frozen=True):
+    """A requirement that a connector breaches in one lane and not in the other; None where it was not judged."""
+
+    name: str
+    requirement: str
+    played: Verdict | None
+    real: Verdict | None
+    harness: str
+
+    @property
+    def words(self) -> str:
+        """The disagreement as a line."""
+        verdicts = [verdict.value if verdict is not None else "not judged" for verdict in (self.played, self.real)]
+        return (
+            f"{cell(self.name, 60)}: {self.requirement} {verdicts[0]} where the kit plays the harness, "
+            f"{verdicts[1]} in the real {cell(self.harness, 60)}"
+        )
+
+
+def differences(columns: Sequence[Column]) -> list[Disagreement]:
+    """Requirements that a connector breaches in the real program or where the kit plays it, and not in both.
+
+    Only a connector with a column of either kind has any.
+    """
+    differences = []
+    for real in (column for column in columns if column.harness is not None):
+        for played in (column for column in columns if column.harness is None and column.name == real.name):
+            for name in dict.fromkeys((*played.verdicts, *real.verdicts)):
+                verdicts = played.verdicts.get(name), real.verdicts.get(name)
+                if (verdicts[0] in BREACHES) is not (verdicts[1] in BREACHES):
+                    differences.append(Disagreement(real.name, name, *verdicts, harness=str(real.harness)))
+    return differences
+
+
+def to_json(columns: Sequence[Column]) -> dict[str, Any]:
+    """The matrix as an object: signet-matrix/1."""
+    matrix = {
+        "format": "signet-matrix/1",
+        "surface": list(surface()),
+        "connectors": [
+            {
+                "name": printable(column.name, 200),
+                "report": printable(column.report, 1000),
+                **({} if column.harness is None else {"harness": printable(column.harness, 200)}),
+                "contract": column.contract,
+                "kit": column.kit,
+                "parity": {
+                    "rows": len(column.rows),
+                    "of": len(surface()),
+                    "full": column.rows == surface(),
+                    "missing": column.missing,
+                },
+                "operations": {name: column.operation(name) for name in operations(columns)},
+                "requirements": {name: verdict.value for name, verdict in column.verdicts.items()},
+                "full_set": column.full_set is None,
+                **({"later": column.later} if column.later else {}),
+            }
+            for column in columns
+        ],
+        "differences": [
+            {
+                "name": printable(each.name, 200),
+                "requirement": each.requirement,
+                **({} if each.played is None else {"played": each.played.value}),
+                **({} if each.real is None else {"real": each.real.value}),
+                "harness": printable(each.harness, 200),
+            }
+            for each in differences(columns)
+        ],
+    }
+    return Matrix.model_validate(matrix).to_json()
+
+
+def operations(columns: Sequence[Column]) -> list[str]:
+    """The twelve rows, then other operations that are declared or used."""
+    others = sorted({name for column in columns for name in column.declared | column.observed} - set(surface()))
+    return [*surface(), *(cell(name, 60) for name in others)]
+
+
+def parity_line(column: Column, heading: str = "") -> str:
+    """How much of the integration surface a connector uses, exactly; `heading` is what stands above its column."""
+    missing = column.missing
+    shown = heading or cell(column.head, 120)
+    head = f"{shown} ({column.contract}): {len(column.rows)} of {len(surface())} operations"
+    return f"{head}, full parity" if not missing else f"{head}, partial: without {', '.join(missing)}"
+
+
+ROWS = 12
+"""How many operations make up the integration surface."""
+
+Row = Annotated[int, Field(ge=0, le=ROWS)]
+
+
+class Parity(Part):
+    """How much of the integration surface a connector uses."""
+
+    rows: Row
+    of: Literal[12]
+    full: bool
+    missing: Annotated[Items[str], Field(json_schema_extra={"uniqueItems": True})] = ()
+    """The operations of the surface that it does not use, in their order; empty with full parity."""
+
+
+class Connector(Part):
+    """One connector in one report."""
+
+    name: str
+    report: str
+    harness: Maybe[str] = None
+    """The real program that it ran in; left out where the kit played its harness."""
+    contract: str
+    kit: str
+    parity: Parity
+    operations: dict[str, Literal["used", "declared only", "drift", "seen", "-"]]
+    requirements: dict[str, Annotated[Verdict, Field(strict=False)]]
+    full_set: bool
+    """Whether every requirement in force was judged over a whole run of a declared target: only then there is a badge.
+    """
+
+    later: Maybe[str] = None
+    """What the next contract would breach, where the connector's release lies between two."""
+
+
+class Difference(Part):
+    """A requirement that a connector breaches where the kit plays its harness and not in the real one, or otherwise."""
+
+    name: str
+    requirement: str
+    played: Maybe[Annotated[Verdict, Field(strict=False)]] = None
+    """Left out: not judged."""
+    real: Maybe[Annotated[Verdict, Field(strict=False)]] = None
+    """Left out: not judged."""
+    harness: str
+
+
+class Matrix(Document):
+    """Connector by operation and connector by requirement, from the reports of their runs."""
+
+    model_config = ConfigDict(title="Connectors side by side (signet-matrix/1)")
+    schema_file: ClassVar[str] = "matrix/signet-matrix-1.schema.json"
+
+    format: Literal["signet-matrix/1"]
+    surface: Annotated[Items[str], Field(min_length=ROWS, max_length=ROWS)]
+    """The operations of full parity, in the order of their rows."""
+    connectors: Items[Connector]
+    differences: Items[Difference] = ()
+    """Where a connector has a report of a played harness and of a real one."""

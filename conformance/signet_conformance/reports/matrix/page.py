@@ -18,7 +18,7 @@ from signet_conformance.reports.html.page import (
     verdict_tag,
     write_page,
 )
-from signet_conformance.reports.matrix.document import (
+from signet_conformance.reports.matrix import (
     ABSENT,
     DRIFT,
     SEEN,

@@ -20,6 +20,7 @@ from signet_conformance import __version__
 from signet_conformance.contract import contract_versions
 from signet_conformance.errors import UsageError, printable, printable_json
 from signet_conformance.finding import Verdict
+from signet_conformance.reports import matrix
 from signet_conformance.reports.html.page import (
     Markup,
     element,
@@ -30,8 +31,7 @@ from signet_conformance.reports.html.page import (
     table,
     write_page,
 )
-from signet_conformance.reports.matrix import document as matrix, page as matrix_page
-from signet_conformance.reports.matrix.document import Column, surface
+from signet_conformance.reports.matrix import Column, page as matrix_page, surface
 from signet_conformance.reports.values import cell
 
 INDEX = "index.html"

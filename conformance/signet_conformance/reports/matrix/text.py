@@ -9,7 +9,7 @@ from rich.text import Text
 
 from signet_conformance.finding import Verdict
 from signet_conformance.reports.command_lines import explain_command
-from signet_conformance.reports.matrix.document import (
+from signet_conformance.reports.matrix import (
     ABSENT,
     DRIFT,
     UNUSED,
