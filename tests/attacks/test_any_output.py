@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from signet_conformance.cli.commands import commands
-from signet_conformance.reports.registry import FORMATS
+from signet_conformance.reports import FORMATS
 from signet_conformance.trace import encode
 from tests.engine.generated import TRACES, Line
 from tests.support.every_format import asking_for

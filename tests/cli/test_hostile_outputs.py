@@ -14,7 +14,7 @@ from xml.etree import ElementTree as ET
 import pytest
 from markdown_it import MarkdownIt
 
-from signet_conformance.reports.registry import FORMATS, Format
+from signet_conformance.reports import FORMATS, Format
 from tests.support.command_line import Invoke
 from tests.support.every_format import asking_for
 from tests.support.hostile import FORMULA, HOSTILE, MOST, hostile_trace

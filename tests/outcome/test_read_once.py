@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from signet_conformance import targets
 from signet_conformance.cli.commands import commands
 from signet_conformance.facts import Recording
-from signet_conformance.reports.registry import FORMATS
+from signet_conformance.reports import FORMATS
 from signet_conformance.running.performance import RunPerformance
 from signet_conformance.running.request import RunRequest
 from signet_conformance.trace import Trace, read

@@ -14,8 +14,8 @@ import pytest
 from signet_conformance.engine import judge
 from signet_conformance.finding import Finding, Judgement, Reason, Verdict
 from signet_conformance.outcome.together import essence
+from signet_conformance.reports import FORMATS, Format
 from signet_conformance.reports.ending import RunEnding
-from signet_conformance.reports.registry import FORMATS, Format
 from signet_conformance.trace import read
 from tests.support.command_line import Invoke
 from tests.support.every_format import asking_for

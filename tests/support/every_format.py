@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from signet_conformance.reports.registry import Format
+from signet_conformance.reports import Format
 
 
 def asking_for(kind: Format, file: str) -> list[str]:

@@ -42,8 +42,8 @@ from signet_conformance.outcome import known_failures
 from signet_conformance.outcome.conclusion import Conclusion
 from signet_conformance.outcome.known_failures import COVERABLE, user_name
 from signet_conformance.outcome.options import DEFAULT_DAYS
+from signet_conformance.reports import FORMATS
 from signet_conformance.reports.command_lines import shell_command
-from signet_conformance.reports.registry import FORMATS
 from signet_conformance.reports.run_text import ClosingText, closing, closing_lines, note_lines, silence
 from signet_conformance.reports.terminal import terminal_width, wants_colour
 from signet_conformance.running.progress import show_progress

@@ -11,7 +11,7 @@ from pathlib import Path
 from signet_conformance.errors import TraceError, UsageError, printable
 from signet_conformance.files import read_json
 from signet_conformance.files.documents import demand
-from signet_conformance.reports.registry import FORMATS
+from signet_conformance.reports import FORMATS
 from signet_conformance.reports.report_document import Report
 from signet_conformance.trace import Trace, read
 from signet_conformance.trace.recordings import recordings_in

@@ -23,7 +23,7 @@ from signet_conformance.finding import Verdict
 from signet_conformance.outcome.conclusion import Conclusion
 from signet_conformance.outcome.known_failures import KnownFailures
 from signet_conformance.outcome.options import KnownOptions
-from signet_conformance.reports.registry import FORMATS
+from signet_conformance.reports import FORMATS
 from signet_conformance.running import request
 from signet_conformance.running.performance import RunPerformance
 from signet_conformance.running.request import DEFAULT_SESSIONS, Invocation, RunOptions, RunRequest, worst

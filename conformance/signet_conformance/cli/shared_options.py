@@ -15,7 +15,7 @@ from msgspec import Struct
 from signet_conformance.cli.output import report_stream
 from signet_conformance.errors import UsageError, printable
 from signet_conformance.outcome.options import DEFAULT_DAYS, KnownOptions
-from signet_conformance.reports.registry import FORMATS, Format
+from signet_conformance.reports import FORMATS, Format
 from signet_conformance.trace import BOUNDS, Declared
 
 if TYPE_CHECKING:

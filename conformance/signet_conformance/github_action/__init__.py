@@ -17,8 +17,8 @@ from signet_conformance.github_action.github import WORDS, without_runner
 from signet_conformance.github_action.inputs import Inputs, variable
 from signet_conformance.outcome.known_failures import KnownFailures
 from signet_conformance.outcome.options import KnownOptions
+from signet_conformance.reports import FORMATS
 from signet_conformance.reports.markdown import HEADING, code, inline
-from signet_conformance.reports.registry import FORMATS
 from signet_conformance.running import request
 from signet_conformance.running.performance import RunPerformance
 from signet_conformance.running.progress import Tell

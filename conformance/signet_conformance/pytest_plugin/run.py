@@ -28,9 +28,9 @@ from signet_conformance.outcome.conclusion import Conclusion, Judging
 from signet_conformance.outcome.time_spent import TimeSpent
 from signet_conformance.pytest_plugin.items import NODE, RequirementItem, Requirements, verdict_of
 from signet_conformance.pytest_plugin.options import chosen_face, invocation, read_options, read_worker_options
+from signet_conformance.reports import write_reports
 from signet_conformance.reports.cause_text import CauseText
 from signet_conformance.reports.causes import Cause, Causes
-from signet_conformance.reports.registry import write_reports
 from signet_conformance.reports.run_text import ClosingText, cause_blocks, reports_line
 from signet_conformance.reports.terminal import is_live
 from signet_conformance.rules import rules

@@ -16,10 +16,10 @@ from signet_conformance.finding import Verdict
 from signet_conformance.outcome.broken_off import warnings_of
 from signet_conformance.outcome.conclusion import Conclusion
 from signet_conformance.outcome.time_spent import GROUPS, Part, TimeSpent
+from signet_conformance.reports import FORMATS
 from signet_conformance.reports.cause_text import CauseText
 from signet_conformance.reports.causes import Causes
 from signet_conformance.reports.command_lines import shell_command
-from signet_conformance.reports.registry import FORMATS
 from signet_conformance.reports.remarks import no_requests, played, remarks
 from signet_conformance.reports.terminal import FAINT, STRONG, Paragraph, draw, draw_table, labelled_command
 from signet_conformance.reports.text import (

@@ -19,8 +19,8 @@ from signet_conformance.errors import INTERRUPTED, KitError, UsageError, printab
 from signet_conformance.outcome.broken_off import Recordings
 from signet_conformance.outcome.conclusion import Conclusion, Judging
 from signet_conformance.outcome.time_spent import TimeSpent
+from signet_conformance.reports import Format, write_reports
 from signet_conformance.reports.ending import RunEnding
-from signet_conformance.reports.registry import Format, write_reports
 from signet_conformance.running.progress import Tell
 from signet_conformance.running.request import Invocation, RunRequest
 from signet_conformance.running.stopwatch import DRIVING, JUDGING, REPORTS
