@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from signet_conformance.daemon.state.texts import graph_words, index_query
 
 if TYPE_CHECKING:
-    from signet_conformance.daemon.state.daemon import Daemon
+    from signet_conformance.daemon.state import Daemon
 
 _POOL: Final = 20
 _LEAST_SCORE: Final = 0.3
