@@ -131,7 +131,7 @@ def unended(recording: Any) -> Iterator[str]:
     for exchange in recording.exchanges:
         if exchange.request.path.startswith(HOOKS):
             key, name = exchange.request.body.json["sessionKey"], exchange.request.path.removeprefix(HOOKS)
-            lost = f" ({exchange.error.kind})" if exchange.error else ""
+            lost = f" ({exchange.error})" if exchange.error else ""
             when = f"{exchange.t0:.2f} to {exchange.t1:.2f} s"
             hooks.setdefault(key, []).append((name, f"{name} at {when}{lost}"))
     for session, told in hooks.items():
