@@ -24,15 +24,15 @@ OpenClaw has a stand-in of its own; oh-my-pi is pi to its driver.
 """
 
 
-def install_stand_in(name: str, place: Path) -> None:
+def install_stand_in(name: str, place: Path, release: str = "0.0.1") -> None:
     """Make the stand-in what the kit finds as the program's installation, where programs are installed at `place`."""
     short, file = PROGRAMS[name]
-    release = place / name / "0.0.1"
-    program = release / file
+    installation = place / name / release
+    program = installation / file
     program.parent.mkdir(parents=True)
     program.write_text(f'#!/bin/sh\nexec {sys.executable} -S -E {STAND_IN} {short} "$@"\n')
     program.chmod(0o755)
-    (release / INSTALLED).touch()
+    (installation / INSTALLED).touch()
 
 
 def write_target(name: str, folder: Path, mode: str) -> None:

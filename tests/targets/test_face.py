@@ -15,10 +15,21 @@ import pytest
 from signet_conformance import targets
 from signet_conformance.contract import document
 from signet_conformance.errors import TargetError
-from signet_conformance.targets.face import FOLDER, changes_of_id, face_of_the_day, find_face, has_own_tools, with_faces
+from signet_conformance.targets.face import (
+    FOLDER,
+    ahead_of_connector,
+    changes_of_id,
+    face_of_the_day,
+    find_face,
+    has_own_tools,
+    with_faces,
+)
 from signet_conformance.targets.face_document import FaceDocument
 from signet_conformance.targets.kinds import HOSTS
 from signet_conformance.targets.profile import Profile
+from signet_conformance.targets.program import PLACE_VARIABLE
+from signet_conformance.targets.real import HarnessChoice, with_harness
+from tests.support.stand_ins import install_stand_in, write_target
 
 ROOT = Path(__file__).parents[2]
 FACES = sorted(FOLDER.glob("*.json"))
@@ -272,6 +283,20 @@ def test_face_that_cannot_be_played_is_refused(name: str, choice: str, said: str
 def test_what_is_played_is_told_beside_what_is_newer(name: str, said: str) -> None:
     """With the option that plays a newer release, or what is known of one that the kit does not play."""
     assert find_face(targets.load(name)).describe("--face") == said
+
+
+@pytest.mark.parametrize(("release", "ahead"), [("2.1.332", ("2026-06", "2026-02-20")), ("0.0.1", ())])
+def test_a_real_host_is_newer_than_its_connector(
+    release: str, ahead: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As the face that plays it says; of a program that is older than every face nothing is known."""
+    install_stand_in("claude-code", tmp_path / "programs", release)
+    monkeypatch.setenv(PLACE_VARIABLE, str(tmp_path / "programs"))
+    write_target("claude-code", tmp_path, "")
+    settings = tmp_path / "signet-conformance.toml"
+    settings.write_text(settings.read_text() + 'released = "2026-02-20"\n')
+    real = with_harness(targets.load("claude-code", tmp_path), HarnessChoice("real"), "--harness")
+    assert ahead_of_connector(real) == ahead
 
 
 def test_release_that_only_another_face_knows_is_newer_too() -> None:

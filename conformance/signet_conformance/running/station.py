@@ -33,7 +33,7 @@ from signet_conformance.running.recorder import CANARY_VARIABLE, ModelRecorder, 
 from signet_conformance.running.stopwatch import Stopwatch
 from signet_conformance.scenarios.scenario import Scenario
 from signet_conformance.targets import Target
-from signet_conformance.targets.face import face_of_harness, find_face
+from signet_conformance.targets.face import ahead_of_connector, face_of_harness, find_face
 from signet_conformance.targets.face_answers import AnswerPlaces
 from signet_conformance.trace import GIVEN_CREDENTIAL
 from signet_conformance.trace.marks import (
@@ -350,13 +350,12 @@ class Station:
     @property
     def _played(self) -> dict[str, Any]:
         """The host, played or real, with its release and later ones; empty where the author's program is the host."""
-        if self.target.real is not None:
-            return {"host": self.target.real.program.name, "release": self.target.real.release, "real": True}
+        real, ahead = self.target.real, ahead_of_connector(self.target)
+        if real is not None:
+            return {"host": real.program.name, "release": real.release, "real": True, "ahead": ahead}
         if not self.target.kind.has_face:
             return {}
         face = find_face(self.target)
-        current, day = face.data.current, self.target.day
-        ahead = (current.from_, day) if current is not None and day is not None and day < current.from_ else ()
         return {
             "host": face.data.harness,
             "release": face.data.version,

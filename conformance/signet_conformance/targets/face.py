@@ -42,6 +42,11 @@ class HostFace:
         known = (*_playing_it(self.data.harness).values(), *_not_played(self.data.harness))
         return sorted({release for release in known if numbers(release) > numbers(self.data.version)}, key=numbers)
 
+    def ahead_of(self, day: str | None) -> tuple[str, ...]:
+        """The first day of a host that is newer than a connector which came out on a `day`, and that day; or empty."""
+        current = self.data.current
+        return (current.from_, day) if current is not None and day is not None and day < current.from_ else ()
+
     def describe(self, option: str, day: str | None = None) -> str:
         """Describe the played release and later known ones, for a connector that came out on a `day`.
 
@@ -55,9 +60,7 @@ class HostFace:
         if current is not None and day is not None:
             runs = day < (current.to or _NEVER)
             age = (
-                f", newer than this connector of {day}"
-                if day < current.from_
-                else f", as people ran it on {day}" * runs
+                f", newer than this connector of {day}" if self.ahead_of(day) else f", as people ran it on {day}" * runs
             )
         return f"{self.data.harness} {self.data.version}{age}" + (f"; newer: {newer}" if newer else "")
 
@@ -109,6 +112,19 @@ def face_of_harness(name: str, release: str | None = None) -> HostFace:
         )
     path = FOLDER / f"{wanted}.json"
     return HostFace(path, demand(FaceDocument, _documents()[wanted], str(path), error=TargetError))
+
+
+def ahead_of_connector(target: Target) -> tuple[str, ...]:
+    """The first day of the target's host, played or real, and the connector's own, if the host is newer."""
+    real = target.real
+    if real is None:
+        return find_face(target).ahead_of(target.day) if target.kind.has_face else ()
+    try:
+        face = face_of_harness(real.program.name, real.release)
+    except TargetError:
+        return ()
+    # No face may play a release as old as the program: the newest one says nothing of it then.
+    return face.ahead_of(target.day) if numbers(real.release) >= numbers(face.data.version) else ()
 
 
 def changes_of_id(target: Target, step: str) -> tuple[str, ...] | None:
