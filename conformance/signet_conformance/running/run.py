@@ -22,10 +22,9 @@ from signet_conformance.facts import Recording
 from signet_conformance.finding import BREACHES, Judgement, Verdict
 from signet_conformance.outcome.broken_off import BrokenOff, Shortfall
 from signet_conformance.reports.evidence import call_line
-from signet_conformance.running.choosing import cost_s, fewest_showing, scenarios_of, waiting_s, waits_at_once
+from signet_conformance.running.choosing import LastTime, cost_s, fewest_showing, scenarios_of, waiting_s, waits_at_once
 from signet_conformance.running.connector import Patience, perform
 from signet_conformance.running.generated import GeneratedSessions
-from signet_conformance.running.last_time import LastTime
 from signet_conformance.running.left_behind import LeftBehind
 from signet_conformance.running.progress import (
     DrivingFinished,
