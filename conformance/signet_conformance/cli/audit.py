@@ -1,4 +1,15 @@
-"""`signet-conformance audit`: many recordings judged in batches, on this machine or a cluster."""
+"""`signet-conformance audit`: many recordings judged in batches, on this machine or a cluster.
+
+Examples:
+  signet-conformance audit recordings/ --workers 8
+  signet-conformance audit 's3://fleet/2026-11-*/' --sample 10000 --out november
+  signet-conformance audit query "SELECT connector, count(*) FROM recordings GROUP BY 1"
+  signet-conformance audit show 3fb2a91c04d7e865 --exchange 12
+
+Stopped at any instant, the same command goes on where it was.
+Exit status: 0 nothing that fails, 1 a MUST is breached (see --fail-on), 2 wrong
+usage or a recording that cannot be read, 3 nothing was tested, 4 the kit failed.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +26,7 @@ import click
 
 from signet_conformance.audit.summary import FAIL_ON, AuditEnding, FailOn
 from signet_conformance.cli import show
+from signet_conformance.cli.commands import epilog_of
 from signet_conformance.cli.output import demand_apart, report_stream
 from signet_conformance.cli.shared_options import known_options
 from signet_conformance.contract import version_document
@@ -24,18 +36,6 @@ from signet_conformance.outcome.options import KnownOptions
 
 DEFAULT_OUT = "signet-audit"
 _ANY = "recordings"
-_EPILOG = """\b
-Examples:
-  signet-conformance audit recordings/ --workers 8
-  signet-conformance audit 's3://fleet/2026-11-*/' --sample 10000 --out november
-  signet-conformance audit query "SELECT connector, count(*) FROM recordings GROUP BY 1"
-  signet-conformance audit show 3fb2a91c04d7e865 --exchange 12
-
-\b
-Stopped at any instant, the same command goes on where it was.
-Exit status: 0 nothing that fails, 1 a MUST is breached (see --fail-on), 2 wrong
-usage or a recording that cannot be read, 3 nothing was tested, 4 the kit failed.
-"""
 
 
 class _Group(click.Group):
@@ -81,7 +81,7 @@ def _day(_: click.Context, __: click.Parameter, text: str | None) -> str | None:
     hidden=True,
     help="Judge all recordings of each DATASET (a folder, a glob, or a prefix of an object store such as s3://…),"
     " in batches. `audit query SQL` asks the results, `audit show ID` shows a recording of them.",
-    epilog=_EPILOG,
+    epilog=epilog_of(__doc__),
 )
 @click.argument("datasets", nargs=-1, required=True, metavar="DATASET...")
 @_out

@@ -2,6 +2,18 @@
 
 Here are its options alone, and they import little: what judges is imported while other processes look through a large
 recording already.
+
+Examples:
+  signet-conformance check run.jsonl
+  signet-conformance check runs/ --json --output report.json
+  signet-conformance check runs/ --html report.html --sarif report.sarif
+  signet-conformance check by-hand.jsonl --agent atlas --bound start=15
+  signet-conformance check run.jsonl -k SIG-AGENT --all
+
+Exit status: 0 conforming, 1 a MUST is breached (with --strict a SHOULD too),
+2 wrong usage or a file that cannot be read, 3 nothing was tested,
+4 not all could be judged: the kit itself failed, or nothing is breached but
+the recorder could not carry a request or decode a body.
 """
 
 from __future__ import annotations
@@ -11,32 +23,18 @@ from typing import Any
 import click
 
 from signet_conformance.children.spread import processors
+from signet_conformance.cli.commands import epilog_of
 from signet_conformance.cli.recordings import trace_files
 from signet_conformance.cli.selection import requirement_names
 from signet_conformance.cli.shared_options import declared_options, known_options, report_options
 from signet_conformance.trace import read_ahead
-
-_EPILOG = """\b
-Examples:
-  signet-conformance check run.jsonl
-  signet-conformance check runs/ --json --output report.json
-  signet-conformance check runs/ --html report.html --sarif report.sarif
-  signet-conformance check by-hand.jsonl --agent atlas --bound start=15
-  signet-conformance check run.jsonl -k SIG-AGENT --all
-
-\b
-Exit status: 0 conforming, 1 a MUST is breached (with --strict a SHOULD too),
-2 wrong usage or a file that cannot be read, 3 nothing was tested,
-4 not all could be judged: the kit itself failed, or nothing is breached but
-the recorder could not carry a request or decode a body.
-"""
 
 
 @click.command(
     "check",
     help="Judge each TRACE (a file, a folder of *.jsonl files, a glob, or - for stdin) by every requirement, offline."
     " Files packed with gzip or zstd (*.jsonl.gz, *.jsonl.zst) are read as they are.",
-    epilog=_EPILOG,
+    epilog=epilog_of(__doc__),
 )
 @click.argument("traces", nargs=-1, required=True, metavar="TRACE...")
 @click.option(

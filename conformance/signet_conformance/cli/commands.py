@@ -68,6 +68,16 @@ runs; matrix, which of many connectors meets what."""
 """Stands below each of the four."""
 
 
+def epilog_of(doc: str | None, *more: str) -> str:
+    """What stands below a command's options: the docstring of its module from the examples on, `more` behind these.
+
+    click wraps no paragraph of the docstring anew.
+    """
+    _, _, rest = (doc or "").partition("\n\nExamples:\n")
+    examples, *others = (f"\b\n{paragraph}" for paragraph in f"Examples:\n{rest}".strip().split("\n\n"))
+    return "\n\n".join((examples, *more, *others)) + "\n"
+
+
 class CommandTable(click.Group):
     """Finds a command in the module of its name, and turns every failure into a message and an exit status."""
 

@@ -1,25 +1,9 @@
-"""`signet-conformance compare`: new, mended and remaining breaches of a connector between two reports."""
+"""`signet-conformance compare`: new, mended and remaining breaches of a connector between two reports.
 
-from __future__ import annotations
-
-import sys
-from pathlib import Path
-
-import click
-
-from signet_conformance.cli.commands import WHICH
-from signet_conformance.cli.output import demand_apart, report_stream
-from signet_conformance.cli.report_files import FILE, report_of_run
-from signet_conformance.errors import printable
-
-_EPILOG = f"""\b
 Examples:
   signet-conformance compare main/report.json signet-report
   signet-conformance compare main signet-report --markdown comment.md
 
-{WHICH}
-
-\b
 OLD and NEW are reports (signet-report/1) or the folders of runs. Where the
 recordings lie beside them, the requests that changed are shown with each
 breach. The recordings of a run that broke off without a report are judged.
@@ -33,11 +17,23 @@ read, 3 nothing was tested in NEW, 4 NEW lacks what OLD judged, so what is new
 may be missing.
 """
 
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from signet_conformance.cli.commands import WHICH, epilog_of
+from signet_conformance.cli.output import demand_apart, report_stream
+from signet_conformance.cli.report_files import FILE, report_of_run
+from signet_conformance.errors import printable
+
 
 @click.command(
     "compare",
     help="Say what is new, mended and still there between two reports, OLD and NEW, and which requests changed.",
-    epilog=_EPILOG,
+    epilog=epilog_of(__doc__, WHICH),
 )
 @click.argument("old", metavar="OLD")
 @click.argument("new", metavar="NEW")

@@ -1,4 +1,14 @@
-"""`signet-conformance convert`: HAR and flow files to traces, and back."""
+"""`signet-conformance convert`: HAR and flow files to traces, and back.
+
+Examples:
+  signet-conformance convert browser.har run.jsonl --origin http://127.0.0.1:3850
+  signet-conformance convert capture.flow run.jsonl
+  signet-conformance convert run.jsonl run.har
+
+The format follows from the name: .jsonl a trace, .har HAR 1.2, .flow .flows
+.mitm .dump mitmproxy's; --from and --to say it otherwise. One side is a trace.
+Secrets are redacted on the way into a trace. Nothing is overwritten.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +21,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from signet_conformance.cli.commands import epilog_of
 from signet_conformance.cli.recordings import read_recording
 from signet_conformance.errors import UsageError, counted, pip_install, printable
 from signet_conformance.outcome.options import words as declared_words
@@ -27,20 +38,10 @@ _SUFFIXES = {
 }  # fmt: skip
 _FORMATS = (TRACE, HAR, FLOWS)
 
-_EPILOG = """\b
-Examples:
-  signet-conformance convert browser.har run.jsonl --origin http://127.0.0.1:3850
-  signet-conformance convert capture.flow run.jsonl
-  signet-conformance convert run.jsonl run.har
 
-\b
-The format follows from the name: .jsonl a trace, .har HAR 1.2, .flow .flows
-.mitm .dump mitmproxy's; --from and --to say it otherwise. One side is a trace.
-Secrets are redacted on the way into a trace. Nothing is overwritten.
-"""
-
-
-@click.command("convert", help="Convert a capture IN to a trace OUT, or a trace IN to a capture OUT.", epilog=_EPILOG)
+@click.command(
+    "convert", help="Convert a capture IN to a trace OUT, or a trace IN to a capture OUT.", epilog=epilog_of(__doc__)
+)
 @click.argument("source", metavar="IN")
 @click.argument("target", metavar="OUT")
 @click.option("--from", "source_format", type=click.Choice(_FORMATS), help="The format of IN.")

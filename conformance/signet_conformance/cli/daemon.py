@@ -1,4 +1,12 @@
-"""`signet-conformance daemon`: the embedded daemon in the foreground."""
+"""`signet-conformance daemon`: the embedded daemon in the foreground.
+
+Examples:
+  signet-conformance daemon
+  signet-conformance daemon --port 3850 --daemon-version 0.205 --workspace ./workspace
+
+When it can be reached, one JSON line on stdout says where:
+  {"url": "http://127.0.0.1:PORT", "version": "0.145.7", "workspace": DIR}
+"""
 
 from __future__ import annotations
 
@@ -7,24 +15,15 @@ from pathlib import Path
 
 import click
 
+from signet_conformance.cli.commands import epilog_of
 from signet_conformance.daemon.behaviour import VERSIONS
 from signet_conformance.daemon.http import DaemonSettings, serve
 from signet_conformance.daemon.state.auth import MODES
 from signet_conformance.daemon.values import read_moment
 from signet_conformance.errors import UsageError
 
-_EPILOG = """\b
-Examples:
-  signet-conformance daemon
-  signet-conformance daemon --port 3850 --daemon-version 0.205 --workspace ./workspace
 
-\b
-When it can be reached, one JSON line on stdout says where:
-  {"url": "http://127.0.0.1:PORT", "version": "0.145.7", "workspace": DIR}
-"""
-
-
-@click.command("daemon", help="Run the embedded daemon until Ctrl-C.", epilog=_EPILOG)
+@click.command("daemon", help="Run the embedded daemon until Ctrl-C.", epilog=epilog_of(__doc__))
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="Where to listen (default: a free port).")
 @click.option("--host", default="127.0.0.1", metavar="ADDRESS", show_default=True, help="Where to listen.")
 @click.option("--allow-remote", is_flag=True, help="Allow a --host that other machines can reach.")

@@ -1,4 +1,15 @@
-"""`signet-conformance diff`: what differs between two recordings, and which requirement reads it."""
+"""`signet-conformance diff`: what differs between two recordings, and which requirement reads it.
+
+Examples:
+  signet-conformance diff before.jsonl after.jsonl
+  signet-conformance diff before.jsonl after.jsonl --volatile 'ticket=TICKET-[0-9]+'
+  signet-conformance diff before.jsonl after.jsonl --keep tmp --json
+  signet-conformance diff before.jsonl after.jsonl --html diff.html
+
+Exit status: 0 no contract-relevant difference, 1 at least one,
+2 wrong usage or a file that cannot be read, 3 neither recording holds
+an exchange, 4 the kit itself failed.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +18,7 @@ import sys
 
 import click
 
-from signet_conformance.cli.commands import WHICH
+from signet_conformance.cli.commands import WHICH, epilog_of
 from signet_conformance.cli.output import demand_apart, report_stream
 from signet_conformance.cli.recordings import read_recording
 from signet_conformance.diff import document, text
@@ -17,30 +28,15 @@ from signet_conformance.errors import NothingTestedError, printable
 from signet_conformance.facts import Recording
 from signet_conformance.reports.terminal import terminal_width, wants_colour
 
-_EPILOG = f"""\b
-Examples:
-  signet-conformance diff before.jsonl after.jsonl
-  signet-conformance diff before.jsonl after.jsonl --volatile 'ticket=TICKET-[0-9]+'
-  signet-conformance diff before.jsonl after.jsonl --keep tmp --json
-  signet-conformance diff before.jsonl after.jsonl --html diff.html
-
-Left out as volatile: {", ".join(NAMES)}; and when and how long. uuid, id, hash and tmp
-must be renamed consistently within a session.
-
-{WHICH}
-
-\b
-Exit status: 0 no contract-relevant difference, 1 at least one,
-2 wrong usage or a file that cannot be read, 3 neither recording holds
-an exchange, 4 the kit itself failed.
-"""
+_VOLATILE = f"""Left out as volatile: {", ".join(NAMES)}; and when and how long. uuid, id, hash and tmp
+must be renamed consistently within a session."""
 
 
 @click.command(
     "diff",
     help="Compare two recordings session by session: what was added, is missing, was reordered or changed from A to B,"
     " and which requirement reads it.",
-    epilog=_EPILOG,
+    epilog=epilog_of(__doc__, _VOLATILE, WHICH),
 )
 @click.argument("first", metavar="A")
 @click.argument("second", metavar="B")

@@ -1,4 +1,10 @@
-"""`signet-conformance explain`: what one requirement asks, why, and how it is breached and met."""
+"""`signet-conformance explain`: what one requirement asks, why, and how it is breached and met.
+
+Examples:
+  signet-conformance explain
+  signet-conformance explain SIG-AGENT-002
+  signet-conformance explain SIG-AGENT-002 --json
+"""
 
 from __future__ import annotations
 
@@ -13,6 +19,7 @@ from rich.highlighter import JSONHighlighter
 from rich.table import Table
 from rich.text import Text
 
+from signet_conformance.cli.commands import epilog_of
 from signet_conformance.cli.selection import matching, requirement_names, unknown
 from signet_conformance.contract import (
     Requirement,
@@ -34,19 +41,12 @@ from signet_conformance.reports.terminal import (
     wants_colour,
 )
 
-_EPILOG = """\b
-Examples:
-  signet-conformance explain
-  signet-conformance explain SIG-AGENT-002
-  signet-conformance explain SIG-AGENT-002 --json
-"""
-
 
 @click.command(
     "explain",
     help="Explain requirement ID, or each of a family (SIG-AGENT): sentence, source, subject, verdicts, a breach, the"
     " remedy. Without ID, list all.",
-    epilog=_EPILOG,
+    epilog=epilog_of(__doc__),
 )
 @click.argument("named", nargs=-1, metavar="[ID]...", shell_complete=requirement_names)
 @click.option("--json", "as_json", is_flag=True, help="Write the catalogue's own entry, or a list of entries.")

@@ -1,4 +1,13 @@
-"""`signet-conformance face`: the faces of the kit beside what the real program did."""
+"""`signet-conformance face`: the faces of the kit beside what the real program did.
+
+Examples:
+  signet-conformance run claude-code --harness real --report real
+  signet-conformance face check claude-code real
+  signet-conformance face update claude-code real --output claude-code-2.1.json
+
+A difference is drift of the face, and never the connector's. Exit status of
+check: 0 no drift, 1 drift, 2 wrong usage, 3 nothing that could be compared.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +18,7 @@ from pathlib import Path
 
 import click
 
+from signet_conformance.cli.commands import epilog_of
 from signet_conformance.cli.output import report_stream
 from signet_conformance.cli.recordings import read_recording, trace_files
 from signet_conformance.drivers.played_face import play_steps
@@ -29,19 +39,9 @@ from signet_conformance.targets.model_drift import is_played, model_drifts, turn
 from signet_conformance.trace import Trace
 
 DRIFTED = 1
-_EPILOG = """\b
-Examples:
-  signet-conformance run claude-code --harness real --report real
-  signet-conformance face check claude-code real
-  signet-conformance face update claude-code real --output claude-code-2.1.json
-
-\b
-A difference is drift of the face, and never the connector's. Exit status of
-check: 0 no drift, 1 drift, 2 wrong usage, 3 nothing that could be compared.
-"""
 
 
-@click.group("face", help="Compare a face of the kit with what the real program did.", epilog=_EPILOG)
+@click.group("face", help="Compare a face of the kit with what the real program did.", epilog=epilog_of(__doc__))
 def command() -> None:
     """The faces."""
 

@@ -1,4 +1,14 @@
-"""`signet-conformance hosts`: the programs that the kit can launch, and the releases of each."""
+"""`signet-conformance hosts`: the programs that the kit can launch, and the releases of each.
+
+Examples:
+  signet-conformance hosts
+  signet-conformance hosts codex --json
+  signet-conformance hosts --bisect 0.160.0 0.169.0 --target codex -k SIG-LOAD
+
+The registry is asked by its own client (npm, pip). --bisect installs releases
+between OLD and NEW, drives the target in each, and names the one in which a
+verdict changed. Exit status: 0, or 3 when nothing could be told.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +25,7 @@ from rich.text import Text
 
 from signet_conformance import targets
 from signet_conformance.children.temporary import temporary_folder
+from signet_conformance.cli.commands import epilog_of
 from signet_conformance.errors import NothingTestedError, UsageError, printable
 from signet_conformance.reports.terminal import STRONG, draw, labelled, terminal_width, wants_colour
 from signet_conformance.targets.program import find_program_profile, program_names
@@ -26,23 +37,12 @@ MOST_NAMED = 8
 """Releases that are named of a longer list."""
 _JUDGED = (0, 1)
 """The statuses of a run that was judged whole."""
-_EPILOG = """\b
-Examples:
-  signet-conformance hosts
-  signet-conformance hosts codex --json
-  signet-conformance hosts --bisect 0.160.0 0.169.0 --target codex -k SIG-LOAD
-
-\b
-The registry is asked by its own client (npm, pip). --bisect installs releases
-between OLD and NEW, drives the target in each, and names the one in which a
-verdict changed. Exit status: 0, or 3 when nothing could be told.
-"""
 
 
 @click.command(
     "hosts",
     help="List the real programs that the kit can launch: which releases are published, known, proven and installed.",
-    epilog=_EPILOG,
+    epilog=epilog_of(__doc__),
 )
 @click.argument("named", nargs=-1, metavar="[NAME]...")
 @click.option("--json", "as_json", is_flag=True, help="Write one JSON object, program to its releases.")

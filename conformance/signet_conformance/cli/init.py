@@ -1,4 +1,18 @@
-"""`signet-conformance init`: the lane, the settings and a baseline, written into a connector's repository."""
+"""`signet-conformance init`: the lane, the settings and a baseline, written into a connector's repository.
+
+Examples:
+  signet-conformance init
+  signet-conformance init --dry-run
+  signet-conformance init packages/connector --target pi
+  signet-conformance init packages/one packages/two
+
+Writes .github/workflows/signet-conformance.yml, signet-conformance.toml, and
+signet-baseline.json when something fails or warns: the lane is strict, and
+what is new fails it. No file is ever replaced. The recordings and reports of
+the run stay in signet-report, which git ignores.
+The exit status is that of the run at the end, of several the highest;
+0 with --no-run or --dry-run.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +30,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from signet_conformance import targets
-from signet_conformance.cli.commands import PROGRAM, tell
+from signet_conformance.cli.commands import PROGRAM, epilog_of, tell
 from signet_conformance.cli.run import run_lines
 from signet_conformance.errors import NothingTestedError, UsageError, printable
 from signet_conformance.files import create_file
@@ -52,21 +66,6 @@ from signet_conformance.targets.settings import FILE as SETTINGS
 WORKFLOW = Path(".github", "workflows", "signet-conformance.yml")
 _REASON = "broken when the lane was set up"
 _MOST_NOTES = 5
-_EPILOG = """\b
-Examples:
-  signet-conformance init
-  signet-conformance init --dry-run
-  signet-conformance init packages/connector --target pi
-  signet-conformance init packages/one packages/two
-
-\b
-Writes .github/workflows/signet-conformance.yml, signet-conformance.toml, and
-signet-baseline.json when something fails or warns: the lane is strict, and
-what is new fails it. No file is ever replaced. The recordings and reports of
-the run stay in signet-report, which git ignores.
-The exit status is that of the run at the end, of several the highest;
-0 with --no-run or --dry-run.
-"""
 
 
 class _SetUp(Struct):
@@ -115,7 +114,7 @@ class _SetUp(Struct):
 @click.command(
     "init",
     help="Write the lane, settings and a baseline into the repository around each FOLDER (here), and run once.",
-    epilog=_EPILOG,
+    epilog=epilog_of(__doc__),
 )
 @click.argument("folders", nargs=-1, metavar="[FOLDER]...")
 @click.option("--target", metavar="NAME", help="The connector, where the folder does not tell which it is.")

@@ -1,4 +1,18 @@
-"""`signet-conformance matrix`: connectors side by side, from their reports; and a badge."""
+r"""`signet-conformance matrix`: connectors side by side, from their reports; and a badge.
+
+Examples:
+  signet-conformance matrix openclaw/report.json pi/report.json
+  signet-conformance matrix */report.json --json
+  signet-conformance matrix */report.json --html matrix.html
+  signet-conformance matrix runs/ --site public
+  signet-conformance matrix openclaw/report.json \
+      --badge conformance.svg --connector-version 2026.6.1
+
+used: declared and observed; declared only; drift: observed, not declared;
+seen: observed, and nothing is declared; -: neither.
+Exit status: 0, whatever the reports say; 2 wrong usage or an unreadable report,
+which is told, and the others are shown.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +23,7 @@ from pathlib import Path
 
 import click
 
-from signet_conformance.cli.commands import WHICH, tell
+from signet_conformance.cli.commands import WHICH, epilog_of, tell
 from signet_conformance.cli.output import demand_apart, report_stream
 from signet_conformance.cli.report_files import reports_in
 from signet_conformance.errors import SignetConformanceError, UsageError, printable, printable_json
@@ -18,29 +32,11 @@ from signet_conformance.reports.matrix import Column, page as matrix_page, site 
 
 _BADGES = {".svg": matrix_site.svg_badge, ".json": matrix_site.json_badge}
 
-_EPILOG = f"""\b
-Examples:
-  signet-conformance matrix openclaw/report.json pi/report.json
-  signet-conformance matrix */report.json --json
-  signet-conformance matrix */report.json --html matrix.html
-  signet-conformance matrix runs/ --site public
-  signet-conformance matrix openclaw/report.json \\
-      --badge conformance.svg --connector-version 2026.6.1
-
-{WHICH}
-
-\b
-used: declared and observed; declared only; drift: observed, not declared;
-seen: observed, and nothing is declared; -: neither.
-Exit status: 0, whatever the reports say; 2 wrong usage or an unreadable report,
-which is told, and the others are shown.
-"""
-
 
 @click.command(
     "matrix",
     help="Connector by operation and connector by requirement, from each REPORT, or a folder of runs.",
-    epilog=_EPILOG,
+    epilog=epilog_of(__doc__, WHICH),
 )
 @click.argument("reports", nargs=-1, required=True, metavar="REPORT...")
 @click.option("--json", "as_json", is_flag=True, help="Write one JSON object (signet-matrix/1).")

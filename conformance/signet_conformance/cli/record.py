@@ -1,4 +1,23 @@
-"""`signet-conformance record`: records what a connector and a daemon say, until Ctrl-C or the end of a command."""
+r"""`signet-conformance record`: records what a connector and a daemon say, until Ctrl-C or the end of a command.
+
+Examples:
+  signet-conformance record --out run.jsonl -- node agent.js
+  signet-conformance record --daemon http://127.0.0.1:3850 -- claude -p hello
+  signet-conformance record --upstream http://127.0.0.1:3850 --out run.jsonl
+  signet-conformance record --upstream http://127.0.0.1:3850 --out run.jsonl \
+      --agent atlas --harness openclaw --bound start=15
+  mitmdump -s "$(signet-conformance record --addon)" --set signet_out=run.jsonl \
+      --mode reverse:http://127.0.0.1:3850
+
+COMMAND is run with SIGNET_DAEMON_URL set to the recorder (and SIGNET_PATH, where
+the daemon is the embedded one); when it ends the recording is judged, and the
+exit status is that of check. With --no-check it is that of COMMAND.
+With --target it gets the profile's first agent in SIGNET_AGENT_ID too, unless
+--agent or that variable names another, and is expected to send a token where
+SIGNET_TOKEN or SIGNET_API_KEY holds one.
+Without COMMAND the connector is pointed at the recorder by hand, and Ctrl-C ends
+the recording. Secrets are redacted before anything is written.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +39,7 @@ from msgspec.structs import replace
 from signet_conformance import targets
 from signet_conformance.children.processes import ChildEndedError, ChildTimeoutError, LineProcess
 from signet_conformance.children.temporary import temporary_folder
-from signet_conformance.cli.commands import PROGRAM
+from signet_conformance.cli.commands import PROGRAM, epilog_of
 from signet_conformance.cli.shared_options import declared_options, parse_declared
 from signet_conformance.errors import INTERRUPTED, KitError, NothingTestedError, UsageError, counted, printable
 from signet_conformance.outcome.options import merge_declared, words as declared_words
@@ -36,27 +55,6 @@ _PASSED_ON = ("host", "port", "body_limit", "connector_release", "host_program",
 _TOKENS = ("SIGNET_TOKEN", "SIGNET_API_KEY")
 """Where connectors look for a token."""
 
-_EPILOG = """\b
-Examples:
-  signet-conformance record --out run.jsonl -- node agent.js
-  signet-conformance record --daemon http://127.0.0.1:3850 -- claude -p hello
-  signet-conformance record --upstream http://127.0.0.1:3850 --out run.jsonl
-  signet-conformance record --upstream http://127.0.0.1:3850 --out run.jsonl \\
-      --agent atlas --harness openclaw --bound start=15
-  mitmdump -s "$(signet-conformance record --addon)" --set signet_out=run.jsonl \\
-      --mode reverse:http://127.0.0.1:3850
-
-\b
-COMMAND is run with SIGNET_DAEMON_URL set to the recorder (and SIGNET_PATH, where
-the daemon is the embedded one); when it ends the recording is judged, and the
-exit status is that of check. With --no-check it is that of COMMAND.
-With --target it gets the profile's first agent in SIGNET_AGENT_ID too, unless
---agent or that variable names another, and is expected to send a token where
-SIGNET_TOKEN or SIGNET_API_KEY holds one.
-Without COMMAND the connector is pointed at the recorder by hand, and Ctrl-C ends
-the recording. Secrets are redacted before anything is written.
-"""
-
 
 def _print_addon(context: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
     if wanted:
@@ -71,7 +69,7 @@ def _print_addon(context: click.Context, _parameter: click.Parameter, wanted: bo
 @click.command(
     "record",
     help="Record what a connector and a daemon say to each other: until COMMAND ends, or until Ctrl-C.",
-    epilog=_EPILOG,
+    epilog=epilog_of(__doc__),
 )
 @click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="[-- COMMAND...]")
 @click.option("--upstream", metavar="URL", help="The daemon, such as http://127.0.0.1:3850, where no COMMAND is given.")

@@ -1,4 +1,12 @@
-"""`signet-conformance report-bug`: the smallest recording that shows a verdict, made safe to hand on."""
+"""`signet-conformance report-bug`: the smallest recording that shows a verdict, made safe to hand on.
+
+Examples:
+  signet-conformance report-bug signet-report -k SIG-AGENT-002
+  signet-conformance report-bug signet-report --out bug.zip --yes
+
+Secrets, the home folder and the user's name are taken out once more. What people
+and models said stays: it is shown first, and nothing is written before you agree.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +22,7 @@ from typing import Any
 import click
 
 from signet_conformance import __version__
+from signet_conformance.cli.commands import epilog_of
 from signet_conformance.cli.report_files import read_report, report_of
 from signet_conformance.cli.selection import matching, unknown
 from signet_conformance.errors import UsageError, counted, printable
@@ -22,15 +31,6 @@ from signet_conformance.reports.report_document import Report, ReportTrace
 from signet_conformance.targets.settings import FILE as SETTINGS
 from signet_conformance.trace.recordings import open_recording
 
-_EPILOG = """\b
-Examples:
-  signet-conformance report-bug signet-report -k SIG-AGENT-002
-  signet-conformance report-bug signet-report --out bug.zip --yes
-
-\b
-Secrets, the home folder and the user's name are taken out once more. What people
-and models said stays: it is shown first, and nothing is written before you agree.
-"""
 _BREACHES = (Verdict.ERROR, Verdict.FAIL, Verdict.WARN)
 _MOST_TEXTS = 30
 _LONG_TEXT = 40
@@ -40,7 +40,7 @@ _MOST_BYTES = 64 * 1024 * 1024
 @click.command(
     "report-bug",
     help="Pack the smallest recording of a run's REPORT that shows a verdict, with versions, seed and settings.",
-    epilog=_EPILOG,
+    epilog=epilog_of(__doc__),
 )
 @click.argument("report", metavar="REPORT")
 @click.option("-k", "--only", metavar="REQUIREMENT", help="The verdict to show (default: the worst).")

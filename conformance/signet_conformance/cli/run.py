@@ -1,4 +1,18 @@
-"""`signet-conformance run`: drives a connector and judges it, without pytest."""
+"""`signet-conformance run`: drives a connector and judges it, without pytest.
+
+Examples:
+  signet-conformance run reference
+  signet-conformance run mine --report report
+  signet-conformance run mine -k SIG-FAIL --quiet
+  signet-conformance run mine --watch
+  signet-conformance run mine --daemon http://127.0.0.1:3850 --allow-writes
+  signet-conformance run mine --scenario signet-failures/ended.json
+  signet-conformance run openclaw --face all --report report
+
+Exit status: 0 conforming, 1 a MUST is breached (with --strict a SHOULD too),
+2 wrong usage, 3 nothing was tested, 4 not all could be judged. With --face all
+it is that of the worst run: 4, then 1, then 3.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +29,7 @@ from msgspec import Struct
 from signet_conformance import targets
 from signet_conformance.children.foreground import interrupted_by
 from signet_conformance.children.temporary import let_go
-from signet_conformance.cli.commands import PROGRAM
+from signet_conformance.cli.commands import PROGRAM, epilog_of
 from signet_conformance.cli.selection import requirement_names, selected
 from signet_conformance.cli.shared_options import known_options
 from signet_conformance.errors import INTERRUPTED, SignetConformanceError, UsageError, printable
@@ -34,28 +48,14 @@ from signet_conformance.trace.recordings import recordings_in
 if TYPE_CHECKING:
     from signet_conformance.running.progress import Tell
 
-_EPILOG = """\b
-Examples:
-  signet-conformance run reference
-  signet-conformance run mine --report report
-  signet-conformance run mine -k SIG-FAIL --quiet
-  signet-conformance run mine --watch
-  signet-conformance run mine --daemon http://127.0.0.1:3850 --allow-writes
-  signet-conformance run mine --scenario signet-failures/ended.json
-  signet-conformance run openclaw --face all --report report
-
-\b
-Exit status: 0 conforming, 1 a MUST is breached (with --strict a SHOULD too),
-2 wrong usage, 3 nothing was tested, 4 not all could be judged. With --face all
-it is that of the worst run: 4, then 1, then 3.
-"""
-
 
 def _target_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001
     return [name for name in targets.known_names() if name.startswith(incomplete)]
 
 
-@click.command("run", help="Drive TARGET through scenarios and generated sessions, and judge it.", epilog=_EPILOG)
+@click.command(
+    "run", help="Drive TARGET through scenarios and generated sessions, and judge it.", epilog=epilog_of(__doc__)
+)
 @click.argument("target", metavar="TARGET", shell_complete=_target_names)
 @click.option(
     "--face",

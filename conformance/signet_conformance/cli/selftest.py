@@ -1,4 +1,17 @@
-"""`signet-conformance selftest`: the kit proves that it notices each breach and blames no conforming connector."""
+"""`signet-conformance selftest`: the kit proves that it notices each breach and blames no conforming connector.
+
+Examples:
+  signet-conformance selftest
+  signet-conformance selftest --only never-starts --only SIG-END-005
+  signet-conformance selftest --json > matrix.json
+
+Each mutant is the reference adapter, or the embedded daemon, with one change
+(schemas/mutants.json); those that make sense in another conforming connector,
+which starts a session at its first prompt, are tried in it too. Each variant is one that is odd and conforms
+(schemas/variants.json). Exit status: 0 when every mutant is killed by the
+requirement it breaks and by no unrelated MUST, no variant is blamed, and the
+reference passes; 1 when not; 4 when a part of the kit itself failed.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +26,7 @@ from pathlib import Path
 import click
 
 from signet_conformance.children.temporary import temporary_folder
+from signet_conformance.cli.commands import epilog_of
 from signet_conformance.engine import Judged
 from signet_conformance.errors import UsageError, pip_install, printable
 from signet_conformance.reports.terminal import steps, terminal_width, wants_colour
@@ -36,24 +50,11 @@ REFERENCE = "the reference"
 _CODINGS = ("brotli", "zstandard")
 """Where they are missing the recorder keeps no body that is not text: it could be packed, and hold a secret."""
 
-_EPILOG = """\b
-Examples:
-  signet-conformance selftest
-  signet-conformance selftest --only never-starts --only SIG-END-005
-  signet-conformance selftest --json > matrix.json
-
-\b
-Each mutant is the reference adapter, or the embedded daemon, with one change
-(schemas/mutants.json); those that make sense in another conforming connector,
-which starts a session at its first prompt, are tried in it too. Each variant is one that is odd and conforms
-(schemas/variants.json). Exit status: 0 when every mutant is killed by the
-requirement it breaks and by no unrelated MUST, no variant is blamed, and the
-reference passes; 1 when not; 4 when a part of the kit itself failed.
-"""
-
 
 @click.command(
-    "selftest", help="Break the reference in every way the kit must notice; print who noticed.", epilog=_EPILOG
+    "selftest",
+    help="Break the reference in every way the kit must notice; print who noticed.",
+    epilog=epilog_of(__doc__),
 )
 @click.option("--only", "only", multiple=True, metavar="ID", help="This mutant or variant, or those of a requirement.")
 @click.option("--workers", type=click.IntRange(1, 8), default=2, show_default=True, help="How many trials run at once.")

@@ -1,4 +1,15 @@
-"""`signet-conformance show`: a recording as a timeline, while it is made or afterwards."""
+"""`signet-conformance show`: a recording as a timeline, while it is made or afterwards.
+
+Examples:
+  signet-conformance show run.jsonl
+  signet-conformance show run.jsonl --operation 'session-*' --agent atlas-agent
+  signet-conformance show run.jsonl --requirement SIG-AGENT-002 --bodies
+  signet-conformance show run.jsonl --exchange 12
+  signet-conformance show run.jsonl --follow
+
+NAME may be a glob; - is the name of a call without session or operation.
+Exit status: 0, whatever was found; 2 wrong usage or an unreadable file.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +21,7 @@ from pathlib import Path
 import click
 from msgspec.structs import replace
 
+from signet_conformance.cli.commands import epilog_of
 from signet_conformance.cli.recordings import read_recording
 from signet_conformance.cli.selection import selected
 from signet_conformance.engine import judge
@@ -27,24 +39,11 @@ _REST = 4
 _NAMED = 8
 """How many known names a message lists when a filter matches nothing."""
 
-_EPILOG = """\b
-Examples:
-  signet-conformance show run.jsonl
-  signet-conformance show run.jsonl --operation 'session-*' --agent atlas-agent
-  signet-conformance show run.jsonl --requirement SIG-AGENT-002 --bodies
-  signet-conformance show run.jsonl --exchange 12
-  signet-conformance show run.jsonl --follow
-
-\b
-NAME may be a glob; - is the name of a call without session or operation.
-Exit status: 0, whatever was found; 2 wrong usage or an unreadable file.
-"""
-
 
 @click.command(
     "show",
     help="Show the recording TRACE as a timeline: who called what, when, how long, with findings beside the exchange.",
-    epilog=_EPILOG,
+    epilog=epilog_of(__doc__),
 )
 @click.argument("trace", metavar="TRACE")
 @click.option("--session", metavar="NAME", help="Only calls with this session key.")

@@ -1,4 +1,14 @@
-"""`signet-conformance trend`: the reports of many runs in the order of time, and what each changed."""
+"""`signet-conformance trend`: the reports of many runs in the order of time, and what each changed.
+
+Examples:
+  signet-conformance trend reports/
+
+DIR holds the folders of runs, each with its report.json, at any depth; other *.json
+that are reports count too. A run is compared with the one of its connector
+before it.
+Exit status: 0, whatever the reports say; 2 wrong usage or an unreadable report,
+which is told, and the others are shown.
+"""
 
 from __future__ import annotations
 
@@ -11,32 +21,19 @@ import click
 from rich.table import Table
 from rich.text import Text
 
-from signet_conformance.cli.commands import WHICH, tell
+from signet_conformance.cli.commands import WHICH, epilog_of, tell
 from signet_conformance.cli.report_files import FILE, read_report, reports_below
 from signet_conformance.errors import SignetConformanceError, UsageError, printable
 from signet_conformance.finding import Verdict
 from signet_conformance.reports.report_document import Report
 
-_EPILOG = f"""\b
-Examples:
-  signet-conformance trend reports/
-
-{WHICH}
-
-\b
-DIR holds the folders of runs, each with its {FILE}, at any depth; other *.json
-that are reports count too. A run is compared with the one of its connector
-before it.
-Exit status: 0, whatever the reports say; 2 wrong usage or an unreadable report,
-which is told, and the others are shown.
-"""
 _COUNTED = (Verdict.FAIL, Verdict.WARN, Verdict.PASS)
 
 
 @click.command(
     "trend",
     help="Show the runs whose reports are below DIR, in the order of time: verdicts, what is new, what is mended.",
-    epilog=_EPILOG,
+    epilog=epilog_of(__doc__, WHICH),
 )
 @click.argument("folder", metavar="DIR")
 def command(folder: str) -> int:

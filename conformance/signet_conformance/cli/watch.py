@@ -1,4 +1,14 @@
-"""`signet-conformance watch`: recordings as a page that grows while they do."""
+"""`signet-conformance watch`: recordings as a page that grows while they do.
+
+Examples:
+  signet-conformance record --upstream http://127.0.0.1:3850 --out run.jsonl --watch
+  signet-conformance watch run.jsonl
+  signet-conformance watch report/ --port 8765
+
+The page is served on 127.0.0.1 alone, below a token in its address: everyone with
+the address sees what is recorded. A file that is not there yet is waited for.
+Exit status: 0, whatever was found; 2 wrong usage.
+"""
 
 from __future__ import annotations
 
@@ -25,6 +35,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from signet_conformance import targets
+from signet_conformance.cli.commands import epilog_of
 from signet_conformance.cli.recordings import read_recording, trace_files
 from signet_conformance.cli.shared_options import declared_options, parse_declared
 from signet_conformance.engine import Judged, judge
@@ -36,25 +47,13 @@ from signet_conformance.reports.ending import RunEnding
 from signet_conformance.reports.html.report import HtmlReport
 from signet_conformance.trace import Declared
 
-_EPILOG = """\b
-Examples:
-  signet-conformance record --upstream http://127.0.0.1:3850 --out run.jsonl --watch
-  signet-conformance watch run.jsonl
-  signet-conformance watch report/ --port 8765
-
-\b
-The page is served on 127.0.0.1 alone, below a token in its address: everyone with
-the address sees what is recorded. A file that is not there yet is waited for.
-Exit status: 0, whatever was found; 2 wrong usage.
-"""
-
 _TURN_S = 0.5
 
 
 @click.command(
     "watch",
     help="Show recordings that still grow as a page in a browser, with findings as they happen; Ctrl-C ends it.",
-    epilog=_EPILOG,
+    epilog=epilog_of(__doc__),
 )
 @click.argument("traces", nargs=-1, required=True, metavar="TRACE...")
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="Where to serve it (default: a free port).")
