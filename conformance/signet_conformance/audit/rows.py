@@ -92,7 +92,7 @@ class BreachRow(Struct, frozen=True, kw_only=True, tag_field="kind", tag="breach
     requirement: RequirementId
     verdict: Breach
     session: Hash | None = None
-    """The session that it is about, where there is one."""
+    """The session that it is about, if it is about one."""
     count: Count = 1
     """How many findings."""
     exchanges: tuple[int, ...] = ()

@@ -74,7 +74,7 @@ class Summary(Struct, frozen=True, kw_only=True):
     sessions: Count
     """Rows of sessions."""
     joined: Count
-    """Sessions whose parts stand in several recordings."""
+    """Sessions with parts in several recordings."""
     connectors: dict[str, Count]
     """Judged recordings by connector."""
     verdicts: dict[str, dict[RequirementId, str]]

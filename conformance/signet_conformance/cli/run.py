@@ -219,7 +219,7 @@ def command(
 
 
 class _Display(Struct, frozen=True):
-    """What the run shows, and how: the options of these names."""
+    """How the run is shown: the options of these names."""
 
     as_json: bool
     summary: bool

@@ -99,7 +99,7 @@ def schema_of(model: type[BaseModel], file: str) -> Mapping[str, Any]:
 def _with_head(
     file: str, title: str, description: str, schema: JsonSchemaValue, parts: JsonSchemaValue
 ) -> JsonSchemaValue:
-    """A schema as it stands in its file; only the whole has a title, and descriptions are lines."""
+    """A schema as its file holds it: only the whole has a title, and descriptions are single lines."""
     for part in parts.values():
         part.pop("title", None)
         if "description" in part:

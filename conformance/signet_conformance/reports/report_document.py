@@ -109,7 +109,7 @@ class ReportSource(_Open):
     """A line of the connector's code."""
 
     file: Text
-    """Relative to where the run was started, if it lies below."""
+    """Relative to the folder in which the run was started, if it is below that."""
     line: Annotated[int, Field(ge=1)]
 
 
@@ -139,7 +139,7 @@ class ReportCause(_Open):
     """Breaches with one cause, over all traces and requirements."""
 
     requirement: Text
-    """The requirement that leads, by which the problems are told."""
+    """The leading requirement, by which the problems are described."""
     says: Maybe[Text] = None
     """The mistake, where one breaks several requirements, each in its own way."""
     verdict: Outcome
@@ -364,7 +364,7 @@ class Report(Document, _Open):
     exit: Annotated[int, Field(ge=0, le=255)]
     """Exit status of the run."""
     lacks: Maybe[ReportLacks] = None
-    """What was not judged; absent in reports of kits that did not say so."""
+    """Parts that were not judged; absent in reports of kits that did not say so."""
     warnings: Notes = ()
     """Warnings, such as a torn last line or a file that was left out."""
     remarks: Notes = ()
@@ -377,11 +377,11 @@ class Report(Document, _Open):
     """How much of the contract the traces exercise: operations, fields, answers, requirements; when it was asked for.
     """
     newer: Maybe[ReportNewer] = None
-    """What the next contract would breach beside, where the connector's release lies between two; it changes no exit
+    """Further breaches of the next contract, where the connector's release lies between two; they change no exit
     status.
     """
     unreached: Maybe[ReportUnreached] = None
-    """What the model cannot reach through the connector, where its tools are known; information."""
+    """Tools and fields that the model cannot reach through the connector, if its tools are known; information."""
     generated: Maybe[ReportGenerated] = None
     """The generated sessions, where there were any."""
     time_spent: Maybe[ReportTimeSpent] = None

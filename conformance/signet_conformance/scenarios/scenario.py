@@ -69,8 +69,8 @@ class ScenarioDocument(Document):
     needs: Items[str] = ()
     """such as ["secrets-exec"]: operations that a connector must declare for it to make sense"""
     own_tools: Items[str] = ()
-    """such as ["memory"]: tools of the harness itself that the model calls; a harness that has none of them does not
-    perform the scenario
+    """such as ["memory"]: tools of the harness itself that the model calls; a harness without them does not perform
+    the scenario
     """
     steps: Annotated[Items[AnyStep], Field(min_length=1)]
     """such as [{"step": "start", "session": "s1"}]"""

@@ -39,9 +39,9 @@ class Placement(Part):
     lasts: Lasts
     """In how many requests it stands: that one, those of the turn, or more."""
     order: int = 0
-    """Its rank among what stands at the same place."""
+    """Its rank among the texts at the same place."""
     shared: bool = False
-    """true where what stands at that place is one message"""
+    """true where all texts at that place are one message"""
     of: Request = "turn"
     """The next request of which kind it goes into."""
     asked_anew: bool = False
@@ -58,7 +58,7 @@ class Compaction(Part):
     wrap: Wrap = TEXT
     """a text with TEXT in it: what the host writes around the summary"""
     question: Maybe[Text] = None
-    """What the user is made to ask before a summary that the model says."""
+    """The question that is put in the user's mouth before a summary that the model says."""
     place: Literal["first", "last"] = "first"
     """Where the summary stands beside what stays."""
 

@@ -128,7 +128,7 @@ class ProgramAnswer(Part):
     status: Annotated[int, Field(ge=0, le=255)] = 0
     """a whole number: its exit status"""
     does: Maybe[Literal["add_plugin", "remove_plugin"]] = None
-    """What it does with the plugin that the last word names, as NAME@MARKETPLACE."""
+    """The change to the plugin that the last word names, as NAME@MARKETPLACE."""
 
 
 class StubProgram(Part):
@@ -189,14 +189,14 @@ class FaceDocument(Document):
     """a sentence: what the face was checked against, or that it was not"""
     notes: Texts = ()
     unverified: Texts = ()
-    """What nobody has seen the harness do, and the face had to settle: one sentence each."""
+    """Behaviour that was never observed, and that the face had to settle: one sentence each."""
     newer: Items[LaterRelease] = ()
     """Releases after this one that no face of the kit plays, with what is known of each."""
 
     current: Maybe[Current] = None
     """When people ran this release, or others that do the same to connectors."""
     registry: Maybe[Registry] = None
-    """What the harness knows, refuses and ignores of what connectors register."""
+    """How the harness takes what connectors register: known, refused, ignored."""
     code: Maybe[Annotated[str, Field(pattern=r"^[a-z_]+\.mjs$")]] = None
     """a file name: the module of the host program that plays the harness"""
     events: dict[str, Texts] = Field(default_factory=dict)
@@ -208,7 +208,7 @@ class FaceDocument(Document):
     unplayed: Texts = ()
     """Events that the harness tells its plugins and that this face does not play."""
     irregular: Texts = ()
-    """Events whose number and place nobody can foresee: their order is not compared."""
+    """Events whose number and place cannot be foreseen: their order is not compared."""
     interactive: Texts = ()
     """Events that come with a user at a screen only, and not as the kit drives the program. A hook's event with a
     reason, as SessionEnd prompt_input_exit, comes with another reason there.
@@ -222,14 +222,14 @@ class FaceDocument(Document):
     tools_by_manifest: bool = False
     """true where only the tools that the plugin's manifest names are taken"""
     session_files: Maybe[Literal["jsonl", "sqlite"]] = None
-    """Where a session's messages are kept, as the plugin is told."""
+    """How a session's messages are kept, as the harness tells the plugin."""
     port: Maybe[Annotated[int, Field(ge=1, le=65535)]] = None
     session_folder: Maybe[str] = None
     tools: Maybe[bool] = None
     resumes_anew: bool = False
     """true where the host resumes a session in another process than the one that began it"""
     starts_a_turn_before_its_context: bool = False
-    """true where the turn after a tool's starts before the messages of it are told"""
+    """true where the turn after a tool's starts before its messages are handed to plugins"""
     changes_id: dict[Step, Texts] = Field(default_factory=dict)
     """Step in which the harness gives a session another id, to the events that tell a connector."""
     ends_untold: Items[Step] = ()
@@ -238,10 +238,10 @@ class FaceDocument(Document):
     """the event in place of replaces_by where the user goes on in a copy of the conversation"""
     replaces_by: Maybe[Literal["session_switch", "session_shutdown"]] = None
     ends_on_stray_errors: bool = False
-    """true where an error of a plugin that nobody catches, in a promise or timer, ends the harness"""
+    """true where an uncaught error of a plugin, in a promise or timer, ends the harness"""
     channels: dict[str, str] = Field(default_factory=dict)
-    """The form in which plugins are given what a user wrote through a channel: {text} stands for it, {stamp} for the
-    time.
+    """The form in which plugins are given what a user wrote through a channel: {text} is replaced by it, {stamp} by
+    the time.
     """
     awaits_compaction: bool = False
     """true where the harness waits for the hook before a compaction, and only then for its model"""
@@ -251,15 +251,15 @@ class FaceDocument(Document):
     calls: Maybe[Texts] = None
     """a list of texts: the methods of a provider that the harness calls"""
     own_tools: Texts = ()
-    """a list of texts: tools of the harness itself of which a connector is told"""
+    """a list of texts: tools of the harness itself that a connector hears of"""
 
     settings: Maybe[Text] = None
     """a path below the home folder: the file that holds the hooks"""
     mcp: Maybe[MemoryServer] = None
     """a table {file, members}: where the harness finds the memory server"""
     others: dict[str, Any] = Field(default_factory=dict)
-    """Files of the harness, by their paths below the home, as a user has them who uses other tools: an installer leaves
-    them as they are, but for its own entries.
+    """Files of the harness, by their paths below the home, as users of other tools have them: an installer changes only
+    its own entries.
     """
     program: Maybe[StubProgram] = None
     """a table {name, answers}: the harness's own program, as installers ask it"""
@@ -295,16 +295,16 @@ class FaceDocument(Document):
     tool_prefix: str = ""
     """What stands before the name of a memory server's tool in the JSON of a hook."""
     tool_response: Literal["result", "content"] = "result"
-    """What a hook is told of a tool's answer: the result of the call, or the content of it alone."""
+    """The part of a tool's answer that a hook gets: the result of the call, or its content alone."""
     matchers: dict[str, str] = Field(default_factory=dict)
-    """Event to the member that a hook's matcher is held against."""
+    """Event to the member that a hook's matcher is compared with."""
     steps: dict[Step, Items[Action]] = Field(default_factory=dict)
     """a table of lists: step of a scenario to what the harness does"""
     turn_end: Items[Action] = ()
-    """What the harness does when a turn has ended."""
+    """The actions of the harness when a turn has ended."""
     answers: Maybe[AnswerPlaces] = None
-    """What becomes of the connector's answers on the way to the model. Left out where that is not known: then nothing
-    is said of what reaches the model.
+    """The way of the connector's answers to the model. Left out where it is not known: then nothing is said of what
+    reaches the model.
     """
 
     @property

@@ -109,7 +109,7 @@ class Settable(Part):
     identity: Maybe[Text] = None
     """How the connector takes its agent id, as a sentence."""
     notes: Items[str] = ()
-    """What a reader of a verdict should know, as sentences."""
+    """Facts that a reader of a verdict should know, as sentences."""
     face: Maybe[Text] = None
     """What release of which harness is played: the name of a face of the kit, or the path of a .json file."""
     released: Maybe[Annotated[str, Field(pattern=r"^20[0-9]{2}-[01][0-9](-[0-3][0-9])?$")]] = None
@@ -119,12 +119,12 @@ class Settable(Part):
     processes: Processes = "one"
     """what shares a process: the whole run, the sessions of an agent, or one session"""
     sessions: Maybe[Annotated[int, Field(ge=0, le=1_000_000)]] = None
-    """a whole number such as 20: the generated sessions of a run that is told no number; fewer where one is slow"""
+    """a whole number such as 20: generated sessions of a run without a number of its own; fewer where one is slow"""
     command: Items[str] = ()
     """a list of words such as ["node", "{root}/driver.mjs"]: what is launched"""
     url: Maybe[Annotated[str, Field(pattern=r"^(https?://|\{daemon\})")]] = None
-    """such as http://127.0.0.1:8080: the address of a server on this machine; {port} stands for a free port, {daemon}
-    for the recorder
+    """such as http://127.0.0.1:8080: the address of a server on this machine; {port} is replaced by a free port,
+    {daemon} by the recorder
     """
     paths: dict[Method, Annotated[str, Field(pattern="^/")]] = Field(default_factory=dict)
     """such as {onSessionStart = "/session-start"}: method of a runtime adapter to the path that serves it"""
@@ -166,7 +166,7 @@ class EarlierConnector(Part):
     undriven: Maybe[Text] = None
     """a sentence: why the kit cannot drive it"""
     notes: Items[str] = ()
-    """What a reader of a verdict on it should know, as sentences."""
+    """Facts that a reader of a verdict on it should know, as sentences."""
 
 
 class FormerInstallation(Part):

@@ -38,9 +38,9 @@ class ConnectorSetup(Part):
     installer: Items[FilePlace] = ()
     """Places of the connector's own installer."""
     options: dict[str, Any] = Field(default_factory=dict)
-    """What the connector's own setup passes to its installer."""
+    """Options that the connector's own setup passes to its installer."""
     told_daemon: bool = False
-    """Whether its installer is told the daemon's address: one that calls it must be."""
+    """Whether its installer gets the daemon's address: one that calls the daemon needs it."""
     names_agent: bool = False
     """Whether what its installer leaves names one agent: another agent needs it run again."""
     place: Maybe[Text] = None
@@ -54,7 +54,7 @@ class ToolSearch(Part):
 
     tool: Text
     arguments: dict[str, Any]
-    """What it is called with; `{tool}` stands for the name of the wanted tool."""
+    """Its arguments; `{tool}` is replaced by the name of the wanted tool."""
 
 
 class Observer(Part):
@@ -140,7 +140,7 @@ class ProgramDocument(Document):
     env: dict[str, str] = Field(default_factory=dict)
     """Its environment beside home, daemon and path."""
     observer: Maybe[Observer] = None
-    """what writes down what a plugin is told; hooks that run as commands need none"""
+    """what writes down what a plugin is told; not needed for hooks that run as commands"""
     user_folders: Items[Text]
     """Folders of a user's home that it keeps for itself: those must not change."""
     beside_the_talk: Items[dict[str, Any]] = ()
@@ -148,7 +148,7 @@ class ProgramDocument(Document):
     settles: Maybe[Settles] = None
     """what tells in a program that serves when the connector has its daemon"""
     asks: dict[str, Text] = Field(default_factory=dict)
-    """Hosts that it asks for at a proxy whatever it is told, and why: it is refused there."""
+    """Hosts that it asks a proxy for in spite of its settings, and why: the proxy refuses."""
     tool_prefix: str = ""
     """what it puts before the name of a tool of a memory server"""
     search: Maybe[ToolSearch] = None
@@ -156,4 +156,4 @@ class ProgramDocument(Document):
     cannot: dict[StepName, Text] = Field(default_factory=dict)
     """Steps that it cannot be brought to without a user before it, and why."""
     notes: Items[str] = ()
-    """What a reader of its verdicts should know of how it is driven: each run remarks on it."""
+    """Facts that a reader of its verdicts should know of how it is driven: each run remarks on them."""

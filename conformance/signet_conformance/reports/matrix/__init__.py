@@ -292,7 +292,7 @@ class Connector(Part):
     """
 
     later: Maybe[str] = None
-    """What the next contract would breach, where the connector's release lies between two."""
+    """Breaches of the next contract, where the connector's release lies between two."""
 
 
 class Difference(Part):
