@@ -289,7 +289,7 @@ export interface ReportGap {
  */
 export interface ReportCause {
   /**
-   * The requirement that leads, by which the problems are told.
+   * The leading requirement, by which the problems are described.
    */
   requirement: string;
   /**
@@ -372,14 +372,14 @@ export interface ReportProblem {
  */
 export interface ReportSource {
   /**
-   * Relative to where the run was started, if it lies below.
+   * Relative to the folder in which the run was started, if it is below that.
    */
   file: string;
   line: number;
   [k: string]: unknown;
 }
 /**
- * What was not judged; absent in reports of kits that did not say so.
+ * Parts that were not judged; absent in reports of kits that did not say so.
  */
 export interface ReportLacks {
   /**
@@ -415,7 +415,7 @@ export interface CoveragePart {
   [k: string]: unknown;
 }
 /**
- * What the next contract would breach beside, where the connector's release lies between two; it changes no exit status.
+ * Further breaches of the next contract, where the connector's release lies between two; they change no exit status.
  */
 export interface ReportNewer {
   contract: string;
@@ -445,7 +445,7 @@ export interface LaterBreach {
   [k: string]: unknown;
 }
 /**
- * What the model cannot reach through the connector, where its tools are known; information.
+ * Tools and fields that the model cannot reach through the connector, if its tools are known; information.
  */
 export interface ReportUnreached {
   /**

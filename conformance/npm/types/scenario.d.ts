@@ -27,7 +27,7 @@ export interface Scenario {
    */
   needs?: string[];
   /**
-   * such as ["memory"]: tools of the harness itself that the model calls; a harness that has none of them does not perform the scenario
+   * such as ["memory"]: tools of the harness itself that the model calls; a harness without them does not perform the scenario
    */
   own_tools?: string[];
   /**

@@ -66,7 +66,7 @@ export interface OwnTarget {
    */
   identity?: string;
   /**
-   * What a reader of a verdict should know, as sentences.
+   * Facts that a reader of a verdict should know, as sentences.
    */
   notes?: string[];
   /**
@@ -82,7 +82,7 @@ export interface OwnTarget {
    */
   processes?: "one" | "agent" | "session";
   /**
-   * a whole number such as 20: the generated sessions of a run that is told no number; fewer where one is slow
+   * a whole number such as 20: generated sessions of a run without a number of its own; fewer where one is slow
    */
   sessions?: number;
   /**
@@ -90,7 +90,7 @@ export interface OwnTarget {
    */
   command?: string[];
   /**
-   * such as http://127.0.0.1:8080: the address of a server on this machine; {port} stands for a free port, {daemon} for the recorder
+   * such as http://127.0.0.1:8080: the address of a server on this machine; {port} is replaced by a free port, {daemon} by the recorder
    */
   url?: string;
   /**
