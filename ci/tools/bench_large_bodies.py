@@ -29,7 +29,7 @@ SIZE = 4 * 1024 * 1024
 SMALL = json.dumps({"harness": "claude-code", "userMessage": "Round invoices half to even."}).encode()
 ANSWER = b'{"inject":"","memoryCount":0}'
 CONNECTIONS, EVERY_S, PAUSE_S = 32, 0.02, 0.2
-_WORDS = (
+WORDS = (
     *("the", "invoice", "rounding", "token", "for", "a", "session", "is", "half", "to", "even", "and", "key", "of"),
     *("each", "row", "was", "set", "by", "author", "with", "care", "while", "tests", "pass", "in", "branch", "that"),
     *("robin", "pushed", "origin", "at", "noon", "so", "deploy", "on", "friday", "please"),
@@ -39,7 +39,7 @@ _WORDS = (
 def bodies() -> dict[str, bytes]:
     """What is sent, by kind, each of about SIZE bytes."""
     drawn = random.Random(4)
-    words = (drawn.choice(_WORDS) for _ in range(SIZE // 5))
+    words = (drawn.choice(WORDS) for _ in range(SIZE // 5))
     text = " ".join(f"\nUser: {word}" if number % 40 == 0 else word for number, word in enumerate(words))
     return {
         "transcript": json.dumps({"transcript": text[:SIZE]}).encode(),

@@ -71,7 +71,7 @@ class EndedExchange(Struct, eq=False):
         """The line, without its secrets; `ready` is its request where that was made ahead."""
         encoded = None
         if self.size > LONG_LINE:
-            encoded = redactor.exchange(self._members())
+            encoded = redactor.exchange(self._members(), is_long=True)
             return encoded if len(encoded) <= MAX_LINE_BYTES else redactor.exchange(self._shorten(self._members()))
         rest = self._rest(closely=False)
         if ready is not None:

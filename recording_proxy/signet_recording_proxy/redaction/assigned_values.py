@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from typing import NamedTuple
 
 from signet_recording_proxy.redaction.secret_names import is_secret_member, is_secret_name, is_value
 
@@ -35,123 +36,137 @@ def _option(name: str) -> re.Pattern[str]:
     return re.compile(rf"\s{name}\s{{1,4}}{_GIVEN}")
 
 
-_COMMANDS: tuple[tuple[tuple[str, ...], re.Pattern[str] | None, re.Pattern[str]], ...] = (
-    (
+class _Command(NamedTuple):
+    """Programs, and an option by which they take a password; without a program the option names it itself.
+
+    Text that holds it has one of `stems` in lower case; and one of `marks` as they are, if there are any.
+    """
+
+    stems: tuple[str, ...]
+    option: re.Pattern[str]
+    program: re.Pattern[str] | None = None
+    marks: tuple[str, ...] = ()
+
+
+_COMMANDS = (
+    _Command(
         ("curl",),
-        re.compile(r"\bcurl\b"),
         re.compile(r"\s(?:-u|--(?:proxy-)?user)[ =]?\\{0,4}[\"']?[^\s:\"'\\]{1,64}+:([^\s\"'\\]{3,}+)"),
+        re.compile(r"\bcurl\b"),
+        ("-u", "--user", "--proxy-user"),
     ),
-    (
+    _Command(
         ("mysql", "mariadb"),
-        re.compile(r"\b(?:mysql|mysqldump|mysqladmin|mariadb)\b"),
         re.compile(r"\s-p\\{0,4}[\"']?([^\s\"'\\-][^\s\"'\\]{2,}+)"),
+        re.compile(r"\b(?:mysql|mysqldump|mysqladmin|mariadb)\b"),
+        ("-p",),
     ),
-    (("sshpass",), None, re.compile(r"\bsshpass\b\s{1,4}-p\s{0,4}\\{0,4}[\"']?([^\s\"'\\]{3,}+)")),
-    (
-        ("login",),
-        re.compile(r"\b(?:docker|podman|helm registry) login\b"),
+    _Command(("sshpass",), re.compile(r"\bsshpass\b\s{1,4}-p\s{0,4}\\{0,4}[\"']?([^\s\"'\\]{3,}+)")),
+    _Command(
+        ("docker login", "podman login", "helm registry login"),
         re.compile(r"\s-p[ =]?\\{0,4}[\"']?([^\s\"'\\]{4,}+)"),
+        re.compile(r"\b(?:docker|podman|helm registry) login\b"),
     ),
-    (("redis-cli",), re.compile(r"\bredis-cli\b"), re.compile(r"\s-a\s{1,4}\\{0,4}[\"']?([^\s\"'\\]{4,}+)")),
-    (("-pass",), None, re.compile(r"\s-pass(?:in|out|word)?\s{1,4}pass:([^\s\"'\\]{3,}+)")),
-    (("ldap",), re.compile(r"\bldap[a-z]{0,8}\b"), _option("-w")),
-    (("openssl enc",), re.compile(r"\bopenssl enc\b"), _option("-k")),
-    (
+    _Command(
+        ("redis-cli",),
+        re.compile(r"\s-a\s{1,4}\\{0,4}[\"']?([^\s\"'\\]{4,}+)"),
+        re.compile(r"\bredis-cli\b"),
+    ),
+    _Command(("-pass",), re.compile(r"\s-pass(?:in|out|word)?\s{1,4}pass:([^\s\"'\\]{3,}+)"), marks=("pass:",)),
+    _Command(("ldap",), _option("-w"), re.compile(r"\bldap[a-z]{0,8}\b"), ("-w",)),
+    _Command(("openssl enc",), _option("-k"), re.compile(r"\bopenssl enc\b")),
+    _Command(
         ("zip ", "sqlcmd", "bcp "),
-        re.compile(r"\b(?:zip|unzip|sqlcmd|bcp)\b"),
         _option("-P"),
+        re.compile(r"\b(?:zip|unzip|sqlcmd|bcp)\b"),
+        ("-P",),
     ),
-    (
-        ("useradd", "usermod", "login"),
-        re.compile(r"\b(?:useradd|usermod|az login|az acr login)\b"),
+    _Command(
+        ("useradd", "usermod", "az login", "az acr login"),
         _option("-p"),
+        re.compile(r"\b(?:useradd|usermod|az login|az acr login)\b"),
     ),
-    (
+    _Command(
         ("7z ", "7za ", "7zz ", "rar "),
-        re.compile(r"\b(?:7za?|7zz|rar|unrar)\b"),
         re.compile(rf"\s-p{_GIVEN}"),
+        re.compile(r"\b(?:7za?|7zz|rar|unrar)\b"),
+        ("-p",),
     ),
-    (
+    _Command(
         ("keytool", "signer"),
-        re.compile(r"\b(?:keytool|jarsigner|apksigner)\b"),
         re.compile(rf"\s--?[a-z-]{{0,12}}pass\s{{1,4}}(?:pass:)?{_GIVEN}"),
+        re.compile(r"\b(?:keytool|jarsigner|apksigner)\b"),
+        ("pass",),
     ),
-    (
+    _Command(
         ("htpasswd",),
-        re.compile(r"\bhtpasswd\b"),
         re.compile(rf"\s-[A-Za-z]{{0,4}}b[A-Za-z]{{0,4}}\s+\S+\s+\S+\s+{_GIVEN}"),
+        re.compile(r"\bhtpasswd\b"),
     ),
-    (("gh secret",), re.compile(r"\bgh secret set\b"), re.compile(rf"\s(?:-b|--body)[ =]{_GIVEN}")),
-    (("mongo",), re.compile(r"\bmongo(?:sh|dump|restore|export|import)?\b"), _option("-p")),
-    (("--secret-string",), None, re.compile(rf"\s--secret-string[ =]{_GIVEN}")),
-    (
+    _Command(("gh secret",), re.compile(rf"\s(?:-b|--body)[ =]{_GIVEN}"), re.compile(r"\bgh secret set\b")),
+    _Command(("mongo",), _option("-p"), re.compile(r"\bmongo(?:sh|dump|restore|export|import)?\b"), ("-p",)),
+    _Command(("--secret-string",), re.compile(rf"\s--secret-string[ =]{_GIVEN}")),
+    _Command(
         ("put-parameter",),
-        re.compile(r"\bput-parameter\b[^\n]{0,300}SecureString"),
         re.compile(rf"\s--value[ =]{_GIVEN}"),
+        re.compile(r"\bput-parameter\b[^\n]{0,300}SecureString"),
     ),
-    (
+    _Command(
         ("define(",),
-        None,
         re.compile(
             r"\bdefine\(\s{0,4}\\{0,4}[\"'][A-Z_]{0,40}(?:PASSWORD|SECRET|TOKEN|_KEY|_SALT)\\{0,4}[\"']\s{0,4},"
             r"\s{0,4}\\{0,4}[\"'](?=[^\"'\n]{0,255}[0-9])([^\s\"']{6,256}+)[\"']"
         ),
     ),
-    (("net use",), re.compile(r"\bnet use\b"), re.compile(rf"\s/user:\S+\s+{_GIVEN}")),
-    (("net user",), None, re.compile(rf"\bnet user\s{{1,4}}[^\s/]\S{{0,64}}\s{{1,4}}{_GIVEN}\s{{1,4}}/")),
-    (
+    _Command(("net use",), re.compile(rf"\s/user:\S+\s+{_GIVEN}"), re.compile(r"\bnet use\b"), ("/user:",)),
+    _Command(("net user",), re.compile(rf"\bnet user\s{{1,4}}[^\s/]\S{{0,64}}\s{{1,4}}{_GIVEN}\s{{1,4}}/")),
+    _Command(
         ("smbclient",),
-        re.compile(r"\bsmbclient\b"),
         re.compile(r"\s-U\s{0,4}\\{0,4}[\"']?[^\s%\"']{1,64}%([^\s\"'\\]{4,}+)"),
+        re.compile(r"\bsmbclient\b"),
     ),
-    (
+    _Command(
         ("-value",),
-        None,
         re.compile(rf"(?i:-name\s{{1,4}}\S{{0,48}}(?:key|token|secret|password)\s{{1,4}}-value)\s{{1,4}}{_GIVEN}"),
     ),
-    (
+    _Command(
         ("securestring",),
-        None,
         re.compile(r"(?i:convertto-securestring)\s{1,4}(?:-String\s{1,4})?\\{0,4}[\"']([^\s\"'\\]{4,}+)"),
     ),
-    (
+    _Command(
         ("curl", "wget", "http "),
-        re.compile(r"\b(?:curl|wget|http)\b"),
         re.compile(r"\s(?:-b|--cookie)[ =]\\{0,4}[\"']?[\w.-]{1,64}=([^\s\"'\\;]{6,}+)"),
+        re.compile(r"\b(?:curl|wget|http)\b"),
+        ("-b", "--cookie"),
     ),
-    (
-        ("login", "rclone", "snyk auth", "auth token", "signin --raw"),
-        None,
+    _Command(
+        ("wandb login", "vault login", "rclone obscure", "snyk auth", "auth token", "signin --raw"),
         re.compile(rf"\b(?:wandb login|vault login|rclone obscure|snyk auth|auth token|signin --raw)\s{{1,4}}{_GIVEN}"),
     ),
-    (
+    _Command(
         ("echo ", "printf "),
-        None,
         re.compile(
             r"\b(?:echo|printf)\s{1,4}(?:-n\s{1,4}|\\{0,4}[\"']%s\\{0,4}[\"']\s{1,4})?\\{0,4}[\"']?(?:[\w.-]{1,32}:)?"
             r"([^\s\"'|\\:]{6,256}+)\\{0,4}[\"']?\s{0,4}\|[^\n]{0,160}?"
             r"(?:--password-stdin|--with-token|chpasswd|--stdin|kv put|secrets? (?:set|create|put)|login|sudo -S)"
         ),
+        marks=("|",),
     ),
-    (
+    _Command(
         ("<<<",),
-        None,
         re.compile(
             r"(?:--password-stdin|--with-token|--stdin|chpasswd|login|secrets? (?:set|create|put))"
             rf"[^\n|;]{{0,160}}?<<<\s{{0,4}}{_GIVEN}"
         ),
     ),
-    (
+    _Command(
         ("auth=(", "auth(", "auth = (", "login(", "credentials(", "authenticate("),
-        None,
         re.compile(
             r"(?i:\b(?:auth|login|log_in|basic_?auth|httpbasicauth|authenticate|credentials?)\s{0,4}=?\s{0,4}\()"
             r"\s{0,8}\\{0,4}[\"'][^\"'\n\\]{1,64}\\{0,4}[\"']\s{0,4},\s{0,8}\\{0,4}[\"'](?=\D{0,99}[0-9])([^\s\"'\\]{6,256}+)\\{0,4}[\"']"
         ),
     ),
 )
-"""Beginnings in lower case of which text that holds it has at least one; programs, and the options by which they take
-passwords. An option without a program names it itself."""
 _OPTION_REACH = 400
 _ASCII_DIGIT, _LETTER = re.compile(r"[0-9]"), re.compile(r"[^\W\d_]")
 
@@ -275,15 +290,19 @@ class _Markup:
 class _Commands:
     """Passwords that programs take on their command lines. Text without any of `STEMS` (lower case) holds none."""
 
-    STEMS = tuple(dict.fromkeys(stem for stems, _, _ in _COMMANDS for stem in stems))
+    STEMS = tuple(dict.fromkeys(stem for command in _COMMANDS for stem in command.stems))
 
     def replace(self, text: str, token: Token) -> str:
         """`text` with each secret replaced by what `token` gives for it."""
         lowered = text.lower()
-        for stems, program, option in _COMMANDS:
-            if any(stem in lowered for stem in stems):
-                text = self._without(text, program, option, token)
+        for command in _COMMANDS:
+            if any(stem in lowered for stem in command.stems) and _has_a_mark(text, command.marks):
+                text = self._without(text, command.program, command.option, token)
         return text
+
+    def may_follow(self, stem: str, text: str) -> bool:
+        """Whether the option of a command with this stem may stand in the text."""
+        return any(_has_a_mark(text, marks) for marks in _MARKS[stem])
 
     @staticmethod
     def _without(text: str, program: re.Pattern[str] | None, option: re.Pattern[str], token: Token) -> str:
@@ -296,6 +315,13 @@ class _Commands:
             pieces += (text[done:start], token(match[1]))
             done = end
         return "".join((*pieces, text[done:])) if pieces else text
+
+
+_MARKS = {stem: [command.marks for command in _COMMANDS if stem in command.stems] for stem in _Commands.STEMS}
+
+
+def _has_a_mark(text: str, marks: tuple[str, ...]) -> bool:
+    return not marks or any(mark in text for mark in marks)
 
 
 def _is_option_of(text: str, at: int, program: re.Pattern[str]) -> bool:

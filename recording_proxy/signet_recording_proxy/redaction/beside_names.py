@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import lru_cache
 from itertools import pairwise
 
 from signet_recording_proxy.redaction.secret_names import is_secret_member, is_value
@@ -70,6 +71,12 @@ class _Beside:
                 pieces += (text[done:start], token(value))
                 done = start + len(value)
         return "".join((*pieces, text[done:])) if pieces else text
+
+
+@lru_cache(maxsize=4096)
+def may_name(name: str) -> bool:
+    """Whether `BESIDE` takes this name, with its hyphens, for that of a secret, wherever it stands."""
+    return is_secret_member(name, SAMPLE) or name.lower().endswith(_OPTION_ENDS)
 
 
 def _names_secret(text: str, match: re.Match[str]) -> bool:

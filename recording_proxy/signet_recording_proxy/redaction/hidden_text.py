@@ -19,6 +19,7 @@ Token = Callable[[str], str]
 
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]{24,16384}+={0,2}")
 _HEX = re.compile(r"(?<![0-9A-Fa-f])(?:[0-9A-Fa-f]{2}){12,8192}+(?![0-9A-Fa-f])")
+_LONGEST_RUN = 16_384
 _WORD = re.compile(r"[^\s\"'<>]{3,4096}+")
 _SHORTEST = 24
 _ESCAPED = re.compile(rb"%[0-9A-Fa-f]{2}")
@@ -63,8 +64,11 @@ class Hidden(Struct, frozen=True):
             words = list(_escaped_words(text))
             if words and self._hides_escaped(" ".join(dict.fromkeys([text[start:end] for start, end in words]))):
                 text = _substituted(text, words, lambda word: self._unescaped(word, token))
+        raw = text.encode("ascii", "replace")
         for coding in _CODINGS:
-            text = _substituted(text, _coded_spans(text, coding), partial(self._decoded, coding.decode, token))
+            clean = _substituted(text, _coded_spans(text, raw, coding), partial(self._decoded, coding.decode, token))
+            if clean is not text:
+                text, raw = clean, clean.encode("ascii", "replace")
         return text
 
     def _unescaped(self, escaped: str, token: Token) -> str:
@@ -124,17 +128,30 @@ def _escaped_words(text: str) -> Iterator[tuple[int, int]]:
             yield word.span()
 
 
-def _coded_spans(text: str, coding: _Coding) -> Iterator[tuple[int, int]]:
-    """Where a coding's runs are: looked for only where enough of its characters follow each other."""
-    flags = text.encode("ascii", "replace").translate(coding.flags)
-    find, length = flags.find, len(flags)
+def _coded_spans(text: str, raw: bytes, coding: _Coding) -> Iterator[tuple[int, int]]:
+    """Where a coding's runs are that may hide text: only where enough of its characters follow each other.
+
+    `raw` is the text with one byte a character.
+    """
+    flags = raw.translate(coding.flags)
+    find, begins, length = flags.find, coding.begins.match, len(flags)
     start = find(_LONG_RUN)
     while start >= 0:
         end = find(b" ", start + _SHORTEST)
         end = length if end < 0 else end
-        for match in coding.runs.finditer(text, start, min(length, end + 2)):
-            yield match.span()
+        # Most runs are hashes and long names, and their first characters tell. A longer run is undone in parts.
+        if end - start > _LONGEST_RUN or begins(text, start, end) is not None:
+            for match in coding.runs.finditer(text, start, min(length, end + 2)):
+                yield match.span()
         start = find(_LONG_RUN, end)
+
+
+def coded_places(text: str) -> Iterator[int]:
+    """Where something begins that may hide text."""
+    raw = text.encode("ascii", "replace")
+    yield from (match.start() for match in _ESCAPED.finditer(raw))
+    for coding in _CODINGS:
+        yield from (start for start, _ in _coded_spans(text, raw, coding))
 
 
 def _legible(run: str, decode: Callable[[str], bytes]) -> str | None:
@@ -162,20 +179,49 @@ def _from_base64(run: str) -> bytes:
 
 
 class _Coding(NamedTuple):
-    """A way to write bytes as text: what its runs look like, how they are undone, and which characters they have."""
+    """A way to write bytes as text: what its runs look like, how they are undone, which characters they have.
+
+    `begins` matches the beginning of every run that decodes to legible text, and of few others.
+    """
 
     runs: re.Pattern[str]
     decode: Callable[[str], bytes]
     flags: bytes
+    begins: re.Pattern[str]
 
 
 def _flags(characters: str) -> bytes:
     return bytes(0x78 if chr(byte) in characters else 0x20 for byte in range(256))
 
 
+_LATER = "[89abAB]."
+"""A byte of UTF-8 that begins no character, in hexadecimal."""
+_BEGINS_IN_HEX = re.compile(
+    r"(?:0[9aAdD]|[2-6].|7[^fF]"
+    rf"|[cC][^01]{_LATER}|[dD].{_LATER}|[eE].(?:{_LATER}){{2}}|[fF][0-4](?:{_LATER}){{3}}){{3}}"
+)
+
+
+def _sextets(allowed: Callable[[int], bool]) -> str:
+    """The characters of base64 whose six bits are so."""
+    alphabet = string.ascii_uppercase + string.ascii_lowercase + string.digits + "+/"
+    spelled = {62: r"+\-", 63: "/_"}
+    return "[" + "".join(spelled.get(bits, alphabet[bits]) for bits in range(64) if allowed(bits)) + "]"
+
+
+def _begins_in_base64() -> re.Pattern[str]:
+    """Three bytes are four characters: the first has six bits of the first byte, the second half of the second byte."""
+    ascii_first = _sextets(lambda bits: bits in (2, 3) or 8 <= bits < 32)
+    ascii_then = _sextets(lambda bits: bits % 16 != 1 and not 8 <= bits % 16 < 12)
+    opens, later = _sextets(lambda bits: 48 <= bits < 62), _sextets(lambda bits: 8 <= bits % 16 < 12)
+    first = f"{ascii_first}{ascii_then}|{opens}{later}"
+    goes_on = _sextets(lambda bits: 32 <= bits < 48) + _sextets(lambda bits: bits % 16 != 1)
+    return re.compile(f"(?:{first})..(?:(?:{first}|{goes_on})..){{{_SHORTEST // 4 - 1}}}")
+
+
 _CODINGS = (
-    _Coding(_HEX, bytes.fromhex, _flags(string.hexdigits)),
-    _Coding(_BASE64, _from_base64, _flags(string.ascii_letters + string.digits + "+/_-")),
+    _Coding(_HEX, bytes.fromhex, _flags(string.hexdigits), _BEGINS_IN_HEX),
+    _Coding(_BASE64, _from_base64, _flags(string.ascii_letters + string.digits + "+/_-"), _begins_in_base64()),
 )
 
 

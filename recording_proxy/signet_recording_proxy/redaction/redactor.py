@@ -115,12 +115,12 @@ class Redactor:
             declared=replace(declared, canaries={**declared.canaries, **self._canary_tokens}),
         )
 
-    def exchange(self, line: dict[str, Any]) -> bytes:
-        """The encoded line of an exchange, without its secrets. `line` may be changed."""
+    def exchange(self, line: dict[str, Any], *, is_long: bool = False) -> bytes:
+        """The encoded line of an exchange, without its secrets; `is_long` where it surely is. `line` may be changed."""
         credentials = self._take_from_request(line["request"])
         if line["response"] is not None:
             self._take_from(line["response"])
-        return self._searched(line, credentials) + b"\n"
+        return self._searched(line, credentials, is_long=is_long) + b"\n"
 
     def unsuspected(self, line: dict[str, Any]) -> bytes | None:
         """As `exchange`, for a line whose JSON bodies are raw, as they were carried.
@@ -172,10 +172,10 @@ class Redactor:
         if message["body"] is not None:
             message["body"] = self._opaque(message["body"])
 
-    def _searched(self, line: dict[str, Any], credentials: int) -> bytes:
+    def _searched(self, line: dict[str, Any], credentials: int, *, is_long: bool) -> bytes:
         """A line, encoded, after the search that it calls for; what is clean by now calls for none."""
-        encoded = _encoded(line)
-        if len(encoded) > LONG_LINE:
+        encoded = b"" if is_long else _encoded(line)
+        if is_long or len(encoded) > LONG_LINE:
             return _encoded(LongCleaner(self._token, self._known, self._numeric).line(line))
         suspected = self._suspects(_looked_at(encoded, credentials))
         return encoded if suspected is None else _encoded(self._cleaner(suspected).line(line))

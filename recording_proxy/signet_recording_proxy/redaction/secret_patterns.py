@@ -80,7 +80,7 @@ def _is_mixed(value: str) -> bool:
     return is_value(value) and mixes(value)
 
 
-WRITTEN_OUT: Final[tuple[tuple[tuple[str, ...], str, Callable[[str], bool]], ...]] = (
+_BEHIND_A_STEM: Final[tuple[tuple[tuple[str, ...], str, Callable[[str], bool]], ...]] = (
     (
         ("identified ",),
         rf"\b(?i:identified (?:with{_BLANKS}{_WORD}{_BLANKS})?(?:by|as){_BLANKS}(?:password{_BLANKS})?){_IN_QUOTES}",
@@ -88,11 +88,6 @@ WRITTEN_OUT: Final[tuple[tuple[tuple[str, ...], str, Callable[[str], bool]], ...
     ),
     # In small letters a sentence may say it of a field: password 'must not be empty'.
     (("password '", "password('"), r"\bPASSWORD(?: |\()" + _IN_QUOTES, is_value),
-    (
-        ("password '",),
-        r"\b(?i:(?:create|alter)\s{1,8}(?:role|user)\s[^;\n']{0,200}?\spassword )" + _IN_QUOTES,
-        is_value,
-    ),
     (
         ("machine",),
         (
@@ -107,6 +102,22 @@ WRITTEN_OUT: Final[tuple[tuple[tuple[str, ...], str, Callable[[str], bool]], ...
         _is_mixed,
     ),
     (
+        ("mnemonic", "seed phrase", "recovery phrase", "seed_phrase"),
+        (
+            r"\b(?i:mnemonic|(?:seed|recovery)[ _]phrase)\\{0,4}[\"']?\s{0,4}[:=]\s{0,4}\\{0,4}[\"']?"
+            r"((?:[a-z]{3,8} ){11,23}[a-z]{3,8})(?![A-Za-z])"
+        ),
+        is_value,
+    ),
+)
+"""Beginnings in lower case, one of which what it matches begins with; expression; what has the last word on it."""
+_AROUND_A_STEM: Final[tuple[tuple[tuple[str, ...], str, Callable[[str], bool]], ...]] = (
+    (
+        ("password '",),
+        r"\b(?i:(?:create|alter)\s{1,8}(?:role|user)\s[^;\n']{0,200}?\spassword )" + _IN_QUOTES,
+        is_value,
+    ),
+    (
         tuple(f"-{kind} " for kind in ("password", "passphrase", "token", "secret", "key")),
         (
             rf"(?<![A-Za-z0-9-])--(?:(?:{'|'.join(_OWNERS)})-){{1,3}}"
@@ -114,14 +125,6 @@ WRITTEN_OUT: Final[tuple[tuple[tuple[str, ...], str, Callable[[str], bool]], ...
             r"(?:\\{0,4}[\"'])?([^\s\"'<>;&|$\\`()-][^\s\"'<>;&|\\`()]{7,255}+)"
         ),
         _is_mixed,
-    ),
-    (
-        ("mnemonic", "seed phrase", "recovery phrase", "seed_phrase"),
-        (
-            r"\b(?i:mnemonic|(?:seed|recovery)[ _]phrase)\\{0,4}[\"']?\s{0,4}[:=]\s{0,4}\\{0,4}[\"']?"
-            r"((?:[a-z]{3,8} ){11,23}[a-z]{3,8})(?![A-Za-z])"
-        ),
-        is_value,
     ),
     # The ports that databases listen at: `main.ts:1234:15:error:TS2304` is a place in a file.
     (
@@ -133,7 +136,7 @@ WRITTEN_OUT: Final[tuple[tuple[tuple[str, ...], str, Callable[[str], bool]], ...
         is_value,
     ),
 )
-"""Beginnings in lower case of which text that holds it has at least one, expression, what has the last word on it."""
+"""Parts in lower case, one of which stands in what it matches; the others as above."""
 
 
 # A shape may follow a letter when that letter ends an escape, such as %3D or \n.
@@ -160,7 +163,7 @@ class TextPattern(Struct, frozen=True):
     stem_first: bool = True
     """Whether what matches begins with a stem."""
     reach: tuple[int, int] | None = (640, 1100)
-    """How far a match extends before and behind its stem, up to the end of a word; None: to the end of the text."""
+    """How far others extend before and behind their stem, up to the end of a word; None: to the end of the text."""
 
     def occurs(self, text: str) -> bool:
         """Whether text holds the shape, whatever stands before it: what does may be taken out before."""
@@ -182,6 +185,15 @@ class TextPattern(Struct, frozen=True):
             group, done = found.lastindex or 0, found.end()
             if self.accepts(found[group]):
                 yield found.span(group)
+
+    def replace_at(self, stems: Sequence[int], text: str, token: Callable[[str], str]) -> str:
+        """As `replace`, where the stems are known to stand; for a pattern that begins with one."""
+        pieces: list[str] = []
+        done = 0
+        for start, end in self.spans_at(text, stems):
+            pieces += (text[done:start], token(text[start:end]))
+            done = end
+        return "".join((*pieces, text[done:])) if pieces else text
 
     def replace(self, text: str, token: Callable[[str], str]) -> str:
         """`text` with each secret replaced by what `token` gives for it."""
@@ -253,10 +265,8 @@ ISSUED: tuple[TextPattern, ...] = (
 In the order in which they are applied, before all others: so they keep one token in any context.
 """
 
-_NEAR = 16, 1100
-
 BLOCKS: tuple[TextPattern, ...] = tuple(
-    TextPattern(stems, re.compile(shape), reach=None) for _, stems, shape in KEY_BLOCKS
+    TextPattern(stems, re.compile(shape), stem_first=False, reach=None) for _, stems, shape in KEY_BLOCKS
 )
 
 TEXT_PATTERNS: tuple[TextPattern, ...] = (
@@ -266,28 +276,30 @@ TEXT_PATTERNS: tuple[TextPattern, ...] = (
         re.compile(rf"://([^\s/?#@\"'<>:\\]{{0,256}}+):((?:[^\s\"'<>\\:]|:(?!//)){{1,{LONGEST}}}+)"),
         is_value,
         length=lambda match: password_length(match[2], match[1]),
+        stem_first=False,
     ),
-    TextPattern(("@",), re.compile(r"://([^\s/?#@\"'<>:\\]{1,256}+)@"), _looks_secret),
+    TextPattern(("@",), re.compile(r"://([^\s/?#@\"'<>:\\]{1,256}+)@"), _looks_secret, stem_first=False),
     TextPattern(
         ("authorization", "x-api-key"),
         re.compile(
             r"(?:[Aa]uthorization|AUTHORIZATION|[Xx]-[Aa][Pp][Ii]-[Kk][Ee][Yy])\\{0,4}[\"']?\s{0,4}[:=]\s{0,4}\\{0,4}[\"']?"
             r"(?:[A-Za-z]{3,10}\s{1,4})?([^\s\"'\\,;<>]{16,}+)"
         ),
-        reach=_NEAR,
     ),
     TextPattern(
         ("bearer",),
         re.compile(r"(?:[Bb]earer|BEARER)(?:[ \t]{1,4}|%20|\+)([A-Za-z0-9._~+/=-]{16,}+)"),
-        reach=_NEAR,
     ),
     TextPattern(
         ("key=", "token=", "secret=", "password=", "passwd="),
-        re.compile(r"(?:API_?KEY|TOKEN|SECRET|PASSWORD|PASSWD|ACCESS_KEY|PRIVATE_KEY|SECRET_KEY)=" + _value(4)),
+        re.compile(
+            r"(?:TOKEN|SECRET|PASSWORD|PASSWD|(?:(?<=API)|(?<=API_)|(?<=ACCESS_)|(?<=PRIVATE_)|(?<=SECRET_))KEY)="
+            + _value(4)
+        ),
         is_value,
-        reach=_NEAR,
     ),
-    *(TextPattern(stems, re.compile(shape), accepts) for stems, shape, accepts in WRITTEN_OUT),
+    *(TextPattern(stems, re.compile(shape), accepts) for stems, shape, accepts in _BEHIND_A_STEM),
+    *(TextPattern(stems, re.compile(shape), accepts, stem_first=False) for stems, shape, accepts in _AROUND_A_STEM),
     TextPattern(
         ("--api", "--token", "--access", "--auth", "--pass", "--secret", "--client"),
         re.compile(
@@ -295,7 +307,6 @@ TEXT_PATTERNS: tuple[TextPattern, ...] = (
             + _value(8)
         ),
         is_value,
-        reach=_NEAR,
     ),
 )
 """What stands around a secret, in the order in which they are applied."""

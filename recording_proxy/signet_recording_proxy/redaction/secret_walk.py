@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from signet_recording_proxy.redaction.keyword_search import KeywordSearch
+from signet_recording_proxy.redaction.keywords import unsuspected
 from signet_recording_proxy.redaction.known_secrets import KnownSecrets
 from signet_recording_proxy.redaction.secret_names import (
     IDENTIFYING_HEADERS,
@@ -22,7 +23,7 @@ from signet_recording_proxy.redaction.secret_patterns import TextPattern
 from signet_recording_proxy.redaction.suspects import HIDDEN, Suspects
 from signet_recording_proxy.redaction.vendor_kinds import VENDORS
 
-_SHORTEST = 8
+_SHORTEST, _SHORT = 8, 512
 _HOME = re.compile(r"([/\\](?:home|Users)[/\\])([^/\\]+)", re.IGNORECASE)
 
 
@@ -137,11 +138,35 @@ class LongCleaner(Cleaner):
         super().__init__(token, Suspects((), ()), numeric)
         self._known = known
         self._search = KeywordSearch(token, HIDDEN)
+        self._plain: set[str] = set()
+
+    def line(self, line: dict[str, Any]) -> dict[str, Any]:
+        """An exchange's line."""
+        short = list(dict.fromkeys(text for text in _texts(line) if _SHORTEST <= len(text) <= _SHORT))
+        if self._known.replaced(joined := "\n".join(short)) == joined:
+            self._plain = unsuspected(short)
+        return super().line(line)
 
     def text(self, text: str, *, names: bool = False) -> str:
         """Redact running text; `names` marks a member that identifies a person or a program."""
+        if text in self._plain:
+            return text
         text = self._known.replaced(text)
         return self._search.clean(text, names=names) if len(text) >= _SHORTEST else text
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """All texts in a JSON value, names of members among them."""
+    pending = [value]
+    while pending:
+        value = pending.pop()
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, dict):
+            yield from value
+            pending += value.values()
+        elif isinstance(value, (list, tuple)):
+            pending += value
 
 
 def _is_number(value: Any) -> bool:

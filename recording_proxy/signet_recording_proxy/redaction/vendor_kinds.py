@@ -21,7 +21,7 @@ from signet_recording_proxy.redaction.secret_names import is_value, mixes
 _DATA = Path(__file__).with_name("gitleaks.json")
 _SIGN = r"[ \t\w.-]{0,20}[\s'\"\\]{0,6}(?:=>|\?=|:{1,3}=|\|\||[=>:,])[`'\"\s=\\]{0,8}"
 _ENDS = r"(?=[`'\"\s;\\,)}\]<&]|\Z)"
-GATE_TAIL = r"[ \t\w.-]{0,20}[\s'\"\\]{0,6}(?:=>|\?=|:{1,3}=|\|\||[=>:,])[`'\"\s=\\]{0,8}[\w.:=-]{12}"
+GATE_SIGN = r"[\s'\"\\]{0,6}(?:=>|\?=|:{1,3}=|\|\||[=>:,])[`'\"\s=\\]{0,8}[\w.:=-]{12}"
 
 
 class NamedKind:
@@ -59,10 +59,18 @@ def kinds() -> tuple[NamedKind, ...]:
 
 
 @cache
+def _stems() -> tuple[tuple[str, NamedKind], ...]:
+    """What a vendor's name holds in lower case: nothing certain where the stems are of what its secrets begin with."""
+    return tuple(
+        (stem if re.search(kind.names, stem, re.IGNORECASE) else "", kind) for kind in kinds() for stem in kind.stems
+    )
+
+
+@cache
 def gate() -> str:
     """What stands where one may be, for an expression of Rust's."""
     names = "|".join(sorted({kind.names.replace("(?-i:", "(?:") for kind in kinds()}))
-    return f"(?:{names}){GATE_TAIL}"
+    return rf"(?:{names})[ \t\w.-]{{0,20}}{GATE_SIGN}"
 
 
 class _Vendors:
@@ -81,12 +89,11 @@ class _Vendors:
 
     def is_secret_member(self, name: str, value: str) -> bool:
         """Whether a member of this name is one of them."""
-        return any(
-            (match := kind.pattern.match(f"{found}={value}")) is not None
-            and match["value"] == value
-            and kind.accepts(value)
-            for kind, found in _of_name(name)
-        )
+        for kind, found in _of_name(name):
+            match = kind.pattern.match(f"{found}={value}")
+            if match is not None and match["value"] == value and kind.accepts(value):
+                return True
+        return False
 
 
 @lru_cache(maxsize=4096)
@@ -95,7 +102,8 @@ def _of_name(name: str) -> tuple[tuple[NamedKind, str], ...]:
 
 
 def _kinds_named(name: str) -> Iterator[tuple[NamedKind, str]]:
-    for kind in kinds():
+    lowered = name.lower()
+    for kind in dict.fromkeys(kind for stem, kind in _stems() if stem in lowered):
         match = re.search(kind.names, name, re.IGNORECASE)
         if match is not None:
             yield kind, match[0]

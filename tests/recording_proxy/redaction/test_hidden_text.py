@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import gzip
+import random
 import zlib
 from collections.abc import Callable
 
@@ -11,6 +13,7 @@ import pytest
 import zstandard
 from hypothesis import given, strategies as st
 
+from signet_recording_proxy.redaction import hidden_text
 from signet_recording_proxy.redaction.hidden_text import MOST_DECODED, is_text, recode
 
 CODERS: list[tuple[Callable[[bytes], bytes], Callable[[bytes], bytes]]] = [
@@ -69,6 +72,21 @@ def test_what_nobody_looked_at_is_left_out() -> None:
 def test_text_with_a_byte_that_is_not_utf_8_is_text(sent: bytes) -> None:
     """JSON with any number of them, and running text with few."""
     assert is_text(sent)
+
+
+@given(st.text(st.characters(codec="utf-8"), min_size=4, max_size=40).map(lambda text: text * 5))
+def test_the_beginning_of_coded_text_tells_that_it_may_be_read(text: str) -> None:
+    """No run is passed over that decodes to text, whatever its letters."""
+    raw = text.encode()
+    for coding, coded in zip(hidden_text._CODINGS, (raw.hex(), base64.b64encode(raw).decode()), strict=True):
+        assert hidden_text._legible(coded, coding.decode) is None or coding.begins.match(coded) is not None
+
+
+def test_hashes_do_not_begin_as_coded_text_does() -> None:
+    """Of a thousand, few are decoded at all."""
+    drawn = random.Random(3)
+    for coding, code in zip(hidden_text._CODINGS, (bytes.hex, lambda raw: base64.b64encode(raw).decode()), strict=True):
+        assert sum(coding.begins.match(code(drawn.randbytes(32))) is not None for _ in range(1000)) < 100
 
 
 WORDS = st.text("abcdefghijklmnopqrstuvwxyzABCXYZ0123456789-_", min_size=8, max_size=120)

@@ -9,10 +9,12 @@ from itertools import pairwise
 import pytest
 from hypothesis import assume, example, given, settings, strategies as st
 
-from signet_recording_proxy.redaction import keyword_search
+from signet_recording_proxy.redaction import keyword_search, keywords
 from signet_recording_proxy.redaction.keyword_search import KeywordSearch
+from signet_recording_proxy.redaction.redactor import Redactor
 from signet_recording_proxy.redaction.suspects import HIDDEN
 from tests.attacks.test_secret_kinds import CODED, TOKENS, WRITTEN, P
+from tests.recording_proxy.redaction.lines import line
 from tests.recording_proxy.redaction.test_suspects import SECRETS, TEXTS, WRAPPED, searched_for_everything
 
 FILLERS = ("\n", "\nAnd then it was said that all is well.\n\n", " and the key to it all is the author's own word ")
@@ -63,6 +65,48 @@ def test_tokens_far_inside_are_found() -> None:
     assert [secret for secret in everything if secret in clean] == []
 
 
+@settings(max_examples=200)
+@given(lists=st.lists(TEXTS, max_size=8), wrapped=WRAPPED)
+@example(lists=[["é", "token", '": "'], ["a1b2c3d4e5f6", '"'], ["password", "=", "hunter2Correct"]], wrapped=str)
+@example(lists=[['"token": ""'], ['"token": "hunter2Correct']], wrapped=str)
+def test_what_one_look_at_all_spares_holds_no_secret(lists: list[list[str]], wrapped: Callable[[str], str]) -> None:
+    """Short texts are looked at together, and most are not searched one by one."""
+    texts = list(dict.fromkeys(wrapped("".join(parts)) for parts in lists))
+    spared = keywords.unsuspected(texts)
+    assert spared == {text for text in texts if text in spared and searched_for_everything(text) == text}
+
+
+def test_texts_without_a_secret_are_spared() -> None:
+    """What connectors mostly send is not searched twice."""
+    texts = ["claude-code", "Round half to even.", "0.145.7", "tokens of the author", "/home/robin/shop"]
+    assert keywords.unsuspected([*texts, "password=hunter2Correct"]) == set(texts)
+
+
+@pytest.mark.parametrize("empty", ['"token":""', "token: ''", '\\"token\\":\\"\\"', "token := ``"])
+def test_an_empty_value_hides_nothing_behind_it(empty: str) -> None:
+    """The search goes on where a quote is closed at once."""
+    assert "hunter2Correct" not in searched(f'{empty}, "password": "hunter2Correct"')
+
+
+def test_a_text_that_was_clean_is_searched_for_what_is_learned_later() -> None:
+    """That it held no secret is remembered; which secrets are known by then is not part of that."""
+    redactor, said = Redactor({}), f"{FILLERS[1] * 400} the word is Wren-Harbor-27 again"
+    headers = [("authorization", "Bearer Wren-Harbor-27")]
+    assert b"Wren-Harbor-27" in redactor.exchange(line({"said": said}))
+    assert b"Wren-Harbor-27" not in redactor.exchange(line({"said": said}, headers=headers))
+    assert b"Wren-Harbor-27" not in redactor.exchange(line({"said": said}))
+
+
+def test_what_was_clean_is_forgotten_in_the_end() -> None:
+    """Only what is looked for again stays."""
+    remembered = keyword_search._Remembered(2)
+    for key in (b"a", b"b", b"c"):
+        remembered.add(key)
+    assert b"a" in remembered
+    remembered.add(b"d")
+    assert (b"b" in remembered, b"a" in remembered) == (False, True)
+
+
 @given(st.lists(st.sampled_from(["x" * 300, "\n", "\n\n", "\n  ", "key: |", "form-data", " "]), max_size=40))
 def test_pieces_are_the_whole(parts: list[str]) -> None:
     """Nothing is lost between them, and none begins with an indented line."""
@@ -83,7 +127,7 @@ def test_the_search_is_linear(unit: str) -> None:
     windows = []
     for count in (4000, 8000):
         text = unit * count
-        hits = keyword_search._Hits(text)
+        hits = keywords.Hits(text)
         sizes = [
             sum(end - start for start, end in keyword_search._merge(of(text, hits), len(text)))
             for of in (
