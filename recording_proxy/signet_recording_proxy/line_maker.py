@@ -1,7 +1,8 @@
 """Has the lines of exchanges with large bodies made by a process of their own, started when the first one comes.
 
 Searching a large body for secrets takes a while, in which the recorder's event loop has other connections to serve.
-Both talk over a socket that no other process has: a message is a pickle after its length. The worker is a fork: its
+Both talk over a socket that no other process has: a message is a pickle and a line, after the lengths of both, so that
+megabytes are copied no more than they must be. The worker is a fork: its
 patterns are compiled already, and what a new interpreter would do until its first line takes longer than most of its
 lines. It ends with the recorder.
 """
@@ -25,8 +26,9 @@ from msgspec import Struct
 
 from signet_recording_proxy.exchange_line import EndedExchange
 from signet_recording_proxy.redaction.redactor import Learned, ProvisionalRedactor, Redactor
+from signet_recording_proxy.trace_file import Line
 
-LENGTH = struct.Struct(">Q")
+_LENGTHS = struct.Struct(">QQ")
 _PIECE = 1 << 20
 _LESS_URGENT = 5
 _MOST_FILES = 1 << 16
@@ -43,18 +45,17 @@ class LineJob(Struct):
 
 
 class Made(Struct):
-    """The line of a job, in which new `secrets` have provisional tokens; or the failure to make one."""
+    """What comes with the line of a job: the `secrets` that have provisional tokens in it, or why there is none."""
 
     number: int
-    line: bytes = b""
     secrets: Sequence[str] = ()
     failure: str | None = None
 
 
-def pack(message: LineJob | Made) -> bytes:
-    """A message as it is sent."""
-    data = pickle.dumps(message, protocol=5)
-    return LENGTH.pack(len(data)) + data
+def _message(what: LineJob | Made, line: bytes = b"") -> tuple[bytes, bytes, bytes]:
+    """The parts of a message, in the order in which they are sent."""
+    data = pickle.dumps(what, protocol=5)
+    return _LENGTHS.pack(len(data), len(line)), data, line
 
 
 def _received(connection: socket.socket, size: int) -> bytes:
@@ -104,25 +105,28 @@ def _make_lines() -> None:
     with socket.socket(fileno=0) as connection:
         while True:
             try:
-                (size,) = LENGTH.unpack(_received(connection, LENGTH.size))
+                size, _ = _LENGTHS.unpack(_received(connection, _LENGTHS.size))
                 job: LineJob = pickle.loads(_received(connection, size))  # noqa: S301 - what the recorder sends
             except (EOFError, ConnectionError):
                 return
             if redactor is None:
                 redactor = ProvisionalRedactor(job.canaries)
             redactor.learn_from_recorder(job.secrets, job.learned)
+            line = b""
             try:
-                made = Made(job.number, job.exchange.line(redactor), redactor.take_new())
+                line = job.exchange.line(redactor)
+                made = Made(job.number, redactor.take_new())
             except Exception as bug:  # noqa: BLE001 - a bug costs this line, and no other
                 redactor.take_new()
                 made = Made(job.number, failure=type(bug).__name__)
             try:
-                connection.sendall(pack(made))
+                for part in _message(made, line):
+                    connection.sendall(part)
             except ConnectionError:
                 return
 
 
-Deliver = Callable[[bytes | None, str], None]
+Deliver = Callable[[Line | None, str], None]
 """Takes the line, or None with the reason why it could not be made."""
 MOST_HELD = 512 * 1024 * 1024
 """So many bytes of bodies wait for their lines at most. Of what comes then, no more than its place is written."""
@@ -130,7 +134,7 @@ _BUFFER = 1 << 20
 _AHEAD = 2
 
 
-class LineMaker(asyncio.Protocol):
+class LineMaker(asyncio.BufferedProtocol):
     """The recorder's side of the connection to the worker. Lines come back in the order of their jobs."""
 
     def __init__(self, redactor: Redactor) -> None:
@@ -143,9 +147,10 @@ class LineMaker(asyncio.Protocol):
         self._starting: asyncio.Task[None] | None = None
         self._process: int | None = None
         self._ended: asyncio.Future[None] | None = None
-        self._pieces: list[bytes] = []
+        self._lengths: tuple[int, int] | None = None
+        """Of the message that comes, once they are known."""
+        self._coming = memoryview(bytearray(_LENGTHS.size))
         self._came = 0
-        self._wanted: int | None = None
 
     def make(self, exchange: EndedExchange, deliver: Deliver) -> None:
         """Have the line of an exchange made."""
@@ -173,7 +178,8 @@ class LineMaker(asyncio.Protocol):
                 self._sent = number
                 secrets, learned = self._redactor.news(*self._known)
                 self._known = (self._known[0] + len(secrets), self._known[1] + len(learned))
-                self._transport.write(pack(LineJob(number, exchange, self._redactor.canaries, secrets, learned)))
+                for part in _message(LineJob(number, exchange, self._redactor.canaries, secrets, learned)):
+                    self._transport.write(part)
 
     def _take(self, number: int) -> Deliver:
         exchange, deliver = self._jobs.pop(number)
@@ -201,26 +207,33 @@ class LineMaker(asyncio.Protocol):
         self._transport = transport
         self._send_next()
 
-    def data_received(self, data: bytes) -> None:
-        """A part of a line has come, or several."""
-        self._pieces.append(data)
-        self._came += len(data)
-        while self._came >= (LENGTH.size if self._wanted is None else self._wanted):
-            whole = self._pieces[0] if len(self._pieces) == 1 else b"".join(self._pieces)
-            end = LENGTH.size if self._wanted is None else self._wanted
-            message, rest = whole[:end], whole[end:]
-            self._pieces, self._came = [rest], len(rest)
-            if self._wanted is None:
-                (self._wanted,) = LENGTH.unpack(message)
-            else:
-                self._wanted = None
-                self._deliver(pickle.loads(message))  # noqa: S301 - what our own worker sends
+    def get_buffer(self, _size: int) -> memoryview:
+        """Where the next bytes belong."""
+        return self._coming[self._came :]
 
-    def _deliver(self, made: Made) -> None:
+    def buffer_updated(self, size: int) -> None:
+        """So many bytes have come."""
+        self._came += size
+        if self._came < len(self._coming):
+            return
+        message, lengths = self._coming, self._lengths
+        if lengths is None:
+            self._lengths = _LENGTHS.unpack(message)
+            self._expect(sum(self._lengths))
+        else:
+            self._lengths = None
+            self._expect(_LENGTHS.size)
+            made = pickle.loads(message[: lengths[0]])  # noqa: S301 - what our own worker sends
+            self._deliver(made, message[lengths[0] :])
+
+    def _expect(self, size: int) -> None:
+        self._coming, self._came = memoryview(bytearray(size)), 0
+
+    def _deliver(self, made: Made, line: Line) -> None:
         deliver = self._take(made.number)
         self._send_next()
         if made.failure is None:
-            deliver(self._redactor.settle(made.line, made.secrets), "")
+            deliver(self._redactor.settle(line, made.secrets), "")
         else:
             deliver(None, made.failure)
 
@@ -234,7 +247,8 @@ class LineMaker(asyncio.Protocol):
             self._ended = asyncio.get_running_loop().run_in_executor(None, _wait_for, process)
         began = self._transport is not None
         self._transport, self._starting, self._known, self._sent = None, None, (0, 0), 0
-        self._pieces, self._came, self._wanted = [], 0, None
+        self._lengths = None
+        self._expect(_LENGTHS.size)
         lost = list(self._jobs)[:1] if began else list(self._jobs)
         for number in lost:
             self._take(number)(None, why)

@@ -26,7 +26,7 @@ from signet_recording_proxy.exchange_line import EndedExchange, Headers, SentMes
 from signet_recording_proxy.faults import Fault
 from signet_recording_proxy.line_maker import LineMaker
 from signet_recording_proxy.redaction.redactor import Ready, Redactor
-from signet_recording_proxy.trace_file import TraceFile
+from signet_recording_proxy.trace_file import Line, TraceFile
 
 _MOST_TOGETHER, _LARGE = 64, 64 * 1024
 """So many lines wait for each other at most, and none for a larger one: they are held in memory meanwhile."""
@@ -215,7 +215,7 @@ class Recorder:
             ended.frame.update(t1=exchange.file.seconds(), held_ms=round(exchange.held_s * 1000, 1))
         self._making += 1
 
-        def deliver(line: bytes | None, why: str) -> None:
+        def deliver(line: Line | None, why: str) -> None:
             self._making -= 1
             if line is None:
                 self.internal_errors += 1

@@ -14,6 +14,8 @@ from msgspec.structs import replace
 from signet_conformance.errors import KitError, UsageError, counted, printable
 from signet_conformance.trace import Header, encode
 
+Line = bytes | memoryview
+
 
 class TraceFile:
     """One `signet-trace/1` file being written: its clock, its numbers, its lines.
@@ -29,7 +31,7 @@ class TraceFile:
         self.open_exchanges = 0
         self._seq = 0
         self._superseded = False
-        self._waiting: list[bytes] = []
+        self._waiting: list[Line] = []
         self._ending = 0
         self._size = 0
         self._fd = _create(path)
@@ -56,7 +58,7 @@ class TraceFile:
         """Take the line that holds the place of an exchange's; it waits for `write_waiting`."""
         self._waiting.append(line)
 
-    def end_exchange(self, line: bytes | None) -> None:
+    def end_exchange(self, line: Line | None) -> None:
         """Take the line of an exchange that `begin_exchange` announced; it waits for `write_waiting`.
 
         None: it could not be made, and what holds its place stays.
@@ -71,7 +73,7 @@ class TraceFile:
         if self._waiting:
             lines, self._waiting = self._waiting, []
             self.written, self._ending = self.written + self._ending, 0
-            self._write(b"".join(lines))
+            self._write(lines[0] if len(lines) == 1 else b"".join(lines))
         self._close_when_done()
 
     def mark(self, name: str, data: Mapping[str, Any]) -> int:
@@ -113,7 +115,7 @@ class TraceFile:
             remedy="let no other program touch it but by renaming it, and record again",
         )
 
-    def _write(self, lines: bytes) -> None:
+    def _write(self, lines: Line) -> None:
         try:
             written = os.write(self._fd, lines)
             while written < len(lines):  # only a full disk or a signal cuts a write to a file short

@@ -237,7 +237,7 @@ class Redactor:
         """The secrets with numbers, and those that were learned, after so many of each."""
         return self._numbered[secrets:], self._learned[learned:]
 
-    def settle(self, line: bytes, secrets: Sequence[str]) -> bytes:
+    def settle(self, line: bytes | memoryview, secrets: Sequence[str]) -> bytes | memoryview:
         """A line of a `ProvisionalRedactor` with tokens of ours in place of those that it gave to `secrets`."""
         if not secrets:
             return line
