@@ -218,6 +218,13 @@ def test_a_fact_has_its_verdict(number: str, fact: str, tmp_path: Path) -> None:
     assert (judgement.verdict, judgement.message) == (Verdict(verdict), judgement.message)
 
 
+@pytest.mark.parametrize(("version", "verdict"), [("0.145.7", "FAIL"), ("0.205.0", "NOT-APPLICABLE")])
+def test_a_claim_alone_is_answered_without_the_stub(version: str, verdict: str, tmp_path: Path) -> None:
+    """A release that knows claimOnly says that it knows the session; an earlier one takes it for any other start."""
+    items = [STEP, start(), start({"sessionKnown": True}, claimOnly=True)]
+    assert judged(tmp_path, items, daemon_version=version).daemon["SIG-DAEMON-004"].verdict == verdict
+
+
 @pytest.mark.parametrize(
     ("items", "verdict"),
     [

@@ -48,7 +48,7 @@ COMPACTIONS = {
                 "closed-window",
             }
             | {"clear", "compaction", "resume", "daemon-refuses-save", "daemon-limits", "daemon-busy", "daemon-denies"}
-            | {"daemon-not-json", "search-of-sessions", "own-memory"},
+            | {"daemon-not-json", "search-of-sessions", "own-memory", "host-restarts"},
         ),
     ],
 )

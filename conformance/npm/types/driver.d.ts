@@ -42,6 +42,7 @@ export type Step = {
     | "clear"
     | "fork"
     | "reopen"
+    | "restart_host"
     | "close"
     | "wait"
     | "resume"

@@ -49,6 +49,7 @@ export interface Scenario {
       | EndStep
       | ForkStep
       | ReopenStep
+      | RestartHostStep
       | CloseStep
       | WaitStep
       | SwitchFaultOn
@@ -68,6 +69,7 @@ export interface Scenario {
       | EndStep
       | ForkStep
       | ReopenStep
+      | RestartHostStep
       | CloseStep
       | WaitStep
       | SwitchFaultOn
@@ -833,6 +835,71 @@ export interface ReopenStep {
    * a name within the scenario such as "s1"
    */
   session: string;
+  [k: string]: unknown;
+}
+/**
+ * The harness is killed, so it tells nothing, and is started again; the user goes on in the session. Whether the session keeps its id there is the harness's. Drivers that do not list the step in their answer to hello skip it.
+ */
+export interface RestartHostStep {
+  step: "restart_host";
+  /**
+   * a number among the target's agents, or an agent id
+   */
+  agent?: number | string;
+  /**
+   * a text: the folder that the user works in
+   */
+  project?: string;
+  /**
+   * a text: what the user says
+   */
+  text?: string;
+  /**
+   * a text: what the model answers
+   */
+  reply?: string;
+  /**
+   * a text: the tool that is called
+   */
+  tool?: string;
+  /**
+   * an object: what the tool is given
+   */
+  arguments?: {
+    [k: string]: unknown;
+  };
+  /**
+   * a text: what is left of the conversation
+   */
+  summary?: string;
+  /**
+   * an object such as {"kind": "reset"}
+   */
+  fault?: {
+    [k: string]: unknown;
+  };
+  /**
+   * an object such as {"path": "/api/hooks/*"}: the requests it meets
+   */
+  match?: {
+    [k: string]: unknown;
+  };
+  /**
+   * a whole number: how many requests it meets
+   */
+  count?: number;
+  /**
+   * a text: the name under which later steps know the result
+   */
+  as?: string;
+  /**
+   * a name within the scenario such as "s1"
+   */
+  session: string;
+  /**
+   * true: the harness gives the session another id; one that the kit plays knows that itself
+   */
+  anew?: boolean;
   [k: string]: unknown;
 }
 /**

@@ -223,6 +223,12 @@ class LineProcess:
                 self._output_ended = True
                 self._stdout.close()
 
+    def kill(self) -> None:
+        """Kill the child's whole group at once, and end it as :meth:`close` does."""
+        if not self._closing and not self._has_ended():
+            self._signal(signal.SIGKILL)
+        self.close()
+
     def leave(self) -> None:
         """Close the child's pipes and give it a moment for its end; one that goes on then is left alone."""
         if self._closing:

@@ -77,11 +77,13 @@ class Fleet:
         session = str(step.get("session"))
         known = self._sessions.setdefault(session, {})
         known.update({name: step[name] for name in _REMEMBERED if step.get(name) is not None})
-        if step.get("step") in ("start", "resume"):
+        if step.get("step") in ("start", "resume", "restart_host"):
             # Before its process is there: what that one sends when it comes up belongs to the step.
             folder = self._folder_of(known.get("project"))
             on_event({"event": HANDOVER, **({} if folder is None else {"folder": folder})})
         crew = {"one": _ALL, "agent": str(known.get("agent"))}.get(self._target.processes, session)
+        if step.get("step") == "restart_host" and not self._target.kind.process_a_hook and crew in self._crews:
+            self._crews.pop(crew).kill()
         if crew not in self._crews:
             agent = known.get("agent")
             self._greet(crew, agent if isinstance(agent, str) else self._default_agent, on_event)

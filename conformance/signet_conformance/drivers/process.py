@@ -155,7 +155,7 @@ class DriverProcess:
     def perform(self, step: Mapping[str, Any], on_event: OnEvent) -> Mapping[str, Any]:
         """Hand one step over and return its result; raise BrokenOffError when the program cannot perform it."""
         # Such programs tell what they hand over at a start and at a tool, and at nothing else.
-        if HANDOVER not in self._tells or step.get("step") == "resume":
+        if HANDOVER not in self._tells or step.get("step") in ("resume", "restart_host"):
             on_event({"event": HANDOVER})
         return self._ask({"op": "step", "step": dict(step)}, self._timeout_s, on_event)
 
@@ -166,6 +166,10 @@ class DriverProcess:
     def _bound(self, seconds: float) -> float:
         """A bound for what takes a connector no time; a real program is installed meanwhile, or ended, as in a step."""
         return seconds if self._target.real is None else self._timeout_s
+
+    def kill(self) -> None:
+        """End the program, and everything that it started, without a word to it."""
+        self._process.kill()
 
     def close(self) -> None:
         """Let the program quit as its harness does; end it, and everything that it started."""

@@ -36,7 +36,9 @@ from signet_conformance.trace.marks import (
     Switch,
 )
 
-OPENING = frozenset({StepName.START, StepName.RESUME, StepName.CLEAR, StepName.FORK, StepName.REOPEN})
+OPENING = frozenset(
+    {StepName.START, StepName.RESUME, StepName.CLEAR, StepName.FORK, StepName.REOPEN, StepName.RESTART_HOST}
+)
 """The steps that open a session."""
 SUB_AGENT_MEMBERS = ("harnessAgentId", "parentSessionKey", "parentKey", "parentId", "parentID")
 """The members by which a hook says that its session is a sub-agent's."""

@@ -24,6 +24,7 @@ _BEFORE, _AFTER = "pre-compaction", "compaction-complete"
 _OPERATIONS: Mapping[str, frozenset[str]] = {
     StepName.START: frozenset({START}),
     StepName.RESUME: frozenset({START}),
+    StepName.RESTART_HOST: frozenset({START}),
     StepName.CLEAR: frozenset({START, END}),
     StepName.PROMPT: frozenset({PROMPT}),
     StepName.SESSIONLESS_PROMPT: frozenset({PROMPT}),

@@ -26,7 +26,7 @@ from signet_conformance.rules.daemon_answers import (
     whole_answers,
 )
 from signet_conformance.rules.outcome import PASS, Outcome, undecided
-from signet_conformance.rules.start import dedupe_key
+from signet_conformance.rules.start import CLAIM_ONLY_SINCE, dedupe_key
 
 CLAIM_S = 4 * 3600.0
 TOMBSTONE_S = 30 * 60.0
@@ -126,7 +126,8 @@ def repeated_start_gets_the_stub(recording: Recording) -> Iterator[Outcome]:
             if call.operation != START:
                 continue
             repeats = full is not None and dedupe_key(full) == dedupe_key(call) and call.body.get("source") != "clear"
-            if answer.get("skipped"):
+            claims_only = call.body.get("claimOnly") is True and recording.at_least(CLAIM_ONLY_SINCE)
+            if answer.get("skipped") or claims_only:
                 continue
             if full is not None and repeats and not interrupted(recording, full, call):
                 if call.is_stub:

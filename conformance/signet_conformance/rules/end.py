@@ -193,9 +193,8 @@ def started_key_is_ended(recording: Recording) -> Iterator[Outcome]:
             elif _has_no_way_out(recording, start):
                 yield undecided(start, message="the driver skipped the step in which its window is closed")
             else:
-                yield warn(
-                    start, message="started and never ended", expected="a session-end of this key", fold="no end"
-                )
+                message = f"started and never ended{_describe_left_key(recording, start)}"
+                yield warn(start, message=message, expected="a session-end of this key", fold="no end")
         elif last_end + 1 < len(hooks):
             yield warn(
                 *hooks[last_end + 1 : last_end + 11],
@@ -209,6 +208,23 @@ def started_key_is_ended(recording: Recording) -> Iterator[Outcome]:
             )
         else:
             yield PASS
+
+
+def _describe_left_key(recording: Recording, start: Call) -> str:
+    """Say that the session of a start has had another key since its host was restarted; empty where it has not."""
+    timeline = recording.timeline
+    session = timeline.session_of(start.key)
+    restarts = [
+        step
+        for step in timeline.steps_of(session)
+        if step.step == StepName.RESTART_HOST and step.seq > start.seq and not timeline.was_skipped(step)
+    ]
+    if session is None or not restarts or len(timeline.host_ids.of(session)) > 1:
+        return ""
+    keys = (hooks[0] for key, hooks in recording.whole.hooks_of.items() if timeline.session_of(key) == session)
+    if not any(first.seq > restarts[0].seq for first in keys):
+        return ""
+    return f": since its host was restarted (step {restarts[0].index}) the session goes on under another key"
 
 
 def _has_no_way_out(recording: Recording, start: Call) -> bool:

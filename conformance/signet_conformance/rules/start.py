@@ -24,7 +24,7 @@ from signet_conformance.finding import Finding, Verdict
 from signet_conformance.rules.excuses import lost_between
 from signet_conformance.rules.fields import check_fields
 from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undecided, warn
-from signet_conformance.trace.marks import FaultMark, StepMark
+from signet_conformance.trace.marks import FaultMark, StepMark, StepName
 
 CLAIM_ONLY_SINCE = "0.182.2"
 _ABSOLUTE = re.compile(r"/|[A-Za-z]:[\\/]")
@@ -131,6 +131,7 @@ def start_is_not_repeated(recording: Recording) -> Iterator[Outcome]:
                     and call.accepted
                     and call.is_stub
                     and dedupe_key(last) == dedupe_key(call)
+                    and not _host_restarted(recording, last, call)
                 ):
                     yield warn(
                         call,
@@ -140,11 +141,16 @@ def start_is_not_repeated(recording: Recording) -> Iterator[Outcome]:
                         expected="one start, or a boundary before the next one (end, compaction-complete, clear)",
                         received=f"source {call.body.get('source')!r}",
                     )
-                elif last is not None and not reset and not clear and _injects_again(recording, last, call):
+                elif (
+                    last is not None
+                    and not reset
+                    and not clear
+                    and (why := _injects_again(recording, last, call)) is not None
+                ):
                     yield warn(
                         call,
                         last,
-                        message="after a restart of the daemon a session that goes on is started with everything again",
+                        message=f"{why} a session that goes on is started with everything again",
                         pointer=in_body("claimOnly"),
                         expected="claimOnly: true, which takes the session up again without its context",
                         received=call.body.get("claimOnly"),
@@ -162,13 +168,32 @@ def start_is_not_repeated(recording: Recording) -> Iterator[Outcome]:
                 forgotten = forgotten or call.answer.get("sessionKnown") is False
 
 
-def _injects_again(recording: Recording, last: Call, call: Call) -> bool:
-    """Whether a start after a restart of the daemon injects everything into a session that goes on."""
-    if not recording.at_least(CLAIM_ONLY_SINCE) or not call.accepted or dedupe_key(last) != dedupe_key(call):
-        return False
-    restarted = any(mark.is_restart and last.seq < mark.seq < call.seq for mark in recording.marks(FaultMark))
+def _injects_again(recording: Recording, last: Call, call: Call) -> str | None:
+    """After what a start injects everything into a session that goes on, in words; None where it does not.
+
+    That is a restart of the daemon, which has forgotten the start before, or one of the host, after which the connector
+    calls itself or its folder otherwise. Before claimOnly was known, nothing else could be asked for.
+    """
+    if not recording.at_least(CLAIM_ONLY_SINCE) or not call.accepted or call.body.get("claimOnly") is True:
+        return None
     inject = call.answer.get("inject") if call.answer is not None else None
-    return restarted and not call.is_stub and call.body.get("claimOnly") is not True and bool(text_or_none(inject))
+    if call.is_stub or not text_or_none(inject):
+        return None
+    is_same = dedupe_key(last) == dedupe_key(call)
+    if is_same and any(mark.is_restart and last.seq < mark.seq < call.seq for mark in recording.marks(FaultMark)):
+        return "after a restart of the daemon"
+    if not is_same and _host_restarted(recording, last, call):
+        return "after a restart of its host, with another agent, harness or project than before,"
+    return None
+
+
+def _host_restarted(recording: Recording, last: Call, call: Call) -> bool:
+    """Whether the host was restarted between two starts of a key: its connector cannot know that it sent the first."""
+    session = recording.timeline.session_of(call.key)
+    return session is not None and any(
+        step.step == StepName.RESTART_HOST and step.seq > last.seq and not recording.timeline.was_skipped(step)
+        for step in recording.timeline.steps_of(session, call.seq)
+    )
 
 
 def native_agent_id_stays_apart(recording: Recording) -> Iterator[Outcome]:

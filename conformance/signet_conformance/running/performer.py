@@ -25,6 +25,7 @@ from signet_conformance.scenarios.steps import (
     PromptStep,
     ReopenStep,
     RestartDaemon,
+    RestartHostStep,
     ResumeStep,
     SessionlessPromptStep,
     StartStep,
@@ -52,7 +53,7 @@ def _unlisted(step: ConnectorStep, listed: frozenset[str]) -> str | None:
         return "turn without a session"
     if isinstance(step, WaitStep) and step.step not in listed:
         return "clock that can be put forward"
-    if isinstance(step, ForkStep | ReopenStep) and step.step not in listed:
+    if isinstance(step, ForkStep | ReopenStep | RestartHostStep) and step.step not in listed:
         return f"step {step.step}"
     stopped = isinstance(step, PromptStep) and step.stopped
     return "turn that is stopped" if stopped and STOPPED not in listed else None
@@ -240,7 +241,7 @@ class StepPerformer:
             step = EndStep(session=step.session)
         given = {**self._message_for(step), **hints}
         handing_over = _HandingOver(self._recorder, index, given, self._on_event)
-        if not isinstance(step, StartStep | ResumeStep | ToolStep):
+        if not isinstance(step, StartStep | ResumeStep | RestartHostStep | ToolStep):
             handing_over.mark()
         if (lacking := _unlisted(step, self.said_steps or frozenset())) is not None:
             self._recorder.mark(SkippedMark(index=index, reason=f"the driver lists no {lacking}"))

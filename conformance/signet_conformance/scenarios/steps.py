@@ -190,6 +190,20 @@ class ReopenStep(ConnectorStep):
     step: Literal["reopen"] = "reopen"
 
 
+class RestartHostStep(ConnectorStep):
+    """The harness is killed, so it tells nothing, and is started again; the user goes on in the session.
+
+    Whether the session keeps its id there is the harness's. Drivers that do not list the step in their answer to hello
+    skip it.
+    """
+
+    step: Literal["restart_host"] = "restart_host"
+    anew: Annotated[
+        bool,
+        Field(description="true: the harness gives the session another id; one that the kit plays knows that itself"),
+    ] = False
+
+
 class CloseStep(ConnectorStep):
     """The user closes the window of a session, and the harness lives on, with other sessions or none.
 
@@ -256,6 +270,7 @@ AnyStep = Annotated[
     | EndStep
     | ForkStep
     | ReopenStep
+    | RestartHostStep
     | CloseStep
     | WaitStep
     | SwitchFaultOn

@@ -30,6 +30,7 @@ Step = Literal[
     "end",
     "fork",
     "reopen",
+    "restart_host",
 ]
 Blocking = Literal["status", "decision", "continue", "permission"]
 

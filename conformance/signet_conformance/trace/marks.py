@@ -35,6 +35,7 @@ class StepName(StrEnum):
     CLOSE = "close"
     FORK = "fork"
     REOPEN = "reopen"
+    RESTART_HOST = "restart_host"
 
 
 class KitMark(Struct, frozen=True, kw_only=True):

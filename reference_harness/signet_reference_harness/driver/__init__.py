@@ -28,6 +28,7 @@ Steps, each with `session`, a name for as long as the process lives:
     compact              summary; or its halves pre_compaction, and compaction_complete with summary
     clear                anew (true: the session goes on under another key)
     resume, checkpoint
+    restart_host         anew (true: the session goes on under another key): what was open is lost, and taken up again
     end, close           reason
 
 The result of a step holds `key`, `calls` (operation, status, sent) and `failures` (operation, class, status,

@@ -168,6 +168,11 @@ async def _resume(host: SessionHost, session: Session, _step: Step) -> Result:
     return {"opened": await host.start(session, "resume")}
 
 
+async def _restart_host(host: SessionHost, _session: Session, step: Step) -> Result:
+    session = await host.take_up(_string(step, "session"), anew=step.get("anew") is True)
+    return {"opened": True, "key": session.identity.key}
+
+
 async def _end(host: SessionHost, session: Session, step: Step) -> Result:
     reply = await host.end(session, _optional_string(step, "reason") or SHUTDOWN)
     return {"ended": reply.accepted}
@@ -186,6 +191,7 @@ PERFORMERS: Final[Mapping[str, Callable[[SessionHost, Session, Step], Awaitable[
     "compaction_complete": _compaction_complete,
     "clear": _clear,
     "resume": _resume,
+    "restart_host": _restart_host,
     "end": _end,
     "close": _end,
     "checkpoint": _checkpoint,

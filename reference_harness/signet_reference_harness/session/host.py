@@ -151,6 +151,23 @@ class SessionHost:
         await after.start(CLEAR)
         return after
 
+    async def take_up(self, name: str, *, anew: bool = False) -> Session:
+        """Go on with a session as the next process does when the one that had it open was killed.
+
+        With `anew` it goes on under a fresh key, and what was left open under the one before is ended first.
+        """
+        left = self.session(name)
+        identity = left.identity
+        if anew:
+            await self.end(left)
+            self._sessions[f"{name}, until {identity.key}"] = self._sessions.pop(name)
+        else:
+            self._sessions.pop(name).results.close()
+        key = None if anew else identity.key
+        session = self.session_for(name, project=identity.project, agent=identity.agent, key=key)
+        await session.take_up(left)
+        return session
+
     async def end(self, session: Session, reason: str = SHUTDOWN) -> Reply:
         """Close a session.
 

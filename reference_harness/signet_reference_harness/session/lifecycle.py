@@ -157,6 +157,18 @@ class Lifecycle:
             await self._announce()
         return True
 
+    async def take_up(self, left: Lifecycle) -> None:
+        """Go on with what a dead process left open at the daemon: its conversation, and the context that it was given.
+
+        Under the same key the daemon is asked for no more than the claim, where its release knows that.
+        """
+        self.conversation, self._contexts, self.start_rows = left.conversation, left._contexts, left.start_rows
+        self._open("resume")
+        if left.identity.key == self.identity.key:
+            self._daemon.wants_end = self._daemon.recovers = left.owes_end
+        if not self.starts_at_prompt:
+            await self._announce()
+
     async def pre_compaction(self) -> PreCompactionResult:
         """Tell the daemon that the conversation is about to be summarised, and learn how it wants that done."""
         await self._finish_compaction()

@@ -28,6 +28,30 @@ def test_switch_ends_the_old_session_first(daemon: RecordingDaemon, hosted: Host
     assert daemon.bodies(END)[0]["reason"] == "session_switch"
 
 
+@pytest.mark.parametrize(
+    ("anew", "paths"),
+    [(False, ["session-start", "session-start"]), (True, ["session-start", "session-end", "session-start"])],
+)
+def test_session_of_a_killed_process_is_taken_up(
+    anew: bool, paths: list[str], daemon: RecordingDaemon, hosted: Hosted
+) -> None:
+    """It is started again as a resume, with what was said; under another key the one before is ended first."""
+
+    async def work(host: SessionHost) -> None:
+        first = session_of(host)
+        await host.start(first, "startup")
+        first.conversation.add_turn("hello", "hi", [])
+        after = await host.take_up("s1", anew=anew)
+        assert host.session("s1") is after is not first
+        assert ("user", "hello") in after.conversation.turns
+        assert daemon.paths() == paths
+        second = daemon.bodies(START)[1]
+        assert second["source"] == "resume"
+        assert (second["sessionKey"] == "key-s1") is not anew
+
+    hosted(work)
+
+
 def test_overtaken_session_is_checkpointed_before_its_end(daemon: RecordingDaemon, hosted: Hosted) -> None:
     """A session that was quiet since another of its agent began shows that it still lives, then ends."""
 

@@ -73,6 +73,13 @@ class HookSession:
         self.said = False
         self.blocked = False
 
+    def be_killed(self) -> None:
+        """Lose what its program had in memory, and its memory server; what is on disk stays."""
+        self.left, self.reply, self.thread.due = [], None, None
+        if self.server is not None:
+            self.server.close()
+            self.server = None
+
     def renew(self, face: Mapping[str, Any]) -> None:
         """Begin a new native session in the same folder."""
         self.left.append(self.thread)
@@ -133,6 +140,7 @@ class CommandHooks:
         return {
             "harness": self._face["harness"],
             "face": self._name,
+            "steps": sorted({*self._face["steps"], "tool"}),
             "events": sorted(self._hooks),
             "installed": [*installed, *refused_servers(Path.home(), self._face), *unknown, *misplaced],
             "registered": [taken],
@@ -166,6 +174,8 @@ class CommandHooks:
         if kind not in self._face["steps"] and kind != "tool":
             raise Skipped(f"{self._name} has no counterpart for {kind}")
         session = self._session(step)
+        if kind == "restart_host":
+            session.be_killed()
         if kind == "prompt":
             keep_back(step.get("text"))
         if kind in ("compact", "pre_compaction") and not session.said:

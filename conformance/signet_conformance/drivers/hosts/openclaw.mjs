@@ -25,7 +25,7 @@ class Gateway {
   #handlers = [];
   #tools = new Map();
   #services = [];
-  #sessions = new Sessions();
+  #sessions = new Sessions((step) => this.#kept(step));
   #options;
   #unheard = [];
   #installed = [];
@@ -223,15 +223,37 @@ class Gateway {
 
   /** A new native session under the same key, with an empty history and a file of its own. */
   #renewed(session) {
-    const folder = join(homedir(), ".openclaw", "agents", session.agentId, "sessions");
+    const { agentId, sessionKey, workspaceDir } = session;
+    const folder = sessionsOf(agentId);
     mkdirSync(folder, { recursive: true });
-    session.sessionId = randomUUID();
-    session.messages = [];
-    Object.assign(session, { said: 0, compacting: false });
-    session.file = join(folder, `${session.sessionId}.jsonl`);
-    const sqlite = `sqlite:${join(folder, "sessions.sqlite")}#${session.sessionId}`;
-    session.toldFile = this.#face.session_files === "sqlite" ? sqlite : session.file;
-    writeFileSync(session.file, `${JSON.stringify({ type: "session", id: session.sessionId, cwd: session.workspaceDir })}\n`);
+    this.#filed(session, randomUUID());
+    writeFileSync(session.file, `${JSON.stringify({ type: "session", id: session.sessionId, cwd: workspaceDir })}\n`);
+    if (sessionKey !== undefined) {
+      const { sessionId } = session;
+      writeFileSync(join(folder, INDEX), JSON.stringify({ ...readIndex(folder), [sessionKey]: { sessionId, workspaceDir } }));
+    }
+    return session;
+  }
+
+  /** A native session of that id, with an empty history. */
+  #filed(session, sessionId) {
+    const folder = sessionsOf(session.agentId);
+    const file = join(folder, `${sessionId}.jsonl`);
+    const sqlite = `sqlite:${join(folder, "sessions.sqlite")}#${sessionId}`;
+    const toldFile = this.#face.session_files === "sqlite" ? sqlite : file;
+    return Object.assign(session, { sessionId, file, toldFile, messages: [], said: 0, compacting: false });
+  }
+
+  /** The session that a gateway before this one had under a key, as its files tell. */
+  #kept({ agent: agentId = "main", key: sessionKey }) {
+    const entry = readIndex(sessionsOf(agentId))[sessionKey];
+    if (entry === undefined) return undefined;
+    const { sessionId, workspaceDir } = entry;
+    const session = this.#filed({ agentId, sessionKey, workspaceDir }, sessionId);
+    for (const line of readFileSync(session.file, "utf8").trimEnd().split("\n").map((text) => JSON.parse(text))) {
+      if (line.type === "message") this.#hear(session, line.message);
+      if (line.type === "compaction") Object.assign(session, { messages: session.messages.slice(-1), said: 0 });
+    }
     return session;
   }
 
@@ -290,9 +312,13 @@ class Gateway {
     await this.#fire("llm_output", output, ctx);
   }
 
-  #say(session, message) {
+  #hear(session, message) {
     session.messages.push(message);
     session.said += 1;
+  }
+
+  #say(session, message) {
+    this.#hear(session, message);
     appendFileSync(session.file, `${JSON.stringify({ type: "message", id: randomUUID().slice(0, 8), message })}\n`);
   }
 
@@ -360,6 +386,11 @@ class Gateway {
     return this.#opened(session, session.sessionId);
   }
 
+  /** A gateway that is started again takes its sessions up from their files, and tells no plugin of it. */
+  async restartHost(step) {
+    return { key: this.#sessions.of(step).sessionKey, opened: true };
+  }
+
   async end(step) {
     await this.#closed(this.#sessions.of(step), "idle");
     return { ended: true };
@@ -381,10 +412,22 @@ const STEPS = {
   compaction_complete: Gateway.prototype.compactionComplete,
   clear: Gateway.prototype.clear,
   resume: Gateway.prototype.resume,
+  restart_host: Gateway.prototype.restartHost,
   end: Gateway.prototype.end,
   // The gateway lives on after either.
   close: Gateway.prototype.end,
 };
+
+/** The folder in which the sessions of an agent are kept. */
+const sessionsOf = (agentId) => join(homedir(), ".openclaw", "agents", agentId, "sessions");
+
+const INDEX = "sessions.json";
+
+/** The sessions in a folder by their keys. */
+function readIndex(folder) {
+  const file = join(folder, INDEX);
+  return existsSync(file) ? JSON.parse(readFileSync(file, "utf8")) : {};
+}
 
 /** What a turn's handlers gave for its request: each joined text has the parts of all of them, in this order. */
 function answersOf(...answers) {

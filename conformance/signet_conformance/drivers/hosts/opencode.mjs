@@ -2,6 +2,9 @@
 // what the server was started with.
 
 import { randomBytes } from "node:crypto";
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { homedir } from "node:os";
+import { dirname, join } from "node:path";
 
 import { givenFor, modelTurn, NotLoaded, Skipped, tellAbout } from "./protocol.mjs";
 import { Registry } from "./registry.mjs";
@@ -30,6 +33,9 @@ function pluginsOf(module) {
   });
 }
 
+/** The file in which a session is kept. */
+const fileOf = (id) => join(homedir(), ".local", "share", "opencode", "storage", `${id}.json`);
+
 const identifier = (kind) => `${kind}_${randomBytes(13).toString("hex")}`;
 
 class Server {
@@ -39,7 +45,7 @@ class Server {
   #plugins;
   #registry;
   #instances = new Map();
-  #sessions = new Sessions();
+  #sessions = new Sessions((step) => this.#kept(step));
   #messages = new Map();
 
   constructor(face, connector, options) {
@@ -131,8 +137,26 @@ class Server {
       result = await performer.call(this, step);
     } finally {
       if (step.step === "tool" && !step.more) await this.#endTurn(this.#sessions.of(step));
+      this.#keep(this.#sessions.get(step.session));
     }
     return { session: step.session, ...result, calls: this.#calls.take() };
+  }
+
+  /** Write a session and its messages down, as the server does. */
+  #keep(session) {
+    if (session === undefined || !this.#messages.has(session.id)) return;
+    const { id, directory, created, title, parentID, said } = session;
+    const messages = this.#messages.get(id);
+    mkdirSync(dirname(fileOf(id)), { recursive: true });
+    writeFileSync(fileOf(id), JSON.stringify({ session: { id, directory, created, title, parentID, said }, messages }));
+  }
+
+  /** The session of an id that a server before this one had. */
+  #kept({ key }) {
+    if (key === undefined || !existsSync(fileOf(key))) return undefined;
+    const { session, messages } = JSON.parse(readFileSync(fileOf(key), "utf8"));
+    this.#messages.set(session.id, messages);
+    return session;
   }
 
   #info(session) {
@@ -337,12 +361,20 @@ class Server {
     return { key: session.id, opened: true };
   }
 
+  /** A server that is started again loads its plugins; nothing tells them of the sessions that it has. */
+  async restartHost(step) {
+    const session = this.#sessions.of(step);
+    await this.#instance(session.directory);
+    return { key: session.id, opened: true };
+  }
+
   async end(step) {
     const session = this.#sessions.of(step);
     // One that is opened again is only left: no plugin is told.
     if (step.resumed) return { key: session.id, ended: true };
     // Its messages are gone before anybody hears of it: what a plugin has not sent by then is lost.
     this.#messages.delete(session.id);
+    rmSync(fileOf(session.id), { force: true });
     await this.#event(session, "session.deleted", { info: this.#info(session) });
     return { key: session.id, ended: true };
   }
@@ -362,6 +394,7 @@ const STEPS = {
   clear: Server.prototype.clear,
   fork: Server.prototype.fork,
   resume: Server.prototype.resume,
+  restart_host: Server.prototype.restartHost,
   end: Server.prototype.end,
 };
 

@@ -149,7 +149,7 @@ class Program {
 
   async perform(step) {
     const performer = performerOf(STEPS, step);
-    if (this.#session === undefined && step.step !== "start" && step.step !== "resume") {
+    if (this.#session === undefined && !["start", "resume", "restart_host"].includes(step.step)) {
       throw new StepError(`session ${JSON.stringify(step.session)} is not open: start it first`);
     }
     let result;
@@ -357,6 +357,7 @@ const STEPS = {
   clear: Program.prototype.clear,
   fork: Program.prototype.fork,
   reopen: Program.prototype.reopen,
+  restart_host: Program.prototype.resume,
   resume: Program.prototype.resume,
   end: Program.prototype.end,
 };

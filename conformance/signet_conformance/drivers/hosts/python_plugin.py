@@ -184,7 +184,7 @@ class ProviderProgram:
         performer = self._STEPS.get(kind)
         if performer is None:
             raise Skipped(f"{self._face['harness']} has no counterpart for {kind}")
-        if not self._session and kind not in ("start", "resume"):
+        if not self._session and kind not in ("start", "resume", "restart_host"):
             raise StepError("no session is open: start it first")
         try:
             result = performer(self, step)
@@ -243,7 +243,7 @@ class ProviderProgram:
         self._call("initialize", **said)
         self._take_tools(_by_name(early), _by_name(self._call("get_tool_schemas")))
         # What the harness told its model at the beginning it keeps, and builds no second time.
-        block = None if step["step"] == "resume" else self._call("system_prompt_block")
+        block = self._call("system_prompt_block") if step["step"] == "start" else None
         return {"opened": self._is_there, "injected": block or "", "given": _model_texts("system_prompt_block", block)}
 
     def _take_tools(self, early: Mapping[str, Any], late: Mapping[str, Any]) -> None:
@@ -417,6 +417,7 @@ class ProviderProgram:
     _STEPS: ClassVar[Mapping[str, Callable[[ProviderProgram, Mapping[str, Any]], Mapping[str, Any]]]] = {
         "start": _start,
         "resume": _start,
+        "restart_host": _start,
         "prompt": _prompt,
         "tool": _tool,
         "compact": _compact,

@@ -34,9 +34,18 @@ export function keepBack({ text }) {
 
 /** The sessions of a host by the names that steps give them. */
 export class Sessions extends Map {
+  #kept;
+
+  /** `kept(step)` finds a session that an earlier process of the host has written down; undefined where none has. */
+  constructor(kept = () => undefined) {
+    super();
+    this.#kept = kept;
+  }
+
   of(step) {
-    const found = this.get(step.session);
-    if (found === undefined) throw new StepError(`session ${JSON.stringify(step.session)} is not known: start it first`);
+    const found = this.get(step.session) ?? this.#kept(step);
+    if (found !== undefined) this.set(step.session, found);
+    else throw new StepError(`session ${JSON.stringify(step.session)} is not known: start it first`);
     return found;
   }
 }
