@@ -64,8 +64,8 @@ class Deadline:
 def waited_for_a_processor() -> float | None:
     """Return the seconds since boot in which some program waited for a processor; None if they are not counted."""
     try:
-        some = PRESSURE.read_text().splitlines()[0]
-        return int(some.rpartition("total=")[2]) / 1e6
+        some = PRESSURE.read_bytes().splitlines()[0]
+        return int(some.rpartition(b"total=")[2]) / 1e6
     except (OSError, ValueError, IndexError):
         return None
 

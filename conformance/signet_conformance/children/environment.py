@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import signal
 import time
 from contextlib import suppress
@@ -35,6 +36,13 @@ def clean_environment(home: Path, **extra: str) -> dict[str, str]:
 MARK = "SIGNET_CONFORMANCE_MARK"
 """The variable that carries a mark, a word that occurs nowhere else. Processes that a child starts inherit it."""
 _GRACE_S = 2.0
+_CLOCK_S = 60
+"""How far clocks may go wrong while a child runs."""
+
+
+def new_mark() -> str:
+    """Return a mark for a child that is about to start. It begins with the second in which it was made."""
+    return f"{time.time():.0f}-{secrets.token_hex(16)}"
 
 
 def marked_ids(mark: str) -> list[int]:
@@ -61,9 +69,14 @@ def marked_processes(mark: str) -> list[psutil.Process]:
     """Return the living processes of this user whose environment carries `mark`."""
     import psutil
 
+    made, _, rest = mark.partition("-")
+    since = int(made) - _CLOCK_S if rest and made.isdecimal() else 0
     found = []
     for process in psutil.process_iter():
         with suppress(psutil.Error):
+            # Most of a machine's processes are older: to read the environment of each takes a while.
+            if process.create_time() < since:
+                continue
             if process.environ().get(MARK) == mark and process.status() != psutil.STATUS_ZOMBIE:
                 found.append(process)
     return found

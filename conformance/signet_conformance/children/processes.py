@@ -149,14 +149,18 @@ class LineProcess:
         rest = memoryview(json.dumps(message).encode() + b"\n")
         if self._stdin.closed:
             raise self._end_error()
-        deadline = self.deadline(timeout_s)
+        deadline = None
         writable = select.poll()
         writable.register(self._stdin.fileno(), select.POLLOUT)
         while rest:
-            if not writable.poll(min(deadline.left_s(), _LOOK_S) * 1000):
-                if deadline.left_s():
-                    continue
-                raise ChildTimeoutError(f"{self.name} did not read its input {deadline.words()}", remedy=self._advice())
+            # Most children have room for a line: only for the others is the time looked at.
+            if not writable.poll(0 if deadline is None else min(deadline.left_s(), _LOOK_S) * 1000):
+                if deadline is None:
+                    deadline = self.deadline(timeout_s)
+                elif not deadline.left_s():
+                    words = deadline.words()
+                    raise ChildTimeoutError(f"{self.name} did not read its input {words}", remedy=self._advice())
+                continue
             try:
                 rest = rest[os.write(self._stdin.fileno(), rest) :]
             except BlockingIOError:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import http.client
 import json
 import os
-import secrets
 import shlex
 import socket
 import sys
@@ -20,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from signet_conformance.children.environment import MARK, clean_environment, end_marked, marked_ids
+from signet_conformance.children.environment import MARK, clean_environment, end_marked, marked_ids, new_mark
 from signet_conformance.children.processes import LineProcess
 from signet_conformance.errors import NothingTestedError, UsageError, printable
 from signet_conformance.outcome.time_spent import Part
@@ -110,7 +109,7 @@ class DaemonUnderTest:
         self._stopwatch = stopwatch or Stopwatch()
         self._choice = choice
         self._folder = folder
-        self._mark = secrets.token_hex(16)
+        self._mark = new_mark()
         self._process: LineProcess | None = None
         self.url = ""
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import secrets
 import urllib.request
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
@@ -16,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from signet_conformance import trace
-from signet_conformance.children.environment import MARK, clean_environment
+from signet_conformance.children.environment import MARK, clean_environment, new_mark
 from signet_conformance.drivers.answers import printed_mark
 from signet_conformance.drivers.installing import INSTALL_VARIABLE
 from signet_conformance.drivers.launch import launch
@@ -190,7 +189,7 @@ class Station:
             **({"SIGNET_TOKEN": self._token} if declared.token else {}),
             **self._model_variables,
             **self._cache_variables,
-            MARK: secrets.token_hex(16),
+            MARK: new_mark(),
             **env,
         }
         if self._plays and find_face(self.target).data.tells_plugins:

@@ -39,7 +39,8 @@ def plain_words(text: str) -> str:
 
     HTML entities and escapes are decoded; punctuation and redaction tokens are dropped.
     """
-    text = _REDACTED.sub(" ", text)
+    if "<" in text:
+        text = _REDACTED.sub(" ", text)
     if "&" in text:
         text = html.unescape(text)
     if "\\" in text:
