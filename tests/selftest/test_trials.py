@@ -12,7 +12,7 @@ import pytest
 from signet_conformance.children.processes import LineProcess
 from signet_conformance.selftest.matrix import grade
 from signet_conformance.selftest.mutants import mutant
-from signet_conformance.selftest.trials import perform, trials
+from signet_conformance.selftest.trials import in_host, perform, trials
 
 PATIENCE_S = 180.0
 
@@ -100,3 +100,15 @@ def test_a_daemon_is_broken_and_mended() -> None:
                 answer = process.ask({"mutant": name}, PATIENCE_S)
                 seen.append((answer["ok"], "version" in json.loads(client.get("/health").content)))
     assert seen == [(True, True), (True, False), (False, False), (True, True)]
+
+
+def test_a_mutant_is_tried_in_the_host_that_it_names() -> None:
+    """Its steps have what the face says of them, and so has the control beside it; other trials have no host."""
+    silent = mutant("hides-a-clear-that-no-end-tells")
+    tried = [trial for trial in trials([silent]) if trial.base is None]
+    assert [(trial.is_control, trial.face) for trial in tried] == [(True, silent.face), (False, silent.face)]
+    played = in_host(tried[0].scenario, silent.face).to_json()["steps"]
+    marked = {step["step"] for step in played if step.get("anew") and step.get("end_untold")}
+    assert marked == {"clear"}
+    assert in_host(tried[0].scenario, None) is tried[0].scenario
+    assert {trial.face for trial in trials([mutant("never-starts")])} == {None}

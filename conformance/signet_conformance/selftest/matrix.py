@@ -148,7 +148,8 @@ def whole_run_of(controls: Mapping[str, Judged], who: str) -> Iterator[str]:
 
 def is_control(performed: Performed) -> bool:
     """Return True for a trial of the reference, or of a base, at the usual contract."""
-    return performed.trial.is_control and performed.trial.contract == CONTRACT and performed.judged is not None
+    usual = performed.trial.contract == CONTRACT and performed.trial.face is None
+    return performed.trial.is_control and usual and performed.judged is not None
 
 
 def _decided(judged: Judged) -> frozenset[str]:
@@ -272,7 +273,8 @@ def progress_line(grade: Grade) -> str:
         what = ", ".join(variant.id for variant in grade.trial.variants)
     elif mutant is None:
         outcome = "; ".join(grade.complaints) or "passes"
-        what = f"{_base_name(grade)} at {grade.trial.contract}, {grade.trial.scenario.name}"
+        host = "" if grade.trial.face is None else f", in the host {grade.trial.face}"
+        what = f"{_base_name(grade)} at {grade.trial.contract}, {grade.trial.scenario.name}{host}"
     else:
         outcome = "; ".join(grade.complaints) or f"killed by {mutant.breaks} {mutant.verdict}"
         what = grade.trial.name

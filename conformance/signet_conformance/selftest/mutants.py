@@ -29,7 +29,8 @@ class Mutant:
     """A reference adapter or an embedded daemon with one change.
 
     `verdict` is the verdict of the requirement that it `breaks`. `also` is requirement id to the reason why that one
-    breaks too. `situation` is a change of the connector that makes the breach of a daemon show.
+    breaks too. `situation` is a change of the connector that makes the breach of a daemon show. `face` is the shipped
+    one whose host is played around a connector; None where no host is.
     """
 
     id: str
@@ -42,6 +43,7 @@ class Mutant:
     contract: str = "0.145"
     also: Mapping[str, str] = field(default_factory=dict)
     situation: Change = field(default_factory=dict)
+    face: str | None = None
 
     @property
     def of_connector(self) -> Change:

@@ -47,6 +47,7 @@ from signet_conformance.selftest.mutants import (
     mutants,
     variants,
 )
+from signet_conformance.targets.face import face_of_harness
 
 _READY_S = 60.0
 _PATIENCE_S = 2.0
@@ -60,7 +61,8 @@ CONTRACT = "0.145"
 class Trial:
     """One scenario to perform: by a mutant, by the reference with some variants, or by the reference.
 
-    `base` is the conforming connector in place of the reference, None for the reference.
+    `base` is the conforming connector in place of the reference, None for the reference. `face` is the shipped one of
+    the host that the driver plays, None where it plays none.
     """
 
     name: str
@@ -70,6 +72,7 @@ class Trial:
     variants: tuple[Variant, ...] = ()
     side: str = CONNECTOR
     base: Base | None = None
+    face: str | None = None
 
     @property
     def needs_broken_daemon(self) -> bool:
@@ -113,6 +116,19 @@ def with_own_summaries(scenario: Scenario, name: str) -> Scenario:
     return replace(scenario, steps=tuple(steps))
 
 
+def in_host(scenario: Scenario, face: str | None) -> Scenario:
+    """Return the scenario as the host of a face plays it: where a session gets another id, and ends untold."""
+    if face is None:
+        return scenario
+    host = face_of_harness(face).data
+    told = {"anew": frozenset(host.changes_id), "end_untold": frozenset(host.ends_untold)}
+    steps = (
+        step.model_copy(update={name: True for name, kinds in told.items() if step.step in kinds})
+        for step in scenario.steps
+    )
+    return replace(scenario, steps=tuple(steps))
+
+
 def scenario_of(change: Mutant | Variant) -> Scenario:
     """Return the scenario of a mutant or variant. Raises ContractError for an unknown scenario."""
     scenario = scenarios().get(change.scenario)
@@ -130,7 +146,10 @@ def trials(wanted: Sequence[Mutant], odd: Sequence[Variant] = ()) -> Sequence[Tr
     """Return the trials of these mutants and variants, those of the reference first."""
     return [
         *_controls(wanted),
-        *(Trial(mutant.id, scenario_of(mutant), mutant.contract, mutant, side=mutant.side) for mutant in wanted),
+        *(
+            Trial(mutant.id, scenario_of(mutant), mutant.contract, mutant, side=mutant.side, face=mutant.face)
+            for mutant in wanted
+        ),
         *(of_variants(group) for group in grouped(odd)),
         *(trial for base in mutants().bases.values() for trial in _of_base(base, wanted)),
     ]
@@ -138,13 +157,13 @@ def trials(wanted: Sequence[Mutant], odd: Sequence[Variant] = ()) -> Sequence[Tr
 
 def _of_base(base: Base, wanted: Sequence[Mutant]) -> Iterator[Trial]:
     tried = [mutant for mutant in wanted if base.is_tried_with(mutant)]
-    needed = {(mutant.contract, mutant.scenario) for mutant in tried}
+    needed = {(mutant.contract, mutant.scenario, mutant.face) for mutant in tried}
     if len(wanted) == len(mutants().mutants) or any(mutant.breaks in run_rules() for mutant in tried):
-        needed |= {(CONTRACT, scenario.name) for scenario in reference_scenarios()}
-    for contract, name in sorted(needed):
-        yield Trial(f"{base.id}-{contract.replace('.', '-')}-{name}", scenarios()[name], contract, base=base)
+        needed |= {(CONTRACT, scenario.name, None) for scenario in reference_scenarios()}
+    for contract, name, face in sorted(needed, key=str):
+        yield Trial(f"{base.id}-{_where(contract, name, face)}", scenarios()[name], contract, base=base, face=face)
     for mutant in tried:
-        yield Trial(f"{base.id}-{mutant.id}", scenario_of(mutant), mutant.contract, mutant, base=base)
+        yield Trial(f"{base.id}-{mutant.id}", scenario_of(mutant), mutant.contract, mutant, base=base, face=mutant.face)
 
 
 def of_variants(group: tuple[Variant, ...]) -> Trial:
@@ -157,12 +176,17 @@ def of_variants(group: tuple[Variant, ...]) -> Trial:
 
 def _controls(wanted: Sequence[Mutant]) -> Iterator[Trial]:
     whole = len(wanted) == len(mutants().mutants)
-    needed = {(mutant.contract, mutant.scenario, mutant.side == HARNESS) for mutant in wanted}
+    needed = {(mutant.contract, mutant.scenario, mutant.face, mutant.side == HARNESS) for mutant in wanted}
     if whole or any(mutant.breaks in run_rules() for mutant in wanted):
-        needed |= {(CONTRACT, scenario.name, False) for scenario in reference_scenarios()}
-    for contract, name, with_model in sorted(needed):
-        trial = f"reference-{contract.replace('.', '-')}-{name}{'-model' if with_model else ''}"
-        yield Trial(trial, scenarios()[name], contract, side=HARNESS if with_model else CONNECTOR)
+        needed |= {(CONTRACT, scenario.name, None, False) for scenario in reference_scenarios()}
+    for contract, name, face, with_model in sorted(needed, key=str):
+        trial = f"reference-{_where(contract, name, face)}{'-model' if with_model else ''}"
+        yield Trial(trial, scenarios()[name], contract, side=HARNESS if with_model else CONNECTOR, face=face)
+
+
+def _where(contract: str, scenario: str, face: str | None) -> str:
+    """Where the reference or a base performs a scenario, as part of the trial's name."""
+    return "-".join(part.replace(".", "-") for part in (contract, scenario, face) if part is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,13 +318,16 @@ class _Bench:
     def perform(self, trial: Trial, driver: ConnectorDriver, folder: Path) -> Performed:
         """Perform and judge one trial."""
         out = folder / f"{trial.name}.jsonl"
+        profile = self._station.target.profile.model_copy(update={"face": trial.face})
+        self._station.target = replace(self._station.target, profile=profile)
         if self._daemon is not None and trial.needs_broken_daemon and trial.variants:
             self._change_daemon({"variants": [variant.id for variant in trial.variants]})
         elif self._daemon is not None:
             name = trial.mutant.id if trial.mutant is not None and trial.needs_broken_daemon else None
             self._change_daemon({"mutant": name})
         try:
-            scenario = with_own_summaries(trial.scenario, trial.name) if trial.needs_model else trial.scenario
+            scenario = in_host(trial.scenario, trial.face)
+            scenario = with_own_summaries(scenario, trial.name) if trial.needs_model else scenario
             error = self._station.perform(replace(scenario, name=trial.name), driver, out)
             self._left_behind.conclude()
             return Performed(trial, judge(trace.read(out)), error, self._applied(trial))

@@ -129,7 +129,7 @@ def ahead_of_connector(target: Target) -> tuple[str, ...]:
 
 def changes_of_id(target: Target, step: str) -> tuple[str, ...] | None:
     """The events by which the target's host tells of another id of a session in a step; None without a played host."""
-    if target.real is not None or not target.kind.has_face:
+    if target.real is not None or target.profile.face is None:
         return None
     changes = find_face(target).data.changes_id.items()
     return next((tuple(events) for name, events in changes if name == step), ())
@@ -142,7 +142,8 @@ def has_own_tools(target: Target, tools: Sequence[str]) -> bool:
 
 def leaves_end_untold(target: Target, step: str) -> bool:
     """Whether the target's host, in a step that gives a session another id, never tells of the end of the former."""
-    return target.real is None and target.kind.has_face and step in find_face(target).data.ends_untold
+    named = target.real is None and target.profile.face is not None
+    return named and step in find_face(target).data.ends_untold
 
 
 def face_of_the_day(name: str, day: str) -> str:

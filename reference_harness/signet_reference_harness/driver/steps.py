@@ -158,7 +158,8 @@ async def _compact(host: SessionHost, session: Session, step: Step) -> Result:
 
 async def _clear(host: SessionHost, session: Session, step: Step) -> Result:
     if step.get("anew") is True:
-        session = await host.begin_anew(_string(step, "session"))
+        untold = step.get("end_untold") is True
+        session = await host.begin_anew(_string(step, "session"), end_untold=untold)
     else:
         await host.clear(session)
     return {"opened": True, "key": session.identity.key}
@@ -169,7 +170,8 @@ async def _resume(host: SessionHost, session: Session, _step: Step) -> Result:
 
 
 async def _restart_host(host: SessionHost, _session: Session, step: Step) -> Result:
-    session = await host.take_up(_string(step, "session"), anew=step.get("anew") is True)
+    told = {name: step.get(name) is True for name in ("anew", "end_untold")}
+    session = await host.take_up(_string(step, "session"), **told)
     return {"opened": True, "key": session.identity.key}
 
 

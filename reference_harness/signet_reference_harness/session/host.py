@@ -142,31 +142,38 @@ class SessionHost:
         await self._show_life(session)
         await session.clear()
 
-    async def begin_anew(self, name: str) -> Session:
-        """Clear a session as hosts do that give it another id: it ends, and one with a fresh key takes its name."""
-        before = self.session(name)
-        await self.end(before, CLEAR)
-        self._sessions[f"{name}, until {before.identity.key}"] = self._sessions.pop(name)
+    async def begin_anew(self, name: str, *, end_untold: bool = False) -> Session:
+        """Clear a session as hosts do that give it another id: it ends, and one with a fresh key takes its name.
+
+        With `end_untold` the host tells nobody that it ends, so that nobody ends it at the daemon.
+        """
+        before = await self._leave(name, CLEAR, untold=end_untold)
         after = self.session_for(name, project=before.identity.project, agent=before.identity.agent, key=None)
         await after.start(CLEAR)
         return after
 
-    async def take_up(self, name: str, *, anew: bool = False) -> Session:
+    async def take_up(self, name: str, *, anew: bool = False, end_untold: bool = False) -> Session:
         """Go on with a session as the next process does when the one that had it open was killed.
 
-        With `anew` it goes on under a fresh key, and what was left open under the one before is ended first.
+        With `anew` it goes on under a fresh key. What was left open under the one before is ended first, unless
+        `end_untold` says that the host tells nobody of it.
         """
-        left = self.session(name)
+        left = await self._leave(name, SHUTDOWN, untold=end_untold or not anew)
         identity = left.identity
-        if anew:
-            await self.end(left)
-            self._sessions[f"{name}, until {identity.key}"] = self._sessions.pop(name)
-        else:
-            self._sessions.pop(name).results.close()
         key = None if anew else identity.key
         session = self.session_for(name, project=identity.project, agent=identity.agent, key=key)
         await session.take_up(left)
         return session
+
+    async def _leave(self, name: str, reason: str, *, untold: bool) -> Session:
+        """End a session, or forget it where its end is `untold`; its name is free then."""
+        left = self.session(name)
+        if untold:
+            self._sessions.pop(name).results.close()
+        else:
+            await self.end(left, reason)
+            self._sessions[f"{name}, until {left.identity.key}"] = self._sessions.pop(name)
+        return left
 
     async def end(self, session: Session, reason: str = SHUTDOWN) -> Reply:
         """Close a session.
