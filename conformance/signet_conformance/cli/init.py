@@ -31,7 +31,7 @@ from msgspec.structs import replace
 
 from signet_conformance import targets
 from signet_conformance.cli.commands import PROGRAM, epilog_of, tell
-from signet_conformance.cli.run import run_lines
+from signet_conformance.cli.run_lines import run_lines
 from signet_conformance.errors import NothingTestedError, UsageError, printable
 from signet_conformance.files import create_file
 from signet_conformance.finding import Verdict

@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 from signet_conformance.cli.commands import tell
-from signet_conformance.cli.run import run_lines
+from signet_conformance.cli.run_lines import run_lines
 from signet_conformance.errors import SignetConformanceError
 from signet_conformance.github_action import LaneRun, because_of, failure_text, perform, summary
 from signet_conformance.github_action.github import WORDS, Annotation, Runner, counts, relative, remarks

@@ -19,7 +19,7 @@ from __future__ import annotations
 import shutil
 import signal
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
@@ -33,8 +33,6 @@ from signet_conformance.cli.commands import PROGRAM, epilog_of
 from signet_conformance.cli.selection import requirement_names, selected
 from signet_conformance.cli.shared_options import known_options
 from signet_conformance.errors import INTERRUPTED, SignetConformanceError, UsageError, printable
-from signet_conformance.finding import Verdict
-from signet_conformance.outcome.conclusion import Conclusion
 from signet_conformance.outcome.known_failures import KnownFailures
 from signet_conformance.outcome.options import KnownOptions
 from signet_conformance.reports import FORMATS
@@ -257,12 +255,12 @@ class _Run:
             self._drive()
         except SignetConformanceError:
             # The recordings so far may show why.
-            self._keeps_traces = _has_traces(self._asked)
+            self._keeps_traces = bool(recordings_in(self._asked.folder))
             raise
         except KeyboardInterrupt:
             print("interrupted: nothing was judged", file=sys.stderr)
             return INTERRUPTED
-        self._keeps_traces = _keeps_traces(self._performance)
+        self._keeps_traces = self._performance.keeps_traces
         baseline = self._performance.write()
         if self._display.as_json:
             self._performance.write_report(FORMATS["json"], sys.stdout)
@@ -272,12 +270,14 @@ class _Run:
         return self._performance.status
 
     def _lines(self, performance: RunPerformance, baseline: str | None = None) -> Iterator[str]:
+        from signet_conformance.cli.run_lines import run_lines
+
         shown = self._display
         return run_lines(performance, baseline, summary=shown.summary, coverage=shown.coverage, verbose=shown.verbose)
 
     def _watch(self, reload: Callable[[], targets.Target]) -> int:
         from signet_conformance.children.forks import warmed
-        from signet_conformance.cli.loop import show_loop
+        from signet_conformance.cli.run_lines import show_loop
         from signet_conformance.running.loop import Loop
         from signet_conformance.running.progress import show_progress
 
@@ -323,85 +323,3 @@ class _Run:
         if not self._keeps_traces:
             shutil.rmtree(self._asked.folder, ignore_errors=True)
         let_go(self._asked.folder)
-
-
-def run_lines(
-    performance: RunPerformance,
-    baseline: str | None = None,
-    *,
-    summary: bool = False,
-    coverage: bool = False,
-    verbose: bool = False,
-) -> Iterator[str]:
-    """A run that was performed, as text: with `summary` one line a kind of breach.
-
-    `baseline` says which baseline was written; with `coverage` what was not exercised is listed. Without `verbose` a
-    WARN beside a FAIL is one line, and what no verdict rests on is left out.
-    """
-    # Imported when there is something to draw.
-    from signet_conformance.reports import run_text
-    from signet_conformance.reports.cause_text import summary_lines
-    from signet_conformance.reports.causes import Causes
-    from signet_conformance.reports.remarks import warning_lines
-    from signet_conformance.reports.terminal import table_width, terminal_width, wants_colour
-    from signet_conformance.reports.text import coverage_lines
-
-    conclusion, folder = performance.conclusion, performance.request.folder
-    ending = run_text.ClosingText(
-        conclusion, performance.status, terminal_width(), wants_colour(sys.stdout), baseline, verbose=verbose
-    )
-    causes = Causes.of(conclusion)
-    lacking = warning_lines(performance.recordings.read_so_far)
-    yield from lacking
-    if summary:
-        told, width = conclusion.known_reasons, table_width(sys.stdout)
-        yield from summary_lines(causes.connector(), conclusion.judgements, told, width, ending.colour)
-        yield from summary_lines(causes.harness(), conclusion.at_model, (), width, ending.colour)
-        yield from run_text.skipped(ending)
-        yield from run_text.closing(ending)
-        yield from _time_spent_lines(performance, colour=ending.colour)
-        return
-    for block in run_text.cause_blocks(causes, ending, folder):
-        yield block
-        yield ""
-    yield from run_text.undecided_lines(ending)
-    notes = (line for line in run_text.note_lines(performance.recordings.read_so_far) if line not in lacking)
-    yield from notes if verbose else map(run_text.in_short, notes)
-    yield from run_text.closing_lines(ending)
-    if coverage and conclusion.coverage is not None:
-        yield from coverage_lines(conclusion.coverage, ending.width, ending.colour, missed=True)
-    yield from _time_spent_lines(performance, colour=ending.colour)
-    if performance.request.report:
-        yield run_text.reports_line(folder)
-    elif _keeps_traces(performance):
-        yield f"traces: {printable(folder, 1000)}"
-
-
-def _time_spent_lines(performance: RunPerformance, *, colour: bool) -> Sequence[str]:
-    spent = performance.time_spent
-    if spent is None:
-        return ()
-    from signet_conformance.reports.run_text import time_spent_lines
-    from signet_conformance.reports.terminal import table_width
-
-    return time_spent_lines(spent, table_width(sys.stdout), colour)
-
-
-def _has_traces(asked: RunRequest) -> bool:
-    return bool(recordings_in(asked.folder))
-
-
-def _keeps_traces(performance: RunPerformance) -> bool:
-    """Return whether the traces are kept: in a report, or because the output names them for a replay."""
-    if performance.request.report:
-        return True
-    conclusion = performance.conclusion
-    generated = conclusion.generated
-    unconfirmed = generated is not None and not all(breach.confirmed for breach in generated.breaches)
-    named = unconfirmed or conclusion.lacks_scenarios or _has_breach(conclusion)
-    return named and _has_traces(performance.request)
-
-
-def _has_breach(conclusion: Conclusion) -> bool:
-    breaches = (Verdict.ERROR, Verdict.FAIL, Verdict.WARN)
-    return any(reached in breaches for reached in conclusion.verdicts.values())

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from signet_conformance.children.forks import warmed
 from signet_conformance.errors import INTERRUPTED, KitError, UsageError, printable
+from signet_conformance.finding import BREACHES
 from signet_conformance.outcome.broken_off import Recordings
 from signet_conformance.outcome.conclusion import Conclusion, Judging
 from signet_conformance.outcome.time_spent import TimeSpent
@@ -24,6 +25,7 @@ from signet_conformance.reports.ending import RunEnding
 from signet_conformance.running.progress import Tell
 from signet_conformance.running.request import Invocation, RunRequest
 from signet_conformance.running.stopwatch import DRIVING, JUDGING, REPORTS
+from signet_conformance.trace.recordings import recordings_in
 
 if TYPE_CHECKING:
     from signet_conformance.running.connector import Patience
@@ -156,6 +158,17 @@ class RunPerformance:
     def time_spent(self) -> TimeSpent | None:
         """The time of the run until now, by part and phase; None unless the request asks for it."""
         return self.request.stopwatch.time_spent() if self.request.stopwatch.detailed else None
+
+    @property
+    def keeps_traces(self) -> bool:
+        """Whether the traces are kept: in a report, or because the output names them for a replay."""
+        if self.request.report:
+            return True
+        generated = self.conclusion.generated
+        unconfirmed = generated is not None and not all(breach.confirmed for breach in generated.breaches)
+        broken = any(verdict in BREACHES for verdict in self.conclusion.verdicts.values())
+        named = unconfirmed or self.conclusion.lacks_scenarios or broken
+        return named and bool(recordings_in(self.request.folder))
 
     def ending(self, conclusion: Conclusion, status: int | None = None) -> RunEnding:
         """Return what the reports say of the run, with `status` (default: that of the conclusion)."""

@@ -1,4 +1,7 @@
-"""What `run --watch` shows: the first pass as any run, and of later ones what changed."""
+"""The text of `run`: a run as a whole; with --watch the first pass as any run, and of later ones what changed.
+
+Import it where there is something to draw.
+"""
 
 from __future__ import annotations
 
@@ -11,13 +14,66 @@ from signet_conformance.cli.commands import tell
 from signet_conformance.errors import counted, printable
 from signet_conformance.finding import Verdict
 from signet_conformance.reports import run_text
-from signet_conformance.reports.cause_text import CauseText
+from signet_conformance.reports.cause_text import CauseText, summary_lines
 from signet_conformance.reports.causes import Causes
-from signet_conformance.reports.terminal import terminal_width, wants_colour
+from signet_conformance.reports.remarks import warning_lines
+from signet_conformance.reports.terminal import table_width, terminal_width, wants_colour
+from signet_conformance.reports.text import coverage_lines
 from signet_conformance.running.loop import Loop, LoopEvent, PassFailed, Saved, Stage, StageOver, Waiting
 from signet_conformance.running.performance import RunPerformance
 
 _MOST_FILES = 3
+
+
+def run_lines(
+    performance: RunPerformance,
+    baseline: str | None = None,
+    *,
+    summary: bool = False,
+    coverage: bool = False,
+    verbose: bool = False,
+) -> Iterator[str]:
+    """A run that was performed, as text: with `summary` one line a kind of breach.
+
+    `baseline` says which baseline was written; with `coverage` what was not exercised is listed. Without `verbose` a
+    WARN beside a FAIL is one line, and what no verdict rests on is left out.
+    """
+    conclusion, folder = performance.conclusion, performance.request.folder
+    ending = run_text.ClosingText(
+        conclusion, performance.status, terminal_width(), wants_colour(sys.stdout), baseline, verbose=verbose
+    )
+    causes = Causes.of(conclusion)
+    lacking = warning_lines(performance.recordings.read_so_far)
+    yield from lacking
+    if summary:
+        told, width = conclusion.known_reasons, table_width(sys.stdout)
+        yield from summary_lines(causes.connector(), conclusion.judgements, told, width, ending.colour)
+        yield from summary_lines(causes.harness(), conclusion.at_model, (), width, ending.colour)
+        yield from run_text.skipped(ending)
+        yield from run_text.closing(ending)
+        yield from _time_spent_lines(performance, colour=ending.colour)
+        return
+    for block in run_text.cause_blocks(causes, ending, folder):
+        yield block
+        yield ""
+    yield from run_text.undecided_lines(ending)
+    notes = (line for line in run_text.note_lines(performance.recordings.read_so_far) if line not in lacking)
+    yield from notes if verbose else map(run_text.in_short, notes)
+    yield from run_text.closing_lines(ending)
+    if coverage and conclusion.coverage is not None:
+        yield from coverage_lines(conclusion.coverage, ending.width, ending.colour, missed=True)
+    yield from _time_spent_lines(performance, colour=ending.colour)
+    if performance.request.report:
+        yield run_text.reports_line(folder)
+    elif performance.keeps_traces:
+        yield f"traces: {printable(folder, 1000)}"
+
+
+def _time_spent_lines(performance: RunPerformance, *, colour: bool) -> Sequence[str]:
+    spent = performance.time_spent
+    if spent is None:
+        return ()
+    return run_text.time_spent_lines(spent, table_width(sys.stdout), colour)
 
 
 def show_loop(loop: Loop, first_lines: Callable[[RunPerformance], Iterable[str]], *, brief: bool) -> None:
