@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from signet_conformance.drivers.played_model import PlayedModel
-from signet_conformance.targets.face_answers import AnswerPlaces
+from signet_conformance.targets.face_parts import AnswerPlaces
 
 MEMORY = "Atlas deploys happen on Friday."
 START = {"step": "start", "session": "s1"}

@@ -53,17 +53,14 @@ PROGRAMS: Final[Programs] = MappingProxyType(
         f"{_HOSTS}.python_plugin": _HOST,
         f"{_HOSTS}.command_hooks": (
             *_HOST,
-            *(
-                f"{_HOSTS}.{name}"
-                for name in ("hook_process", "hook_settings", "installed", "mcp_server", "transcript")
-            ),
+            *(f"{_HOSTS}.{name}" for name in ("hook_process", "hook_settings", "installed", "mcp_server")),
         ),
         f"{_HOSTS}.real.harness": (
             *_HOST,
             "httpx",
             "tempfile",
             *(f"{_HOSTS}.{name}" for name in ("installed", "model_server", "observing")),
-            *(f"{_HOSTS}.real.{name}" for name in ("claude_stream", "codex_app_server", "hermes_acp", "openclaw")),
+            *(f"{_HOSTS}.real.{name}" for name in ("claude_stream", "codex_app_server", "openclaw")),
             *(f"{_HOSTS}.real.{name}" for name in ("opencode_server", "pi_rpc", "watch")),
         ),
         "signet_conformance.selftest.daemon": (

@@ -11,7 +11,7 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
 
-from signet_conformance.targets.face_answers import AnswerPlaces, Compaction, Placement, wrap_text
+from signet_conformance.targets.face_parts import AnswerPlaces, Compaction, Placement, wrap_text
 from signet_conformance.trace.marks import StepName
 
 _REPLY = "Understood."

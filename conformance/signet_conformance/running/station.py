@@ -33,7 +33,7 @@ from signet_conformance.running.stopwatch import Stopwatch
 from signet_conformance.scenarios.scenario import Scenario
 from signet_conformance.targets import Target
 from signet_conformance.targets.face import ahead_of_connector, face_of_harness, find_face
-from signet_conformance.targets.face_answers import AnswerPlaces
+from signet_conformance.targets.face_parts import AnswerPlaces
 from signet_conformance.trace import GIVEN_CREDENTIAL
 from signet_conformance.trace.marks import (
     BypassMark,

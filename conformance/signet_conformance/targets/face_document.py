@@ -7,8 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import ConfigDict, Discriminator, Field, Tag, model_validator
 
 from signet_conformance.files.documents import Document, Items, Maybe, Part, Seconds, Text, refusal, with_schema_member
-from signet_conformance.targets.face_answers import AnswerPlaces
-from signet_conformance.targets.face_registry import Current, Registry, Texts
+from signet_conformance.targets.face_parts import AnswerPlaces, Current, Registry, Texts
 
 _WITH_SETTINGS = ("timeout_unit_s", "default_timeout_s", "mcp", "constants", "matchers", "events", "steps", "turn_end")
 """Members that a face of command hooks needs beside `settings`."""

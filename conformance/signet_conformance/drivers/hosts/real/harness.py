@@ -27,7 +27,7 @@ from signet_conformance.drivers.hosts.protocol import Peer, Projects, Skipped, S
 from signet_conformance.drivers.hosts.real.claude_stream import ClaudeStream
 from signet_conformance.drivers.hosts.real.codex_app_server import CodexAppServer
 from signet_conformance.drivers.hosts.real.conversation import Launch, Open, ProgramConversation, Services
-from signet_conformance.drivers.hosts.real.hermes_acp import HermesAcp
+from signet_conformance.drivers.hosts.real.json_rpc import HermesAcp
 from signet_conformance.drivers.hosts.real.openclaw import OpenclawAcp
 from signet_conformance.drivers.hosts.real.opencode_server import OpencodeServer
 from signet_conformance.drivers.hosts.real.pi_rpc import PiRpc
