@@ -3,9 +3,10 @@
     python ci/tools/real_bugs.py CLONE [--trees DIR] [--jobs N] [--only FIX...] [--scenario FILE] [--write]
 
 CLONE is a clone of Signet's repository with its history (its .git, or a bare one). Each pair is a commit and the one
-before it, from real_bugs.json. Their trees are exported below DIR and built there with bun (npm install bun@1), which
-takes seconds to minutes each; a tree whose .built names the target is taken as it is. Both are driven by the kit of
-this Python, judged by the contract nearest to the release, and compared. --write renews the table of the page.
+before it, from real_bugs.json; "installer": "yes" has a plugin's installer built, too, and so performed. The trees are
+exported below DIR and built there with bun (npm install bun@1), which takes seconds to minutes each; one whose .built
+names the target is taken as it is. Both are driven by the kit of this Python, judged by the contract nearest to the
+release, and compared. --write renews the table of the page.
 """
 
 from __future__ import annotations
@@ -31,8 +32,8 @@ PAGE = ROOT / "docs" / "real-bugs.md"
 MARK = "<!-- What follows is written by ci/tools/real_bugs.py. -->\n"
 BUILT = ".built"
 TIMEOUT_S = 900
-CONTRACTS = ((127, "0.145"), (85, "0.109"), (0, "0.58"))
-"""The least minor release, and the contract by which connectors from there on are judged."""
+CONTRACTS = (((0, 123, 15), "0.145"), ((0, 85), "0.109"), ((0,), "0.58"))
+"""The least release, and the contract by which connectors from there on are judged."""
 TOP = ("package.json", "platform", "libs", "integrations", "surfaces", "packages", "scripts", "skills", "tsconfig.json")
 LEFT_OUT = {
     "dashboard", "desktop", "tray", "predictor", "signetai", "daemon-rs", "extension-browser", "native",
@@ -41,6 +42,7 @@ LEFT_OUT = {
 """Packages that no connector needs, and that take long to install."""
 CORE = (("platform/core", "packages/core"),)
 SDK = (("libs/sdk", "packages/sdk"),)
+BASE = ("libs/connector-base", "packages/connector-base")
 PLUGINS = {
     "openclaw": (
         *SDK,
@@ -71,10 +73,14 @@ def git(clone: str, *words: str) -> bytes:
     ).stdout
 
 
-def tree_of(clone: str, commit: str, target: str, trees: Path) -> Path:
-    """The built tree of a commit. Raises CalledProcessError where it cannot be built."""
+def tree_of(clone: str, commit: str, target: str, trees: Path, *, installer: bool = False) -> Path:
+    """The built tree of a commit, a plugin's with its installer if that is wanted.
+
+    Raises CalledProcessError where it cannot be built.
+    """
     tree = trees / commit
-    if (tree / BUILT).exists() and target in (tree / BUILT).read_text("utf-8").split():
+    what = f"{target}+installer" if installer else target
+    if (tree / BUILT).exists() and what in (tree / BUILT).read_text("utf-8").split():
         return tree
     if not tree.exists():
         names = git(clone, "ls-tree", "--name-only", commit).decode().split()
@@ -84,12 +90,12 @@ def tree_of(clone: str, commit: str, target: str, trees: Path) -> Path:
         _trim(tree)
         (tree / "bun.lock").unlink(missing_ok=True)
         _run(tree, "bun", "install", "--ignore-scripts")
-    for package in _packages(tree, target):
+    for package in _packages(tree, target, installer=installer):
         script = "build:cli" if package.endswith("/cli") else "build"
         _run(tree / package, "bun", "run", script)
     _adapt(tree, target)
     with (tree / BUILT).open("a", encoding="utf-8") as built:
-        built.write(f"{target}\n")
+        built.write(f"{what}\n")
     return tree
 
 
@@ -140,11 +146,13 @@ def _trim(tree: Path) -> None:
         file.write_text(json.dumps(package, indent=1), "utf-8")
 
 
-def _packages(tree: Path, target: str) -> Iterator[str]:
+def _packages(tree: Path, target: str, *, installer: bool) -> Iterator[str]:
     """The packages to build for a target, in their order."""
     wanted = [*CORE, *PLUGINS.get(target, ())]
+    if installer:
+        wanted += [BASE, (f"integrations/{target}/connector", f"packages/connector-{target}")]
     if target not in PLUGINS:
-        wanted += [("libs/connector-base", "packages/connector-base")]
+        wanted += [BASE]
         wanted += [PLUGINS[name][-1] for name in ("opencode", "pi", "oh-my-pi")]
         wanted += [(f"integrations/{name}/connector", f"packages/connector-{name}") for name in CONNECTORS]
         wanted += [("surfaces/cli", "packages/cli")]
@@ -168,8 +176,8 @@ def _adapt(tree: Path, target: str) -> None:
 
 def drive(tree: Path, target: str, release: str, report: Path, scenarios: Sequence[str]) -> Mapping[str, Any]:
     """Drive a connector and return its report. Raises OSError where nothing was driven."""
-    minor = int(release.split(".")[1])
-    contract = next(version for least, version in CONTRACTS if minor >= least)
+    numbers = tuple(map(int, release.split(".")))
+    contract = next(version for least, version in CONTRACTS if numbers >= least)
     kit = [sys.executable, "-m", "signet_conformance.cli", "run", target, "--contract", contract, "--quiet"]
     shutil.rmtree(report, ignore_errors=True)
     words = [*kit, "--report", str(report), *scenarios]
@@ -204,7 +212,7 @@ def judge(
     for name in (f"{pair['fix']}^", pair["fix"]):
         commit = git(clone, "rev-parse", "--short=9", name).decode().strip()
         try:
-            tree = tree_of(clone, commit, pair["target"], trees)
+            tree = tree_of(clone, commit, pair["target"], trees, installer=pair.get("installer") == "yes")
             report = drive(tree, pair["target"], pair["release"], reports / f"{commit}-{pair['target']}", scenarios)
         except (subprocess.SubprocessError, OSError) as failure:
             said = str(failure) if isinstance(failure, OSError) else type(failure).__name__
@@ -264,11 +272,16 @@ def main() -> int:
     parser.add_argument("clone", help="a clone of Signet's repository, with its history")
     parser.add_argument("--trees", type=Path, help="where trees are built and kept (default: a temporary folder)")
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--only", nargs="*", default=(), help="fixes")
+    parser.add_argument("--only", nargs="*", default=(), help="fixes, or FIX:TARGET")
     parser.add_argument("--scenario", help="perform the scenarios of this file in place of the scripted ones")
     parser.add_argument("--write", action="store_true")
     options = parser.parse_args()
-    pairs = [pair for pair in json.loads(PAIRS.read_text("utf-8")) if not options.only or pair["fix"] in options.only]
+    known = json.loads(PAIRS.read_text("utf-8"))
+    pairs = [
+        pair
+        for pair in known
+        if not options.only or {pair["fix"], f"{pair['fix']}:{pair['target']}"} & set(options.only)
+    ]
     with tempfile.TemporaryDirectory(dir=os.environ.get("SIGNET_SCRATCH")) as name:
         trees = options.trees or Path(name, "trees")
         trees.mkdir(parents=True, exist_ok=True)

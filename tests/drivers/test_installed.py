@@ -1,4 +1,4 @@
-"""What an installer left of a memory server, as the harness reads it from its settings and its plugins."""
+"""What an installer left of a memory server or a plugin, as the harness reads it from its settings and its plugins."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from signet_conformance.drivers.hosts.installed import mcp_command, offered_tools, refused_servers
+from signet_conformance.drivers.hosts.installed import installed_plugin, mcp_command, offered_tools, refused_servers
 from signet_conformance.drivers.hosts.protocol import Skipped
 from signet_conformance.targets.face import FOLDER
 
@@ -64,3 +64,67 @@ def test_a_command_that_the_host_cannot_read_is_refused(settings: str, expected:
     """Codex reads no settings at all where the command of a server is a list."""
     home = configured(tmp_path, f"[mcp_servers.signet]\n{settings}\n")
     assert [row["words"] for row in refused_servers(home, CODEX)] == expected
+
+
+OPENCODE = ".config/opencode/opencode.json"
+UNASKED = {".config/opencode/plugins/acme.mjs": "export default 1", OPENCODE: {"plugin": ["./plugins/other.js"]}}
+SLOT = {"slots": {"memory": "acme"}}
+
+
+@pytest.mark.parametrize(
+    ("face", "left", "refused"),
+    [
+        ("opencode-1.18.33", UNASKED, "of ~/.config/opencode only plugins/*.js"),
+        ("opencode-1.18.33", {**UNASKED, OPENCODE: {"plugin": ["./plugins/acme.mjs"]}}, None),
+        ("opencode-1.18.33", {**UNASKED, OPENCODE: {"plugin": [["acme-opencode", {"at": 1}]]}}, None),
+        ("opencode-1.18.33", {**UNASKED, OPENCODE: {"plugin": ["./acme.mjs"]}}, "it names the plugin ./acme.mjs, and"),
+        ("opencode-1.18.33", {**UNASKED, OPENCODE: "{ /* comments */ }"}, "unknown"),
+        ("opencode-1.18.33", {".config/opencode/plugin/acme.ts": "export default 1"}, None),
+        ("opencode-1.18.33", {".config/opencode/AGENTS.md": "# Agents"}, "unknown"),
+        ("pi-0.73", {".pi/agent/extensions/acme.mjs": "export default 1"}, "of ~/.pi/agent only extensions/*.js"),
+        ("pi-0.73", {".pi/agent/extensions/acme/index.ts": "export default 1"}, None),
+        (
+            "oh-my-pi-13.19",
+            {".omp/agent/extensions/acme.mjs": "1", ".omp/agent/config.yml": "extensions: []"},
+            "unknown",
+        ),
+        ("hermes-agent-0.19", {".hermes/plugins/acme/__init__.py": ""}, "unknown"),
+        ("openclaw-2026.2", {"plugins": ["acme"]}, "plugins: Invalid input: expected object, received array"),
+        ("openclaw-2026.2", {"plugins": {"entries": {"acme": {}}}}, "acme is disabled: the memory slot is set to"),
+        ("openclaw-2026.2", {"plugins": {**SLOT, "allow": ["other"]}}, "acme is disabled: not in allowlist"),
+        ("openclaw-2026.2", {"plugins": {**SLOT, "allow": []}}, None),
+        ("openclaw-2026.6.1", {"plugins": {**SLOT, "allow": ["other"]}}, None),
+        (
+            "openclaw-2026.6.1",
+            {"plugins": {"slots": {"memory": "other"}}},
+            "acme is disabled: the memory slot is set to",
+        ),
+    ],
+)
+def test_a_plugin_is_where_its_host_looks_for_one(
+    face: str, left: dict[str, Any], refused: str | None, tmp_path: Path
+) -> None:
+    """A place, a name in the settings or a switch that the host does not know is refused; what nothing tells is not."""
+    files = {".openclaw/openclaw.json": left} if "plugins" in left else left
+    for path in files:
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).touch()
+    before = {OPENCODE: {"plugin": ["./plugins/other.js"]}}
+    read = json.loads((FOLDER / f"{face}.json").read_bytes())
+    rows = list(installed_plugin(tmp_path, before, {**before, **files}, read, {"id": "acme", "kind": "memory"}))
+    words = [row.get("words") for row in rows] if rows else ["unknown"]
+    assert len(words) == 1, rows
+    assert words == [None] if refused is None else words[0].startswith(refused), rows
+
+
+def test_each_rule_is_told_and_one_for_another_kind_of_plugin_says_nothing(tmp_path: Path) -> None:
+    """A plugin of OpenClaw that is no memory needs no memory slot, and one without a manifest has no known id."""
+    face = json.loads((FOLDER / "openclaw-2026.2.json").read_bytes())
+    files = {".openclaw/openclaw.json": {"plugins": {"allow": ["other"]}}}
+    both = installed_plugin(tmp_path, {}, files, face, {"id": "acme", "kind": "memory"})
+    assert [row["file"] for row in both] == [
+        f".openclaw/openclaw.json: /plugins/{at}" for at in ("allow", "slots/memory")
+    ]
+    (other,) = installed_plugin(tmp_path, {}, files, face, {"id": "other", "kind": "context-engine"})
+    (unknown,) = installed_plugin(tmp_path, {}, files, face, {})
+    assert other["accepted"] is unknown["accepted"] is True

@@ -91,6 +91,47 @@ def test_only_what_is_older_is_installed_over(made: Made, recorded: Recorded, tm
     assert over == {"0.13.1": (".claude/settings.json: /hooks/Stop/*/hooks/*",), "0.1.101": ()}
 
 
+PLUGIN_INSTALLER = """
+import { mkdirSync, writeFileSync, existsSync, readFileSync } from "node:fs";
+import { homedir } from "node:os";
+export class Connector {
+  async install() {
+    const folder = `${homedir()}/.config/opencode`, settings = `${folder}/opencode.json`;
+    mkdirSync(`${folder}/plugins`, { recursive: true });
+    writeFileSync(`${folder}/plugins/acme.MODE`, "export default 1;");
+    if (!existsSync(settings) || "MODE" === "js") return;
+    const data = JSON.parse(readFileSync(settings, "utf8"));
+    if (!NAMES) return;
+    writeFileSync(settings, JSON.stringify({ ...data, plugin: [...data.plugin, "./plugins/acme.MODE"] }));
+  }
+}
+"""
+UNLOADED = "opencode 1.18.33 does not accept .config/opencode/plugins/acme.mjs"
+UNASKED = "of ~/.config/opencode only plugins/*.js and plugins/*.ts are loaded unasked"
+
+
+@pytest.mark.parametrize(
+    ("ending", "names", "said"),
+    [
+        ("mjs", "false", f"{UNLOADED}: {UNASKED}"),
+        ("mjs", "true", f"{UNLOADED} where the user has no opencode.json yet: {UNASKED}"),
+        ("js", "true", None),
+    ],
+)
+def test_what_a_plugin_s_installer_leaves_is_held_against_its_host(
+    ending: str, names: str, said: str | None, made: Made, recorded: Recorded, tmp_path: Path
+) -> None:
+    """A file that the host does not load unasked, and that no settings name, also where there are none yet."""
+    installer = tmp_path / "integrations/opencode/connector/dist/index.js"
+    installer.parent.mkdir(parents=True)
+    installer.write_text(PLUGIN_INSTALLER.replace("MODE", ending).replace("NAMES", names))
+    module = str(FIXTURES / "opencode_plugin.mjs")
+    (path,) = recorded(made("opencode", module=module, capabilities=["session-start"]), ["installed-again"])
+    judged = engine.judge(trace.read(path)).judgements["SIG-LOAD-002"]
+    found = [finding.message for finding in judged.findings if finding.verdict is Verdict.FAIL]
+    assert found == [] if said is None else [message for message in found if message.startswith(said)] == found != []
+
+
 def test_connectors_without_an_installer_are_not_installed(tmp_path: Path) -> None:
     """A program of the author's, an adapter over HTTP, a plugin whose installer is not built, a file of hooks."""
     assert [name for name in ("reference", "llama-cpp", "pi", "mcp") if has_installer(load(name, tmp_path))] == []

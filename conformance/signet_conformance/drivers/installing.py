@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import os
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, MutableSequence, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from signet_conformance.drivers.hosts import host_program
 from signet_conformance.drivers.hosts.hook_settings import doubled, hook_sources
-from signet_conformance.drivers.hosts.installed import INSTALLED, install
+from signet_conformance.drivers.hosts.installed import INSTALLED, Files, install, installed_plugin
 from signet_conformance.drivers.hosts.protocol import NotLoadedError, with_programs
 from signet_conformance.errors import TargetError
 from signet_conformance.files.json_values import pointer
@@ -28,8 +28,6 @@ INSTALL_VARIABLE = "SIGNET_CONFORMANCE_INSTALL"
 """A variable of scenarios: the connector is installed in each way before it performs the steps."""
 _BROKEN = '{"kept-by-the-user": [1, 2'
 _SETTINGS = (".json", ".toml")
-Files = Mapping[str, Any]
-"""Path below the home to content: the value of a JSON or TOML file, the text of any other one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +74,10 @@ def has_installer(target: Target) -> bool:
 
 
 class Installations:
-    """The homes in which a target's connector is installed, one for each way. The first is the one that is used."""
+    """The homes in which a target's connector is installed, one for each way. The first is the one that is used.
+
+    `taken` holds what the host takes of a first installation, once `rows` has made it: rows for `installed`.
+    """
 
     def __init__(self, target: Target, installer: Installer, env: Mapping[str, str]) -> None:
         self._target = target
@@ -85,6 +86,7 @@ class Installations:
         self._home = Path(env["HOME"])
         self._face: Mapping[str, Any] = json.loads(find_face(target).path.read_bytes())
         self._others: Mapping[str, Any] = self._face.get("others", {})
+        self.taken: MutableSequence[Mapping[str, Any]] = []
 
     def rows(self) -> Sequence[Mapping[str, Any]]:
         """Install in each way, and say how the files are afterwards, as an answer to `hello` tells it."""
@@ -98,6 +100,7 @@ class Installations:
         ]
         older = [] if self._target.profile.older is None else [self._of_older_checkout()]
         over = (self._over(name, files, fresh) for name, files in (*older, *formers))
+        self._install_without_settings()
         return [again, *over, *self._over_broken(), *self._over_read_only()]
 
     def _again(self) -> tuple[Mapping[str, Any], Files]:
@@ -108,12 +111,38 @@ class Installations:
         try:
             self._install(self._home)
             fresh = files_below(self._home)
+            self.taken += installed_plugin(self._home, before, fresh, self._face, self._manifest())
             self._install(self._home)
         except NotLoadedError as failure:
             row["words"] = str(failure)
         (self._home / INSTALLED).touch()
         after = files_below(self._home)
         return {**row, "twice": find_additions(fresh, after), "changed": find_losses(before, after)}, fresh
+
+    def _install_without_settings(self) -> None:
+        """Install where the harness has no file of settings yet, if it is run so and loaded the plugin with one."""
+        loading = self._face.get("registry", {}).get("loading", {})
+        if not loading.get("without_settings", False) or any(row["accepted"] is False for row in self.taken):
+            return
+        home = self._home_beside("without-settings")
+        try:
+            self._install(home)
+        except NotLoadedError:
+            return
+        rows = installed_plugin(home, {}, files_below(home), self._face, self._manifest())
+        lacking = f" where the user has no {Path(loading['settings'][0]).name} yet"
+        self.taken += [{**row, "file": row["file"] + lacking} for row in rows if row["accepted"] is False]
+
+    def _manifest(self) -> Mapping[str, Any]:
+        """The manifest of the plugin's package; empty without one that can be read."""
+        name = self._face.get("registry", {}).get("loading", {}).get("manifest")
+        if name is None:
+            return {}
+        for folder in find_file(self._target).parents:
+            if (folder / name).is_file():
+                data = parse(name, (folder / name).read_text("utf-8", "replace"))
+                return data if isinstance(data, dict) else {}
+        return {}
 
     def _over(self, release: str, former: Mapping[str, Any], fresh: Files) -> Mapping[str, Any]:
         home = self._home_beside(f"over-{release}")

@@ -141,9 +141,13 @@ def _projects_folder(folders: contextlib.ExitStack) -> Path:
 
 
 class Reinstalled(Fleet):
-    """A connector that was installed in each way: `installations` are the rows that its answer to the greeting has."""
+    """A connector that was installed in each way.
+
+    Its answer to the greeting has more rows: `installations` of the ways, `taken` of what the host takes of them.
+    """
 
     installations: Sequence[Mapping[str, Any]] = ()
+    taken: Sequence[Mapping[str, Any]] = ()
 
     def hello(self) -> Mapping[str, Any]:
         """Greet the connector, and add what the installations left."""
@@ -153,6 +157,7 @@ class Reinstalled(Fleet):
         remarks += [row["remark"] for row in self.installations if "remark" in row]
         return {
             **about,
+            "installed": [*self.taken, *about.get("installed", ())],
             "reinstalled": [*self.installations, *about.get("reinstalled", ())],
             "remarks": [*about.get("remarks", ()), *remarks],
         }
@@ -173,9 +178,9 @@ def launch(
     env = {**env, **target.env}
     installer = find_installer(target) if INSTALL_VARIABLE in env else None
     if installer is not None:
-        rows = Installations(target, installer, env).rows()
+        installations = Installations(target, installer, env)
         reinstalled = Reinstalled(ready, env, cwd, step_timeout_s, starting)
-        reinstalled.installations = rows
+        reinstalled.installations, reinstalled.taken = installations.rows(), installations.taken
         return reinstalled
     if target.kind.own_program and target.processes == "one":
         return DriverProcess(ready, env, cwd, step_timeout_s, starting)

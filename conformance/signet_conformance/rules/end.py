@@ -37,6 +37,16 @@ def end_names_the_started_session(recording: Recording) -> Iterator[Outcome]:
         if call.key is None:
             if recording.timeline.is_sessionless(call):
                 yield undecided(call, message="without a key, in a turn that the harness knows no session of")
+            elif (prompt := _prompt_of_its_session(recording.whole, call)) is not None:
+                yield fail(
+                    call,
+                    prompt,
+                    message="an end without a key, of a session whose prompts have one: it ends nothing",
+                    pointer=in_body("sessionKey"),
+                    expected=str(prompt.key),
+                    received=call.body.get("sessionKey"),
+                    fold="keyless end",
+                )
             elif first_keyless is not None and first_keyless < call.seq:
                 if any_started:
                     yield undecided(call, message="an end without a key, after a start without one")
@@ -64,6 +74,21 @@ def end_names_the_started_session(recording: Recording) -> Iterator[Outcome]:
             )
         else:
             yield undecided(call, message="a lone end: its session may have begun before the recording")
+
+
+def _prompt_of_its_session(recording: Recording, call: Call) -> Call | None:
+    """The last prompt, under a key that is open, of the session in whose step an end without a key stands.
+
+    None where no marks tell whose step it is, where the session is ended under its key beside it, or may be yet.
+    """
+    step = recording.timeline.step_at(call.seq)
+    if step is None or step.session is None or recording.trace.growing:
+        return None
+    prompts = (c for c in recording.of(PROMPT) if c.seq < call.seq and recording.is_open(c.key, call.seq))
+    own = [c for c in prompts if recording.timeline.session_of(c.key) == step.session]
+    beside = (c.seq for c in recording.of(END) if own and c.key == own[-1].key)
+    is_ended = any(step.seq < seq < recording.timeline.next_step(step) for seq in beside)
+    return own[-1] if own and not is_ended else None
 
 
 def _a_start_may_be_lost(recording: Recording, call: Call) -> bool:

@@ -65,6 +65,41 @@ class OutputForm(Part):
     """the harness's words for output that it refuses"""
 
 
+class SettingsRule(Part):
+    """What the harness's settings have to say for it to load a plugin, and its words where they do not.
+
+    After a rule without `at`, the others are looked at only where it is kept.
+    """
+
+    at: Maybe[Text] = None
+    """the place in the settings, such as /plugins/allow"""
+    schema_: Annotated[dict[str, Any], Field(alias="schema")]
+    """a JSON Schema of the settings; {id} is the id in the plugin's manifest"""
+    words: Text
+    """the harness's words for other settings"""
+    kind: Maybe[Text] = None
+    """the kind in the manifest of plugins for which alone the rule stands"""
+
+
+class PluginLoading(Part):
+    """Where the harness looks for a plugin that an installer put into a home: paths and patterns below the home."""
+
+    found: Texts = ()
+    """patterns such as .acme/plugins/*.js: the files that are loaded without being named"""
+    settings: Texts = ()
+    """the files in which plugins are named or switched on; those of JSON are read"""
+    named: Texts = ()
+    """the members of the settings that list other plugins, by path or package"""
+    not_found: Text = "it is not loaded from there"
+    """the words for a plugin that is neither found nor named"""
+    without_settings: bool = False
+    """true where people run the harness without that file of settings, too"""
+    manifest: Maybe[Text] = None
+    """the file of a plugin's package that holds its id and kind"""
+    rules: Items[SettingsRule] = ()
+    """what the settings have to say for a plugin to be loaded"""
+
+
 class Registry(Part):
     """The names and forms that a harness takes of connectors, and its words for those that it does not."""
 
@@ -89,6 +124,8 @@ class Registry(Part):
     tools: ToolRules = ToolRules()
     outputs: dict[str, OutputForm] = Field(default_factory=dict)
     """Event to the form of a hook's output; of an event that is left out nothing is known."""
+    loading: Maybe[PluginLoading] = None
+    """where the harness looks for what a plugin's installer wrote"""
 
 
 TEXT = "TEXT"

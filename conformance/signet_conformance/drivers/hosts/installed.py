@@ -1,4 +1,4 @@
-"""What is installed in a home: a program's settings, what a connector's installer leaves, and its memory server."""
+"""What is installed in a home: a program's settings, a memory server, a plugin, and what its host takes of them."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import json
 import subprocess
 import sys
 import tomllib
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path, PurePosixPath
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 from signet_conformance.drivers.hosts.hook_settings import plugin_servers
 from signet_conformance.drivers.hosts.protocol import NotLoadedError, Skipped
@@ -17,6 +18,8 @@ from signet_conformance.files.json_values import merge
 INSTALLED = ".signet-conformance-installed"
 """The file in a home that says that the connector's installer has run there."""
 INSTALL_TIMEOUT_S = 60
+Files = Mapping[str, Any]
+"""Path below a home to content: the value of a JSON or TOML file, the text of any other one."""
 _IDENTITY = ("IDENTITY.md", "USER.md", "SOUL.md", "MEMORY.md", "AGENTS.md")
 
 
@@ -183,3 +186,78 @@ def fill_in(value: Any, known: Mapping[str, str]) -> Any:
     if isinstance(value, dict):
         return {fill_in(name, known): fill_in(each, known) for name, each in value.items()}
     return [fill_in(each, known) for each in value] if isinstance(value, list) else value
+
+
+_CODE = (".cjs", ".cts", ".js", ".mjs", ".mts", ".py", ".ts")
+
+
+def installed_plugin(
+    home: Path,
+    before: Mapping[str, Any],
+    after: Mapping[str, Any],
+    face: Mapping[str, Any],
+    manifest: Mapping[str, Any],
+) -> Iterator[Mapping[str, Any]]:
+    """Whether the harness loads the plugin whose installer changed the files of a home, as rows for `installed`.
+
+    No row where nothing tells: the installer wrote no code, named no plugin and left the settings alone.
+    """
+    loading = face.get("registry", {}).get("loading")
+    if loading is None:
+        return
+    written = [path for path, content in after.items() if before.get(path) != content]
+    settings = [path for path in loading["settings"] if path in written]
+    for path in settings:
+        yield from _settings_objection(path, after[path], loading.get("rules", ()), manifest)
+    code = [path for path in written if path.endswith(_CODE)]
+    known = {each for path in loading["settings"] for each in _named(before.get(path), loading)}
+    named = [(path, each) for path in settings for each in _named(after[path], loading) if each not in known]
+    unread = any(isinstance(after[path], str) for path in settings)
+    if "found" not in loading or unread or not (code or named):
+        return
+    found = [path for path in written if any(PurePosixPath(path).match(pattern) for pattern in loading["found"])]
+    missing = [(path, each) for path, each in named if not _is_there(home / path, each)]
+    if found or len(missing) < len(named):
+        yield {"file": found[0] if found else named[0][0], "accepted": True}
+    elif missing:
+        path, each = missing[0]
+        yield {"file": path, "accepted": False, "words": f"it names the plugin {each}, and nothing is there"}
+    else:
+        yield {"file": code[0], "accepted": False, "words": loading["not_found"]}
+
+
+def _settings_objection(
+    file: str, settings: Any, rules: Sequence[Mapping[str, Any]], manifest: Mapping[str, Any]
+) -> Iterator[Mapping[str, Any]]:
+    # Imported here: only what an installer wrote is held against schemas.
+    import jsonschema_rs
+
+    known = {"id": manifest["id"]} if isinstance(manifest.get("id"), str) else {}
+    kept = True
+    for rule in rules:
+        schema = fill_in(rule["schema"], known)
+        is_meant = rule.get("kind", manifest.get("kind")) == manifest.get("kind") and "{id}" not in json.dumps(schema)
+        if not is_meant or jsonschema_rs.is_valid(schema, settings):
+            continue
+        kept = False
+        where = f"{file}: {rule['at']}" if "at" in rule else file
+        yield {"file": where, "accepted": False, "words": fill_in(rule["words"], known)}
+        if "at" not in rule:
+            return
+    if rules and kept:
+        yield {"file": file, "accepted": True}
+
+
+def _named(settings: Any, loading: Mapping[str, Any]) -> Sequence[str]:
+    """The plugins that the settings name: a path or a package each, alone or before its options."""
+    lists = [settings.get(name) for name in loading.get("named", ())] if isinstance(settings, dict) else []
+    rows = [row for each in lists if isinstance(each, list) for row in each]
+    firsts = [row[0] if isinstance(row, list) and row else row for row in rows]
+    return [each for each in firsts if isinstance(each, str)]
+
+
+def _is_there(settings: Path, named: str) -> bool:
+    """Whether what the settings name as a plugin exists; a package may come from anywhere."""
+    if named.startswith("file:"):
+        return Path(unquote(urlsplit(named).path)).exists()
+    return not named.startswith((".", "/")) or (settings.parent / named).exists()
