@@ -80,7 +80,8 @@ def test_a_report_is_not_blamed_for_a_reader_that_leaves(tmp_path: Path) -> None
     trace, page = write(tmp_path / "a.jsonl", BREACHING * 60), tmp_path / "page.html"
     reading, writing = os.pipe()
     os.close(reading)
-    words = [sys.executable, "-m", "signet_conformance.cli", "check", str(trace), "--html", str(page)]
+    # Unbuffered: the pipe is found closed while the report is being written.
+    words = [sys.executable, "-u", "-m", "signet_conformance.cli", "check", str(trace), "--html", str(page)]
     done = subprocess.run(words, stdout=writing, stderr=subprocess.PIPE, check=False, timeout=60)
     os.close(writing)
     assert (done.returncode, done.stderr, page.exists()) == (141, b"", False)

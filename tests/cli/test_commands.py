@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -102,13 +103,17 @@ def test_a_path_that_no_machine_takes_is_no_failure_of_the_kit(invoke: Invoke, w
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has /dev/full, which takes no byte")
-def test_a_full_disk_is_no_failure_of_the_kit(tmp_path: Path) -> None:
-    """What standard output does not take is told, with what to do."""
+@pytest.mark.parametrize("unbuffered", ["", "1"], ids=["buffered", "unbuffered"])
+def test_a_full_disk_is_no_failure_of_the_kit(tmp_path: Path, unbuffered: str) -> None:
+    """What standard output does not take is told, with what to do, whether it is found out at once or at the end."""
     trace = write(tmp_path / "a.jsonl", CONFORMING)
     full = Path("/dev/full")
     words = [sys.executable, "-m", "signet_conformance.cli", "check", str(trace)]
+    environ = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
     with full.open("w") as out:
-        done = subprocess.run(words, stdout=out, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+        done = subprocess.run(
+            words, stdout=out, stderr=subprocess.PIPE, text=True, timeout=60, check=False, env=environ
+        )
     assert done.returncode == 2
     assert done.stderr.startswith("error: cannot be written: No space left on device\ntry: make room there")
 

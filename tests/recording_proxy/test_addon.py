@@ -29,7 +29,7 @@ class Mitmdump:
             [program, "-s", addon, "--mode", f"reverse:{upstream}", "--listen-host", "127.0.0.1", "--listen-port", "0",
              "--set", f"confdir={out.parent}", "--set", f"signet_out={out}", *options],
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-            env={**os.environ, "SIGNET_TEST_CANARY": CANARY},
+            env={**os.environ, "SIGNET_TEST_CANARY": CANARY, "PYTHONUNBUFFERED": "1"},
         )  # fmt: skip
         self.said = ""
         assert self._process.stdout is not None

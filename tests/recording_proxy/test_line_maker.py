@@ -72,9 +72,11 @@ def test_an_answer_does_not_wait_for_its_line(recorder: RecorderProcess, length:
 
 def test_a_kill_leaves_a_line_that_says_what_it_lacks(recorder: RecorderProcess) -> None:
     """Of an exchange that was answered and whose line was not made: its head, and no secret."""
-    worker_of(recorder).suspend()
+    worker = worker_of(recorder)
+    worker.suspend()
     recorder.request("POST", "/second?token=abcdefgh12345678", LARGE, authorization="Bearer 0123456789abcdef")
     recorder.kill()
+    worker.resume()
     read = trace.read(recorder.out)
     *_, second = read.exchanges
     assert (second.request.path, second.response and second.response.status) == ("/second", 200)

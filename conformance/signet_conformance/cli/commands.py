@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import sys
@@ -176,13 +177,19 @@ def guarded(run: Callable[[], Any], command: str = PROGRAM) -> int:
 
 
 def _reader_left() -> int:
-    # The interpreter flushes stdout once more when it ends, which would complain about the same pipe.
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    _discard_output()
     return READER_LEFT
+
+
+def _discard_output() -> None:
+    """Send what stdout still holds nowhere: the interpreter flushes it once more, and would fail at that again."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _tell_refusal(failure: OSError) -> None:
     if failure.filename is None:
+        with contextlib.suppress(OSError):
+            _discard_output()
         tell(UsageError(f"cannot be written: {failure.strerror}", remedy="make room there, or write it elsewhere"))
         return
     where = os.fsdecode(failure.filename) if isinstance(failure.filename, bytes) else str(failure.filename)

@@ -75,7 +75,13 @@ def commands() -> None:
 
 def main() -> NoReturn:
     """Run `signet-harness` with the arguments of this process and exit with its status."""
-    sys.exit(guarded(lambda: commands.main(prog_name=PROGRAM, standalone_mode=False)))
+    status = guarded(lambda: commands.main(prog_name=PROGRAM, standalone_mode=False))
+    try:
+        sys.stdout.flush()
+    except OSError:
+        # A terminal that was closed takes nothing more; the interpreter would end with a status of its own for that.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(status)
 
 
 def guarded(run: Callable[[], Any]) -> int:
