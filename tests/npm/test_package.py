@@ -14,6 +14,7 @@ import pytest
 
 from signet_conformance import __version__
 from tests.support.bun import packages_beside_bun
+from tests.support.drives import PLAIN
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "conformance" / "npm"
@@ -84,6 +85,7 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "conformance/driver.mjs").write_text(block("js", "// conformance/driver.mjs"))
     (folder / "conformance/conformance.test.mjs").write_text(block("js", "// conformance/conformance.test.mjs"))
     (folder / "signet-conformance.toml").write_text(block("toml", "# signet-conformance.toml"))
+    (folder / "plain.json").write_text(json.dumps(PLAIN))
     return folder
 
 
@@ -99,7 +101,7 @@ def test_its_own_tests_pass() -> None:
 
 def test_the_readme_drives_a_connector(repository: Path) -> None:
     """Five lines and a table drive it, and the command from node_modules ends as the kit does."""
-    words = ("run", "mine", "-k", "SIG-PROMPT-001", "--scenarios", "0", "--quiet")
+    words = ("run", "mine", "-k", "SIG-PROMPT-001", "--scenario", "plain.json", "--quiet")
     told = run("npx", "--no", "signet-conformance", *words, cwd=repository)
     assert "conforming" in told
 
@@ -108,7 +110,7 @@ def test_each_requirement_is_a_test_of_nodes_runner(repository: Path) -> None:
     """A breach fails under the name of its requirement, with its evidence; what was not tested is skipped with why."""
     test = repository / "conformance" / "conformance.test.mjs"
     whole = test.read_text()
-    options = ["--scenarios", "0", "-k", "SIG-END-001", "-k", "SIG-CKPT-001", "-k", "SIG-PROMPT-001"]
+    options = ["--scenario", "plain.json", "-k", "SIG-END-001", "-k", "SIG-CKPT-001", "-k", "SIG-PROMPT-001"]
     test.write_text(whole.replace('"mine" }', f'"mine", options: {json.dumps(options)} }}'))
     connector = repository / "dist/connector.js"
     connector.write_text(CONNECTOR.replace("userMessage })", "userMessage: '' })"))
