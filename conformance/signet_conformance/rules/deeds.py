@@ -12,7 +12,7 @@ from msgspec import Struct
 from signet_conformance.facts import DELETE, FORGET, MODIFY, PATCH, REDACTION, SAVES, Call, Recording, plain
 from signet_conformance.finding import Finding
 from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undecided
-from signet_conformance.rules.searches import NO_ARGUMENTS, identifier_in, is_value, requests_of, text_in
+from signet_conformance.rules.searches import NO_ARGUMENTS, identifier_in, is_value, members_of, requests_of, text_in
 from signet_conformance.rules.transcripts import SHORTEST_TEXT
 from signet_conformance.trace.marks import StepMark, StepName
 
@@ -20,11 +20,13 @@ _COMMAND_SYNTAX = re.compile(r"\A(?:critical:\s*)?(?:\[[^\]\n]*\]:\s*)?", re.IGN
 """Marks of the host's own command for a memory, which it takes off the text."""
 _FILTERS = ("query", "type", "tags", "who", "since", "until")
 """Members by which a forget chooses memories where it names none."""
+_DEFAULT_LIMIT = 20
+"""How many memories the daemon forgets by filters when it is told no number."""
 _NOT_WHOLE = "it was disturbed or stopped, or not every request was accepted"
 _FORGETS = frozenset({DELETE, FORGET})
 _CHANGES = frozenset({PATCH, MODIFY})
-_VALUES = ("importance", "pinned", "type")
-"""Members of a memory beside its text that a change may give another value."""
+_VALUES = ("importance", "pinned", "type", "tags")
+"""Members of a memory beside its text that a tool may be told."""
 
 
 class _Step(Struct, frozen=True):
@@ -113,7 +115,10 @@ def _judge_store(step: _Step, said: _Said) -> Iterator[Outcome]:
     if not wanted or not saves:
         return
     if any(_holds(text, wanted) for text in told.values()):
-        yield PASS
+        holding = [(call, call.body) for call in saves if _holds(told[call.seq], wanted)]
+        # A memory is not pinned unless somebody says so.
+        values = {name: value for name, value in step.given.items() if value is not False}
+        yield (_other_members(step, holding, values) if holding else None) or PASS
         return
     others = [call for call in saves if not said.is_late(told[call.seq])]
     if not others:
@@ -233,18 +238,36 @@ def _other_value(
             received=members.get("content"),
             fold="other text",
         )
+    return _other_members(step, [(call, members) for call, members, _ in sent], wanted)
+
+
+def _other_members(
+    step: _Step, sent: Sequence[tuple[Call, Mapping[str, Any]]], wanted: Mapping[str, Any]
+) -> Finding | None:
+    """What to say of a memory that is given another value than the tool was told, or none."""
+    call, _ = sent[0]
     for name in _VALUES:
-        values = [members[name] for _, members, _ in sent if members.get(name) is not None]
-        if wanted.get(name) is not None and values and not any(is_value(value, wanted[name]) for value in values):
-            return fail(
-                call,
-                message=f"step {step.mark.index}: the memory gets another {name} than the tool was given",
-                pointer=in_body(name),
-                expected=f"{wanted[name]!r}",
-                received=values[0],
-                fold=f"other {name}",
-            )
+        values = [members[name] for _, members in sent if members.get(name) is not None]
+        if wanted.get(name) in (None, "", []) or any(_is_held(name, value, wanted[name]) for value in values):
+            continue
+        if not values and not step.undisturbed:
+            return undecided(call, message=f"step {step.mark.index}: {_NOT_WHOLE}")
+        return fail(
+            call,
+            message=f"step {step.mark.index}: the memory gets another {name} than the tool was given"
+            if values
+            else f"step {step.mark.index}: no request holds the {name} that the tool was given",
+            pointer=in_body(name),
+            expected=f"{wanted[name]!r}",
+            received=values[0] if values else None,
+            fold=f"other {name}" if values else f"lost {name}",
+        )
     return None
+
+
+def _is_held(name: str, sent: object, wanted: object) -> bool:
+    """Whether a value is what the tool was told; tags may have more beside them."""
+    return members_of(wanted) <= members_of(sent) if name == "tags" else is_value(sent, wanted)
 
 
 def _judge_forget(step: _Step, said: _Said) -> Iterator[Outcome]:
@@ -325,6 +348,15 @@ def _judge_forgotten_by_filter(step: _Step, executed: Sequence[Call], said: _Sai
                     received=call.body.get(other),
                     fold=f"other {other}",
                 )
+            if (most := step.given.get("limit")) and _limit_of(call) > _number(most):
+                return fail(
+                    call,
+                    message=f"step {step.mark.index}: more memories may be forgotten than were asked for",
+                    pointer=in_body("limit"),
+                    expected=f"at most {most!r}",
+                    received=call.body.get("limit"),
+                    fold="limit",
+                )
         elif ids - said.ids - _previewed(step, asked):
             return fail(
                 call,
@@ -336,6 +368,18 @@ def _judge_forgotten_by_filter(step: _Step, executed: Sequence[Call], said: _Sai
                 fold="found",
             )
     return PASS
+
+
+def _limit_of(forget: Call) -> float:
+    limit = forget.body.get("limit")
+    return _DEFAULT_LIMIT if limit is None else _number(limit)
+
+
+def _number(value: object) -> float:
+    try:
+        return float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        return inf
 
 
 def _previewed(step: _Step, asked: Mapping[str, Any]) -> set[str]:

@@ -49,7 +49,7 @@ def is_value(sent: object, wanted: object) -> bool:
     if isinstance(sent, bool) or isinstance(wanted, bool):
         return str(sent).lower() == str(wanted).lower()
     if isinstance(sent, list) or isinstance(wanted, list):
-        return _members(sent) == _members(wanted)
+        return members_of(sent) == members_of(wanted)
     try:
         return sent == wanted or abs(float(sent) - float(wanted)) < 1e-9  # type: ignore[arg-type]
     except (TypeError, ValueError, OverflowError):
@@ -57,7 +57,7 @@ def is_value(sent: object, wanted: object) -> bool:
         return one.casefold() == other.casefold() or (_time(one) is not None and _time(one) == _time(other))
 
 
-def _members(value: object) -> set[str]:
+def members_of(value: object) -> set[str]:
     """The members of a list, or of a text that names them with commas between."""
     listed = value if isinstance(value, list) else f"{value}".split(",")
     return {plain(f"{each}") for each in listed}
