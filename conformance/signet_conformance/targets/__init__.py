@@ -231,6 +231,10 @@ def _as_released(target: Target, own: Collection[str]) -> Target:
         differing |= each.declared.model_dump(exclude_unset=True)
     kept = {name: value for name, value in differing.items() if name not in own}
     declared = target.profile.declared.model_copy(update=kept)
+    bypass = next((each.bypass_env for each in rows if each.bypass_env is not None), None)
+    if bypass is not None and "bypass_env" not in own:
+        profile = target.profile.model_copy(update={"bypass_env": bypass})
+        target = dataclasses.replace(target, profile=profile)
     # A file of hooks of one's own is played whatever the installer of that release writes.
     undriven = row.undriven if target.profile.config is None else None
     return dataclasses.replace(target, declared=_declare(declared), release=release, notes=row.notes, undriven=undriven)

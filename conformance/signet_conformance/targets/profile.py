@@ -163,6 +163,8 @@ class EarlierConnector(Part):
     """the first release of which this does not hold"""
     declared: TargetDeclarations
     """What differs; the rest is that of the releases after it."""
+    bypass_env: Maybe[dict[Annotated[str, Field(pattern="^[A-Za-z_][A-Za-z0-9_]*$")], str]] = None
+    """The variables that switch its hooks off, where later releases know more."""
     undriven: Maybe[Text] = None
     """a sentence: why the kit cannot drive it"""
     notes: Items[str] = ()
