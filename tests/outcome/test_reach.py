@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from signet_conformance.engine import judge
 from signet_conformance.outcome.reach import Reach, ReachMeter
 from tests.support.case_traces import build
@@ -49,6 +51,53 @@ def test_a_tool_whose_schema_names_nothing_that_it_needs_cannot_be_filled(tmp_pa
     found = reach(tmp_path, tools)
     assert found is not None
     assert found.unfillable == ("memory_get", "secret_exec_status")
+
+
+def stored(body: dict[str, Any], **arguments: Any) -> list[dict[str, Any]]:
+    """A step that stores something by a tool with two fields, and the request that it causes."""
+    step = {"index": 0, "step": "tool", "session": "s1", "tool": "memory_store", "arguments": arguments}
+    return [
+        {"mark": "step", "data": step},
+        {"request": {"method": "POST", "path": "/api/memory/remember", "body": body}},
+        offered(memory_store=["content", "type", "tags"]),
+    ]
+
+
+def test_a_field_that_a_tool_offers_and_never_passes_on_is_not_reached(tmp_path: Path) -> None:
+    """Of what a step gave it, neither the name nor the value stands in a request; what none gave is taken to be."""
+    given = {"content": "Numbered per year.", "type": "decision", "tags": "billing"}
+    found = reach(tmp_path, *stored({"content": "[billing]: Numbered per year."}, **given))
+    assert found is not None
+    assert found.dropped == {"memory_store": ("type",)}
+    assert "type" in found.fields["memory_store"]
+    assert "tags" not in found.fields["memory_store"]
+    assert "memory_store offers type, and passes on no such thing" in found.words
+    assert "memory_store.type" in found.points
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"type": "decision"},
+        {"memory_type": "decision"},
+        {"metadata": {"type": "decision"}},
+        {"type": "fact"},
+    ],
+    ids=["alike", "renamed", "deeper", "mapped"],
+)
+def test_a_field_may_be_passed_on_otherwise(body: dict[str, Any], tmp_path: Path) -> None:
+    """Under another name, within another member, or with another value."""
+    found = reach(tmp_path, *stored({"content": "Numbered.", **body}, content="Numbered.", type="decision"))
+    assert found is not None
+    assert found.dropped == {}
+
+
+def test_one_request_that_carries_a_field_shows_that_it_is_passed_on(tmp_path: Path) -> None:
+    """A connector may leave it out of another one."""
+    bodies = ({"content": "One."}, {"content": "Two.", "type": "decision"})
+    found = reach(tmp_path, *(item for body in bodies for item in stored(body, content="x", type="decision")))
+    assert found is not None
+    assert found.dropped == {}
 
 
 def test_where_no_tool_is_known_nothing_is_said(tmp_path: Path) -> None:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
+from typing import Any
 
 from msgspec import Struct
 
 from signet_conformance.contract import contract_version_of, document, version_document
 from signet_conformance.engine import Judged
-from signet_conformance.trace.marks import OfferedMark, marks_of
+from signet_conformance.facts import Call
+from signet_conformance.rules.searches import is_value
+from signet_conformance.trace.marks import OfferedMark, StepMark, marks_of
 
 _TOOLS: Mapping[str, tuple[tuple[str, ...], frozenset[str]]] = {
     "memory_search": (("memory-recall", "hooks-recall", "memory-search"), frozenset({"query"})),
@@ -37,11 +40,15 @@ _MOST_NAMED = 6
 
 
 class Reach(Struct, frozen=True):
-    """What cannot be reached: `tools`, `fields` by tool, and `unfillable` tools, whose schema names nothing of use."""
+    """What cannot be reached: `tools`, `fields` by tool, and `unfillable` tools, whose schema names nothing of use.
+
+    `dropped` are those of the fields that the tool offers, and passes on in no request.
+    """
 
     tools: tuple[str, ...] = ()
     fields: Mapping[str, tuple[str, ...]] = {}
     unfillable: tuple[str, ...] = ()
+    dropped: Mapping[str, tuple[str, ...]] = {}
 
     @property
     def points(self) -> frozenset[str]:
@@ -52,7 +59,10 @@ class Reach(Struct, frozen=True):
     @property
     def words(self) -> str:
         """The first of it in one line; empty where everything can be reached."""
-        parts = [f"{tool}: {_first(names)}" for tool, names in self.fields.items() if names]
+        dropped = {tool: frozenset(names) for tool, names in self.dropped.items()}
+        absent = {tool: [n for n in names if n not in dropped.get(tool, ())] for tool, names in self.fields.items()}
+        parts = [f"{tool}: {_first(names)}" for tool, names in absent.items() if names]
+        parts += [f"{tool} offers {_first(names)}, and passes on no such thing" for tool, names in self.dropped.items()]
         parts += [f"tools: {_first(self.tools)}"] if self.tools else []
         parts += [f"no schema that could be filled: {_first(self.unfillable)}"] if self.unfillable else []
         return "; ".join(parts)
@@ -69,6 +79,8 @@ class ReachMeter:
     def __init__(self) -> None:
         self._offered: dict[str, set[str]] = {}
         self._sent: dict[str, set[str]] = {}
+        self._given: dict[str, set[str]] = {}
+        self._passed: dict[str, set[str]] = {}
         self._contract: str | None = None
 
     def add(self, judged: Judged) -> None:
@@ -83,6 +95,23 @@ class ReachMeter:
         for operations, _ in _TOOLS.values():
             for call in judged.recording.of(*operations, cut=True):
                 self._sent.setdefault(str(call.operation), set()).update((*call.body, *call.query))
+        self._add_steps(judged)
+
+    def _add_steps(self, judged: Judged) -> None:
+        """Note which members tools were given, and which of them the requests of the same step carry."""
+        recording = judged.recording
+        for mark in recording.marks(StepMark):
+            row = _TOOLS.get(str(mark.tool))
+            calls = [] if row is None else [c for c in recording.timeline.calls_in(mark) if c.operation in row[0]]
+            if mark.arguments is None or not any(call.accepted and not call.cut for call in calls):
+                continue
+            tool, leaves = str(mark.tool), [leaf for call in calls for leaf in _leaves_of(call)]
+            names, values = {name for name, _ in leaves}, [value for _, value in leaves]
+            for name, value in _members(mark.arguments):
+                self._given.setdefault(tool, set()).add(name)
+                # The connector may call it otherwise, or write it into a text.
+                if name in names or any(_holds(each, value) for each in values):
+                    self._passed.setdefault(tool, set()).add(name)
 
     def reach(self) -> Reach | None:
         """What no step could reach; None where no tool of the connector is known."""
@@ -91,13 +120,15 @@ class ReachMeter:
         files = version_document(self._contract)["operations"]
         known = {tool: row for tool, row in _TOOLS.items() if any(name in files for name in row[0])}
         served = {tool for tool, (operations, _) in known.items() if any(name in self._sent for name in operations)}
+        missing = {tool: self._missing(tool, row[0]) for tool, row in known.items() if tool in self._offered}
+        offered = {tool: set(map(_plain, members)) for tool, members in self._offered.items()}
+        dropped = {
+            tool: tuple(field for field in fields if _plain(field) in offered[tool]) for tool, fields in missing.items()
+        }
         return Reach(
             tools=tuple(tool for tool in known if tool not in served and tool not in self._offered),
-            fields={
-                tool: fields
-                for tool, (operations, _) in known.items()
-                if tool in self._offered and (fields := self._missing(tool, operations))
-            },
+            fields={tool: fields for tool, fields in missing.items() if fields},
+            dropped={tool: fields for tool, fields in dropped.items() if fields},
             unfillable=tuple(
                 tool
                 for tool, (_, needed) in known.items()
@@ -109,7 +140,9 @@ class ReachMeter:
         files = version_document(str(self._contract))["operations"]
         used = [name for name in operations if name in self._sent] or [name for name in operations if name in files][:1]
         sent = set().union(*(self._sent.get(name, set()) for name in used))
-        reached = {*map(_plain, self._offered[tool]), *map(_plain, sent), *_OF_THE_CONNECTOR}
+        dropped = self._given.get(tool, set()) - self._passed.get(tool, set())
+        reached = {*map(_plain, self._offered[tool])} - dropped
+        reached |= {*map(_plain, sent), *_OF_THE_CONNECTOR}
         fields: dict[str, str] = {}
         for name in used:
             for field in _fields(files[name]["request"]["file"]) if name in files else ():
@@ -125,3 +158,29 @@ def _fields(file: str) -> tuple[str, ...]:
 def _plain(name: str) -> str:
     """A member's name as connectors and the daemon spell it alike: agent_id is agentId."""
     return name.replace("_", "").lower()
+
+
+def _members(arguments: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """What a tool was given, by plain names; of a batch the members of each change."""
+    patches = arguments.get("patches")
+    for each in (arguments, *(patches if isinstance(patches, list) else ())):
+        for name, value in each.items() if isinstance(each, dict) else ():
+            if name != "patches" and value not in (None, False, "", [], {}):
+                yield _plain(name), value
+
+
+def _leaves_of(call: Call) -> Iterator[tuple[str, Any]]:
+    """Each member of a request at any depth, with its plain name; the path stands for the members that it holds."""
+    yield "", call.path
+    pending: list[tuple[str, Any]] = [*call.query.items(), *call.body.items()]
+    while pending:
+        name, value = pending.pop()
+        yield _plain(name), value
+        if isinstance(value, dict):
+            pending += value.items()
+        elif isinstance(value, list):
+            pending += ((name, each) for each in value)
+
+
+def _holds(sent: object, given: object) -> bool:
+    return is_value(sent, given) or (isinstance(sent, str) and isinstance(given, str) and given in sent)
