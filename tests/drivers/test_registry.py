@@ -126,11 +126,12 @@ def test_tools_that_the_harness_does_not_offer() -> None:
     assert [row["file"] for row in told["installed"] if row.get("minor")] == ["the tool store"]
 
 
-def test_a_bare_tool_of_no_scenario_is_taken_as_it_is() -> None:
-    """A tool without fields may need none."""
+def test_a_bare_tool_may_need_no_field() -> None:
+    """One that lists, or that the contract does not know; one whose operation cannot go without is told."""
     bare = {"type": "object", "additionalProperties": True}
-    _, told = tools_taken({"status": bare}, {"registry": {"tools": RULES}}, {})
-    assert told["installed"] == []
+    tools = dict.fromkeys(("status", "secret_list", "agent_message_send", "memory_feedback"), bare)
+    _, told = tools_taken(tools, {"registry": {"tools": RULES}}, {})
+    assert [row["file"] for row in told["installed"]] == ["the tool agent_message_send", "the tool memory_feedback"]
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,11 @@ export function operationsOf(event) {
   return OPERATIONS.find(([what, when]) => what.test(event) && when.test(event))?.[2] ?? [];
 }
 
-const WITH_FIELDS = ["memory_store", "memory_search", "memory_get", "memory_modify", "memory_forget", "secret_exec"];
+const WITH_FIELDS = [
+  ...["memory_store", "memory_search", "memory_get", "memory_modify", "memory_forget", "memory_feedback"],
+  ...["session_search", "secret_exec", "secret_exec_status", "agent_message_send"],
+  ...["knowledge_expand", "lcm_expand", "mcp_server_call"],
+];
 const BARE = "its schema declares no field, and the model cannot know what to say in it";
 
 /** The words of a face with a name in them. */

@@ -23,8 +23,12 @@ _BY_NAME: Sequence[tuple[re.Pattern[str], Sequence[str]]] = [
     (re.compile(r"(?i)(?=.*(session|agent))(?=.*(start|begin|open))"), ["session-start"]),
 ]
 """Patterns of names of events, and the operations that a hook of one most likely calls."""
-_WITH_FIELDS = ("memory_store", "memory_search", "memory_get", "memory_modify", "memory_forget", "secret_exec")
-"""The tools of scenarios without whose fields nothing can be asked."""
+_WITH_FIELDS = (
+    *("memory_store", "memory_search", "memory_get", "memory_modify", "memory_forget", "memory_feedback"),
+    *("session_search", "secret_exec", "secret_exec_status", "agent_message_send"),
+    *("knowledge_expand", "lcm_expand", "mcp_server_call"),
+)
+"""Tools of the contract without whose fields nothing can be asked."""
 BARE = "its schema declares no field, and the model cannot know what to say in it"
 _SERVERS = ("mcpServers", "mcp_servers", "mcp", "servers")
 _FOLDERS_DEEP = 3
