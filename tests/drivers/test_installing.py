@@ -32,6 +32,10 @@ SAID = {
     "overwrites-others": [
         f"installed twice, settings of others are changed or gone: {SETTINGS}: /hooks/SessionStart/0 is gone"
     ],
+    "deletes-what-names-it": [
+        "installed twice, what the user wrote for the model is changed or gone: .claude/CLAUDE.md is gone"
+    ],
+    "leaves-old-words": [f"installed over 0.43.1, {OLD}: .claude/CLAUDE.md"],
     "leaves-old-hooks": [
         f"installed over 0.14.0, {OLD}: {SETTINGS}: /hooks/PreCompaction/*/hooks/*",
         f"installed over 0.1.101, {OLD}: {SETTINGS}: /mcpServers/signet/type",
@@ -56,7 +60,10 @@ def test_each_way_to_install(mode: str, made: Made, recorded: Recorded, runtime:
     assert judged.verdict is (Verdict.WARN if SAID[mode] else Verdict.PASS), said
     assert [words for words in SAID[mode] if not any(message.startswith(words) for message in said)] == [], said
     ways = [(mark.how, mark.older) for mark in marks_of(trace.read(path), ReinstalledMark)]
-    assert [way for way in ways if way[0] != "once"] == [("again", None), ("over", "0.14.0"), ("over", "0.1.101")]
+    assert [way for way in ways if way[0] != "once"] == [
+        ("again", None),
+        *(("over", release) for release in ("0.43.1", "0.14.0", "0.1.101")),
+    ]
 
 
 def test_an_installer_that_writes_nothing_and_says_otherwise_is_remarked_on(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -27,6 +28,8 @@ from signet_conformance.trace.marks import (
 )
 
 _MOST_NAMED = 3
+_PROSE = (".md", ".markdown")
+_AFTER_FILE = re.compile(r": | is |, which ")
 
 
 def nothing_stands_twice(recording: Recording) -> Iterator[Outcome]:
@@ -56,12 +59,14 @@ def nothing_stands_twice(recording: Recording) -> Iterator[Outcome]:
                 received=list(mark.old),
                 fold="old",
             )
-        if mark.changed:
+        for file, losses in _by_file(mark.changed).items():
+            # Of each file by itself: a connector that spares one of them later has mended something.
+            what = "what the user wrote for the model is" if file.endswith(_PROSE) else "settings of others are"
             yield warn(
-                message=f"{_when(mark)}, settings of others are changed or gone: {_name_first(mark.changed)}",
+                message=f"{_when(mark)}, {what} changed or gone: {_name_first(losses)}",
                 expected="what is not the connector's own stays as it was",
-                received=list(mark.changed),
-                fold="changed",
+                received=list(losses),
+                fold=f"changed {file}",
             )
 
 
@@ -71,7 +76,15 @@ def _when(mark: ReinstalledMark) -> str:
     return "installed twice" if mark.how == AGAIN else "installed once"
 
 
-def _name_first(entries: tuple[str, ...]) -> str:
+def _by_file(losses: Sequence[str]) -> Mapping[str, Sequence[str]]:
+    """What is lost, by the file that its description begins with."""
+    files: dict[str, list[str]] = {}
+    for loss in losses:
+        files.setdefault(_AFTER_FILE.split(loss, maxsplit=1)[0], []).append(loss)
+    return files
+
+
+def _name_first(entries: Sequence[str]) -> str:
     more = len(entries) - _MOST_NAMED
     return "; ".join(entries[:_MOST_NAMED]) + (f"; and {more} more" if more > 0 else "")
 
