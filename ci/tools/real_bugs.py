@@ -53,6 +53,7 @@ PLUGINS = {
     "oh-my-pi": (("integrations/oh-my-pi/extension", "packages/oh-my-pi-extension"),),
     "hermes-agent": (),
     "mcp": (),
+    "sdk": SDK,
 }
 CONNECTORS = ("claude-code", "codex", "forge", "gemini", "hermes-agent", "openclaw", "opencode", "pi", "oh-my-pi")
 MOVED = {
@@ -61,8 +62,8 @@ MOVED = {
     "hermes-agent": ("packages/connector-hermes-agent", "integrations/hermes-agent/connector"),
 }
 """Where old releases keep a connector, and where the kit looks for it."""
-ADDRESS = re.compile(r"`http://(?:localhost|\$\{host\}|127\.0\.0\.1):\$\{\w+\}`")
-"""The daemon's address as the command of old releases makes it, whatever the environment says."""
+ADDRESS = re.compile(r"(?<!\|\|)`(http://(?:localhost|\$\{host\}|127\.0\.0\.1):\$\{\w+\})")
+"""How texts begin with the daemon's address as old releases' command makes it, whatever the environment says."""
 
 
 def git(clone: str, *words: str) -> bytes:
@@ -73,12 +74,14 @@ def git(clone: str, *words: str) -> bytes:
     ).stdout
 
 
-def tree_of(clone: str, commit: str, target: str, trees: Path, *, installer: bool = False) -> Path:
-    """The built tree of a commit, a plugin's with its installer if that is wanted.
+def tree_of(
+    clone: str, commit: str, target: str, trees: Path, *, installer: bool = False, as_built: bool = False
+) -> Path:
+    """The built tree of a commit: a plugin's with its installer if that is wanted, adapted unless `as_built`.
 
     Raises CalledProcessError where it cannot be built.
     """
-    tree = trees / commit
+    tree = trees / (f"{commit}-as-built" if as_built else commit)
     what = f"{target}+installer" if installer else target
     if (tree / BUILT).exists() and what in (tree / BUILT).read_text("utf-8").split():
         return tree
@@ -93,7 +96,8 @@ def tree_of(clone: str, commit: str, target: str, trees: Path, *, installer: boo
     for package in _packages(tree, target, installer=installer):
         script = "build:cli" if package.endswith("/cli") else "build"
         _run(tree / package, "bun", "run", script)
-    _adapt(tree, target)
+    if not as_built:
+        _adapt(tree, target)
     with (tree / BUILT).open("a", encoding="utf-8") as built:
         built.write(f"{what}\n")
     return tree
@@ -166,7 +170,8 @@ def _adapt(tree: Path, target: str) -> None:
     """Let old releases be driven at all: the daemon's address from the environment, connectors where the kit looks."""
     for program in (*tree.glob("packages/cli/dist/cli.js"), *tree.glob("surfaces/cli/dist/cli.js")):
         text = program.read_text("utf-8")
-        program.write_text(ADDRESS.sub(lambda found: f"(process.env.SIGNET_DAEMON_URL||{found[0]})", text), "utf-8")
+        given = ADDRESS.sub(lambda found: f"`${{process.env.SIGNET_DAEMON_URL||`{found[1]}`}}", text)
+        program.write_text(given, "utf-8")
     if target in MOVED:
         old, new = (tree / place for place in MOVED[target])
         if old.is_dir() and not new.exists():
@@ -205,14 +210,15 @@ def breaches(report: Mapping[str, Any]) -> dict[tuple[str, str], str]:
 
 
 def judge(
-    pair: Mapping[str, str], clone: str, trees: Path, reports: Path, scenarios: Sequence[str]
+    pair: Mapping[str, Any], clone: str, trees: Path, reports: Path, scenarios: Sequence[str]
 ) -> Mapping[str, Any]:
     """Both commits of a pair, driven, and what the first breaches and the second does not."""
     seen = []
     for name in (f"{pair['fix']}^", pair["fix"]):
         commit = git(clone, "rev-parse", "--short=9", name).decode().strip()
         try:
-            tree = tree_of(clone, commit, pair["target"], trees, installer=pair.get("installer") == "yes")
+            ways = {name: pair.get(name) == "yes" for name in ("installer", "as_built")}
+            tree = tree_of(clone, commit, pair["target"], trees, **ways)
             report = drive(tree, pair["target"], pair["release"], reports / f"{commit}-{pair['target']}", scenarios)
         except (subprocess.SubprocessError, OSError) as failure:
             said = str(failure) if isinstance(failure, OSError) else type(failure).__name__
