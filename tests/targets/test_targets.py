@@ -317,6 +317,19 @@ def test_earlier_release_declares_what_it_can_do(
     assert target.declared.token is token
 
 
+@pytest.mark.parametrize(
+    ("version", "known"), [("0.46.9", ["SIGNET_NO_HOOKS"]), ("0.47.0", ["SIGNET_BYPASS", "SIGNET_NO_HOOKS"])]
+)
+def test_earlier_release_is_tried_with_the_off_switches_that_it_knows(
+    version: str, known: list[str], tmp_path: Path
+) -> None:
+    """A variable that came later switches nothing off; one of the repository's own settings counts before it."""
+    released(tmp_path, "packages/connector-claude-code/dist/index.js", version)
+    assert list(targets.load("claude-code", tmp_path).profile.bypass_env) == known
+    settings(tmp_path, '[targets.claude-code.bypass_env]\nACME_OFF = "1"\n')
+    assert list(targets.load("claude-code", tmp_path).profile.bypass_env) == ["ACME_OFF"]
+
+
 def test_own_settings_count_before_those_of_an_earlier_release(tmp_path: Path) -> None:
     """Who says that a connector takes a token is held to it, whatever is known of its release."""
     released(tmp_path, "integrations/codex/connector/dist/index.js", "0.109.15")
