@@ -3,10 +3,11 @@
     python ci/tools/real_bugs.py CLONE [--trees DIR] [--jobs N] [--only FIX...] [--scenario FILE] [--write]
 
 CLONE is a clone of Signet's repository with its history (its .git, or a bare one). Each pair is a commit and the one
-before it, from real_bugs.json; "installer": "yes" has a plugin's installer built, too, and so performed, "as_built": "yes"
-leaves the daemon's address as that release has it. The trees are exported below DIR and built there with bun (npm install
-bun@1), which takes seconds to minutes each; one whose .built names the target is taken as it is. Both are driven by the kit of this Python, judged by the contract nearest to the
-release, and compared. --write renews the table of the page.
+before it, from real_bugs.json; "installer": "yes" has a plugin's installer built, too, and so performed, "as_built":
+"yes" leaves the daemon's address as that release has it. The trees are exported below DIR and built there with bun
+(npm install bun@1), which takes seconds to minutes each; one whose .built names the target is taken as it is. Both are
+driven by the kit of this Python, judged by the contract nearest to the release, and compared. --write renews the table
+of the page.
 """
 
 from __future__ import annotations
