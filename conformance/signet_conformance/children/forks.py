@@ -55,6 +55,12 @@ PROGRAMS: Final[Programs] = MappingProxyType(
             *_HOST,
             *(f"{_HOSTS}.{name}" for name in ("hook_process", "hook_settings", "installed", "mcp_server")),
         ),
+        f"{_HOSTS}.mcp": (
+            *_HOST,
+            *(f"{_HOSTS}.{name}" for name in ("installed", "mcp_server", "registry", "server_process")),
+        ),
+        f"{_HOSTS}.http_adapter": (*_HOST, "http.client", f"{_HOSTS}.server_process"),
+        f"{_HOSTS}.llama_chat": (*_HOST, f"{_HOSTS}.model_server"),
         f"{_HOSTS}.real.harness": (
             *_HOST,
             "httpx",
