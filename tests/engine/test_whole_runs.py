@@ -14,6 +14,7 @@ from signet_conformance.finding import Reason, Verdict
 from signet_conformance.rules.outcome import Outcome
 from signet_conformance.trace import Exchange, Mark, Trace
 from signet_conformance.trace.marks import NO_ORIGIN
+from signet_conformance.trace.model import NOT_CARRIED
 from tests.support.trace_parts import START, exchange, trace
 
 NAME = "SIG-START-001"
@@ -87,6 +88,52 @@ def test_cause_that_the_driver_knows_stands_before_its_effects() -> None:
     seen = [trace(listed, marks=[cause, beside, _ended()], capabilities=("session-end",))] * 2
     message = judge_run(seen).together[COVERAGE].message
     assert message == "the host registers nothing; declared but never seen: session-end"
+
+
+def _sent(path: str, method: str = "GET") -> Mark:
+    return Mark(seq=2, t=0.0, name="sent", data={"index": 0, "requests": [[method, path, "index.mjs:1:1"]]}, line=2)
+
+
+def _run_that_lacks_a_probe(*marks: Mark, dropped: bool = False, also: tuple[str, ...] = ()) -> JudgedRun:
+    asked = replace(exchange(3, "/health", "GET"), response=None, error=NOT_CARRIED)
+    seen = [exchange(1), *([asked] if dropped else [])]
+    declared = ("session-start", "health", *also)
+    return judge_run(
+        [
+            trace(*seen, marks=[*marks, _ended()], capabilities=declared),
+            *[trace(exchange(1), marks=[_ended()], capabilities=declared)],
+        ]
+    )
+
+
+@pytest.mark.parametrize(("marks", "dropped"), [([_sent("/health")], False), ([], True)])
+def test_what_was_sent_and_never_arrived_is_undecided(marks: list[Mark], dropped: bool) -> None:
+    """A busy machine may keep a request from its way: no verdict rests on that, and none is PASS beside it."""
+    judgement = _run_that_lacks_a_probe(*marks, dropped=dropped).together[COVERAGE]
+    assert judgement.verdict is Verdict.INCONCLUSIVE
+    assert judgement.message.startswith("GET /health ")
+    assert judgement.message.endswith("the machine may be too slow to show health")
+
+
+@pytest.mark.parametrize(
+    "marks",
+    [
+        [],
+        [_sent("/api/hooks/session-end", "POST")],
+        [_sent("/health"), Mark(seq=3, t=0.0, name="stray", data={"method": "GET", "path": "/health"}, line=3)],
+        [_sent("/health"), Mark(seq=3, t=0.0, name="refused", data={"method": "GET", "path": "/health"}, line=3)],
+    ],
+)
+def test_what_was_not_sent_to_the_daemon_fails(marks: list[Mark]) -> None:
+    """Nor does what went elsewhere, or was refused as a page's, excuse anything."""
+    assert _run_that_lacks_a_probe(*marks).together[COVERAGE].verdict is Verdict.FAIL
+
+
+def test_what_else_was_never_done_fails_beside_what_was_lost() -> None:
+    """The message names what fails alone."""
+    judgement = _run_that_lacks_a_probe(_sent("/health"), also=("session-end",)).together[COVERAGE]
+    assert judgement.verdict is Verdict.FAIL
+    assert judgement.message == "declared but never seen: session-end"
 
 
 def test_what_was_done_and_not_declared_is_drift() -> None:

@@ -6,7 +6,8 @@ const FRAMES = 30;
 const FRAME = /(?:^|[\s(])(?:file:\/\/)?(\/[^()]+?:\d+(?::\d+)?)\)?$/;
 
 /**
- * Watch `fetch` from now on; what is sent stays as it is. The result takes the requests since it was last called.
+ * Watch what `fetch` sends to the daemon from now on; what is sent stays as it is. The result takes the requests since
+ * it was last called.
  *
  * Code in the folder `own` is the driver's and no place in the connector.
  */
@@ -27,10 +28,15 @@ export function watchSent(own) {
   };
 }
 
-/** Method and path; nothing for what fetch itself will refuse. */
+/** The port of an address, by whatever name its machine is called; nothing for what is none. */
+const portOf = (address) => (URL.canParse(address ?? "") ? new URL(address).port : undefined);
+
+/** Method and path; nothing for what fetch itself will refuse, and for what goes elsewhere. */
 function requestOf([what, how]) {
   try {
     const given = what instanceof Request ? what : { url: what, method: "GET" };
+    const port = portOf(process.env.SIGNET_DAEMON_URL);
+    if (port !== undefined && portOf(given.url) !== port) return undefined;
     return { method: String(how?.method ?? given.method).toUpperCase(), path: new URL(given.url).pathname };
   } catch {
     return undefined;

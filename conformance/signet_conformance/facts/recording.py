@@ -28,10 +28,12 @@ from signet_conformance.trace.marks import (
     RegisteredMark,
     RemarkMark,
     ScenarioEndMark,
+    SentMark,
     StrayMark,
     kit_marks,
     marks_of,
 )
+from signet_conformance.trace.model import NOT_CARRIED
 from signet_conformance.trace.shelf import Shelf
 
 
@@ -323,6 +325,26 @@ class WholeRun(Struct, frozen=True):
             told.update(dict.fromkeys(unloaded))
         told.update(dict.fromkeys(skipped_for(self.traces, absent)))
         return list(told)
+
+    def lost_of(self, absent: Collection[str]) -> Mapping[str, str]:
+        """Operations of which a request was sent, and none arrived, each with what is known of that.
+
+        On a busy machine a connector may give up before its request is on its way, or the recorder may not carry it.
+        What went to another address, was refused as a page's, or was left by its own client is not lost.
+        """
+        routes = routes_of(self.daemon_version)
+        lost: dict[str, str] = {}
+        for trace in self.traces:
+            kept_out = {mark.path for mark in marks_of(trace, StrayMark)}
+            kept_out |= {mark.path for mark in marks_of(trace, RefusedMark)}
+            sent = [(*request[:2], "was sent") for mark in marks_of(trace, SentMark) for request in mark.requests]
+            arrived = (each for each in trace.exchanges if each.error == NOT_CARRIED)
+            dropped = [(each.request.method, each.request.path, "was not carried") for each in arrived]
+            for method, path, how in (*sent, *dropped):
+                route = None if path in kept_out else routes.find(method, path)
+                if route is not None and route.operation in absent:
+                    lost.setdefault(str(route.operation), f"{method} {printable(path, 80)} {how}")
+        return lost
 
     def serves(self, operation: str) -> bool:
         """Whether the daemon of the run may serve an operation."""

@@ -13,6 +13,7 @@ from signet_conformance.facts import PROMPT
 from signet_conformance.finding import BREACHES, Finding, Judgement, Reason, Verdict
 from signet_conformance.rules.spoken import turns_to_submit
 from signet_conformance.trace import Exchange, Request, Trace
+from signet_conformance.trace.model import NOT_CARRIED
 
 MAX_KINDS = 20
 """Kinds of breach of one requirement that the essence of one trace keeps."""
@@ -63,7 +64,8 @@ def essence(judged: Judged) -> Judged:
 def _bare(exchange: Exchange) -> Exchange:
     e = exchange
     request = Request(method=e.request.method, path=e.request.path, incomplete=e.is_unhandled)
-    return Exchange(seq=e.seq, t0=e.t0, t1=e.t1, request=request, line=e.line)
+    error = e.error if e.error == NOT_CARRIED else None
+    return Exchange(seq=e.seq, t0=e.t0, t1=e.t1, request=request, error=error, line=e.line)
 
 
 def _first_findings(judgements: Mapping[str, Judgement]) -> Mapping[str, Judgement]:

@@ -25,6 +25,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import FrameType
 from typing import Any, ClassVar
+from urllib.parse import urlsplit
 
 from signet_conformance.drivers.hosts.protocol import NotLoadedError, Peer, Projects, Skipped, StepError
 from signet_conformance.drivers.hosts.registry import tools_taken
@@ -38,10 +39,11 @@ _OTHERS = tuple({*sysconfig.get_paths().values(), str(Path(__file__).parents[2])
 
 
 class SentRequests:
-    """Watches the standard library's HTTP client, which most others are built on, from any thread."""
+    """Watches what the standard library's HTTP client, which most others are built on, sends to the daemon."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
+        self._port = urlsplit(os.environ.get("SIGNET_DAEMON_URL", "")).port
         self._requests: list[dict[str, Any]] = []
         sys.addaudithook(self._note_request)
 
@@ -55,6 +57,8 @@ class SentRequests:
         if event != "http.client.send" or not isinstance(data := args[1], bytes):
             return
         if (line := _LINE.match(data)) is None or len(self._requests) >= MAX_REQUESTS:
+            return
+        if getattr(args[0], "port", None) != self._port:
             return
         at = _places(inspect.currentframe())
         with self._lock:
