@@ -164,6 +164,36 @@ def test_silence_after_an_outage_is_one_cause_with_what_it_leaves_out() -> None:
     assert list(cause.problems) == [*silent, beside]
 
 
+def sub_agent(key: str, *, own: bool) -> list[Line]:
+    """A turn in which a sub-agent works in a session of the host's, under a key; `own` tells that it has it alone."""
+    opened_again = start(sessionKey=key) if own else again()
+    return [
+        mark("step", index=2, step="start", session="s2", parent="s1"),
+        opened_again,
+        mark("session_key", session="s2", key="k-sub"),
+        mark("step", index=3, step="prompt", session="s2", text="List the imports.", reply="Four."),
+        prompt("List the imports.", key),
+        mark("step", index=4, step="end", session="s2"),
+        end(sessionKey=key),
+    ]
+
+
+def test_sub_agent_under_the_key_of_its_caller_is_one_cause(tmp_path: Path) -> None:
+    """What is started again, mixed and used after its end is one thing to mend; a key of its own is none."""
+    first, last = (
+        opened(health(), start()),
+        [*turn(5, prompt("Question 5?")), mark("step", index=6, step="end", session="s1")],
+    )
+    lines = [*first, *turn(1, prompt("Question 1?")), *sub_agent("s-41c7", own=False), *last]
+    mixed = causes(tmp_path, lines)
+    (cause,) = [cause for cause in mixed if "SIG-SESS-005" in cause.requirements]
+    assert cause.says == "a sub-agent's start and end are sent for the session that called it"
+    assert cause.first.what.startswith("a session and that of its sub-agent, s1 (s-41c7) and s2 (k-sub), have one key")
+    assert {"SIG-SESS-001", "SIG-START-005", "SIG-END-005"} <= set(cause.requirements)
+    apart = [*first, *turn(1, prompt("Question 1?")), *sub_agent("k-sub", own=True), *last, end()]
+    assert "SIG-SESS-005" not in {name for each in causes(tmp_path, apart) for name in each.requirements}
+
+
 def test_one_requirement_alone_is_no_mistake_of_several() -> None:
     """Its own sentence says it better."""
     assert list(shared_causes([problem("SIG-FAIL-001", "silent", 0)], Seen(Counter(), ()))) == []

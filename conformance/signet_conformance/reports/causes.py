@@ -22,6 +22,7 @@ from signet_conformance.outcome.conclusion import Conclusion
 from signet_conformance.reports.ending import RunEnding
 from signet_conformance.reports.evidence import Evidence
 from signet_conformance.reports.problems import Problem, Problems
+from signet_conformance.rules.host_ids import SUB_AGENTS_KEY
 from signet_conformance.trace.marks import ScenarioMark, marks_of
 
 
@@ -341,6 +342,35 @@ def _sub_agent(problems: Sequence[Problem], _: Seen) -> SharedCause | None:
     )
 
 
+_OF_ONE_KEY = frozenset(
+    {
+        "SIG-SESS-001",
+        "SIG-START-005",
+        "SIG-PROMPT-006",
+        "SIG-PROMPT-012",
+        "SIG-PROMPT-013",
+        "SIG-END-005",
+        "SIG-END-006",
+        "SIG-END-007",
+        "SIG-END-009",
+        "SIG-END-012",
+        "SIG-END-013",
+    }
+)
+"""What breaks too where a sub-agent starts, speaks and ends under the key of the session that called it."""
+
+
+def _sub_agent_s_session(problems: Sequence[Problem], _: Seen) -> SharedCause | None:
+    leads = "SIG-SESS-005"
+    shared = [problem for problem in problems if leads in problem.breaches and _kind(problem) == SUB_AGENTS_KEY]
+    if not shared:
+        return None
+    traces = set[int]().union(*(problem.traces for problem in shared))
+    follows = [p for p in problems if p.breaches.keys() <= _OF_ONE_KEY and p.traces <= traces]
+    says = "a sub-agent's start and end are sent for the session that called it"
+    return SharedCause(says, leads, [*shared, *follows])
+
+
 _SILENT = {"silent", "not again"}
 _NEVER_HEARD = (("told", "SIG-PROMPT-011", "never submitted"), ("told", "SIG-END-005", "no end"))
 """What a connector breaks too that does not call any more, or whose handler throws."""
@@ -379,5 +409,6 @@ _MISTAKES = (
     _never(END, "the connector never ends a session", "SIG-END-005", _WITHOUT_AN_END),
     _fires_twice,
     _sub_agent,
+    _sub_agent_s_session,
     _falls_silent,
 )

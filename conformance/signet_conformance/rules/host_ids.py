@@ -118,6 +118,10 @@ class _Following:
         return None
 
 
+SUB_AGENTS_KEY = "sub-agent's key"
+"""The kind of breach in which a sub-agent's session has the key of the one that called it."""
+
+
 class _Use(Struct, frozen=True):
     """The use of a key for a session: the first start or prompt of the session's own that carries it."""
 
@@ -146,15 +150,17 @@ def sessions_of_host_are_apart(recording: Recording) -> Iterator[Outcome]:
             if _ids(recording, first.session) & _ids(recording, other.session):
                 continue
             mixed |= {first.session, other.session}
+            whose = f"{_describe(recording, first)} and {_describe(recording, other)},"
+            is_sub_agents = recording.timeline.are_related(first.session, other.session)
+            what = "a session and that of its sub-agent" if is_sub_agents else "two sessions of the host"
             yield fail(
                 other.call,
                 first.call,
-                message=f"two sessions of the host, {_describe(recording, first)} and {_describe(recording, other)},"
-                " have one key: at the daemon they are one session, with one transcript",
+                message=f"{what}, {whose} have one key: at the daemon they are one session, with one transcript",
                 pointer=in_body("sessionKey"),
                 expected="a key of its own for each session of the host",
                 received=key,
-                fold="one key",
+                fold=SUB_AGENTS_KEY if is_sub_agents else "one key",
             )
     yield from [PASS] * len(sessions - mixed)
 
