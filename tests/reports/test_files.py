@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 from collections.abc import Mapping
 from html import unescape
 from pathlib import Path
@@ -20,6 +21,7 @@ from signet_conformance.outcome.together import essence, verdicts_of
 from signet_conformance.reports.ending import ReportWriter, RunEnding
 from signet_conformance.reports.html.exchange_data import MAX_BODY, Budget, exchange_data
 from signet_conformance.reports.html.report import HtmlReport
+from signet_conformance.reports.junit import JunitReport
 from signet_conformance.reports.markdown import MAX_BYTES, MarkdownReport, code, inline
 from signet_conformance.reports.sarif import SarifReport, literal
 from signet_conformance.trace import Declared, Header, Mark, Trace, read
@@ -53,6 +55,20 @@ def results(judged: list[Judged], **more: Any) -> list[dict[str, Any]]:
     """The results of the SARIF report."""
     (run,) = json.loads(written(SarifReport, judged, **more))["runs"]
     return list(run["results"])
+
+
+@pytest.mark.parametrize("kind", [MarkdownReport, JunitReport, HtmlReport])
+def test_a_file_below_the_current_folder_is_named_from_there(
+    kind: type[Any], judged: list[Judged], tmp_path: Path
+) -> None:
+    """The row that says in which trace a breach shows has no path of this machine; elsewhere that is all there is."""
+    place = f"{judged[0].trace.path}:"
+    assert place == f"{tmp_path}/a b.jsonl:"
+    assert place not in unescape(written(kind, judged))
+    assert "a b.jsonl:" in unescape(written(kind, judged))
+    (tmp_path / "elsewhere").mkdir()
+    os.chdir(tmp_path / "elsewhere")
+    assert place in unescape(written(kind, judged))
 
 
 def test_markdown_tells_what_where_and_what_to_change(judged: list[Judged]) -> None:

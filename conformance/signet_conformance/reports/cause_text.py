@@ -115,7 +115,7 @@ class CauseText(Struct, frozen=True):
 
     def _in_one(self, cause: Cause) -> Iterator[RenderableType]:
         shown = cause.first
-        place = _place(cause.first) or (shown.where if cause.of == 1 else "")
+        place = cause.first.place or (shown.where if cause.of == 1 else "")
         said = [shown.what, shown.expected and f"expected {shown.expected}", extent(cause), place]
         yield Paragraph(Text.assemble(_head(cause), f" {', '.join(filter(None, said))}"), 0, 4)
         if (requirement := known_requirement(cause.requirement)) is not None:
@@ -197,19 +197,14 @@ def _head(cause: Cause, *, level: bool = True) -> Text:
     return Text.assemble(verdict_text(cause.verdict), " ", (cause.requirement, STRONG), aside, known)
 
 
-def _place(breach: Evidence) -> str:
-    line = breach.line
-    return f"{breach.file}:{line}" if breach.file and line is not None else breach.file
-
-
 def _example(breach: Evidence, *, in_file: bool, around: bool) -> Iterator[RenderableType]:
     """One problem: what, where, with, at, expected, received, trace; where only one trace is judged, its repeats."""
     shown = breach
     yield labelled("what", shown.what)
     if shown.where:
         yield labelled("where", shown.where)
-    if in_file and (place := _place(breach)):
-        yield labelled_line("in", place)
+    if in_file and breach.place:
+        yield labelled_line("in", breach.place)
     for name, text in shown.facts:
         yield labelled(name, text)
     label = "trace"

@@ -74,6 +74,12 @@ class Evidence(Struct):
         return printable(self.path, 400)
 
     @property
+    def place(self) -> str:
+        """The file, from the current folder where it lies below that, with the line; empty where no trace shows it."""
+        file = shown_path(self.file) if self.path else ""
+        return f"{file}:{self.line}" if file and self.line is not None else file
+
+    @property
     def rank(self) -> tuple[int, int, int, Size]:
         """The order in which breaches are shown: the worst, then the most widespread, then the plainest example."""
         return BREACHES.index(self.verdict), -len(self.traces), -self.times, self.size

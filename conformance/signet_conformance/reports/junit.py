@@ -133,8 +133,7 @@ def _lines(cause: Cause, options: Sequence[str]) -> list[str]:
 
 def _example(breach: Evidence) -> Iterator[str]:
     shown = breach
-    file = f"{breach.file}:{shown.line}" if breach.file and shown.line is not None else breach.file
-    rows = [("what", shown.what), ("where", shown.where), ("in", file), *shown.facts]
+    rows = [("what", shown.what), ("where", shown.where), ("in", breach.place), *shown.facts]
     yield from (f"{label}: {text}" for label, text in rows if text)
 
 

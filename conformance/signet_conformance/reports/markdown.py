@@ -158,8 +158,7 @@ def _also(other: Evidence) -> str:
 def _example(breach: Evidence, *, around: bool) -> Iterator[str]:
     shown = breach
     yield f"- **what**: {inline(shown.what)}"
-    file = f"{breach.file}:{shown.line}" if breach.file and shown.line is not None else breach.file
-    places = [code(text) for text in (shown.where, file) if text]
+    places = [code(text) for text in (shown.where, shown.place) if text]
     if places:
         yield f"  - **where**: {', in '.join(places)}"
     yield from (f"  - **{label}**: {code(text)}" for label, text in shown.facts)

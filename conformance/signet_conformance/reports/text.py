@@ -34,6 +34,7 @@ from signet_conformance.reports.terminal import (
     usable_width,
     verdict_text,
 )
+from signet_conformance.reports.values import shown_path
 from signet_conformance.trace.marks import StepMark, marks_of
 
 _COLUMNS = {
@@ -410,7 +411,7 @@ def _blocks(known: KnownInRun) -> Iterator[RenderableType]:
     ):
         for file, entry in entries:
             yield _head(word, entry.requirement, entry.target)
-            yield labelled("in", f"{printable(file.path, 400)}, {_since(entry)}")
+            yield labelled("in", f"{printable(shown_path(file.path), 400)}, {_since(entry)}")
             yield labelled("change", what)
             yield labelled_command("explain", ["signet-conformance", "explain", entry.requirement])
 

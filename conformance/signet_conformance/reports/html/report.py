@@ -287,11 +287,9 @@ def _example(breach: Evidence, name: str | None, *, around: bool) -> Iterator[Ma
             "a", text, href=f"#trace={quote(name, '')}&exchange={shown.seq}" + (f"&at={quote(at, '')}" if at else "")
         )
 
-    file = shown_path(breach.file) if breach.file else ""
-    file = f"{file}:{shown.line}" if file and shown.line is not None else file
     rows: list[tuple[str, str | Markup]] = [("what", shown.what), ("where", linked(shown.where, shown.pointer))]
     rows += [(label, linked_sources(shown.sources) if label == SENT_BY else text) for label, text in shown.facts]
-    rows += [("in", file)]
+    rows += [("in", shown.place)]
     rows += [("again", shown.repeated)] if shown.repeats else []
     excerpt = Markup()
     if shown.around and around:
