@@ -34,7 +34,9 @@ _DAEMON: Final = (
     "uvicorn.lifespan.on",
     "uvicorn.protocols.http.httptools_impl",
 )
-_HARNESS: Final = ("signet_reference_harness.driver", "httpcore", "anyio._backends._asyncio")
+_HARNESS: Final = ("signet_reference_harness.driver",)
+CLIENT: Final = ("httpcore", "anyio._backends._asyncio")
+"""What a harness imports that sends its requests by httpx's own transport, as one that is broken on purpose does."""
 _HOSTS: Final = "signet_conformance.drivers.hosts"
 _HOST: Final = ("subprocess", "urllib.request", f"{_HOSTS}.protocol", f"{_HOSTS}.tools")
 PROGRAMS: Final[Programs] = MappingProxyType(
@@ -76,6 +78,7 @@ PROGRAMS: Final[Programs] = MappingProxyType(
         ),
         "signet_conformance.selftest.harness": (
             *_HARNESS,
+            *CLIENT,
             "argparse",
             "signet_conformance.selftest.mutants",
             "signet_conformance.selftest.transport",
