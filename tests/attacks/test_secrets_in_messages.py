@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from tests.attacks.test_secret_kinds import CODED, TOKENS, WRITTEN, P
+from tests.support import warm
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "driver-python"
 TEXTS = [
@@ -63,10 +63,8 @@ def test_no_secret_is_shown(how: str, first: int, tmp_path: Path) -> None:
     (connector / "texts.json").write_text(json.dumps((TEXTS + TEXTS)[first : first + 40]))
     (connector / "driver.py").write_text(CANNOT_BEGIN if how == "cannot begin" else FAILS.replace("HOW", repr(how)))
     command = ["run", "example-python", "--scenarios", "0", "--report", "report"]
-    done = subprocess.run(
-        [sys.executable, "-m", "signet_conformance.cli", *command], cwd=connector, capture_output=True, text=True,
-        env={**os.environ, "TMPDIR": str(temporary)}, timeout=120, check=False,
-    )  # fmt: skip
+    words = [sys.executable, "-m", "signet_conformance.cli", *command]
+    done = warm.finished(words, connector, {**os.environ, "TMPDIR": str(temporary)}, 120)
     assert done.returncode in (2, 3, 4), done.stdout + done.stderr
     left = [file for folder in (connector / "report", temporary) for file in folder.rglob("*") if file.is_file()]
     said = done.stdout + done.stderr + "".join(file.read_text("utf-8", "replace") for file in left)

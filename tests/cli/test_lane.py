@@ -104,14 +104,14 @@ def test_a_breach_is_told_everywhere(workspace: Path) -> None:
 
 def test_a_stale_entry_is_why_a_conforming_lane_fails(tmp_path: Path) -> None:
     """The closing line and the step summary count the entries that fail the lane."""
-    shutil.copytree(ROOT / "examples" / "driver-python", tmp_path / "connector")
+    (tmp_path / "connector").mkdir()
     today = datetime.now(UTC).date()
-    entry = Entry("SIG-AGENT-002", "example-python", "ada", "mended", today, today + timedelta(days=400))
+    entry = Entry("SIG-AGENT-002", "reference", "ada", "mended", today, today + timedelta(days=400))
     (tmp_path / "connector" / "known.json").write_text(known_failures.baseline_document([entry]))
-    failed = lane(tmp_path, target="example-python", working_directory="connector", baseline="known.json")
+    failed = lane(tmp_path, target="reference", working_directory="connector", baseline="known.json")
     assert failed.returncode == 1, failed.stdout + failed.stderr
     closing = failed.stdout.splitlines()[-1]
-    assert closing.startswith("lane: example-python breached: ")
+    assert closing.startswith("lane: reference breached: ")
     assert closing.endswith(", 1 stale entry (exit 1)")
     summary = (tmp_path / "summary").read_text()
     assert summary.startswith("## Signet conformance: breached\n")
