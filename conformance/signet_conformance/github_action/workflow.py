@@ -17,6 +17,7 @@ from signet_conformance import __version__
 from signet_conformance.errors import UsageError, printable
 from signet_conformance.github_action.discovery import build_lines
 from signet_conformance.github_action.inputs import FIELDS, PREFIX, Inputs, read_inputs
+from signet_conformance.outcome import known_failures
 
 CHECKOUT = "actions/checkout@3d3c42e5aac5ba805825da76410c181273ba90b1 # v7.0.1"
 PYTHON = "actions/setup-python@5fda3b95a4ea91299a34e894583c3862153e4b97 # v7.0.0"
@@ -198,7 +199,13 @@ def _git(folder: Path, *words: str) -> str:
 
 BASELINE = "signet-baseline.json"
 IGNORE = ".gitignore"
-_IGNORED = ("signet-failures/", "signet-report/", "signet-report-*/", ".hypothesis/")
+_IGNORED = (
+    "signet-failures/",
+    "signet-report/",
+    "signet-report-*/",
+    ".hypothesis/",
+    known_failures.audit_path(BASELINE).name,
+)
 _SPELT = {
     "SIGNET_LANE_TARGET": ("--target", "call it by letters, digits, dots, dashes and underscores in the settings"),
     "SIGNET_LANE_SCENARIOS": ("--scenarios", "a whole number, such as --scenarios 200"),
@@ -263,4 +270,5 @@ class ConnectorFolder(Struct, frozen=True):
             there = (self.root / IGNORE).read_text(encoding="utf-8").splitlines()
         except (OSError, UnicodeDecodeError):
             there = []
-        return [line for line in _IGNORED if line not in {known.strip().strip("/") + "/" for known in there}]
+        known = {line.strip().strip("/") for line in there}
+        return [line for line in _IGNORED if line.strip("/") not in known]
