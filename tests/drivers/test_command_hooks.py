@@ -205,6 +205,16 @@ def test_blocked_prompt_never_reaches_the_model(made: Made, tmp_path: Path) -> N
     assert [run["event"] for run in ended["hooks"]] == ["SessionEnd"]
 
 
+def test_session_in_which_nothing_was_said_cannot_be_resumed(made: Made, tmp_path: Path) -> None:
+    """Claude Code keeps nothing of it: no hook runs, and what was to follow in it is skipped too."""
+    target = made("claude-code", config=settings(tmp_path))
+    end, resume = {"step": "end", "session": "s1"}, {"step": "resume", "session": "s1"}
+    *_, resumed, turn, ended = performed(target, tmp_path / "unused", [START, end, resume, PROMPT, end])
+    assert ["cannot be resumed" in each["skipped"] for each in (resumed, turn, ended)] == [True] * 3
+    *_, resumed, turn = performed(target, tmp_path / "used", [START, PROMPT, end, resume, PROMPT])
+    assert [run["event"] for run in (*resumed["hooks"], *turn["hooks"])] == ["SessionStart", "UserPromptSubmit"]
+
+
 def test_conforming_hooks_are_not_remarked_on(made: Made, broken: Broken, tmp_path: Path) -> None:
     """A connector that fails open has nothing to note, faults or not: every turn takes place."""
     target = made("claude-code", config=settings(tmp_path), capabilities=["session-start"])

@@ -73,6 +73,16 @@ def test_a_program_that_does_what_the_face_says_shows_no_drift(tmp_path: Path) -
     assert told(tmp_path, day()) == []
 
 
+@pytest.mark.parametrize(
+    ("step", "event"), [("compact", "PreCompact"), ("resume", "SessionEnd")], ids=["no compaction", "no conversation"]
+)
+def test_step_that_the_program_did_not_go_through_with_is_not_compared(step: str, event: str, tmp_path: Path) -> None:
+    """It begins a compaction and finds too little, or ends at once where there is nothing to resume."""
+    *before, step_of_end, end = day()
+    begun = [mark("step", index=9, step=step, session="s1"), ran(event), mark("skipped", index=9, reason="as it says")]
+    assert told(tmp_path, [*before, *begun, step_of_end, end]) == []
+
+
 def without(event: str, *names: str) -> list[str]:
     """The members of an event but these."""
     return [name for name in FACE["events"][event] if name not in names]

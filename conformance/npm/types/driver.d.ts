@@ -85,6 +85,10 @@ export type Step = {
    * The user stops the turn before the model is asked.
    */
   stopped?: boolean;
+  /**
+   * The restarted harness gives the session another id.
+   */
+  anew?: boolean;
   [k: string]: unknown;
 };
 export type Answer =

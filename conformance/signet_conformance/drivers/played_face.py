@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from signet_conformance.trace import Trace
 from signet_conformance.trace.marks import ObservedMark, SkippedMark, StepMark, marks_of
 
 _STEP_S = 60.0
+_SOME_WRITE = {"action": "add", "content": "The deploys move to Thursdays."}
 _NOWHERE = "http://127.0.0.1:9"
 """No daemon is asked: the plugin that observes speaks with none."""
 
@@ -31,7 +32,7 @@ def play_steps(face: HostFace, trace: Trace) -> Sequence[ObservedMark]:
     observer = find_program_profile(face.data.harness).profile.observer
     if observer is None:
         return ()
-    steps = _steps(trace, observer.performed_as)
+    steps = _steps(trace, observer.performed_as, face.data.own_tools)
     with temporary_folder("face") as home:
         target = _observing(face, home, str(OBSERVERS / observer.module))
         tools = {str(step["tool"]) for step in steps if isinstance(step.get("tool"), str)}
@@ -58,14 +59,20 @@ def _observing(face: HostFace, root: Path, module: str) -> Target:
     return dataclasses.replace(target, profile=profile)
 
 
-def _steps(trace: Trace, performed_as: Mapping[Any, str | None]) -> Sequence[Mapping[str, Any]]:
+def _steps(
+    trace: Trace, performed_as: Mapping[Any, str | None], own_tools: Collection[str]
+) -> Sequence[Mapping[str, Any]]:
     """The steps of a recording as a driver is given them, as the program performed them, without those it skipped."""
     skipped = {mark.index for mark in marks_of(trace, SkippedMark)}
     steps: list[dict[str, Any]] = []
     for mark in marks_of(trace, StepMark):
         kind = performed_as.get(mark.step, mark.step)
         if kind is not None and mark.index not in skipped:
-            steps.append({**{name: value for name, value in mark.data.items() if name != "index"}, "step": kind})
+            # What a real program's own tool is given is not recorded.
+            given = {"arguments": _SOME_WRITE} if mark.data.get("tool") in own_tools else {}
+            steps.append(
+                {**given, **{name: value for name, value in mark.data.items() if name != "index"}, "step": kind}
+            )
         elif steps and not mark.other.get("more"):
             # The turn, which was to go on with the step that was skipped, has ended with it.
             steps[-1].pop("more", None)

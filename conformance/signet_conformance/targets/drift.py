@@ -92,7 +92,7 @@ def _label_of(action: Action) -> str:
 
 def _order(face: FaceDocument, trace: Trace, seen: set[str]) -> Iterator[Drift]:
     """Compare the order of one recording's events with the order in which the face fires them."""
-    runs = [mark for mark in marks_of(trace, ObservedMark) if mark.event in seen]
+    runs = [mark for mark in _gone_through(trace) if mark.event in seen]
     # A recording of an earlier kit tells no occasions.
     tells = any(mark.occasion is not None for mark in runs)
     at_a_screen = {label.partition(" ")[0] for label in face.interactive}
@@ -106,6 +106,21 @@ def _order(face: FaceDocument, trace: Trace, seen: set[str]) -> Iterator[Drift]:
     expected = _without_repeats(expected, calls)
     done = _without_repeats([compared(_label(str(mark.event), mark.occasion)) for mark in runs], calls)
     yield from _compare_order(expected, done)
+
+
+def _gone_through(trace: Trace) -> Iterator[ObservedMark]:
+    """Yield what was observed, except in steps that the program began and did not go through with.
+
+    A tool that was not called leaves the turn as it was: its other events are compared.
+    """
+    skipped = {mark.index for mark in marks_of(trace, SkippedMark)}
+    marks: list[StepMark | ObservedMark] = [*marks_of(trace, StepMark), *marks_of(trace, ObservedMark)]
+    passed_over = False
+    for mark in sorted(marks, key=lambda mark: mark.seq):
+        if isinstance(mark, StepMark):
+            passed_over = mark.index in skipped and mark.step != StepName.TOOL
+        elif not passed_over:
+            yield mark
 
 
 def _compare_order(expected: Sequence[str], done: Sequence[str]) -> Iterator[Drift]:
@@ -263,7 +278,10 @@ def unplayed(face: FaceDocument, traces: Sequence[Trace]) -> Sequence[str]:
 
 def plugin_drifts(face: FaceDocument, traces: Sequence[Trace], played: Sequence[Events]) -> Iterator[Drift]:
     """Yield where recordings of plugin events differ from what the played host fired in the same steps."""
-    done = [[mark for mark in hooks_observed([trace]) if mark.event not in face.unplayed] for trace in traces]
+    done = [
+        [mark for mark in _gone_through(trace) if mark.event is not None and mark.event not in face.unplayed]
+        for trace in traces
+    ]
     real, host = _by_name(done), _by_name(played)
     host = {event: marks for event, marks in host.items() if event not in face.interactive}
     for event in real.keys() - host.keys():

@@ -228,6 +228,8 @@ class FaceDocument(Document):
     tools: Maybe[bool] = None
     resumes_anew: bool = False
     """true where the host resumes a session in another process than the one that began it"""
+    resumes_unused: bool = True
+    """false where a session in which nothing was said cannot be resumed"""
     starts_a_turn_before_its_context: bool = False
     """true where the turn after a tool's starts before its messages are handed to plugins"""
     changes_id: dict[Step, Texts] = Field(default_factory=dict)

@@ -142,6 +142,9 @@ def pi() -> None:
 def claude() -> None:
     """Claude Code: JSON on both streams."""
     session, servers = sys.argv[-1], 0
+    kept = Path.home() / f"{session}.said"
+    if "--resume" in sys.argv and not kept.exists():
+        sys.exit(f"No conversation found with session ID: {session}")
     for asked in heard():
         if asked["type"] == "control_request":
             about = asked["request"]["subtype"] == "mcp_status"
@@ -156,6 +159,7 @@ def claude() -> None:
             session = "cleared"
         else:
             turn(text)
+        (Path.home() / f"{session}.said").touch()
         say(type="result", session_id=session, is_error=False)
 
 

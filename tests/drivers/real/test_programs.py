@@ -119,6 +119,18 @@ def test_a_program_is_talked_with_to_its_end(name: str, run: Run) -> None:
 
 
 @needs_node
+def test_a_session_that_claude_code_keeps_nothing_of_is_not_resumed(run: Run) -> None:
+    """Nothing was said in it: the program ends at once, and what was to follow in it is skipped."""
+    start = {"step": "start", "session": "s1", "agent": "atlas-agent", "project": "/workspace/atlas"}
+    steps = [start, *({"step": kind, "session": "s1"} for kind in ("end", "resume", "end"))]
+    recorded, error = run("claude-code", steps)
+    assert error is None
+    first, then = [mark.reason for mark in marks_of(recorded, SkippedMark)]
+    assert "No conversation found" in first
+    assert "never opened" in then
+
+
+@needs_node
 def test_a_title_that_hermes_asks_for_is_no_turn(run: Run) -> None:
     """It is answered beside the talk: the words of a turn are an answer to that turn."""
     recorded, error = run("hermes-agent", say("Which database?", "And then?"), "titles")

@@ -55,6 +55,8 @@ class Thread:
         # Not every harness lets a hook read what was said.
         self.transcript = HostTranscript(face["transcript"], self.id, cwd) if "transcript" in face else None
         self.due: Mapping[str, Any] | None = None
+        self.is_used = False
+        """Whether anything was said in it."""
 
 
 class HookSession:
@@ -71,6 +73,8 @@ class HookSession:
         self.tools: Mapping[str, Any] = {}
         self.said = False
         self.blocked = False
+        self.is_lost = False
+        """Whether the harness could not resume it: nothing more takes place in it."""
 
     def be_killed(self) -> None:
         """Lose what its program had in memory, and its memory server; what is on disk stays."""
@@ -173,6 +177,10 @@ class CommandHooks:
         if kind not in self._face["steps"] and kind != "tool":
             raise Skipped(f"{self._name} has no counterpart for {kind}")
         session = self._session(step)
+        if kind == "resume":
+            session.is_lost = not (session.thread.is_used or self._face.get("resumes_unused", True))
+        if session.is_lost:
+            raise Skipped(f"{self._name} keeps nothing of a session in which nothing was said: it cannot be resumed")
         if kind == "restart_host":
             session.be_killed()
         if kind == "prompt":
@@ -190,6 +198,7 @@ class CommandHooks:
             if kind == "prompt":
                 result["turn"] = not session.blocked
             said = kind == "prompt" and not session.blocked
+            session.thread.is_used |= said
             session.said = said or (session.said and kind not in ("compact", "pre_compaction", "clear"))
         finally:
             if kind in ("prompt", "tool") and not step.get("more"):

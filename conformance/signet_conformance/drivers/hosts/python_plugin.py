@@ -22,6 +22,7 @@ import traceback
 import types
 import uuid
 from collections.abc import Callable, Mapping, Sequence
+from hashlib import sha256
 from pathlib import Path
 from types import FrameType
 from typing import Any, ClassVar
@@ -173,7 +174,8 @@ class ProviderProgram:
         self._messages: list[dict[str, str]] = []
         self._kept, self._compacting = 0, False
         self._turns = 0
-        self._forgot_prompt = False
+        self._prompt_built = False
+        """Whether the harness has built the session's system prompt, which it keeps."""
         self._turn: tuple[str, str] | None = None
         self._memory = OwnMemory()
 
@@ -225,8 +227,8 @@ class ProviderProgram:
 
     def _start(self, step: Mapping[str, Any]) -> Mapping[str, Any]:
         self._session = str(step.get("key") or uuid.uuid4())
-        self._forgot_prompt = False
         self._messages, self._turns, self._kept, self._compacting = [], 0, 0, False
+        self._prompt_built = step["step"] != "start" and self._kept_prompt().is_file()
         # The harness has no word for a project: a provider sees the folder that the user started it in.
         os.chdir(self._projects.folder(step.get("project")))
         home = Path.home() / ".hermes"
@@ -246,9 +248,7 @@ class ProviderProgram:
         }
         self._call("initialize", **said)
         self._take_tools(_by_name(early), _by_name(self._call("get_tool_schemas")))
-        # What the harness told its model at the beginning it keeps, and builds no second time.
-        block = self._call("system_prompt_block") if step["step"] == "start" else None
-        return {"opened": self._is_there, "injected": block or "", "given": _model_texts("system_prompt_block", block)}
+        return {"opened": self._is_there}
 
     def _take_tools(self, early: Mapping[str, Any], late: Mapping[str, Any]) -> None:
         """Take the tools that the provider names before and after it is initialised; tell once what becomes of them."""
@@ -272,9 +272,10 @@ class ProviderProgram:
         text = str(step.get("text"))
         keep_back(text)
         self._turns += 1
-        # After a clear the harness builds its system prompt anew, with the next turn.
-        block = self._call("system_prompt_block") if self._forgot_prompt else None
-        self._forgot_prompt = False
+        block = None
+        if not self._prompt_built:
+            block = self._call("system_prompt_block")
+            self._keep_prompt()
         self._call("on_turn_start", self._turns, text)
         injected = self._call("prefetch", text, session_id=self._session)
         self._messages.append({"role": "user", "content": text})
@@ -284,6 +285,16 @@ class ProviderProgram:
         if not step.get("more"):
             self._end_turn()
         return {"turn": True, "injected": injected or ""}
+
+    def _kept_prompt(self) -> Path:
+        """Where the harness keeps the session's system prompt: a process that resumes the session finds it there."""
+        return Path.home() / ".hermes" / "sessions" / f"{sha256(self._session.encode()).hexdigest()[:32]}.prompt"
+
+    def _keep_prompt(self) -> None:
+        self._prompt_built = True
+        kept = self._kept_prompt()
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        kept.touch()
 
     def _end_turn(self) -> None:
         """The model's last word; then the harness stores the turn and asks for what the next one may need."""
@@ -354,6 +365,7 @@ class ProviderProgram:
         before, self._session = self._session, str(uuid.uuid4())
         self._call("on_session_end", list(self._messages))
         block = self._call("system_prompt_block")
+        self._keep_prompt()
         self._messages = [{"role": "user", "content": str(step.get("summary") or "")}]
         self._kept, self._compacting = 1, False
         self._call("on_session_switch", self._session, parent_session_id=before, reset=False, reason="compression")
@@ -369,7 +381,7 @@ class ProviderProgram:
         self._left = before
         self._call("on_session_end", list(self._messages))
         self._messages, self._turns, self._kept, self._compacting = [], 0, 0, False
-        self._forgot_prompt = True
+        self._prompt_built = False
         self._call("on_session_switch", self._session, parent_session_id=before, reset=True, reason="new_session")
         return {"opened": True}
 

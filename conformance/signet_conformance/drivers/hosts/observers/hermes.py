@@ -56,14 +56,17 @@ class _Mute:
     name = "observer"
 
     def __init__(self) -> None:
-        self._is_there = iter([args == ["True"] for event, args, _ in _ASKED["recorded"] if event == _ANSWERED])
+        self._is_there = [args == ["True"] for event, args, _ in _ASKED["recorded"] if event == _ANSWERED]
         if not any(event == "sync_turn" and "messages" in members for event, _, members in _ASKED["recorded"]):
             # One that does not take the conversation is called without it.
             self.sync_turn = _store_turn
 
     def is_available(self) -> bool:
-        """The recorded results of the provider."""
-        return next(self._is_there, True)
+        """The recorded results of the provider, one after the other: each session may have a process of its own."""
+        written = FOLDER / "events.jsonl"
+        rows = map(json.loads, written.read_text(encoding="utf-8").splitlines() if written.exists() else ())
+        place = sum(row["event"] == _ANSWERED for row in rows)
+        return self._is_there[place] if place < len(self._is_there) else True
 
     def get_tool_schemas(self) -> list[Mapping[str, Any]]:
         """Its tools, which take anything."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from signet_conformance.drivers.hosts.observing import await_hook
-from signet_conformance.drivers.hosts.protocol import StepError
+from signet_conformance.drivers.hosts.protocol import Skipped, StepError
 from signet_conformance.drivers.hosts.real.conversation import Launch, LinesProcess
 from signet_conformance.drivers.hosts.real.process import ProgramProcess, deadline_in
 
@@ -22,6 +22,8 @@ _OPTIONS = ("-p", "--input-format", "stream-json", "--output-format", "stream-js
 _INITIALIZE = {"type": "control_request", "request_id": "begin", "request": {"subtype": "initialize", "hooks": {}}}
 _SERVERS = {"type": "control_request", "request_id": "servers", "request": {"subtype": "mcp_status"}}
 _LOOK_S = 0.1
+_NO_CONVERSATION = "No conversation found"
+"""What it says, and ends, when it is to resume a session that it does not know."""
 
 
 class ClaudeStream(LinesProcess):
@@ -74,6 +76,8 @@ class ClaudeStream(LinesProcess):
                 self._await_start(hooks_before)
                 self._await_servers(deadline)
                 return
+        if any(_NO_CONVERSATION in words for words in self._process.words):
+            raise Skipped(f"Claude Code: {_NO_CONVERSATION}: it keeps none of a session in which nothing was said")
         raise StepError(f"Claude Code did not begin its session{self._process.last_words}")
 
     def _await_start(self, hooks_before: int) -> None:

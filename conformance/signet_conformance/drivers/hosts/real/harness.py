@@ -204,7 +204,7 @@ class RealHarness:
         self._ended.discard(name)
         try:
             open_it()
-        except RefusedError as refused:
+        except (RefusedError, Skipped) as refused:
             del self._sessions[name]
             raise Skipped(str(refused)) from None
         finally:
