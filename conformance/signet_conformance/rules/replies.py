@@ -21,7 +21,11 @@ _LEAST = 3
 """A text of fewer characters is the beginning of another one by chance."""
 
 
-class _Reply(Struct, frozen=True):
+_CHANGES = frozenset({StepName.CLEAR, StepName.FORK, StepName.REOPEN})
+"""The steps in which the user begins anew, or goes to another conversation."""
+
+
+class _Reply(Struct, frozen=True, eq=False):
     """A turn of a session, and what the model said in it; None where the mark does not say, or nothing was said.
 
     A summary of a compaction is the model's words too, and no answer to the user.
@@ -29,6 +33,8 @@ class _Reply(Struct, frozen=True):
 
     mark: StepMark
     words: str | None
+    previous: _Reply | None
+    """The one before it in its conversation, which a clear begins anew and to which the user may go back."""
     is_summary: bool = False
 
 
@@ -58,31 +64,49 @@ def _replies(recording: Recording) -> Iterator[_Reply]:
     timeline = recording.timeline
     tells_of_the_model = bool(recording.marks(ModelMark))
     took_place = {turn.step.seq for turn in timeline.turns if turn.model_seq is not None}
+    newest: dict[str | None, _Reply | None] = {}
+    left: dict[tuple[str | None, str], _Reply | None] = {}
     for mark in timeline.steps:
         if timeline.was_skipped(mark):
             continue
+        session = mark.session
+        if mark.step in _CHANGES:
+            before, after = (timeline.host_ids.at(session, seq) for seq in (mark.seq, timeline.next_step(mark)))
+            if before is not None:
+                left[session, before.id] = newest.get(session)
+            if mark.step == StepName.CLEAR:
+                newest[session] = None
+            elif mark.step == StepName.REOPEN and after is not None:
+                newest[session] = left.get((session, after.id), newest.get(session))
+            continue
         if mark.step == StepName.PROMPT:
             spoke = mark.seq in took_place or not tells_of_the_model
-            yield _Reply(mark, plain(mark.reply or "") or None if spoke else None)
+            reply = _Reply(mark, plain(mark.reply or "") or None if spoke else None, newest.get(session))
         elif isinstance(summary := mark.other.get("summary"), str) and plain(summary):
-            yield _Reply(mark, plain(summary), is_summary=True)
+            reply = _Reply(mark, plain(summary), newest.get(session), is_summary=True)
+        else:
+            continue
+        newest[session] = reply
+        yield reply
 
 
 def _judge(
     recording: Recording, call: Call, told: str, own: Sequence[_Reply], others: Sequence[_Reply]
 ) -> Iterator[Outcome]:
-    before = _before(recording, call, own)
+    turn = _turn_of(recording, call, own)
+    last = own[-1] if turn is None else turn.previous
     # An end in the step of a turn may come before or after what the model says in it.
-    accepted = [*_newest(own), *(_newest(before) if before else ())] if call.operation == END else [*_newest(before)]
+    accepted = [*_newest(own[-1] if call.operation == END else last), *(_newest(last) if call.operation == END else ())]
     if any(_is_told(told, reply.words) for reply in accepted):
         yield PASS
         return
-    if call.operation == PROMPT and len(before) < len(own) and _is_told(told, own[len(before)].words):
+    if call.operation == PROMPT and turn is not None and _is_told(told, turn.words):
         # The reply to the very prompt is SIG-PROMPT-003's.
         return
-    if not before or not accepted:
+    before = own if turn is None else own[: own.index(turn)]
+    if not before or not (accepted or last is None):
         return
-    silent = own[-1].words is None if call.operation == END else before[-1].words is None
+    silent = own[-1].words is None if call.operation == END else last is not None and last.words is None
     if any(REDACTION in each for each in (told, *(reply.words or "" for reply in accepted))):
         yield undecided(call, message="the reply was redacted")
         return
@@ -95,8 +119,12 @@ def _judge(
     if strange is None and older is None and silent:
         yield undecided(call, message="what the model said in the turn before is not marked")
         return
+    if not accepted and older is None and strange is None:
+        return
     message, fold = "lastAssistantMessage holds words that the model did not say", "not said"
-    if older is not None:
+    if older is not None and not accepted:
+        message, fold = "lastAssistantMessage is a reply from before the user began anew", "cleared"
+    elif older is not None:
         message, fold = "lastAssistantMessage is an older reply, and not the newest of its session", "older"
     elif strange is not None:
         message, fold = (
@@ -107,30 +135,30 @@ def _judge(
         call,
         message=message,
         pointer=in_body("lastAssistantMessage"),
-        expected=accepted[-1].words or "",
+        expected=(accepted[-1].words or "") if accepted else "nothing: the model has said nothing yet",
         received=call.body.get("lastAssistantMessage"),
         fold=fold,
     )
 
 
-def _before(recording: Recording, call: Call, own: Sequence[_Reply]) -> Sequence[_Reply]:
-    """The turns before the one that a prompt belongs to, which may be an earlier one than the latest."""
+def _turn_of(recording: Recording, call: Call, own: Sequence[_Reply]) -> _Reply | None:
+    """The turn that a prompt belongs to, which may be an earlier one than the latest; None for an end outside one."""
     if call.operation == END:
         step = recording.timeline.step_at(call.seq)
-        in_turn = step is not None and own[-1].mark.seq == step.seq
-        return own[:-1] if in_turn else own
+        return own[-1] if step is not None and own[-1].mark.seq == step.seq else None
     text = call.text or ""
-    said = [place for place, each in enumerate(own) if is_said(recording, text, plain(each.mark.text or ""))]
-    return own[: said[-1]] if said else own[:-1]
+    said = [each for each in own if is_said(recording, text, plain(each.mark.text or ""))]
+    return said[-1] if said else own[-1]
 
 
-def _newest(replies: Sequence[_Reply]) -> Iterator[_Reply]:
+def _newest(reply: _Reply | None) -> Iterator[_Reply]:
     """The newest reply, after turns without one the one before them; a summary that was written since."""
-    for reply in reversed(replies):
+    while reply is not None:
         if reply.words:
             yield reply
             if not reply.is_summary:
                 return
+        reply = reply.previous
 
 
 def _is_told(told: str, words: str | None) -> bool:
