@@ -9,11 +9,15 @@ import subprocess
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
+
+from signet_conformance.children.deadline import Deadline, cpu_with_descendants
 
 PATIENCE_S = 180.0
+_LOOK_S = 1.0
 
 
 class Watched:
@@ -47,6 +51,16 @@ def _has_ended(descriptor: int, deadline: float) -> bool:
     ended = select.poll()
     ended.register(descriptor, select.POLLIN)
     return bool(ended.poll(max(0.0, deadline - time.monotonic()) * 1000))
+
+
+def ends_in_time(process: subprocess.Popen[Any], seconds: float) -> bool:
+    """Wait for the end of a process: up to four times as long where it works on a machine that is busy."""
+    deadline = Deadline(seconds, partial(cpu_with_descendants, process.pid))
+    while left_s := deadline.left_s():
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(min(left_s, _LOOK_S))
+            return True
+    return False
 
 
 def wait_until(condition: Callable[[], bool], what: str, by: subprocess.Popen[bytes] | None = None) -> None:

@@ -12,14 +12,16 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.support.processes import ends_in_time
+
 ROOT = Path(__file__).parents[2]
 MARK = "<!-- the test has the kit installed already -->"
 _FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _STEP = "=== step at "
 _TELL_TIME = f'echo; echo "{_STEP}$(date +%s)"\n'
 PATIENCE_S = 300.0
-INSTALLING_S = 1800.0
-"""What a page may take that begins with its installation, on a machine that has other work."""
+INSTALLING_S = 600.0
+"""What a page may take that begins with its installation, on a machine that has no other work."""
 
 
 @dataclass(frozen=True)
@@ -111,11 +113,8 @@ class Page:
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             ) as shell:
-                ended = True
                 try:
-                    shell.wait(patience_s)
-                except subprocess.TimeoutExpired:
-                    ended = False
+                    ended = ends_in_time(shell, patience_s)
                 finally:
                     # What a page starts in the background ends with it, even where the page broke off.
                     with contextlib.suppress(ProcessLookupError):
