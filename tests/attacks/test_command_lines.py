@@ -169,14 +169,13 @@ TOKENS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("way", FORMS)
-def test_a_secret_that_is_written_like_this_is_not_recorded(way: str) -> None:
+@pytest.mark.parametrize("repeated", [0, 400], ids=["alone", "far inside"])
+def test_a_secret_that_is_written_out_is_not_recorded(repeated: int) -> None:
     """Alone, and far inside a long text, where it is looked for another way."""
-    filler = "The author rounds half to even, and passes it on.\n\n" * 400
-    assert len(filler) > LONG_LINE
-    for text in (way, f"{filler}{way}\n\n{filler}"):
-        written = recorded(text)
-        assert not any(secret in written for secret in (V, W, H))
+    filler = "The author rounds half to even, and passes it on.\n\n" * repeated
+    assert not repeated or len(filler) > LONG_LINE
+    written = {way: recorded(f"{filler}{way}\n\n{filler}" if repeated else way) for way in FORMS}
+    assert [way for way, text in written.items() if any(secret in text for secret in (V, W, H))] == []
 
 
 @pytest.mark.parametrize("coding", ENCODED)
@@ -185,11 +184,10 @@ def test_a_secret_that_is_encoded_twice_is_not_recorded(coding: str) -> None:
     assert ENCODED[coding] not in recorded(f"decode {ENCODED[coding]} please")
 
 
-@pytest.mark.parametrize("kind", TOKENS)
 @pytest.mark.parametrize("around", ["{}", "use {} there", '"{}"', "x={}"])
-def test_a_token_of_this_kind_is_not_recorded(kind: str, around: str) -> None:
-    """Wherever it stands in text."""
-    assert TOKENS[kind] not in recorded(around.format(TOKENS[kind]))
+def test_a_token_is_not_recorded(around: str) -> None:
+    """Of no kind, wherever it stands in text."""
+    assert [kind for kind, token in TOKENS.items() if token in recorded(around.format(token))] == []
 
 
 @pytest.mark.parametrize(

@@ -167,19 +167,17 @@ def recorded(text: str) -> str:
     return redactor.exchange(line).decode() + json.dumps(redactor.document({"text": text}))
 
 
-@pytest.mark.parametrize("kind", TOKENS)
 @pytest.mark.parametrize("around", ["{}", "use {} there", '"{}"', "x={}", "({}),"])
-def test_a_token_of_this_kind_is_not_recorded(kind: str, around: str) -> None:
-    """Wherever it stands in text."""
-    assert TOKENS[kind] not in recorded(around.format(TOKENS[kind]))
+def test_a_token_is_not_recorded(around: str) -> None:
+    """Of no kind, wherever it stands in text."""
+    assert [kind for kind, token in TOKENS.items() if token in recorded(around.format(token))] == []
 
 
-@pytest.mark.parametrize("way", WRITTEN)
-def test_a_secret_that_is_written_like_this_is_not_recorded(way: str) -> None:
+@pytest.mark.parametrize("around", ["{}", "Please run this:\n{}\nand tell me."])
+def test_a_secret_that_is_written_out_is_not_recorded(around: str) -> None:
     """By what names it, in settings, scripts, command lines, markup and addresses."""
-    text, secret = WRITTEN[way]
-    assert secret not in recorded(text)
-    assert secret not in recorded(f"Please run this:\n{text}\nand tell me.")
+    ways = [way for way, (text, secret) in WRITTEN.items() if secret in recorded(around.replace("{}", text))]
+    assert ways == []
 
 
 @pytest.mark.parametrize("coding", CODED)
@@ -222,11 +220,11 @@ NEARLY = (
 """What only begins as a token does: names, hashes, ids that say when they were made."""
 
 
-@pytest.mark.parametrize("text", NEARLY)
-def test_what_only_begins_like_a_token_is_left_alone(text: str) -> None:
+def test_what_only_begins_like_a_token_is_left_alone() -> None:
     """Wherever it stands."""
-    document = {"text": f"see {text} there", "note": text, "in": f'x="{text}"', "sessionKey": text, "project": text}
-    assert Redactor({}).document(document) == document
+    for text in NEARLY:
+        document = {"text": f"see {text} there", "note": text, "in": f'x="{text}"', "sessionKey": text, "project": text}
+        assert Redactor({}).document(document) == document
 
 
 def test_ordinary_text_is_left_alone() -> None:

@@ -6,8 +6,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from signet_recording_proxy.redaction import vendor_kinds
 from signet_recording_proxy.redaction.redactor import LONG_LINE, Redactor
 
@@ -37,20 +35,21 @@ def redacted(text: str) -> str:
     return str(Redactor({}).document(text)) + Redactor({}).exchange({**line, "response": answer}).decode()
 
 
-@pytest.mark.parametrize("name", KINDS)
-def test_a_secret_of_this_kind_is_not_recorded(name: str) -> None:
+def test_no_secret_of_any_kind_is_recorded() -> None:
     """Its example, in each of some ways to write it."""
-    kind = KINDS[name]
-    secret = "".join(kind["example"])
-    assert [way for way in written(kind, secret) if secret in redacted(way)] == []
+    recorded = []
+    for name, kind in KINDS.items():
+        secret = "".join(kind["example"])
+        recorded += [(name, way) for way in written(kind, secret) if secret in redacted(way)]
+    assert recorded == []
 
 
-@pytest.mark.parametrize("name", [name for name in KINDS if name in VENDOR and name != "snyk-api-token"])
-def test_what_is_too_short_stays(name: str) -> None:
+def test_what_is_too_short_stays() -> None:
     """The beginning of an example is none."""
-    kind = KINDS[name]
-    text = f"{VENDOR[name]} = {kind['counterexample']}"
-    assert Redactor({}).document(text) == text
+    names = [name for name in KINDS if name in VENDOR and name != "snyk-api-token"]
+    texts = [f"{VENDOR[name]} = {KINDS[name]['counterexample']}" for name in names]
+    assert texts
+    assert [text for text in texts if Redactor({}).document(text) != text] == []
 
 
 def test_a_member_of_such_a_name_is_not_recorded() -> None:
