@@ -14,6 +14,7 @@ from signet_recording_proxy.redaction.redactor import LONG_LINE, Redactor
 from tests.attacks.test_secret_kinds import HEX, LOWER, MIXED, UPPER, UUID, recorded, some
 
 V, W, H = "q7RtZ2mXw9Kp4Ls8Vn3B", "kf93hs72bd61", "9f86d081884c7d659a2feaa0c55ad015"
+BLOCK = "483920-483920"
 FORMS = [
     f"setx OPENAI_API_KEY {V}",
     f"set -gx ACME_TOKEN {V}",
@@ -142,6 +143,39 @@ FORMS = [
     f"new Client({{ apiKey: '{V}' }})",
     f"connect(user='u', passwd='{W}')",
     f'login("robin", "{W}")',
+    f'const SIGNING_KEY: &str = "{V}";',
+    f"const apiKey: string = '{V}'",
+    f'var token string = "{V}"',
+    f"password = b'{W}'",
+    f"CREATE LOGIN app WITH PASSWORD = N'{W}';",
+    f'dataSource.setPassword("{V}");',
+    f"client.with_token('{V}')",
+    f'.apiKey("{V}")',
+    f"- name: API_TOKEN\n  value: {V}\n",
+    f"<key>APIToken</key>\n<string>{V}</string>",
+    f"&quot;password&quot;: &quot;{W}&quot;",
+    f"Cookie: theme=dark; sessionid={V}; lang=en",
+    f"set-cookie: __Host-sid={V}; Path=/",
+    f"**Password:** {V}",
+    f"- **API key**: `{V}`",
+    f"Das Passwort lautet {V}",
+    f"passwort: {W}",
+    f"pip install --extra-index-url https://{V}:@pkgs.example/simple x",
+    f"SSHPASS={W} sshpass -e ssh h",
+    f'app_key = "{W}"',
+    f"htpasswd -nbB admin {W}",
+    f"twine upload -u u -p {W} dist/*",
+    f"mosquitto_pub -h h -u u -P {W} -t x",
+    f"ssh-keygen -t ed25519 -N '{W}' -f key",
+    f"security add-generic-password -a u -s s -w {W}",
+    f"lftp -u robin,{W} h",
+    f"mc alias set prod https://h ADMIN {W}",
+    f"ansible-vault encrypt_string '{W}' --name x",
+    f"requirepass {W}",
+    f"vercel env add AUTH_SECRET production <<< {W}",
+    f"printf '{W}' | secret-tool store --label x",
+    f"echo '{W}' | pass insert -e work/db",
+    "Recovery Key: " + "-".join(["483920"] * 8),
 ]
 ENCODED = {
     "base64 twice": base64.b64encode(base64.b64encode(f"password={W}".encode())).decode(),
@@ -175,7 +209,7 @@ def test_a_secret_that_is_written_out_is_not_recorded(repeated: int) -> None:
     filler = "The author rounds half to even, and passes it on.\n\n" * repeated
     assert not repeated or len(filler) > LONG_LINE
     written = {way: recorded(f"{filler}{way}\n\n{filler}" if repeated else way) for way in FORMS}
-    assert [way for way, text in written.items() if any(secret in text for secret in (V, W, H))] == []
+    assert [way for way, text in written.items() if any(secret in text for secret in (V, W, H, BLOCK))] == []
 
 
 @pytest.mark.parametrize("coding", ENCODED)
@@ -197,6 +231,11 @@ def test_a_token_is_not_recorded(around: str) -> None:
         "the key is 366659fd-0f23-4577-b9d7-16bcba37a8e9", "secret/data/atlas2026/config1", "token 2026-05-04T09:12:00Z",
         "pass tests/unit/test_4_of_12.py::test_a1", "auth v1.2.3-rc.4", "token count is 128000", "echo build-2026-05 | tee x",
         "login('page', 'welcome-back')", "zip -r out.zip src", "openssl version -a", "az login --tenant x",
+        "const token: string = await getToken2()", "setToken(token2)", ".password('must hold 1 digit')",
+        "- name: API_TOKEN\n  valueFrom: 1", "- name: RETRIES\n  value: 1000000", "<key>Token</key><string>$(TOKEN)</string>",
+        "&quot;token&quot;: &quot;&quot;", "**Token:** see part 2", "**Key**: `createdAt2`", "use passwords2 or b'token'", "the mosquitto -P 1883",
+        "requirepass yourpassword", "ssh-keygen -t ed25519 -N '' -f key1", "security find-generic-password -w", "twine upload dist/x-1.0.0",
+        "recovery key 483920", "APP_KEY=my-app", "BYPASS=1", "set-cookie: a=1; expires=Wed, 21 Oct 2026 07:28:00 GMT; domain=app1.corp.example",
         "the bearer token expires_in_3600_seconds", "--key-file=/etc/ssl/key1.pem", "API key rotation2026",
     ],
 )  # fmt: skip

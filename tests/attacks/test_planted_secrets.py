@@ -1,7 +1,8 @@
 """Secrets in the forms that some 250 vendors and tools publish, written down without a look at the patterns.
 
 `planted_secrets.json` holds name, text and secret; `{}` in the text is the secret, and `<an 20>` draws it: no secret of
-anybody stands in a file. Nine in ten must not reach the disk, whatever kinds the recorder knows.
+anybody stands in a file. `<password >` is an element, `<password>` draws one. Nine in ten must not reach the disk,
+whatever kinds the recorder knows.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ LETTERS = {
     "u64": string.ascii_letters + string.digits + "-_", "b32": string.ascii_uppercase + "234567",
     "b58": "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz", "bech": "qpzry9x8gf2tvdw0s3jn54khce6mua7l",
 }  # fmt: skip
-RECIPE = re.compile(r"<([a-z]+[0-9]*)(?: ([A-Z ]+))?(?: ([0-9]+))?>")
+RECIPE = re.compile(rf"<({'|'.join(LETTERS)}|b64|ub64|pem|password|uuid|jwt)(?: ([A-Z ]+))?(?: ([0-9]+))?>")
 WORDS = ("river", "Falcon", "copper", "Walnut", "Tiger", "marble", "Orchid", "velvet", "Rocket", "Harbor")
 MOST_MISSED = 0.1
 FILLER = "I looked at the file and it reads well; the next step is to move the parser into a module of its own.\n"

@@ -10,9 +10,11 @@ from signet_recording_proxy.redaction.secret_names import is_secret_member, is_s
 
 Token = Callable[[str], str]
 
+STRING_PREFIX = "(?:[bB][rR]?|[rR][bB]?|[uULN])"
+"""What marks a string that holds no variable: of bytes, raw, wide, national."""
 _ASSIGNMENT = re.compile(
     r"(?<![A-Za-z0-9_.])(?<![A-Za-z0-9_.]-)([A-Za-z_][A-Za-z0-9_.-]{1,63}+)(\\{0,4}[\"'])?[ \t]{0,40}+"
-    r"(:=|=>|=|:)[ \t]{0,40}+(\\{0,4}[\"'`])?"
+    rf"(:=|=>|=|:)[ \t]{{0,40}}+(?:{STRING_PREFIX}(?=\\{{0,4}}[\"'`]))?(\\{{0,4}}[\"'`])?"
 )
 _BLOCK = re.compile(r"[|>][+-]?[1-9]?[+-]?[ \t]{0,40}\r?\n(?:[ \t]{0,64}\r?\n){0,8}([ \t]{1,64}+)(?=\S)")
 _BLOCK_LINE = re.compile(r"\r?\n([ \t]{1,64}+)(\S{1,4096}+)[ \t]{0,64}(?=[\r\n]|\Z)")
@@ -36,16 +38,27 @@ def _option(name: str) -> re.Pattern[str]:
     return re.compile(rf"\s{name}\s{{1,4}}{_GIVEN}")
 
 
+_NAME = (
+    r"(?i:passw(?:or[dt]|d)|pass_?phrase|secret|token"
+    r"|(?:api|app|secret|access|private|auth|signing|encryption|master)_?key)"
+)
+_WITH_A_DIGIT = r"(?=[^\s\"'`<&]{0,255}[0-9])"
+
+
 class _Command(NamedTuple):
     """Programs, and an option by which they take a password; without a program the option names it itself.
 
-    Text that holds it has one of `stems` in lower case; and one of `marks` as they are, if there are any.
+    Text that holds it has one of `stems` in lower case, and there what `near` matches (in Python's expressions and in
+    Rust's, in any case, in text and in an encoded line); and one of `marks` as they are, if there are any. `apart` is
+    what the option cannot stand behind.
     """
 
     stems: tuple[str, ...]
     option: re.Pattern[str]
     program: re.Pattern[str] | None = None
     marks: tuple[str, ...] = ()
+    apart: str = "\n|;"
+    near: str = ""
 
 
 _COMMANDS = (
@@ -100,8 +113,70 @@ _COMMANDS = (
     ),
     _Command(
         ("htpasswd",),
-        re.compile(rf"\s-[A-Za-z]{{0,4}}b[A-Za-z]{{0,4}}\s+\S+\s+\S+\s+{_GIVEN}"),
+        re.compile(
+            r"\s-(?:(?=[A-Za-z]{0,4}n)[A-Za-z]{0,4}b[A-Za-z]{0,4}|[A-Za-z]{0,4}b[A-Za-z]{0,4}\s+\S+)\s+\S+\s+" + _GIVEN
+        ),
         re.compile(r"\bhtpasswd\b"),
+    ),
+    _Command(("twine",), _option("(?:-p|--password)"), re.compile(r"\btwine upload\b")),
+    _Command(("mosquitto",), _option("-P"), re.compile(r"\bmosquitto_(?:pub|sub|rr)\b"), ("-P",)),
+    _Command(("ssh-keygen",), _option("-[NP]"), re.compile(r"\bssh-keygen\b")),
+    _Command(("security ",), _option("-w"), re.compile(r"\bsecurity (?:add|set)-[a-z-]{1,40}\b"), ("-w",)),
+    _Command(
+        ("lftp",), re.compile(r"\s-u[ =]?\\{0,4}[\"']?[^\s,\"'\\]{1,64},([^\s\"'\\]{4,}+)"), re.compile(r"\blftp\b")
+    ),
+    _Command(
+        ("mc alias set", "mc config host add"),
+        re.compile(rf"\bmc (?:alias set|config host add)(?:\s+\S{{1,200}}){{3}}\s+{_GIVEN}"),
+    ),
+    _Command(("encrypt_string",), re.compile(rf"\bansible-vault encrypt_string\s{{1,4}}{_GIVEN}")),
+    _Command(("requirepass",), re.compile(rf"\brequirepass\s{{1,4}}{_WITH_A_DIGIT}{_GIVEN}")),
+    _Command(
+        ("cookie:",),
+        re.compile(
+            r"[;:]\s{0,4}(?!(?i:domain|path|expires|max-age|samesite)=)[\w.-]{1,64}="
+            r"(?=[^\s\"'\\;,]{0,255}?[0-9])(?=[^\s\"'\\;,]{0,255}?[A-Za-z])([^\s\"'\\;,]{16,}+)"
+        ),
+        re.compile(r"(?i:\bcookie):"),
+        ("=",),
+        "\n",
+    ),
+    _Command(
+        ("str =", "str=", "string =", "string=", "string? ="),
+        re.compile(
+            rf"{_NAME}\s{{0,4}}:?\s{{0,4}}(?:&(?:'static\s)?)?(?i:str(?:ing)?)\?? ?= ?\\{{0,4}}[\"'`]"
+            rf"{_WITH_A_DIGIT}([^\s\"'`\\]{{8,256}}+)\\{{0,4}}[\"'`]"
+        ),
+        near=r"str(?:ing)?\?? ?= ?\\{0,40}[\"'`]",
+    ),
+    _Command(
+        ("word(", "passwd(", "phrase(", "secret(", "token(", "key("),
+        re.compile(
+            rf"(?:\b(?:set|with|use)_?|\.)[A-Za-z_]{{0,24}}?{_NAME}\( ?\\{{0,4}}[\"']"
+            rf"{_WITH_A_DIGIT}([^\s\"'\\]{{8,256}}+)\\{{0,4}}[\"']\s{{0,4}}[,)]"
+        ),
+        near=r"[a-z]+\( ?\\{0,40}[\"']",
+    ),
+    _Command(
+        ("value:",),
+        re.compile(
+            rf"\bname:\s{{1,4}}[\"']?[A-Za-z0-9_.-]{{0,48}}{_NAME}[\"']?[ \t]{{0,4}}\r?\n"
+            rf"\s{{1,64}}value:\s{{1,4}}[\"']?{_WITH_A_DIGIT}([^\s\"'#]{{6,}}+)"
+        ),
+        marks=("name:",),
+        near=r"value:\s{1,4}\\{0,40}[\"']?[^\s\"'#]{5}",
+    ),
+    _Command(
+        ("<string>",),
+        re.compile(rf"<key>[^<]{{0,48}}{_NAME}</key>\s{{0,64}}<string>([^<\s]{{6,}}+)</string>"),
+    ),
+    _Command(
+        ("&quot;", "&#34;", "&#39;", "&#x22;", "&#x27;"),
+        re.compile(
+            rf"{_NAME}(?:&(?:quot|#34|#39|#x22|#x27);) {{0,4}}[:=,] {{0,4}}(?:&(?:quot|#34|#39|#x22|#x27);)"
+            r"([^\s&\"'<>]{6,256}+)&"
+        ),
+        near=r"&(?:quot|#34|#39|#x22|#x27); {0,4}[:=,] {0,4}&(?:quot|#)",
     ),
     _Command(("gh secret",), re.compile(rf"\s(?:-b|--body)[ =]{_GIVEN}"), re.compile(r"\bgh secret set\b")),
     _Command(("mongo",), _option("-p"), re.compile(r"\bmongo(?:sh|dump|restore|export|import)?\b"), ("-p",)),
@@ -148,14 +223,15 @@ _COMMANDS = (
         re.compile(
             r"\b(?:echo|printf)\s{1,4}(?:-n\s{1,4}|\\{0,4}[\"']%s\\{0,4}[\"']\s{1,4})?\\{0,4}[\"']?(?:[\w.-]{1,32}:)?"
             r"([^\s\"'|\\:]{6,256}+)\\{0,4}[\"']?\s{0,4}\|[^\n]{0,160}?"
-            r"(?:--password-stdin|--with-token|chpasswd|--stdin|kv put|secrets? (?:set|create|put)|login|sudo -S)"
+            r"(?:--password-stdin|--with-token|chpasswd|--stdin|kv put|secrets? (?:set|create|put)|login|sudo -S"
+            r"|secret-tool store|pass insert|-passin stdin|--passphrase-fd)"
         ),
         marks=("|",),
     ),
     _Command(
         ("<<<",),
         re.compile(
-            r"(?:--password-stdin|--with-token|--stdin|chpasswd|login|secrets? (?:set|create|put))"
+            r"(?:--password-stdin|--with-token|--stdin|chpasswd|login|secrets? (?:set|create|put)|env add)"
             rf"[^\n|;]{{0,160}}?<<<\s{{0,4}}{_GIVEN}"
         ),
     ),
@@ -297,38 +373,55 @@ class _Commands:
         lowered = text.lower()
         for command in _COMMANDS:
             if any(stem in lowered for stem in command.stems) and _has_a_mark(text, command.marks):
-                text = self._without(text, command.program, command.option, token)
+                text = self._without(text, command, token)
         return text
 
-    def may_follow(self, stem: str, text: str) -> bool:
-        """Whether the option of a command with this stem may stand in the text."""
-        return any(_has_a_mark(text, marks) for marks in _MARKS[stem])
+    def may_stand(self, stem: str, text: str, at: int, around: tuple[int, int]) -> bool:
+        """Whether a command with this stem, which stands at a place in a text, may stand around it."""
+        return any(
+            (near is None or near.match(text, at) is not None)
+            and (not marks or any(text.find(mark, *around) >= 0 for mark in marks))
+            for near, marks in _OF_STEMS[stem]
+        )
+
+    def gates(self) -> list[str]:
+        """What stands in an encoded line that may hold one of them, as expressions of Rust's."""
+        return [command.near or "|".join(map(re.escape, command.stems)) for command in _COMMANDS]
 
     @staticmethod
-    def _without(text: str, program: re.Pattern[str] | None, option: re.Pattern[str], token: Token) -> str:
+    def _without(text: str, command: _Command, token: Token) -> str:
         pieces: list[str] = []
         done = 0
-        for match in option.finditer(text):
+        for match in command.option.finditer(text):
             start, end = match.span(1)
-            if not is_value(match[1]) or (program is not None and not _is_option_of(text, match.start(), program)):
+            if not is_value(match[1]) or not _is_option_of(text, match.start(), command):
                 continue
             pieces += (text[done:start], token(match[1]))
             done = end
         return "".join((*pieces, text[done:])) if pieces else text
 
 
-_MARKS = {stem: [command.marks for command in _COMMANDS if stem in command.stems] for stem in _Commands.STEMS}
+_OF_STEMS = {
+    stem: [
+        (re.compile(command.near, re.IGNORECASE) if command.near else None, command.marks)
+        for command in _COMMANDS
+        if stem in command.stems
+    ]
+    for stem in _Commands.STEMS
+}
 
 
 def _has_a_mark(text: str, marks: tuple[str, ...]) -> bool:
     return not marks or any(mark in text for mark in marks)
 
 
-def _is_option_of(text: str, at: int, program: re.Pattern[str]) -> bool:
-    """Whether a command of this program stands before a place, on the same line and before any pipe."""
+def _is_option_of(text: str, at: int, command: _Command) -> bool:
+    """Whether the program of a command stands before a place, with nothing between that ends the command."""
+    if command.program is None:
+        return True
     first = max(0, at - _OPTION_REACH)
-    begins = max(first, *(text.rfind(mark, first, at) + 1 for mark in "\n|;"))
-    return program.search(text, begins, at) is not None
+    begins = max(first, *(text.rfind(mark, first, at) + 1 for mark in command.apart))
+    return command.program.search(text, begins, at + 1) is not None
 
 
 ASSIGNMENTS, MARKUP, COMMANDS = _Assignments(), _Markup(), _Commands()

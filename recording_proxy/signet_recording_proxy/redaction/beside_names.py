@@ -14,8 +14,12 @@ from signet_recording_proxy.redaction.secret_names import is_secret_member, is_v
 
 SAMPLE = "q7RtZ2mXw9Kp4Ls8"
 _VALUE = r"[^\s\"'`<>,;(){}\[\]\\]"
-_SIGN = r"(?:[ \t]{0,4}(?:[:=,>|]{1,2}|->|-(?=[ \t]))[ \t]{0,4}|[ \t]{1,4}(?:(?:is|was|to|as|body)[ \t:]{1,3})?)"
-_BETWEEN = rf"(?:\\{{0,4}}[\"'`)\]]){{0,3}}+{_SIGN}(?:\\{{0,4}}[\"'`])?"
+_VERBS = "(?:is|was|to|as|body|ist|lautet|est)"
+_SIGN = (
+    r"(?:[ \t]{0,4}(?:[:=,>|]{1,2}|->|-(?=[ \t]))[ \t]{0,4}"
+    rf"|[ \t]{{1,4}}(?:{_VERBS}[ \t:]{{1,3}})?)"
+)
+_BETWEEN = rf"(?:\\{{0,4}}[\"'`)\]]|\*){{0,3}}+{_SIGN}(?:\*{{1,2}}[ \t]{{0,4}})?(?:\\{{0,4}}[\"'`])?"
 _BESIDE = re.compile(
     rf"(?<![A-Za-z0-9_.-])(-{{0,2}}[A-Za-z_][A-Za-z0-9_.-]{{1,63}}+){_BETWEEN}(?=({_VALUE}{{10,512}}+))"
 )
@@ -24,9 +28,9 @@ _TO_A_DIGIT = r"[^\s\"'<>]{0,24}[0-9]"
 FOLLOWED = re.compile(rf"(?i:{_NAMED}){_BETWEEN}{_TO_A_DIGIT}")
 """What stands where one of them may be, in text."""
 GATE = (
-    rf"{_NAMED}(?:\\+\"|\\*['`)\]]){{0,3}}"
-    r"(?:[ \t]{0,4}[:=,>|-]{1,2}[ \t]{0,4}|[ \t]{1,4}(?:(?:is|was|to|as|body)[ \t:]{1,3})?)"
-    rf"(?:\\+\"|\\*['`])?{_TO_A_DIGIT}"
+    rf"{_NAMED}(?:\\+\"|\\*['`)\]]|\*){{0,3}}"
+    rf"(?:[ \t]{{0,4}}[:=,>|-]{{1,2}}[ \t]{{0,4}}|[ \t]{{1,4}}(?:{_VERBS}[ \t:]{{1,3}})?)"
+    rf"(?:\*{{1,2}}[ \t]{{0,4}})?(?:\\+\"|\\*['`])?{_TO_A_DIGIT}"
 )
 """The same in an encoded line, where quotes of text are escaped; for an expression of Rust's, which looks not ahead."""
 _KEY_OF = re.compile(

@@ -322,8 +322,7 @@ def _commands(text: str, hits: Hits) -> Iterator[Window]:
     for program in hits.others.keys() & _PROGRAMS:
         covered = -1
         for at in hits.others[program]:
-            if at >= covered:
+            window = max(0, at - 200), at + 900
+            if at >= covered and COMMANDS.may_stand(program, text, at, window):
                 covered = at + 300
-                window = max(0, at - 200), covered + 600
-                if COMMANDS.may_follow(program, text[slice(*window)]):
-                    yield window
+                yield window

@@ -27,15 +27,16 @@ Window = tuple[int, int]
 
 _NAMES = (
     *("pass", "passwd", "password", "passwords", "passphrase", "passcode", "passwordhash"),
+    *("passwort", "kennwort", "senha", "contrasena", "wachtwoord"),
     *("key", "keys", "keybase", "token", "secret", "secretvalue", "connection", "connectionstring"),
     *("auth", "authorization", "bearer", "cookie", "credential", "credentials"),
     *("jwt", "otp", "pat", "psk", "pwd", "sig", "signature", "code"),
 )
 """The last words of names, or how they begin where a mark may stand in them."""
-_AFTER_NAMES = "0123456789_.-[]\\\"'`)>|,:= \t\r\n"
+_AFTER_NAMES = "0123456789_.-[]\\\"'`)*>|,:= \t\r\n"
 """What follows the last word of a name that a value may follow. `path`, `author` and `design` go on otherwise."""
 _LAST_WORDS = (
-    r"(?:pass(?:words?|wd|phrase|code|word_?hash)?|keys?(?:[_.-]?base)?|token|secret(?:[_.-]?value)?"
+    r"(?:pass(?:words?|wd|phrase|code|wort|word_?hash)?|kennwort|senha|contrasena|wachtwoord|keys?(?:[_.-]?base)?|token|secret(?:[_.-]?value)?"
     r"|connection[_.-]?string|auth(?:orization)?|bearer|cookie|credentials?|jwt|otp|pat|psk|pwd|sig(?:nature)?|code)"
 )
 _ENDS = r"[0-9_.\-\[\]]{0,63}+"
@@ -45,7 +46,10 @@ _FOLLOWED = (
     r"|(?P<blanks>[ \t]{0,40}+)(?P<sign>:=|=>|=|:)[ \t]{0,40}+"
 )
 # A quote that is closed at once holds no secret.
-_OPENED = r"(?P<opened>\\{0,15}[\"'`\[{]|[|>])?+(?(opened)(?!(?<=[\"'`])(?P=opened)))"
+_OPENED = (
+    r"(?:(?:br?|rb?|[uln])(?=\\{0,15}[\"'`]))?+"
+    r"(?P<opened>\\{0,15}[\"'`\[{]|[|>])?+(?(opened)(?!(?<=[\"'`])(?P=opened)))"
+)
 _VERIFIED = re.compile(rf"{_LAST_WORDS}{_ENDS}(?>{_FOLLOWED}){_OPENED}")
 """For text in small letters, where a name's last word stands."""
 _TAGGED = re.compile(rf"{_LAST_WORDS}[\w:.-]{{0,63}}+(?:\s[^<>]{{0,200}})?>", re.IGNORECASE)

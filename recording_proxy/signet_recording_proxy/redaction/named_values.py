@@ -16,6 +16,7 @@ from msgspec import Struct
 from signet_recording_proxy.redaction.secret_names import (
     ALWAYS,
     MIXED,
+    MIXED_KEYS,
     NAME_MEMBERS,
     ONE_WORD,
     QUERY_ALWAYS,
@@ -114,7 +115,7 @@ MULTIPART = NamedValue(
 
 SQUEEZED_OUT = b"_-.\\[]0123456789"
 """What may stand between the letters of a name."""
-NAME_ENDINGS = tuple(ending.encode() for ending in (*ALWAYS, *ONE_WORD, *MIXED))
+NAME_ENDINGS = tuple(ending.encode() for ending in (*ALWAYS, *ONE_WORD, *MIXED_KEYS, *MIXED))
 
 
 def backwards(mark: bytes, endings: Iterable[bytes]) -> re.Pattern[bytes]:

@@ -244,6 +244,7 @@ KINDS: Final[tuple[tuple[str, tuple[str, ...], str], ...]] = (
     ("Aiven", ("avns_",), r"AVNS_" + _EACH_OF_THREE + r"[A-Za-z0-9_-]{19}(?![A-Za-z0-9_-])"),
     ("WakaTime", ("waka_",), r"waka_(?:[a-z]{2,6}_)?" + _UUID),
     ("Trello", ("atta",), r"ATTA[A-Fa-f0-9]{64,}+"),
+    ("Letta", ("sk-let-",), r"sk-let-[A-Za-z0-9+/]{40,}+={0,2}"),
     ("Mem0", ("m0-",), r"m0-" + _EACH_OF_THREE + r"[A-Za-z0-9]{40}(?![A-Za-z0-9_-])"),
     ("Context7", ("ctx7sk",), r"ctx7sk[_-]" + _UUID),
 )

@@ -13,6 +13,7 @@ from functools import lru_cache
 
 ALWAYS = (
     *("password", "passwords", "passwd", "passphrase", "passcode", "passwordhash"),
+    *("passwort", "kennwort", "senha", "contrasena", "wachtwoord"),
     *("apikey", "apikeys", "secretkey", "privatekey", "secretaccesskey", "secretkeybase"),
     *("secret", "secretvalue", "connectionstring", "authorization"),
     *(f"{kind}token" for kind in ("access", "api", "auth", "bearer", "id", "refresh", "session")),
@@ -28,9 +29,11 @@ ONE_WORD = (
     ),
 )
 """Endings of names whose value is a secret when it is one word of eight characters or more."""
+MIXED_KEYS = ("appkey", "applicationkey", "consumerkey")
+"""Endings of names whose value is a secret when it is one word that mixes letters and digits."""
 MIXED = ("auth", "bearer", "cookie", "credential", "credentials", "jwt", "otp", "pass", "pat", "psk", "pwd")
 """Last words (`dbPass`, not `compass`) whose value is a secret when it is one word that mixes letters and digits."""
-QUERY_ALWAYS = ("key", "sig", "signature", "xamzsignature")
+QUERY_ALWAYS = ("key", "sig", "signature", "xamzsignature", "xgoogsignature")
 """Whole names that are secrets in a query or a form alone."""
 QUERY_MIXED = ("code",)
 """Whole names that are secrets in a query or a form alone, when the value mixes letters and digits."""
@@ -132,6 +135,9 @@ def _rule(name: str) -> _Accepts | None:
         return _any
     if plain.endswith(ONE_WORD):
         return _one_word
+    # `SSHPASS`, where no mark and no letter of another case tells the last word.
+    if plain.endswith(MIXED_KEYS) or (name.isupper() and plain.endswith("pass")):
+        return _mixed
     word = _LAST_WORD.search(name.rstrip("0123456789_-."))
     if word is None or word[0].lower() not in MIXED:
         return None

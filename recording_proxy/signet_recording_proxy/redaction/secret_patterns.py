@@ -102,6 +102,11 @@ _BEHIND_A_STEM: Final[tuple[tuple[tuple[str, ...], str, Callable[[str], bool]], 
         _is_mixed,
     ),
     (
+        ("recovery key",),
+        r"\b(?i:recovery key)[\"'*]{0,3}\s{0,4}[:=]?[\"'*]{0,3}\s{1,4}[`\"']?([0-9]{6}(?:-[0-9]{6}){7})(?![0-9-])",
+        is_value,
+    ),
+    (
         ("mnemonic", "seed phrase", "recovery phrase", "seed_phrase"),
         (
             r"\b(?i:mnemonic|(?:seed|recovery)[ _]phrase)\\{0,4}[\"']?\s{0,4}[:=]\s{0,4}\\{0,4}[\"']?"
@@ -278,7 +283,7 @@ TEXT_PATTERNS: tuple[TextPattern, ...] = (
         length=lambda match: password_length(match[2], match[1]),
         stem_first=False,
     ),
-    TextPattern(("@",), re.compile(r"://([^\s/?#@\"'<>:\\]{1,256}+)@"), _looks_secret, stem_first=False),
+    TextPattern(("@",), re.compile(r"://([^\s/?#@\"'<>:\\]{1,256}+):?@"), _looks_secret, stem_first=False),
     TextPattern(
         ("authorization", "x-api-key"),
         re.compile(

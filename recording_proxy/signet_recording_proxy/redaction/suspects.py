@@ -145,7 +145,6 @@ def _gate(*, as_carried: bool = False) -> Any:
     def _spaced(names: Iterable[bytes]) -> str:
         return "|".join(squeezed.join(map(re.escape, name.decode())) for name in sorted(names))
 
-    programs = "|".join(re.escape(program.decode()) for program in _PROGRAMS)
     last = "|".join(sorted(re.escape(ending.decode()) for ending in _LAST_LETTERS))
     looks = (
         f'(?:{_spaced(NAME_ENDINGS)}){squeezed}["=]',
@@ -153,7 +152,7 @@ def _gate(*, as_carried: bool = False) -> Any:
         rf"(?:{last})[0-9_.\-]{{0,63}}(?:\\{{0,40}}'|\\+\")?(?: |\t|\\+t){{0,40}}[:=]",
         "|".join(re.escape(stem.decode()) for stem in _SHAPED),
         "</|<(?:input|add|property|setting|param)|form-data|agentsdir|-pass",
-        programs,
+        *COMMANDS.gates(),
         GATE,
         vendor_gate(),
         *((_SPELLED_OTHERWISE, _BEYOND_A_FLOAT) if as_carried else ()),
