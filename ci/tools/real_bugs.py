@@ -203,7 +203,10 @@ def breaches(report: Mapping[str, Any]) -> dict[tuple[str, str], str]:
     for name, row in ((name, row) for verdicts in sides for name, row in verdicts.items()):
         if row["verdict"] in ("FAIL", "WARN"):
             for finding in row["findings"]:
-                found.setdefault((name, finding.get("fold") or finding["message"]), finding["message"])
+                kind = finding.get("fold") or finding["message"]
+                # What is listed may be mended one by one.
+                for element in finding.get("elements") or ("",):
+                    found.setdefault((name, f"{kind} {element}".strip()), finding["message"])
     newer = report.get("newer") or {"breaches": {}}
     for name, row in newer["breaches"].items():
         found.setdefault((name, "next contract"), f"would breach {newer['contract']}: {row['message']}")
@@ -230,7 +233,8 @@ def judge(
     # What loads, or does not, is a cause of others; what was never called is an effect.
     gone = dict(sorted(gone.items(), key=lambda each: (not each[0][0].startswith("SIG-LOAD"), "COV" in each[0][0])))
     reachable = sorted(set(_unreachable(before)) - set(_unreachable(after)))
-    return {**pair, "gone": [[name, message] for (name, _), message in gone.items()], "reachable": reachable}
+    told = dict.fromkeys((name, message) for (name, _), message in gone.items())
+    return {**pair, "gone": [*map(list, told)], "reachable": reachable}
 
 
 def _unreachable(report: Mapping[str, Any]) -> Iterator[str]:

@@ -51,12 +51,15 @@ def test_the_recipe_finds_the_commit_that_broke_it(history: Path) -> None:
 
 
 def test_a_breach_is_known_by_requirement_and_kind() -> None:
-    """Another wording of the same kind is no other breach; what the next contract says is one."""
+    """Another wording of the same kind is no other breach; each thing listed is, and what the next contract says."""
     tools = tool("real_bugs")
     finding = {"message": "key a is used twice", "fold": "used twice"}
     again = {"message": "key b is used twice", "fold": "used twice"}
     report = {"together": {"SIG-SESS-001": {"verdict": "WARN", "findings": [finding, again]}}}
     assert tools.breaches(report) == {("SIG-SESS-001", "used twice"): "key a is used twice"}
+    listed = {"message": "never seen: a, b", "fold": "never called", "elements": ["a", "b"]}
+    seen = tools.breaches({"together": {"SIG-COV-001": {"verdict": "FAIL", "findings": [listed]}}})
+    assert list(seen) == [("SIG-COV-001", "never called a"), ("SIG-COV-001", "never called b")]
     later = {"contract": "0.145", "breaches": {"SIG-AGENT-002": {"message": "as 'default'"}}}
     assert tools.breaches({"newer": later}) == {("SIG-AGENT-002", "next contract"): "would breach 0.145: as 'default'"}
 

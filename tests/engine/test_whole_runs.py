@@ -183,13 +183,13 @@ def test_step_that_the_driver_skipped_is_a_cause() -> None:
     """A connector is not blamed for a hook that nothing of the run could make it call."""
     marks = [
         Mark(seq=2, t=0.0, name="step", data={"index": 0, "step": "compact", "session": "s1"}, line=2),
-        Mark(seq=3, t=0.0, name="skipped", data={"index": 0, "reason": "nothing"}, line=3),
+        Mark(seq=3, t=0.0, name="skipped", data={"index": 0, "reason": "the client has no method compact"}, line=3),
         _ended(),
     ]
     seen = [trace(exchange(1), marks=marks, capabilities=("session-start", "pre-compaction"))] * 2
     assert judge_run(seen).together[COVERAGE].message == (
-        "the driver skipped compact (2 scenarios), and nothing else brings pre-compaction about;"
-        " declared but never seen: pre-compaction"
+        "the driver skipped compact (2 scenarios), since the client has no method compact, and nothing else brings"
+        " pre-compaction about; declared but never seen: pre-compaction"
     )
 
 

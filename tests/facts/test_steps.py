@@ -73,8 +73,12 @@ def test_skipped_steps_explain_what_only_they_bring_about() -> None:
     start = _step("start"), False
     skipped = [performed(start, COMPACT, (STORE, True), (SEARCH, False))]
     absent = ["pre-compaction", "compaction-complete", "hooks-remember", "memory-recall", "session-start", "health"]
+    compact, store = (
+        f"the driver skipped {what} (1 scenario), since {NOTHING}, and nothing else brings"
+        for what in ("compact", "tool memory_store")
+    )
     assert skipped_for(skipped, absent) == [
-        "the driver skipped compact (1 scenario), and nothing else brings pre-compaction, compaction-complete about",
-        "the driver skipped tool memory_store (1 scenario), and nothing else brings hooks-remember about",
+        f"{compact} pre-compaction, compaction-complete about",
+        f"{store} hooks-remember about",
     ]
     assert skipped_for([*skipped, performed((_step("pre_compaction"), False))], ["pre-compaction"]) == []

@@ -20,6 +20,7 @@ TOOLS: Mapping[str, frozenset[str]] = {
     "secret_exec": frozenset({"secrets-exec"}),
 }
 """Tool to operations: a connector has the tool if it declares one of them."""
+_REASON_CHARS = 160
 _BEFORE, _AFTER = "pre-compaction", "compaction-complete"
 _OPERATIONS: Mapping[str, frozenset[str]] = {
     StepName.START: frozenset({START}),
@@ -102,15 +103,17 @@ def skipped_words(skipped: Mapping[str, int]) -> str:
 def skipped_for(traces: Iterable[Trace], absent: Collection[str]) -> Sequence[str]:
     """Why operations were never seen that only skipped steps would have brought about, a line each."""
     by_kinds: dict[str, list[str]] = {}
-    marks = [(list(marks_of(trace, StepMark)), {m.index for m in marks_of(trace, SkippedMark)}) for trace in traces]
+    marks = [(list(marks_of(trace, StepMark)), {m.index: m for m in marks_of(trace, SkippedMark)}) for trace in traces]
     for operation in absent:
-        skips = Counter[str]()
-        for steps, indices in marks:
+        skips, reasons = Counter[str](), Counter[str]()
+        for steps, skipped in marks:
             mine = [step for step in steps if _brings_about(step, operation)]
-            if any(step.index not in indices for step in mine):
+            if any(step.index not in skipped for step in mine):
                 break
             skips.update({_name_of(step) for step in mine})
+            reasons.update(f"{why}" for step in mine if (why := skipped[step.index].reason))
         else:
             if skips:
-                by_kinds.setdefault(skipped_words(_most_first(skips)), []).append(operation)
+                why = f", since {printable(next(iter(_most_first(reasons))), _REASON_CHARS)}" if reasons else ""
+                by_kinds.setdefault(skipped_words(_most_first(skips)) + why, []).append(operation)
     return [f"{words}, and nothing else brings {', '.join(names)} about" for words, names in by_kinds.items()]
