@@ -16,6 +16,7 @@ from signet_conformance import engine, trace
 from signet_conformance.finding import Verdict
 from signet_conformance.reports.json_document import trace_entry
 from signet_conformance.reports.remarks import remarks
+from signet_conformance.trace.marks import SkippedMark, marks_of
 from signet_conformance.trace.recordings import recordings_in
 
 from .conftest import FIXTURES, PROMPT, START, Broken, Made, Recorded, greeted, performed
@@ -240,6 +241,32 @@ def test_a_file_that_codex_cannot_parse_is_a_finding(
     judged = engine.judge(plain).judgements["SIG-LOAD-002"]
     assert judged.verdict is Verdict.FAIL
     assert words in str(judged.findings[0].message)
+
+
+def test_a_tool_that_settings_switch_off_is_skipped_for_that_reason(
+    made: Made, recorded: Recorded, runtime: str, tmp_path: Path
+) -> None:
+    """It is the installer's doing, and no lack of the memory server's."""
+    server = json.dumps([str(FIXTURES / "mcp_server.py")])
+    settings = f"[mcp_servers.signet]\ncommand = {json.dumps(sys.executable)}\nargs = {server}\n"
+    settings += 'disabled_tools = ["memory_store"]\nenv = {SIGNET_AGENT_ID = "default"}\n'
+    module = tmp_path / "installer.mjs"
+    module.write_text(
+        "import { mkdirSync, writeFileSync } from 'node:fs';\n"
+        "const folder = `${process.env.HOME}/.codex`;\n"
+        "export class Connector {\n"
+        "  async install() {\n"
+        "    mkdirSync(folder, { recursive: true });\n"
+        "    writeFileSync(`${folder}/hooks.json`, '{\"hooks\": {}}');\n"
+        f"    writeFileSync(`${{folder}}/config.toml`, {json.dumps(settings)});\n"
+        "  }\n"
+        "}\n"
+    )
+    target = made("codex", module=str(module), runtime=[runtime], capabilities=["memory-recall"])
+    (path,) = recorded(target, ["tools"])
+    reasons = [mark.reason for mark in marks_of(trace.read(path), SkippedMark)]
+    assert reasons[0] == "config.toml keeps memory_store from the model"
+    assert not any("memory_search" in str(reason) for reason in reasons)
 
 
 def plain_list(folder: Path) -> str:

@@ -71,6 +71,7 @@ class HookSession:
         self.reply: str | None = None
         self.server: McpServer | None = None
         self.tools: Mapping[str, Any] = {}
+        self.kept_back: frozenset[str] = frozenset()
         self.said = False
         self.blocked = False
         self.is_lost = False
@@ -338,9 +339,13 @@ class CommandHooks:
             command, env = mcp_command(Path.home(), self._face)
             session.server = McpServer(command, self._server_env(session, env), str(session.cwd), self._face["harness"])
             offered = offered_tools(Path.home(), self._face, session.server.tools)
+            session.kept_back = frozenset(session.server.tools) - offered.keys()
             session.tools, told = tools_taken(offered, self._face, self._options.get("tools", {}))
             self._peer.tell_about(told)
-        server = session.server
+        server, names = session.server, self._options.get("tools", {})
+        wanted = names.get(step.get("tool"), step.get("tool"))
+        if wanted in session.kept_back:
+            raise Skipped(f"{Path(self._face['mcp']['file']).name} keeps {wanted} from the model")
         actions = self._face["steps"].get("tool", ({"call": True},))
 
         def run(name: str, arguments: Mapping[str, Any]) -> tuple[str, bool]:
@@ -365,7 +370,7 @@ class CommandHooks:
                     return "a hook of the harness refuses the call", True
             return answer
 
-        return use_tool(step, session.tools, self._options.get("tools", {}), run, self._peer.hand_over)
+        return use_tool(step, session.tools, names, run, self._peer.hand_over)
 
     def flush(self) -> None:
         """Nothing is left: every hook has ended before its step is answered."""
