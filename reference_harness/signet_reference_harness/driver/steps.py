@@ -17,6 +17,7 @@ from signet_reference_harness.session.lifecycle import SHUTDOWN
 from signet_reference_harness.tools import ToolResult
 
 DEFAULT_REPLY: Final = "Understood."
+RESTART: Final = "restart_host"
 CONTROL: Final = re.compile(r"[^ -~]")
 
 Step = Mapping[str, Any]
@@ -34,7 +35,7 @@ async def perform(host: SessionHost, step: Step) -> Result:
     performer = PERFORMERS.get(name)
     if performer is None:
         raise StepError(f"there is no step {name!r}", remedy=f"use one of {', '.join(PERFORMERS)}")
-    if name == "start":
+    if name == "start" or (name == RESTART and not host.knows(_string(step, "session"))):
         session = await _session_to_start(host, step)
     else:
         session = host.session(_string(step, "session"))
@@ -169,7 +170,10 @@ async def _resume(host: SessionHost, session: Session, _step: Step) -> Result:
     return {"opened": await host.start(session, "resume")}
 
 
-async def _restart_host(host: SessionHost, _session: Session, step: Step) -> Result:
+async def _restart_host(host: SessionHost, session: Session, step: Step) -> Result:
+    if not session.openings:
+        # It is a process of its own that was killed, and this one has heard of no session.
+        return {"opened": await host.start(session, "resume")}
     told = {name: step.get(name) is True for name in ("anew", "end_untold")}
     session = await host.take_up(_string(step, "session"), **told)
     return {"opened": True, "key": session.identity.key}
@@ -193,7 +197,7 @@ PERFORMERS: Final[Mapping[str, Callable[[SessionHost, Session, Step], Awaitable[
     "compaction_complete": _compaction_complete,
     "clear": _clear,
     "resume": _resume,
-    "restart_host": _restart_host,
+    RESTART: _restart_host,
     "end": _end,
     "close": _end,
     "checkpoint": _checkpoint,

@@ -82,6 +82,10 @@ class SessionHost:
         """By agent, the last start of a session that is forgotten."""
         self._hooks = itertools.count(1)
 
+    def knows(self, name: str) -> bool:
+        """Whether a session of that name was started."""
+        return name in self._sessions
+
     def session(self, name: str) -> Session:
         """The session of that name. Raises StepError when none was started."""
         try:

@@ -98,6 +98,21 @@ def serving() -> Iterator[Peer]:
         assert harness.leave() == (0, "")
 
 
+def test_host_that_was_killed_goes_on_with_its_session(daemon: RecordingDaemon, peer: Begin) -> None:
+    """In the same process the session is taken up again; in another one it is started as the step tells."""
+    harness, other = peer(), peer()
+    key = harness.step(**START_STEP)["key"]
+    again = harness.step(step="restart_host", session="s1")
+    assert (again["opened"], again["key"]) == (True, key)
+    anew = harness.step(step="restart_host", session="s1", anew=True)
+    assert anew["key"] != key
+    elsewhere = other.step(**{**START_STEP, "step": "restart_host", "key": "native-7"})
+    assert (elsewhere["opened"], elsewhere["key"]) == (True, "native-7")
+    for each in (harness, other):
+        assert each.leave() == (0, "")
+    assert [body["source"] for body in daemon.bodies(START)] == ["startup", "resume", "resume", "resume"]
+
+
 def test_whole_scenario_is_performed(daemon: RecordingDaemon, peer: Begin) -> None:
     """Every step of the vocabulary reaches the daemon, in order, and its result tells of it."""
     harness = peer()
