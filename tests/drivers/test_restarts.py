@@ -98,3 +98,12 @@ def test_a_session_of_claude_code_keeps_its_id_where_its_release_does(
     assert Verdict.FAIL not in judged.verdicts.values()
     assert judged.verdicts["SIG-SESS-004"] == (verdict or Verdict.NOT_APPLICABLE)
     assert judged.verdicts["SIG-END-005"] is not Verdict.WARN
+
+
+def test_a_session_in_which_nothing_was_said_is_lost_with_its_program(made: Made, tmp_path: Path) -> None:
+    """Claude Code keeps nothing of it on its disk; one with a turn goes on."""
+    target = made("claude-code", config=settings(tmp_path))
+    *_, restarted, turn = performed(target, tmp_path / "unused", [START, RESTART, PROMPT])
+    assert ["cannot be resumed" in each["skipped"] for each in (restarted, turn)] == [True, True]
+    *_, restarted, _ = performed(target, tmp_path / "used", [START, PROMPT, RESTART, PROMPT])
+    assert [run["event"] for run in restarted["hooks"]] == ["SessionStart"]

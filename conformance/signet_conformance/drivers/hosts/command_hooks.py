@@ -178,7 +178,7 @@ class CommandHooks:
         if kind not in self._face["steps"] and kind != "tool":
             raise Skipped(f"{self._name} has no counterpart for {kind}")
         session = self._session(step)
-        if kind == "resume":
+        if kind in ("resume", "restart_host"):
             session.is_lost = not (session.thread.is_used or self._face.get("resumes_unused", True))
         if session.is_lost:
             raise Skipped(f"{self._name} keeps nothing of a session in which nothing was said: it cannot be resumed")
