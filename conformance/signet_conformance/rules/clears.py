@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from math import inf
 
-from signet_conformance.facts import END, START, Call, Recording, text_or_none
+from signet_conformance.facts import END, PROMPT, START, Call, Recording, text_or_none
 from signet_conformance.rules.excuses import end_is_owed, lost_between
 from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undecided, warn
 from signet_conformance.trace.marks import SessionKeyMark, StepMark, StepName
@@ -28,7 +28,44 @@ def cleared_context_is_said(recording: Recording) -> Iterator[Outcome]:
                         yield PASS
                     else:
                         yield _restart(recording, call, before, source)
+            elif call.operation == PROMPT and before is not None:
+                yield from _going_on(recording, hooks, before, call)
             before = call
+
+
+def _going_on(recording: Recording, hooks: Sequence[Call], before: Call, prompt: Call) -> Iterator[Outcome]:
+    """The breach of a session that goes on after a clear as if there had been none: no end and no start tells of it."""
+    timeline = recording.timeline
+    step = timeline.own_step(prompt)
+    opened = [] if step is None or step.step != StepName.PROMPT else timeline.openings(step)
+    if step is None or not opened or opened[-1].step != StepName.CLEAR or timeline.was_skipped(opened[-1]):
+        return
+    clear = opened[-1]
+    starts = [call for call in hooks if call.operation == START and call.seq < clear.seq]
+    is_open = bool(starts) and starts[-1].accepted and before.operation != END and before.seq < clear.seq
+    if not is_open or timeline.session_of(prompt.key) != step.session or timeline.was_stopped_in(clear):
+        return
+    said = any(clear.seq < call.seq < prompt.seq for call in recording.whole.of(START, END, cut=True))
+    # Where the host has given the session another id, that it goes by the former one is SIG-SESS-004's.
+    former, now = (timeline.host_ids.at(step.session, seq) for seq in (clear.seq, timeline.next_step(clear)))
+    is_renamed = former is not None and now is not None and former.id != now.id
+    if (
+        said
+        or is_renamed
+        or (now is not None and now.told_by == ())
+        or timeline.switches.any_between(before.seq, prompt.seq)
+    ):
+        return
+    number = "" if clear.index is None else f" (step {clear.index})"
+    yield warn(
+        prompt,
+        before,
+        message=f"the user cleared the session{number}, and it goes on: neither an end nor a start says so",
+        pointer="/request/path",
+        expected='a start with source:"clear", or an end with reason:"clear" and a start',
+        received="user-prompt-submit",
+        fold="unheard clear",
+    )
 
 
 def _said_cleared(recording: Recording, call: Call) -> Outcome:
