@@ -37,7 +37,7 @@ MARK = "SIGNET_CONFORMANCE_MARK"
 """The variable that carries a mark, a word that occurs nowhere else. Processes that a child starts inherit it."""
 _GRACE_S = 2.0
 _CLOCK_S = 60
-"""How far clocks may go wrong while a child runs."""
+"""How far the clock may be set back while a child runs."""
 
 
 def new_mark() -> str:
@@ -74,7 +74,7 @@ def marked_processes(mark: str) -> list[psutil.Process]:
     found = []
     for process in psutil.process_iter():
         with suppress(psutil.Error):
-            # Most of a machine's processes are older: to read the environment of each takes a while.
+            # Most processes of a machine are older, and reading the environment of each is slow.
             if process.create_time() < since:
                 continue
             if process.environ().get(MARK) == mark and process.status() != psutil.STATUS_ZOMBIE:

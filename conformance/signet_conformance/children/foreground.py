@@ -24,7 +24,7 @@ _WANTS_TERMINAL = (signal.SIGTTIN, signal.SIGTTOU)
 
 @dataclass(frozen=True, slots=True)
 class CommandEnd:
-    """How a command ended: its exit status, as a shell would say it; `stopped` when we were told to end meanwhile."""
+    """How a command ended: its exit status, as a shell reports it. `stopped`: a signal asked us to end meanwhile."""
 
     status: int
     stopped: bool
@@ -52,7 +52,7 @@ def run_in_foreground(command: Sequence[str], env: Mapping[str, str]) -> Command
         stopped = stopped or number in _ENDING
         _signal_group(process.pid, number)
         if number in _ENDING:
-            # A stopped process takes no signal but this one.
+            # A stopped process handles the signal only once it continues.
             _signal_group(process.pid, signal.SIGCONT)
             late.start() if not late.is_alive() else None
 
@@ -96,7 +96,7 @@ def _wait(pid: int, terminal: int | None) -> int:
 
 @contextlib.contextmanager
 def _terminal_of(group: int) -> Iterator[int | None]:
-    """Give our terminal to a group, if we have one and it is ours to give; its descriptor, or None."""
+    """Give our terminal to a process group. Yield its descriptor, or None if we are not in its foreground."""
     terminal = None
     with contextlib.suppress(OSError, ValueError, AttributeError):
         descriptor = sys.stdin.fileno()

@@ -71,8 +71,9 @@ _MOST_NOTES = 5
 class _SetUp(Struct):
     """One connector that is set up, and the result of its run; `status` is None without a run.
 
-    `seen` is how the lane ended that was performed with the new baseline, `answered` whether the connector was driven,
-    `blank` the language of its driver while that is not filled in.
+    `lane_status` is the exit status of the second run, which uses the new baseline. `answered` says whether the run
+    reached a verdict, `silent` whether the connector made no request. `blank` is the language of a driver whose places
+    marked FILL IN are still empty.
     """
 
     place: ConnectorFolder
@@ -80,14 +81,14 @@ class _SetUp(Struct):
     inputs: Inputs
     status: int | None = None
     conclusion: Conclusion | None = None
-    seen: int | None = None
+    lane_status: int | None = None
     answered: bool = False
     silent: bool = False
     blank: Language | None = None
 
     @property
     def failing(self) -> Mapping[str, Verdict]:
-        """The requirements that fail or warn, and are not known to."""
+        """The requirements that fail or warn and are not in the baseline."""
         if self.conclusion is None:
             return {}
         known = self.conclusion.known_reasons
@@ -98,7 +99,7 @@ class _SetUp(Struct):
     def run(self) -> None:
         """Drive the connector."""
         self.blank = None if self.connector.known else blank_driver(self.place.folder)
-        # A driver with nothing in it shows in the scripted scenarios that nothing is recorded.
+        # An empty driver records nothing: the scripted scenarios show that, generated sessions would add nothing.
         inputs = self.inputs if self.blank is None else replace(self.inputs, scenarios="0")
         inputs = with_new_report(inputs, ci=False)
         self.status, self.conclusion = _run(inputs, self.connector)
@@ -141,7 +142,7 @@ def command(
     places = _places(folders or (".",))
     pin = installed_pin() if kit is None else checked_pin(kit)
     declared = {place: _connectors(place, target, every=every) for place in places}
-    # What a lane does not take is refused before anything is written.
+    # Refuse values that a lane does not accept before anything is written.
     given = {(place, each.name): place.inputs(each.name, scenarios) for place in places for each in declared[place]}
     writer = InitWriter(places[0].root, dry_run)
     for place, connectors in declared.items():
@@ -160,12 +161,12 @@ def command(
             writer.write(place.folder / BASELINE, _baseline_text(failing))
     driven = [each.place.driven(each.connector.name, each.inputs.scenarios) for each in set_up]
     writer.write(places[0].root / WORKFLOW, Workflow(driven, pin).text())
-    # A promise about the lane is made only after the lane was performed as it will be.
+    # Run the lane as it will be run before saying that it passes.
     for each in set_up:
         if each.failing and each.place.folder / BASELINE not in writer.left:
             print(f"\nonce more, as the lane will run {each.connector.name}:", flush=True)
-            each.seen = _run_lane(replace(each.inputs, baseline=each.place.folder / BASELINE))
-            if each.seen == CANCELLED:
+            each.lane_status = _run_lane(replace(each.inputs, baseline=each.place.folder / BASELINE))
+            if each.lane_status == CANCELLED:
                 return CANCELLED
     for each in set_up:
         if lines := [*_closing(each, writer)]:
@@ -212,16 +213,16 @@ def _connectors(place: ConnectorFolder, target: str | None, *, every: bool) -> S
 
 
 def _write_settings(writer: InitWriter, place: ConnectorFolder, connectors: Sequence[FoundConnector]) -> None:
-    unsaid = [each for each in connectors if not each.settings]
-    if unsaid:
-        writer.write(place.folder / SETTINGS, "\n".join(map(settings_text, unsaid)))
-    for each in unsaid:
+    undeclared = [each for each in connectors if not each.settings]
+    if undeclared:
+        writer.write(place.folder / SETTINGS, "\n".join(map(settings_text, undeclared)))
+    for each in undeclared:
         if each.language is not None:
             writer.write(place.folder / each.language.driver, each.language.driver_text())
 
 
 def _next_step(set_up: _SetUp, again: str) -> str:
-    """The command to go on with, from the folder in which this one was called; `again` is this one."""
+    """The command to run next, from the current folder; `again` is the present `init` command."""
     name, watching = set_up.connector.name, ""
     if failing := set_up.failing:
         words, watching = ["run", name, "-k", next(iter(failing))], " (--watch repeats it at each change)"
@@ -235,12 +236,12 @@ def _next_step(set_up: _SetUp, again: str) -> str:
 
 
 def _run(inputs: Inputs, connector: FoundConnector) -> tuple[int, Conclusion | None]:
-    """Drive the connector once; the exit status and the conclusion, None where no verdict was reached.
+    """Drive the connector once and keep recordings and reports.
 
-    The recordings and reports stay.
+    Return the exit status and the conclusion, which is None where no verdict was reached.
     """
     target = targets.load(connector.name, inputs.folder)
-    # Only what the settings name as a path of this machine: npm's packages hold slashes too.
+    # Only absolute paths: names of npm packages hold slashes too.
     missing = [word for word in target.command if Path(word).is_absolute() and not os.path.lexists(word)]
     if missing:
         failure = NothingTestedError(
@@ -273,7 +274,7 @@ def _run(inputs: Inputs, connector: FoundConnector) -> tuple[int, Conclusion | N
 
 
 def _run_lane(inputs: Inputs) -> int:
-    """Perform the lane once and keep nothing of it; the exit status. What makes it red is shown."""
+    """Run the lane once and delete its report. Print what makes it red; return the exit status."""
     with tempfile.TemporaryDirectory(prefix="signet-init-") as folder:
         ended = _perform(replace(inputs, report=Path(folder).resolve() / "report"))
         for performance in ended.performances:
@@ -292,7 +293,7 @@ def _perform(inputs: Inputs) -> LaneRun:
 
 
 def _is_silent(conclusion: Conclusion) -> bool:
-    """Whether the connector made no request; one of which each is refused has verdicts that say why."""
+    """Whether the connector made no request at all. Where every request was refused, the verdicts say why."""
     return not conclusion.recorded and not any(each.trace.exchanges for each in conclusion.judged)
 
 
@@ -309,10 +310,10 @@ def _closing(set_up: _SetUp, writer: InitWriter) -> Iterator[str]:
             if names := [name for name, each in failing.items() if each is verdict]:
                 yield f"{word} now: {', '.join(names)}"
         if set_up.place.folder / BASELINE not in writer.left:
-            if set_up.seen == 0:
+            if set_up.lane_status == 0:
                 yield f"{BASELINE} lets the lane pass until {until.isoformat()}, as the second run showed;"
             else:
-                yield f"the lane is still red with {BASELINE} (exit {set_up.seen}), by what is said above;"
+                yield f"the lane is still red with {BASELINE} (exit {set_up.lane_status}), by what is said above;"
             yield "edit the owner and the reason of each entry"
             if set_up.place.root / WORKFLOW in writer.left:
                 yield f'add to the lane in your {WORKFLOW.name}: baseline: "{BASELINE}"'
@@ -337,7 +338,7 @@ class InitWriter:
         self._root = root
         self._dry_run = dry_run
         self.left: list[Path] = []
-        """The files that are as they were."""
+        """The files that existed already."""
 
     def write(self, path: Path, text: str) -> None:
         """Write a file; an existing one stays as it is."""
@@ -359,7 +360,7 @@ class InitWriter:
             print(f"wrote     {name}")
 
     def extend(self, path: Path, lines: Sequence[str]) -> None:
-        """Add lines at the end of a file that people keep, or begin it with them."""
+        """Append lines to a file; create it if it does not exist."""
         name = printable(path.relative_to(self._root), 400)
         if not lines or path.is_symlink():
             return

@@ -32,7 +32,10 @@ _SETTINGS = (".json", ".toml")
 
 @dataclass(frozen=True, slots=True)
 class Installer:
-    """The connector's own installer: the command that runs it, its module and what its setup passes to it."""
+    """The connector's own installer: the command that runs it, its module, and the options that its setup passes to it.
+
+    `told_daemon`: whether the installer gets the daemon's address.
+    """
 
     command: Sequence[str]
     module: str
@@ -76,7 +79,8 @@ def has_installer(target: Target) -> bool:
 class Installations:
     """The homes in which a target's connector is installed, one for each way. The first is the one that is used.
 
-    `taken` holds what the host takes of a first installation, once `rows` has made it: rows for `installed`.
+    `taken` is filled by `rows`: for each file of a first installation, whether the host accepts it (rows of `installed`
+    in an answer to `hello`).
     """
 
     def __init__(self, target: Target, installer: Installer, env: Mapping[str, str]) -> None:
@@ -89,13 +93,13 @@ class Installations:
         self.taken: MutableSequence[Mapping[str, Any]] = []
 
     def rows(self) -> Sequence[Mapping[str, Any]]:
-        """Install in each way, and say how the files are afterwards, as an answer to `hello` tells it."""
+        """Install in each way and describe the files afterwards: a row for each way, as in an answer to `hello`."""
         again, fresh = self._again()
         release = release_of(Path(self._installer.module))
         formers = [
             (each.release, each.files)
             for each in self._target.profile.former
-            # What is installed over is older.
+            # Only older releases are installed over.
             if release is None or numbers(each.release) < numbers(release)
         ]
         older = [] if self._target.profile.older is None else [self._of_older_checkout()]
@@ -162,7 +166,7 @@ class Installations:
         folder = self._target.folder / str(self._target.profile.older)
         profile = self._target.profile
         if profile.module is not None and Path(profile.module).is_absolute():
-            # It is this release's; the older one's is looked for where releases have it.
+            # That file belongs to this release: look for the older one where the profile says.
             profile = profile.model_copy(update={"module": None})
         target = replace(self._target, root=folder, folder=folder, profile=profile)
         installer = find_installer(target)
@@ -188,7 +192,7 @@ class Installations:
         except NotLoadedError as failure:
             row["words"] = str(failure)
         left = [path for path, text in files_below(home).items() if isinstance(text, str) and _BROKEN in text]
-        # A copy beside the file, whose name begins with the file's, is as good.
+        # A copy beside the file, such as NAME.bak, keeps it too.
         gone = [path for path in paths if not any(other.startswith(path) for other in left)]
         return [
             {**row, "changed": [f"{path}, which cannot be parsed, is written anew without a copy" for path in gone]}
@@ -259,7 +263,7 @@ def files_below(home: Path) -> Files:
 
 
 def parse(name: str, text: str) -> Any:
-    """The value of a JSON or TOML file; the text where it is another one, or cannot be parsed."""
+    """Parse a JSON or TOML file; return the text of another file, or of one that cannot be parsed."""
     try:
         if name.endswith(".json"):
             return json.loads(text)
@@ -269,7 +273,7 @@ def parse(name: str, text: str) -> Any:
 
 
 def find_losses(before: Files, after: Files) -> list[str]:
-    """Name what stood in files before and does not any more, or otherwise."""
+    """Name the entries of files that are gone afterwards, or changed."""
     return [f"{path}{what}" for path, value in before.items() for what in _missing(value, after.get(path), ())]
 
 
@@ -297,7 +301,7 @@ def _missing(before: Any, after: Any, place: tuple[str | int, ...]) -> Iterator[
 
 
 def find_additions(first: Files, second: Files) -> list[str]:
-    """Name the lists that hold more, and the texts that say something again, after a second installation."""
+    """Name the lists that are longer and the texts that repeat a line after a second installation."""
     return [
         f"{what} in {path}" for path, value in second.items() if path in first for what in _more(first[path], value, ())
     ]
@@ -331,7 +335,7 @@ def find_leftovers(former: Files, after: Files, fresh: Files) -> list[str]:
 
 
 def _entries(value: Any, place: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    """Each entry with its place: members and items that hold no list or object of their own."""
+    """Each entry with its place: members without members of their own, and items that hold no list."""
     if isinstance(value, dict) and value:
         for name, each in value.items():
             yield from _entries(each, (*place, name))

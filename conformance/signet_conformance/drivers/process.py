@@ -6,9 +6,9 @@
     {"id": 4, "op": "exit"}                        -> answered, then the process ends
 
 While a step is under way the program may write `{"event": "model", "session": "s1"}`, which says that the
-model's turn begins now, and then waits for `{"op": "go"}`: so the kit's mark precedes whatever follows. One that
-tells so in its answer to hello begins the step of a start or a tool with such an event, `handover`: the `folder` or the
-`arguments` that it hands to the connector.
+model's turn begins now, and then waits for `{"op": "go"}`: so the kit's mark precedes whatever follows. A
+program whose answer to hello has `"tells": ["handover"]` begins a start or a tool with another event, `handover`, which
+holds the `folder` or the `arguments` that it hands to the connector.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ HANDOVER = "handover"
 HELLO_TIMEOUT_S = 30.0
 FLUSH_TIMEOUT_S = 30.0
 _MOST = 64 * 1024
-"""Characters of what a program says that are looked at: its messages show the first few hundred."""
+"""How many characters of a program's own words are read; messages show the first few hundred."""
 
 
 class Broken(StrEnum):
@@ -134,7 +134,7 @@ class DriverProcess:
             )
 
     def hello(self) -> Mapping[str, Any]:
-        """Greet the program; what it says of itself.
+        """Greet the program and return what it says of itself.
 
         Raises NothingTestedError when it ends instead, ConnectorNotLoadedError when it cannot load the connector.
         """
@@ -154,7 +154,7 @@ class DriverProcess:
 
     def perform(self, step: Mapping[str, Any], on_event: OnEvent) -> Mapping[str, Any]:
         """Hand one step over and return its result; raise BrokenOffError when the program cannot perform it."""
-        # Such programs tell what they hand over at a start and at a tool, and at nothing else.
+        # Programs that send `handover` send it at a start and at a tool only.
         if HANDOVER not in self._tells or step.get("step") in ("resume", "restart_host"):
             on_event({"event": HANDOVER})
         return self._ask({"op": "step", "step": dict(step)}, self._timeout_s, on_event)
@@ -164,7 +164,7 @@ class DriverProcess:
         self._ask({"op": "flush"}, self._bound(FLUSH_TIMEOUT_S), _ignore)
 
     def _bound(self, seconds: float) -> float:
-        """A bound for what takes a connector no time; a real program is installed meanwhile, or ended, as in a step."""
+        """Return `seconds`, or the timeout of a step for a real program, which may be installed or ended meanwhile."""
         return seconds if self._target.real is None else self._timeout_s
 
     def kill(self) -> None:
@@ -173,7 +173,7 @@ class DriverProcess:
 
     def close(self) -> None:
         """Let the program quit as its harness does; end it, and everything that it started."""
-        # Its answer changes nothing: the end of input, which follows, says the same.
+        # Its answer is not read: the end of input, which follows, ends it too.
         self._process.send_last({"id": self._next_id + 1, "op": "exit"})
         self._process.close()
 
@@ -202,7 +202,7 @@ class DriverProcess:
 
     @contextlib.contextmanager
     def _breaking_off(self) -> Iterator[None]:
-        """Say how the program broke off."""
+        """Turn the errors of the process into BrokenOffError, which says how the program broke off."""
         try:
             yield
         except ChildTimeoutError as failure:
@@ -350,7 +350,7 @@ class WatchedDriver:
         return BrokenOff(scenario.name, self._place(scenario), broken.message, broken.tail, fault, replay)
 
     def _place(self, scenario: Scenario) -> str:
-        """Name the step that was reached: number and kind."""
+        """The step that was reached: number and kind."""
         steps = [(n, step.step) for n, step in enumerate(scenario.steps) if isinstance(step, ConnectorStep)]
         if self._begun == 0:
             return "before its first step"

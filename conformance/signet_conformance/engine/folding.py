@@ -1,4 +1,4 @@
-"""From the outcomes of a rule to its judgement of one trace, to that of a run, and to the exit status."""
+"""Fold a rule's outcomes into a trace's judgement, those of traces into a run's, and verdicts into an exit status."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from signet_conformance.trace import Trace
 
 Judgeable = TypeVar("Judgeable", Recording, WholeRun)
 MAX_FINDINGS = 200
-"""Findings of one requirement of one trace that are kept whole; of the others only which exchanges they name."""
+"""How many findings of a requirement in a trace are kept whole. Of later ones only the exchanges are kept."""
 MOST_FINDINGS = 100_000
-"""Findings of one requirement of one trace that are kept at all; the rest is counted as subjects."""
+"""How many findings of a requirement in a trace are kept at all. Later ones are only counted, as subjects."""
 
 
 class Tally:
-    """What a rule yields, counted: the first findings whole, of the others which exchanges they name."""
+    """Counts what a rule yields and keeps its findings: the first ones whole, of later ones the exchanges."""
 
     __slots__ = ("_crash", "_dropped", "_kinds", "_passed", "findings")
 
@@ -40,7 +40,10 @@ class Tally:
         what: Judgeable,
         excuse: Callable[[Finding], Finding] | None = None,
     ) -> None:
-        """Take what a rule yields, excused; raise NeedsWholeError where it was given too little to look at."""
+        """Run a rule over `what` and count what it yields, each finding passed through `excuse`.
+
+        Raises NeedsWholeError if the rule needs more of the recording than it was given.
+        """
         if self._crash is not None:
             return
         # Nearly all subjects of a large recording conform: counting them is all that happens here.
@@ -58,7 +61,7 @@ class Tally:
         self._passed += passed
 
     def add(self, later: Tally) -> None:
-        """Take what the same rule came to over the next piece."""
+        """Add the tally of the same rule over the next piece of the recording."""
         if self._crash is None:
             self.take_all(later.findings)
             self._passed += later._passed
@@ -67,7 +70,7 @@ class Tally:
 
     @classmethod
     def in_order(cls, tallies: Iterable[Tally]) -> Tally:
-        """What a rule came to over pieces that stand in each other, where it looks at one exchange after the other."""
+        """Merge the tallies of interleaved pieces, findings by exchange. For rules that look at each exchange alone."""
         pieces = list(tallies)
         findings = sorted((f for piece in pieces for f in piece.findings), key=lambda f: f.exchanges[:1])
         merged = cls()
@@ -78,7 +81,7 @@ class Tally:
         return merged
 
     def take_all(self, findings: Iterable[Finding]) -> None:
-        """Take findings, in the order of the rule."""
+        """Add findings, in the order in which the rule yielded them."""
         for finding in findings:
             self._take(finding)
 
@@ -93,7 +96,7 @@ class Tally:
             self._dropped += 1
 
     def judgement(self, name: str) -> Judgement:
-        """What it comes to for a requirement."""
+        """Fold the tally into the judgement of a requirement."""
         if self._crash is not None:
             # A crashing rule is the kit's own failure: it is reported as such and the others still run.
             return Judgement(name, Verdict.ERROR, Reason.CRASHED, self._crash)
@@ -115,9 +118,9 @@ def _fold(name: str, passed: int, findings: list[Finding], dropped: int) -> Judg
     if verdict is Verdict.NOT_APPLICABLE:
         return Judgement(name, verdict, Reason.NO_SUBJECT, kept[0].message)
     if verdict is Verdict.PASS:
-        # What a rule has to tell of a subject that conforms does not count as evidence: it stands in the message alone.
-        told = "; ".join([counted(subjects, "subject"), *list(dict.fromkeys(f.message for f in kept))[:3]])
-        return Judgement(name, verdict, Reason.CONFORMING, told, subjects=subjects)
+        # Findings about conforming subjects are no evidence: only the message shows them.
+        message = "; ".join([counted(subjects, "subject"), *list(dict.fromkeys(f.message for f in kept))[:3]])
+        return Judgement(name, verdict, Reason.CONFORMING, message, subjects=subjects)
     reason = Reason.UNDECIDED if verdict is Verdict.INCONCLUSIVE else Reason.BREACH
     messages = list(dict.fromkeys(f.message for f in kept[:MAX_FINDINGS]))
     message = "; ".join(messages[:3]) + (" …" if len(messages) > 3 else "")
@@ -126,7 +129,7 @@ def _fold(name: str, passed: int, findings: list[Finding], dropped: int) -> Judg
 
 @lru_cache(maxsize=10_000)
 def _without_findings(name: str, passed: int) -> Judgement:
-    """What most rules come to over most recordings."""
+    """The judgement where a rule yielded nothing, or only PASS: cached, since it is the most common one."""
     if passed:
         return Judgement(name, Verdict.PASS, Reason.CONFORMING, counted(passed, "subject"), subjects=passed)
     return Judgement(name, Verdict.NOT_APPLICABLE, Reason.NO_SUBJECT, "nothing in the trace is subject to it")
@@ -145,10 +148,10 @@ class Judged(Struct, frozen=True, dict=True):
     daemon: Mapping[str, Judgement] = field(default_factory=dict)
     harness: Mapping[str, Judgement] = field(default_factory=dict)
 
-    # No field, so that `replace` does not hand it on: a trace that was replaced has its own.
+    # Not a field: `replace` must not copy it to a value with another trace.
     @cached_property
     def recording(self) -> Recording:
-        """The trace as rules read it, built once: the one that was judged."""
+        """The trace as rules read it; built once."""
         return Recording(self.trace, self.daemon_version)
 
     @classmethod
@@ -159,7 +162,7 @@ class Judged(Struct, frozen=True, dict=True):
         daemon: Mapping[str, Judgement],
         harness: Mapping[str, Judgement],
     ) -> Judged:
-        """What came of judging a recording."""
+        """Make the value for a recording that was judged."""
         recording.memo.clear()  # what rules remembered: only they read it
         judged = cls(recording.trace, recording.daemon_version, judgements, daemon, harness)
         judged.__dict__["recording"] = recording

@@ -24,7 +24,7 @@ from signet_reference_harness.mcp_servers.offers import (
     offers,
     server_label,
 )
-from signet_reference_harness.mcp_servers.settings import Configured, Named, ServerSettings, registered
+from signet_reference_harness.mcp_servers.settings import McpSettings, ServerList, ServerSettings, read_registry
 from signet_reference_harness.tools import ServedTool
 
 END_PATIENCE_S: Final = 8.0
@@ -309,12 +309,12 @@ class McpServers:
         """The tools of all servers as they stand now."""
         return {name: tool for server in self._servers for name, tool in server.tools.items()}
 
-    async def start(self, *named: Named) -> None:
-        """Connect these servers; of two with one name the first counts. To be called once, and then :meth:`aclose`."""
-        for each in named:
+    async def start(self, *lists: ServerList) -> None:
+        """Connect these servers. Of two with the same name the first is used. Call once, and then :meth:`aclose`."""
+        for each in lists:
             for notice in each.notices:
                 self._tell(notice)
-        wanted = [settings for each in named for settings in each.servers]
+        wanted = [settings for each in lists for settings in each.servers]
         if not wanted:
             return
         try:
@@ -345,20 +345,18 @@ class McpServers:
             self.notices.append(notice)
 
 
-async def start_for(
-    servers: McpServers, configured: Configured, client: AdapterClient, session: SessionIdentity
-) -> None:
-    """Start what agent.yaml names, and, unless it says otherwise, what the registry of the session's daemon holds.
+async def start_for(servers: McpServers, mcp: McpSettings, client: AdapterClient, session: SessionIdentity) -> None:
+    """Start the servers of agent.yaml and, unless it says otherwise, those of the daemon's registry.
 
-    A program runs in the session's project where nothing else is said.
+    A program without a `cwd` runs in the session's project.
     """
-    named = [configured.named]
-    if configured.with_registry:
-        listed = registered(await client.registered_servers(session), client.config.origin)
-        wanted = tuple(server for server in listed.servers if server.name not in configured.left_out)
-        named.append(replace(listed, servers=wanted))
+    lists = [mcp.own]
+    if mcp.with_registry:
+        listed = read_registry(await client.registered_servers(session), client.config.origin)
+        wanted = tuple(server for server in listed.servers if server.name not in mcp.left_out)
+        lists.append(replace(listed, servers=wanted))
     placed = (
         replace(each, servers=tuple(replace(server, cwd=server.cwd or session.project) for server in each.servers))
-        for each in named
+        for each in lists
     )
     await servers.start(*placed)

@@ -1,7 +1,7 @@
-"""How MCP servers are reached: from agent.yaml, where the person named them, or from the daemon's registry.
+"""How MCP servers are reached: read from agent.yaml, which the user wrote, and from the daemon's registry.
 
-Values of `env` and `headers` are never shown or logged. From the registry come commands only if the daemon is this
-machine's own, and addresses only if they are: another machine does not decide what runs here, or who hears of it.
+Values of `env` and `headers` are never shown or logged. The registry's commands are used only if the daemon runs on
+this machine, its addresses only if they too are on this machine: no other machine decides what runs here or is called.
 """
 
 from __future__ import annotations
@@ -32,56 +32,56 @@ Secrets = Mapping[str, Secret]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerSettings:
-    """A server by `command`, over its standard streams, or by `url`, over streamable HTTP: one of the two is given."""
+    """One server. It has either a `command` (spoken to over its standard streams) or a `url` (streamable HTTP)."""
 
     name: str
     source: str
-    """Where it is named, for messages."""
+    """The file or registry that names it, for messages."""
     command: tuple[str, ...] = ()
     env: Secrets = field(default_factory=dict)
     cwd: str | None = None
     url: str = ""
     headers: Secrets = field(default_factory=dict)
     tools: frozenset[str] | None = None
-    """The tools that are used, by the server's names of them; None for all."""
+    """The server's own names of the tools that are used; None for all."""
     timeout_s: float = CALL_TIMEOUT_S
-    """For one call of a tool."""
+    """The bound of one tool call."""
     start_timeout_s: float = START_TIMEOUT_S
 
     def scrub(self, text: str) -> str:
-        """`text` without what is secret of this server."""
+        """Hide this server's secrets in `text`."""
         for secret in (*self.env.values(), *self.headers.values()):
             text = secret.hide_in(text)
         return text
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
-    """The servers that can be tried, and notices about those that cannot."""
+class ServerList:
+    """The servers to start, and a notice for each server that cannot be started."""
 
     servers: tuple[ServerSettings, ...] = ()
     notices: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Configured:
-    """The servers of agent.yaml, and whether those of the daemon's registry are used, too."""
+class McpSettings:
+    """The servers of agent.yaml, and whether the servers of the daemon's registry are used too."""
 
-    named: Named = field(default_factory=Named)
+    own: ServerList = field(default_factory=ServerList)
     with_registry: bool = True
     left_out: frozenset[str] = frozenset()
-    """Servers that are not wanted, though the registry may hold them."""
+    """Names of servers that agent.yaml switches off, in the registry too."""
 
 
-def configured(file: AgentFile | None, environ: Mapping[str, str]) -> Configured:
-    """Read the servers of agent.yaml. Raises ConfigError for an entry that cannot be meant."""
+def read_mcp_settings(file: AgentFile | None, environ: Mapping[str, str]) -> McpSettings:
+    """Read the servers of agent.yaml. Raises ConfigError for an invalid entry."""
     if file is None:
-        return Configured()
+        return McpSettings()
     servers: list[ServerSettings] = []
     notices: list[str] = []
     for name, part in file.runtime.mcp_servers.items():
         where = f"{file.path}: /runtime/mcp_servers/{printable(name)[:LONGEST_NAME]}"
-        server, unset = _of_part(name, part, where, environ)
+        server, unset = _read_entry(name, part, where, environ)
         if unset and part.enabled:
             notices.append(
                 f"The MCP server {server.name} is not used: {', '.join(sorted(unset))} is not set, which {where} needs."
@@ -89,20 +89,22 @@ def configured(file: AgentFile | None, environ: Mapping[str, str]) -> Configured
         elif part.enabled:
             servers.append(server)
     left_out = frozenset(name for name, part in file.runtime.mcp_servers.items() if not part.enabled)
-    return Configured(Named(tuple(servers), tuple(notices)), file.runtime.mcp_registry, left_out)
+    return McpSettings(ServerList(tuple(servers), tuple(notices)), file.runtime.mcp_registry, left_out)
 
 
-def _of_part(name: str, part: McpServerPart, where: str, environ: Mapping[str, str]) -> tuple[ServerSettings, set[str]]:
-    """The server that an entry describes, and the variables that it lacks."""
+def _read_entry(
+    name: str, part: McpServerPart, where: str, environ: Mapping[str, str]
+) -> tuple[ServerSettings, set[str]]:
+    """Return the server that an entry describes, and the names of the variables that are not set."""
     if not name.strip() or len(name) > LONGEST_NAME or not name.isprintable():
         raise ConfigError(f"{where}: cannot name a server", remedy=f"name it with up to {LONGEST_NAME} characters")
     if (part.command is None) == (part.url is None):
         what = "neither a command nor a url" if part.command is None else "both a command and a url"
-        raise ConfigError(f"{where}: has {what}", remedy="give the one by which the server is reached")
+        raise ConfigError(f"{where}: has {what}", remedy="give one of them: command for a program, url for HTTP")
     if part.url is not None and (problem := _wrong_url(part.url)):
         raise ConfigError(f"{where}/url: {problem}", remedy="write it such as http://127.0.0.1:8000/mcp")
-    env, lacking = _expanded(_texts(part.env, f"{where}/env"), environ)
-    headers, more = _expanded(_texts(part.headers, f"{where}/headers"), environ)
+    env, lacking = _expand_variables(_read_texts(part.env, f"{where}/env"), environ)
+    headers, more = _expand_variables(_read_texts(part.headers, f"{where}/headers"), environ)
     _check_headers(headers, f"{where}/headers")
     server = ServerSettings(
         name=name,
@@ -119,8 +121,8 @@ def _of_part(name: str, part: McpServerPart, where: str, environ: Mapping[str, s
     return server, lacking | more
 
 
-def _texts(value: Any, where: str) -> dict[str, str]:
-    """A mapping of texts. Raises ConfigError, which shows no value: one may be secret."""
+def _read_texts(value: Any, where: str) -> dict[str, str]:
+    """Return `value` as a mapping of texts. Raises ConfigError; its message shows no value, which may be secret."""
     if value is None:
         return {}
     if not isinstance(value, Mapping):
@@ -131,8 +133,8 @@ def _texts(value: Any, where: str) -> dict[str, str]:
     return dict(value)
 
 
-def _expanded(texts: Mapping[str, str], environ: Mapping[str, str]) -> tuple[dict[str, Secret], set[str]]:
-    """The texts with what the environment holds for each `${NAME}`, and the names that it lacks."""
+def _expand_variables(texts: Mapping[str, str], environ: Mapping[str, str]) -> tuple[dict[str, Secret], set[str]]:
+    """Replace each `${NAME}` by the environment's value. Also return the names that are not set."""
     names = {name for text in texts.values() for name in _VARIABLE.findall(text)}
     made = {name: Secret(_VARIABLE.sub(lambda match: environ.get(match[1], ""), text)) for name, text in texts.items()}
     return made, {name for name in names if not environ.get(name)}
@@ -146,27 +148,27 @@ def _check_headers(headers: Secrets, where: str) -> None:
             raise ConfigError(f"{where}/{name}: holds a line break", remedy="write it on one line")
 
 
-def registered(reply: Reply, origin: str) -> Named:
-    """The servers that the daemon at `origin` listed. Whatever it answers, nothing is raised."""
+def read_registry(reply: Reply, origin: str) -> ServerList:
+    """Read the servers that the daemon at `origin` lists. Never raises: a bad row becomes a notice."""
     if reply.failure is not None or not isinstance(reply.body.get("servers"), list):
-        return Named()
+        return ServerList()
     servers: list[ServerSettings] = []
     notices: list[str] = []
     rows = [row for row in reply.body["servers"] if isinstance(row, Mapping) and row.get("enabled") is True]
     for row in rows[:MOST_SERVERS]:
         name = printable(str(row.get("id") or row.get("name") or "")).replace("\n", " ")[:LONGEST_NAME].strip()
-        made = _of_row(name, row.get("config"), local=is_local(origin))
+        made = _read_registry_row(name, row.get("config"), local=is_local(origin))
         if isinstance(made, ServerSettings):
             servers.append(made)
         else:
             notices.append(f"The MCP server {name or '(without a name)'} of {REGISTRY} is not used: {made}.")
     if len(rows) > MOST_SERVERS:
         notices.append(f"{len(rows) - MOST_SERVERS} further MCP servers of {REGISTRY} are not used.")
-    return Named(tuple(servers), tuple(notices))
+    return ServerList(tuple(servers), tuple(notices))
 
 
-def _of_row(name: str, config: Any, *, local: bool) -> ServerSettings | str:
-    """The server of a row of the registry, or why it is not used."""
+def _read_registry_row(name: str, config: Any, *, local: bool) -> ServerSettings | str:
+    """Return the server of a row of the registry, or the reason why it is not used."""
     if not name or not isinstance(config, Mapping):
         return UNREADABLE
     env, headers, args = config.get("env") or {}, config.get("headers") or {}, config.get("args") or []
@@ -206,7 +208,7 @@ def _seconds(milliseconds: Any) -> float:
 
 
 def _wrong_url(url: str) -> str:
-    """The fault of an address; empty for a good one."""
+    """Describe the error in an address; empty if it is valid."""
     try:
         parts = urlsplit(url)
         valid = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0 and url.isprintable()
@@ -218,7 +220,7 @@ def _wrong_url(url: str) -> str:
 
 
 def is_local(url: str) -> bool:
-    """Whether an address is on this machine, by what it says: no name is looked up."""
+    """Whether an address names this machine. No name is looked up."""
     host = urlsplit(url).hostname or ""
     try:
         return ipaddress.ip_address(host).is_loopback

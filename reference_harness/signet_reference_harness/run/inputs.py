@@ -14,7 +14,7 @@ from signet_reference_harness.config import HarnessConfig
 from signet_reference_harness.daemon_client.routing import routing_table
 from signet_reference_harness.errors import ConfigError
 from signet_reference_harness.identity import KEY_PREFIX, SessionIdentity
-from signet_reference_harness.mcp_servers.settings import Configured, configured
+from signet_reference_harness.mcp_servers.settings import McpSettings, read_mcp_settings
 from signet_reference_harness.providers import CompletionOptions, Provider, settings
 from signet_reference_harness.providers.agent_file import read_agent_file
 from signet_reference_harness.providers.settings import ProviderSettings
@@ -308,7 +308,7 @@ class SessionPlan:
     permissions: Permissions
     settings: ProviderSettings
     provider: Provider
-    mcp: Configured
+    mcp: McpSettings
     context_budget: int | None
     most_rounds: int
 
@@ -360,7 +360,7 @@ class SessionPlan:
             ),
             settings=asked,
             provider=settings.make_provider(asked),
-            mcp=configured(read_agent_file(workspace), environ),
+            mcp=read_mcp_settings(read_agent_file(workspace), environ),
             context_budget=options.context_budget,
             most_rounds=MOST_ROUNDS if options.max_rounds is None else options.max_rounds,
         )

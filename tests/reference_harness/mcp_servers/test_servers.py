@@ -18,7 +18,7 @@ import uvicorn
 from signet_reference_harness.config import Secret
 from signet_reference_harness.errors import pip_install
 from signet_reference_harness.mcp_servers import McpServers
-from signet_reference_harness.mcp_servers.settings import Named, ServerSettings
+from signet_reference_harness.mcp_servers.settings import ServerList, ServerSettings
 from signet_reference_harness.messages import Message, ToolCall, texts_for_person
 from signet_reference_harness.providers import CompletionResult, StopReason
 from signet_reference_harness.providers.scripted import ScriptedProvider
@@ -54,7 +54,7 @@ def among(config: Any) -> Callable[..., None]:
             session = session_of(host)
             session.is_open = True
             try:
-                await servers.start(Named(settings))
+                await servers.start(ServerList(settings))
                 await work(session, servers)
             finally:
                 await servers.aclose()

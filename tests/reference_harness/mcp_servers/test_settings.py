@@ -11,22 +11,22 @@ import pytest
 
 from signet_reference_harness.daemon_client.reply import Reply
 from signet_reference_harness.errors import ConfigError
-from signet_reference_harness.mcp_servers.settings import Configured, configured, registered
+from signet_reference_harness.mcp_servers.settings import McpSettings, read_mcp_settings, read_registry
 from signet_reference_harness.providers.agent_file import read_agent_file
 
 HOME = "http://127.0.0.1:3850"
 STDIO = {"transport": "stdio", "command": "npx", "args": ["-y", "x"], "env": {"TOKEN": "sesame-opens"}, "timeoutMs": 5}
 
 
-def said(folder: Path, servers: Any, **environ: str) -> Configured:
+def said(folder: Path, servers: Any, **environ: str) -> McpSettings:
     """What an agent.yaml with these servers says; JSON is YAML, too."""
     (folder / "agent.yaml").write_text(json.dumps({"runtime": {"mcp_servers": servers}}))
-    return configured(read_agent_file(folder), environ)
+    return read_mcp_settings(read_agent_file(folder), environ)
 
 
 def listed(*rows: Any, origin: str = HOME) -> tuple[list[str], str]:
     """The names of the servers of a registry, and what is said of the others."""
-    named = registered(Reply("marketplace-servers", status=200, body={"servers": list(rows)}), origin)
+    named = read_registry(Reply("marketplace-servers", status=200, body={"servers": list(rows)}), origin)
     return [server.name for server in named.servers], "\n".join(named.notices)
 
 
@@ -42,7 +42,7 @@ def test_servers_of_agent_yaml(tmp_path: Path) -> None:
     off = {"command": "npx", "enabled": False}
     servers = {"web": web, "files": files, "off": off}
     made = said(tmp_path, servers, WEB_TOKEN="sesame-opens", FILES_KEY="sesame")
-    first, second = made.named.servers
+    first, second = made.own.servers
     assert (first.url, first.headers["Authorization"].reveal(), first.timeout_s) == (
         "https://mcp.example.com/mcp", "Bearer sesame-opens", 5,
     )  # fmt: skip
@@ -58,16 +58,16 @@ def test_what_the_page_shows_can_be_written(tmp_path: Path) -> None:
     names = []
     for example in re.findall(r"```yaml\n(.*?)```", page, re.DOTALL):
         (tmp_path / "agent.yaml").write_text(example)
-        made = configured(read_agent_file(tmp_path), {"TICKETS_TOKEN": "sesame-opens"})
-        names += [server.name for server in made.named.servers]
+        made = read_mcp_settings(read_agent_file(tmp_path), {"TICKETS_TOKEN": "sesame-opens"})
+        names += [server.name for server in made.own.servers]
     assert names == ["files", "tickets", "signet"]
 
 
 def test_a_variable_that_is_not_set_is_told(tmp_path: Path) -> None:
     """A server that needs a variable which is not set is left out, and the message names the variable."""
     made = said(tmp_path, {"web": {"url": "http://127.0.0.1:1/mcp", "headers": {"X-Key": "${ABSENT}"}}})
-    assert made.named.servers == ()
-    assert "The MCP server web is not used: ABSENT is not set, which " in made.named.notices[0]
+    assert made.own.servers == ()
+    assert "The MCP server web is not used: ABSENT is not set, which " in made.own.notices[0]
 
 
 @pytest.mark.parametrize(
@@ -135,4 +135,4 @@ def test_a_registry_without_end_is_cut() -> None:
 @pytest.mark.parametrize("body", [{}, {"servers": None}, {"servers": [1, None, "x"]}])
 def test_an_answer_that_lists_nothing(body: Any) -> None:
     """Whatever a daemon answers, nothing is raised."""
-    assert registered(Reply("marketplace-servers", status=200, body=body), HOME).servers == ()
+    assert read_registry(Reply("marketplace-servers", status=200, body=body), HOME).servers == ()

@@ -1,6 +1,6 @@
-"""The rules of the harness's side: what reached its model, judged over a recording and that of its model together.
+"""The rules on the harness: what reached its model. They read the connector's recording and the model's together.
 
-Without a recording of the model none of them has a subject. They change no verdict of the connector's.
+Without a recording of the model they judge nothing. They change no verdict on the connector.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ NO_TURNS = "no turn of the user is marked in both recordings, by which the model
 
 
 def rule_of(name: str, recording: Recording) -> Rule | None:
-    """The rule for a requirement; what it finds in requests that a played host wrote says so."""
+    """Find the rule of a requirement. Where the kit played the host, the rule's findings say so."""
     rule = harness_rules().get(name)
     model = recording.model
     if rule is None or model is None or not model.header.played:
@@ -44,7 +44,7 @@ def _as_played(rule: Rule, host: str, recording: Recording) -> Iterator[Outcome]
 
 
 def why_not_judged(recording: Recording) -> str | None:
-    """Why no rule of the harness's side can say anything of a recording; None where they can."""
+    """Say why no rule on the harness can judge a recording; None if they can."""
     if recording.model is None:
         return NOT_RECORDED
     if recording.model.header.played and not recording.model.exchanges:

@@ -1,4 +1,4 @@
-"""Codex: `codex app-server`, one process a session, JSON-RPC on its streams; all its faces have one core."""
+"""Codex by `codex app-server`, the core of its terminal program too: a process per session, JSON-RPC on its streams."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from signet_conformance.drivers.hosts.real.refusals import Refusal
 QUIT_S = 40.0
 _FIRST_S, _SERVERS_S = 2.0, 30.0
 _REFUSES = re.compile(r"\b(fail|invalid|skip|ignor|unknown|unsupported|not supported)", re.IGNORECASE)
-"""Of the warnings about hooks, those that say that something is not taken; a timeout that is cut, say, is."""
+"""Words of a warning that says that a hook is refused. Other warnings, such as of a shortened timeout, are not."""
 _ASKED_ABOUT = ("untrusted", "modified")
 _FREE = {"approvalPolicy": "never", "sandbox": "danger-full-access"}
 
@@ -40,7 +40,7 @@ class CodexAppServer:
 
     @property
     def words(self) -> Sequence[str]:
-        """Its output beside the conversation."""
+        """Its output outside of the conversation."""
         return [*self._words, *(self._rpc.process.words if self._rpc is not None else ())]
 
     @property
@@ -52,14 +52,14 @@ class CodexAppServer:
         """Start it with a new thread."""
         rpc = self._start()
         self._trust_hooks(rpc)
-        self._thread = _thread(rpc.ask("thread/start", {"cwd": str(self._launch.cwd), **_FREE}))
+        self._thread = _thread_id(rpc.ask("thread/start", {"cwd": str(self._launch.cwd), **_FREE}))
         self._await_servers(rpc)
 
     def resume(self) -> None:
-        """Start it with the thread that was left."""
+        """Start it again with the thread that was left."""
         params = {"threadId": self._thread, "cwd": str(self._launch.cwd), **_FREE}
         rpc = self._start()
-        self._thread = _thread(rpc.ask("thread/resume", params))
+        self._thread = _thread_id(rpc.ask("thread/resume", params))
         self._await_servers(rpc)
 
     def say(self, text: str) -> None:
@@ -68,22 +68,22 @@ class CodexAppServer:
         self._running.ask("turn/start", {"threadId": self._thread, "input": [{"type": "text", "text": text}]})
 
     def is_over(self) -> bool:
-        """Whether the turn was told to be completed."""
+        """Whether Codex has reported the turn as completed."""
         self._running.listen()
         if self._running.process.has_ended and not self._over:
             raise self._running.process.failure("Codex has ended")
         return self._over
 
     def compact(self) -> None:
-        """Have the thread compacted, which Codex reports as a turn."""
+        """Ask for a compaction of the thread, which Codex reports as a turn."""
         self._over = False
         self._running.ask("thread/compact/start", {"threadId": self._thread})
 
     def clear(self) -> None:
-        """Begin a new thread in the same process, and leave the one before as its own screen does."""
+        """Leave the thread as Codex's own screen does, and begin a new one in the same process."""
         self._running.ask("thread/unsubscribe", {"threadId": self._thread})
         params = {"cwd": str(self._launch.cwd), "sessionStartSource": "clear", **_FREE}
-        self._thread = _thread(self._running.ask("thread/start", params))
+        self._thread = _thread_id(self._running.ask("thread/start", params))
 
     def end(self, *, for_good: bool = True) -> None:
         """Leave the thread, and end the process; the thread stays in a file."""
@@ -112,7 +112,7 @@ class CodexAppServer:
         return rpc
 
     def _trust_hooks(self, rpc: JsonRpc) -> None:
-        """Note what Codex says of its hooks, and trust those that it asks its user about."""
+        """Record what Codex refuses of its hooks, and trust the hooks that it would ask its user about."""
         listed = rpc.ask("hooks/list", {"cwds": [str(self._launch.cwd)]}).get("data")
         asked_about: dict[str, Mapping[str, str]] = {}
         for row in listed if isinstance(listed, list) else []:
@@ -128,7 +128,7 @@ class CodexAppServer:
             rpc.ask("config/batchWrite", {"edits": [edit], "reloadUserConfig": True})
 
     def _await_servers(self, rpc: JsonRpc) -> None:
-        """Wait until its memory servers run, as they do when a user has read the screen and typed."""
+        """Wait until its memory servers run, as they do by the time that a user has typed a prompt."""
         begun, deadline = deadline_in(_FIRST_S), deadline_in(_SERVERS_S)
         while time.monotonic() < (deadline if "starting" in self._servers.values() else begun):
             rpc.listen()
@@ -156,8 +156,8 @@ class CodexAppServer:
                 self._words.append(str(params)[:300])
 
 
-def _thread(told: Mapping[str, Any]) -> str:
-    thread = told.get("thread")
+def _thread_id(answer: Mapping[str, Any]) -> str:
+    thread = answer.get("thread")
     if not isinstance(thread, dict) or not isinstance(thread.get("id"), str):
         raise StepError("Codex told no id of the thread that it began")
     return str(thread["id"])
