@@ -16,6 +16,8 @@ TOLD = [
     ("found", '{"results": [{"content": "Atlas deploys happen on Friday at 16:00 UTC."}]}', Verdict.PASS),
     ("found", "No memories found.", Verdict.WARN),
     ("found", "Error: the memory daemon is unavailable", Verdict.WARN),
+    ("found", "[object Object]", Verdict.WARN),
+    ("found", "undefined", Verdict.WARN),
     ("found", "[1 result, see panel]", Verdict.INCONCLUSIVE),
     ("nothing", "No memories found.", Verdict.INCONCLUSIVE),
     ("refused", "No memories found.", Verdict.WARN),

@@ -38,6 +38,9 @@ _NOTHING = re.compile(
     r"|0 (?:results|memories))\b"
 )
 
+_NO_WORDS = frozenset({"", "object object", "undefined", "null", "nan", "none"})
+"""Results without a word of an answer: what a program writes of a value that it cannot write."""
+
 
 def tool_outcome_is_told(recording: Recording) -> Iterator[Outcome]:
     """The result of a memory tool tells the model what the daemon answered."""
@@ -105,7 +108,7 @@ def _judged(call: Call, request: ModelCall, part: SaidPart) -> Outcome:
     said = padded([part.text])
     if any(any(says(_beginning(line), said) for line in lines) for lines in contents):
         return PASS
-    if says_failure or _NOTHING.search(text) or not text:
+    if says_failure or _NOTHING.search(text) or text in _NO_WORDS:
         memories = "1 memory" if len(contents) == 1 else f"{len(contents)} memories"
         known = f"the daemon answered with {memories}, and the model is told of none"
         return _lie(call, request, part, known, "memories")
