@@ -376,13 +376,13 @@ class _Commands:
                 text = self._without(text, command, token)
         return text
 
-    def may_stand(self, stem: str, text: str, at: int, around: tuple[int, int]) -> bool:
-        """Whether a command with this stem, which stands at a place in a text, may stand around it."""
-        return any(
-            (near is None or near.match(text, at) is not None)
-            and (not marks or any(text.find(mark, *around) >= 0 for mark in marks))
-            for near, marks in _OF_STEMS[stem]
-        )
+    def is_near(self, stem: str, text: str, at: int) -> bool:
+        """Whether a command with this stem may stand around this place, where the stem stands in a text."""
+        return any(near is None or near.match(text, at) is not None for near, _ in _OF_STEMS[stem])
+
+    def may_follow(self, stem: str, part: str) -> bool:
+        """Whether the option of a command with this stem may stand in this part of a text."""
+        return any(_has_a_mark(part, marks) for _, marks in _OF_STEMS[stem])
 
     def gates(self) -> list[str]:
         """What stands in an encoded line that may hold one of them, as expressions of Rust's."""

@@ -6,7 +6,7 @@ A name in text is mostly followed by a word of the sentence, so the value has to
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from itertools import pairwise
 
@@ -24,7 +24,7 @@ _BESIDE = re.compile(
     rf"(?<![A-Za-z0-9_.-])(-{{0,2}}[A-Za-z_][A-Za-z0-9_.-]{{1,63}}+){_BETWEEN}(?=({_VALUE}{{10,512}}+))"
 )
 _NAMED = r"(?:pass(?:word|wd|phrase|code)?|token|secret|key|auth|credentials?|pwd|pat|bearer|jwt)[\w.-]{0,24}"
-_TO_A_DIGIT = r"[^\s\"'<>]{0,24}[0-9]"
+_TO_A_DIGIT = r"[^\s\"'<>]{0,40}[0-9]"
 FOLLOWED = re.compile(rf"(?i:{_NAMED}){_BETWEEN}{_TO_A_DIGIT}")
 """What stands where one of them may be, in text."""
 GATE = (
@@ -64,17 +64,25 @@ class _Beside:
 
     def replace(self, text: str, token: Callable[[str], str]) -> str:
         """`text` with each secret replaced by what `token` gives for it."""
-        pieces: list[str] = []
-        done = 0
-        for match in _BESIDE.finditer(text):
-            start = match.end()
-            if start < done or not _names_secret(text, match):
-                continue
-            value = match[2].rstrip(".:!?")
-            if looks_random(value):
-                pieces += (text[done:start], token(value))
-                done = start + len(value)
-        return "".join((*pieces, text[done:])) if pieces else text
+        return _without(_BESIDE.finditer(text), text, token)
+
+    def replace_at(self, text: str, names: Iterable[int], token: Callable[[str], str]) -> str:
+        """As `replace`, where names are known to begin, with the hyphens before them."""
+        return _without(filter(None, (_BESIDE.match(text, at) for at in names)), text, token)
+
+
+def _without(matches: Iterable[re.Match[str]], text: str, token: Callable[[str], str]) -> str:
+    pieces: list[str] = []
+    done = 0
+    for match in matches:
+        start = match.end()
+        if start < done or not _names_secret(text, match):
+            continue
+        value = match[2].rstrip(".:!?")
+        if looks_random(value):
+            pieces += (text[done:start], token(value))
+            done = start + len(value)
+    return "".join((*pieces, text[done:])) if pieces else text
 
 
 @lru_cache(maxsize=4096)

@@ -10,6 +10,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from hashlib import blake2b
+from typing import Any
 
 from signet_recording_proxy.redaction.assigned_values import ASSIGNMENTS, COMMANDS, ELEMENTS, MARKUP
 from signet_recording_proxy.redaction.beside_names import BESIDE
@@ -126,20 +127,9 @@ class KeywordSearch:
                     changed = _replaced(text, _merge(around, len(text)), pattern.replace, self._token)
                 if changed != text:
                     text, hits = changed, Hits(changed)
-        for pattern_of, replace in (
-            (_nested, NESTED.replace),
-            (_parameters, PARAMETERS.replace),
-            (_forms, MULTIPART.replace),
-            (_members, MEMBERS.replace),
-            (_assignments, ASSIGNMENTS.replace),
-            (_markup, MARKUP.replace),
-            (_commands, COMMANDS.replace),
-            (_beside, BESIDE.replace),
-            (_vendors, VENDORS.replace),
-        ):
-            if windows := list(pattern_of(text, hits)):
-                windows = _merge(windows, len(text))
-                changed = _replaced(text, windows, replace, self._token)
+        for places_of, replace in _PARTS:
+            if places := list(places_of(text, hits)):
+                changed = replace(text, places, self._token)
                 if changed != text:
                     text, hits = changed, Hits(changed)
         return text
@@ -283,12 +273,12 @@ def _nested(text: str, hits: Hits) -> Iterator[Window]:
             match["after"] == ","
             and (_VALUE_FOLLOWS.match(text, match.end("after")) or _OPENS_PAIR.search(text, max(0, at - 160), at))
         ):
-            yield at - 2 * LONGEST_NAME - 80, match.end() + _LONGEST_VALUE
+            yield at - 2 * LONGEST_NAME - 80, match.end() + 160
         elif match["after"] == "":
             # `{"value": …, "name": "API_KEY"}`
             before = bisect_left(values, at)
             if before and values[before - 1] > at - _WIDE:
-                yield values[before - 1] - 40, match.end() + 80
+                yield values[before - 1] - 40, values[before - 1] + 160
 
 
 def _forms(text: str, hits: Hits) -> Iterator[Window]:
@@ -310,9 +300,8 @@ def _vendors(_text: str, hits: Hits) -> Iterator[Window]:
         yield at, at + 320
 
 
-def _beside(_text: str, hits: Hits) -> Iterator[Window]:
-    for at in hits.followed:
-        yield at - LONGEST_NAME - 20, at + 640
+def _beside(_text: str, hits: Hits) -> Iterator[int]:
+    yield from hits.followed
 
 
 _PROGRAMS = frozenset(COMMANDS.STEMS)
@@ -322,7 +311,27 @@ def _commands(text: str, hits: Hits) -> Iterator[Window]:
     for program in hits.others.keys() & _PROGRAMS:
         covered = -1
         for at in hits.others[program]:
-            window = max(0, at - 200), at + 900
-            if at >= covered and COMMANDS.may_stand(program, text, at, window):
+            if at >= covered and COMMANDS.is_near(program, text, at):
                 covered = at + 300
-                yield window
+                window = max(0, at - 200), covered + 600
+                if COMMANDS.may_follow(program, text[slice(*window)]):
+                    yield window
+
+
+def _within(replace: Callable[[str, Token], str]) -> Callable[[str, list[Window], Token], str]:
+    """Replace in each window, as if it were all."""
+    return lambda text, windows, token: _replaced(text, _merge(windows, len(text)), replace, token)
+
+
+_PARTS: tuple[tuple[Callable[[str, Hits], Iterator[Any]], Callable[[str, list[Any], Token], str]], ...] = (
+    (_nested, lambda text, windows, token: NESTED.replace_in(text, _merge(windows, len(text)), token)),
+    (_parameters, _within(PARAMETERS.replace)),
+    (_forms, _within(MULTIPART.replace)),
+    (_members, _within(MEMBERS.replace)),
+    (_assignments, _within(ASSIGNMENTS.replace)),
+    (_markup, _within(MARKUP.replace)),
+    (_commands, _within(COMMANDS.replace)),
+    (_beside, BESIDE.replace_at),
+    (_vendors, _within(VENDORS.replace)),
+)
+"""Where each part looks in a text, and what it does there."""

@@ -109,7 +109,7 @@ class Hits:
             names = [] if text.islower() else [at for at in names if text[at].isupper()]
         small = lowered.decode("ascii") if names else ""
         self.followed = list(_followed(text, small, names)) if digits else []
-        """The names beside which a value may stand."""
+        """Where the names begin beside which a value may stand, with the hyphens before them."""
         self.named = list(_verified(text, small, names))
         """The names that something follows, with what does."""
         self.tagged = list(_tagged(text, names, closings))
@@ -209,9 +209,10 @@ def unsuspected(texts: Sequence[str]) -> set[str]:
 def _followed(text: str, small: str, names: Sequence[int]) -> Iterator[int]:
     for at in names:
         if FOLLOWED.match(small, at) is not None:
-            end = _NAME_GOES_ON.match(text, at)
-            if may_name(_name(text, at, at if end is None else end.end())):
-                yield at
+            before = _NAME_GOES_ON.match(text[max(0, at - LONGEST_NAME) : at][::-1])
+            name = _NAME_GOES_ON.match(text, at if before is None else at - before.end())
+            if name is not None and may_name(name[0]):
+                yield name.start()
 
 
 def _verified(text: str, small: str, names: Sequence[int]) -> Iterator[tuple[int, re.Match[str]]]:

@@ -174,19 +174,26 @@ class _Nested:
 
     def replace(self, text: str, token: Callable[[str], str]) -> str:
         """`text` with each secret replaced by what `token` gives for it."""
-        if '"' not in text:
-            return text
+        return self.replace_in(text, [(0, len(text))], token) if '"' in text else text
+
+    def replace_in(self, text: str, windows: Iterable[Span], token: Callable[[str], str]) -> str:
+        """As `replace`, for the names that stand in these windows; what they name may stand behind them."""
         pieces: list[str] = []
         done = 0
-        for start, end in sorted({*_under_names(text), *_beside_names(text)}):
+        for start, end in sorted({span for window in windows for span in _nested_in(text, *window)}):
             if start >= done:
                 pieces += (text[done:start], token(text[start:end]))
                 done = end
         return "".join((*pieces, text[done:])) if pieces else text
 
 
-def _under_names(text: str) -> Iterator[Span]:
-    for opening in _OPENING.finditer(text):
+def _nested_in(text: str, first: int, last: int) -> Iterator[Span]:
+    yield from _under_names(text, first, last)
+    yield from _beside_names(text, first, last)
+
+
+def _under_names(text: str, first: int, last: int) -> Iterator[Span]:
+    for opening in _OPENING.finditer(text, first, last):
         name, opens = opening["name"], opening["opens"]
         if (opening["sign"] == "," and not opening["pair"]) or not is_secret_member(name, SAMPLE):
             continue
@@ -246,15 +253,15 @@ def _members(text: str, opening: re.Match[str], name: str) -> Iterator[Span]:
         at = after.end()
 
 
-def _beside_names(text: str) -> Iterator[Span]:
-    if "value" not in text:
+def _beside_names(text: str, first: int, last: int) -> Iterator[Span]:
+    if text.find("value", first, last) < 0:
         return
-    for named in _NAMED.finditer(text):
+    for named in _NAMED.finditer(text, first, last):
         if is_secret_member(named["name"], SAMPLE):
             span = named.end(), end_of_string(text, named.end(), len(named["marks"]))
             if span[0] < span[1] and _is_said_beside(named["name"], text[slice(*span)]):
                 yield span
-    for value in _VALUE.finditer(text):
+    for value in _VALUE.finditer(text, first, last):
         span = value.end(), end_of_string(text, value.end(), len(value["marks"]))
         name = _name_after(value["marks"]).match(text, span[1])
         if span[0] < span[1] and name is not None and _is_said_beside(name["name"], text[slice(*span)]):
