@@ -30,13 +30,16 @@ HOSTS = [
     ("sdk", "sdk_client.mjs", {"agents": ["atlas-agent"]}, {"drops-agent": AGENT, "misnames": PROMPT_TEXT}),
     ("oh-my-pi", "pi_extension.mjs", {"harness": "pi"}, {"drops-agent": AGENT}),
 ]
-# Which breach is found in a trace does not depend on the program that ran the plugin: node stands for both there.
+# Which breach is found in a trace does not depend on the program that ran the plugin, nor does the release of the host
+# that is played: node stands for both there.
 CASES = [
     pytest.param(runtime, name, module, own, mode, expected, id=f"{runtime}-{name}-{own.get('face', 'default')}-{mode}")
     for name, module, own, breaches in HOSTS
     for mode, expected in {"conforming": {}, **breaches}.items()
-    for runtime in (["node", "bun"] if mode == "conforming" else ["node"])
+    for runtime in (["node", "bun"] if mode == "conforming" and "face" not in own else ["node"])
 ]
+of_the_host = pytest.mark.parametrize("runtime", ["node"], indirect=True)
+"""What a host takes of a plugin, and when it calls it, is decided by the kit's own code: one program shows it."""
 
 
 @pytest.mark.parametrize(("runtime", "name", "module", "own", "mode", "expected"), CASES, indirect=["runtime"])
@@ -125,6 +128,7 @@ def test_conforming_plugin_is_not_remarked_on(runtime: str, made: Made, broken: 
     assert told == ["openclaw 2026.6.1 took 5 handlers and 1 tool"]
 
 
+@of_the_host
 def test_tool_that_the_connector_lacks_is_skipped(runtime: str, made: Made, tmp_path: Path) -> None:
     """A step without a counterpart is answered with a reason, one with a counterpart with its content."""
     target = made("openclaw", module=MODULE, runtime=runtime)
@@ -136,6 +140,7 @@ def test_tool_that_the_connector_lacks_is_skipped(runtime: str, made: Made, tmp_
 
 
 @pytest.mark.parametrize(("mode", "heard"), [("conforming", True), ("full-only", False)])
+@of_the_host
 def test_runs_know_the_registration_for_discovery(
     mode: str, heard: bool, runtime: str, made: Made, tmp_path: Path
 ) -> None:
@@ -146,6 +151,7 @@ def test_runs_know_the_registration_for_discovery(
 
 
 @pytest.mark.parametrize("named", [True, False])
+@of_the_host
 def test_tools_that_the_manifest_names(named: bool, runtime: str, made: Made, tmp_path: Path) -> None:
     """A tool that the plugin's manifest does not name is refused: the greeting says so, and the run goes on with it."""
     folder = tmp_path / "plugin"
@@ -173,6 +179,7 @@ def test_tools_that_the_manifest_names(named: bool, runtime: str, made: Made, tm
         ('{"id": "tiny"}', 'plugin id mismatch (config uses "tiny", export uses "'),
     ],
 )
+@of_the_host
 def test_manifest_that_openclaw_does_not_take(
     manifest: str, words: str, runtime: str, made: Made, tmp_path: Path
 ) -> None:
@@ -209,6 +216,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("body", "file"), REFUSED, ids=["event", "schema", "execute", "twice"])
+@of_the_host
 def test_what_openclaw_refuses_of_a_plugin(body: str, file: str, runtime: str, made: Made, tmp_path: Path) -> None:
     """An event that it does not know, a tool without a schema or a function, and a second one of the same name."""
     module = tmp_path / "refused.mjs"
@@ -225,6 +233,7 @@ EMPTY = ["export default () => ({ name: 'x', tools: {} });", "export default { i
 
 
 @pytest.mark.parametrize("text", EMPTY, ids=["a factory", "an empty register"])
+@of_the_host
 def test_plugin_that_registers_nothing_is_found_out(
     text: str, runtime: str, made: Made, broken: Broken, tmp_path: Path
 ) -> None:
@@ -234,6 +243,7 @@ def test_plugin_that_registers_nothing_is_found_out(
     assert broken(made("openclaw", module=str(module), runtime=runtime), ("plain",)) == {"SIG-LOAD-001": Verdict.FAIL}
 
 
+@of_the_host
 def test_registration_that_leaves_out_the_runs_is_remarked_on(runtime: str, made: Made, tmp_path: Path) -> None:
     """A plugin that registers nothing in the mode of the runs is told so: it explains why nothing ever comes."""
     target = made("openclaw", mode="full-only", face="openclaw-2026.9.6", module=MODULE, runtime=runtime)
@@ -250,6 +260,7 @@ TWICE = "export default { register(api) { if (api.registrationMode !== 'REFUSED'
 
 
 @pytest.mark.parametrize(("refused", "doubles"), [("cli-metadata", False), ("nothing", True)])
+@of_the_host
 def test_registration_for_command_lines_that_doubles(
     refused: str, doubles: bool, runtime: str, made: Made, tmp_path: Path
 ) -> None:
@@ -306,6 +317,7 @@ def test_module_that_opencode_does_not_load(
     assert (loaded.ok, loaded.words) == (False, words)
 
 
+@of_the_host
 def test_what_pi_does_not_take(runtime: str, made: Made, recorded: Recorded, tmp_path: Path) -> None:
     """An event that it never fires, unless another release does; a tool without a field is taken as it is."""
     module = tmp_path / "extension.mjs"
