@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from signet_conformance.drivers.hosts.protocol import Skipped
-from signet_conformance.drivers.hosts.tools import SECRET_EXEC, SECRET_STATUS, use_tool
+from signet_conformance.drivers.hosts.tools import SECRET_EXEC, SECRET_STATUS, tool_calls, use_tool
 
 STEP = {"step": "tool", "tool": SECRET_EXEC, "arguments": {"command": "true"}}
 TOOLS = {SECRET_EXEC: None, SECRET_STATUS: None}
@@ -73,6 +73,23 @@ def test_what_a_tool_is_given_is_told_before(
     step = {"step": "tool", "session": "s1", "tool": tool, "arguments": arguments}
     use_tool(step, {tool: offered}, {}, run, lambda *given: happened.append(given))
     assert happened == [("s1", told), *calls]
+
+
+@pytest.mark.parametrize(
+    ("schema", "handed"),
+    [
+        ({"type": "string"}, "billing, invoices"),
+        ({"type": "array", "items": {"type": "string"}}, ["billing", "invoices"]),
+        ({"anyOf": [{"type": "string"}, {"type": "array"}]}, "billing, invoices"),
+    ],
+)
+def test_tags_are_given_in_the_form_that_the_tool_wants(schema: Mapping[str, Any], handed: Any) -> None:
+    """A model writes a list where the schema says so."""
+    offered = {"type": "object", "properties": {"content": {"type": "string"}, "tags": schema}}
+    step = {"tool": "memory_store", "arguments": {"content": "Numbered.", "tags": "billing, invoices"}}
+    assert tool_calls(step, {"memory_store": offered}, {}) == [
+        ("memory_store", {"content": "Numbered.", "tags": handed})
+    ]
 
 
 def test_tool_for_one_memory_is_given_no_query() -> None:

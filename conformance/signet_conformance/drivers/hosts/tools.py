@@ -108,11 +108,21 @@ def arguments_of(step: Mapping[str, Any], calls: Sequence[tuple[str, Mapping[str
 
 
 def offered_arguments(schema: Any, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The arguments that a tool's schema offers; all of them where it names no members, or takes any."""
+    """The arguments that a tool's schema offers, in its form; all of them where it names no members, or takes any."""
     offered = _properties(schema)
-    if offered is None or any(schema.get(name) for name in _TAKES_MORE):
+    if offered is None:
         return arguments
-    return {name: value for name, value in arguments.items() if name in offered}
+    takes_more = any(schema.get(name) for name in _TAKES_MORE)
+    return {
+        name: _in_form(value, offered.get(name)) for name, value in arguments.items() if takes_more or name in offered
+    }
+
+
+def _in_form(value: Any, schema: Any) -> Any:
+    """A member's value as a model writes it: scenarios name tags with commas between, and a tool may want a list."""
+    if isinstance(value, str) and _kind(schema) == "array":
+        return [part.strip() for part in value.split(",")]
+    return value
 
 
 def _single_calls(given: Mapping[str, Any], offered: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:

@@ -130,11 +130,17 @@ export function toolAnswer(given) {
 /** Members of a schema by which it may offer other members than its properties. */
 const TAKES_MORE = ["additionalProperties", "patternProperties", "$ref", "allOf", "anyOf", "oneOf"];
 
-/** The arguments that a tool's schema offers, which a model fills in; all where it names no members or takes any. */
+/** A member's value as a model writes it: scenarios name tags with commas between, and a tool may want a list. */
+const inForm = (value, schema) =>
+  typeof value === "string" && schema?.type === "array" ? value.split(",").map((part) => part.trim()) : value;
+
+/** The arguments that a tool's schema offers, in its form; all where it names no members or takes any. */
 function offered(schema, given) {
   const properties = schema?.properties;
-  if (typeof properties !== "object" || properties === null || TAKES_MORE.some((name) => schema[name])) return given;
-  return Object.fromEntries(Object.entries(given).filter(([name]) => Object.hasOwn(properties, name)));
+  if (typeof properties !== "object" || properties === null) return given;
+  const takesMore = TAKES_MORE.some((name) => schema[name]);
+  const kept = Object.entries(given).filter(([name]) => takesMore || Object.hasOwn(properties, name));
+  return Object.fromEntries(kept.map(([name, value]) => [name, inForm(value, properties[name])]));
 }
 
 /** The arguments of each call of a scenario's tool. Scenarios speak of batches; most tools are for one memory. */
