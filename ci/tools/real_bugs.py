@@ -266,7 +266,8 @@ _FOLDERS = re.compile(r"(?<![\w.:/])(?:/[\w.@+-]+){2,}/")
 def _said(row: Mapping[str, Any]) -> str:
     if row.get("failed"):
         return _cell(row["failed"])
-    said = [f"`{name}` {_cell(_FOLDERS.sub('…/', message))}" for name, message in row.get("gone", ())[:3]]
+    lines = [f"`{name}` {_cell(_FOLDERS.sub('…/', message))}" for name, message in row.get("gone", ())]
+    said = list(dict.fromkeys(lines))[:3]
     if row.get("reachable"):
         said.append(f"became reachable: {', '.join(row['reachable'][:6])}")
     return "; ".join(said) or (f"{_NOTHING}: {row['untold']}" if "untold" in row else _NOTHING)

@@ -123,7 +123,7 @@ def test_each_rule_is_told_and_one_for_another_kind_of_plugin_says_nothing(tmp_p
     files = {".openclaw/openclaw.json": {"plugins": {"allow": ["other"]}}}
     both = installed_plugin(tmp_path, {}, files, face, {"id": "acme", "kind": "memory"})
     assert [row["file"] for row in both] == [
-        f".openclaw/openclaw.json: /plugins/{at}" for at in ("allow", "slots/memory")
+        f".openclaw/openclaw.json: plugins.{at}" for at in ("allow", "slots.memory")
     ]
     (other,) = installed_plugin(tmp_path, {}, files, face, {"id": "other", "kind": "context-engine"})
     (unknown,) = installed_plugin(tmp_path, {}, files, face, {})

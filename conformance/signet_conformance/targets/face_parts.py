@@ -72,7 +72,7 @@ class SettingsRule(Part):
     """
 
     at: Maybe[Text] = None
-    """the place in the settings, such as /plugins/allow"""
+    """the place in the settings, such as plugins.allow"""
     schema_: Annotated[dict[str, Any], Field(alias="schema")]
     """a JSON Schema of the settings; {id} is the id in the plugin's manifest"""
     words: Text
