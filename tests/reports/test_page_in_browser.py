@@ -102,7 +102,18 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("name", PAGES)
+each_page = pytest.mark.parametrize("name", PAGES, scope="module")
+"""One page after the other, so that it is opened for all of its tests."""
+
+
+def unfolded(window: Browser, page: Path) -> Browser:
+    """Open a page with all that it holds unfolded, unless it stands so already."""
+    if window.script("return window.unfolded && document.location.href") != page.resolve().as_uri():
+        window.open(page).script(f"window.unfolded = true; {OPEN_ALL}")
+    return window
+
+
+@each_page
 def test_a_page_asks_for_nothing_and_complains_of_nothing(window: Browser, pages: Path, name: str) -> None:
     """Opened from its file, with all that it holds unfolded, it makes no request and the console stays empty."""
     window.complaints()
@@ -113,28 +124,26 @@ def test_a_page_asks_for_nothing_and_complains_of_nothing(window: Browser, pages
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-@pytest.mark.parametrize("name", PAGES)
+@each_page
 def test_text_stands_out_from_its_ground(window: Browser, pages: Path, name: str, *, dark: bool) -> None:
     """Every text that can be seen has the contrast of WCAG AA, in light and dark, drawn ones too."""
     window.resize(1400, 1000, dark=dark)
-    window.open(pages / f"{name}.html").script(OPEN_ALL)
-    assert window.script(CONTRAST) == []
+    assert unfolded(window, pages / f"{name}.html").script(CONTRAST) == []
 
 
 @pytest.mark.parametrize("width", [380, 1400])
-@pytest.mark.parametrize("name", PAGES)
+@each_page
 def test_a_page_fits_its_window(window: Browser, pages: Path, name: str, width: int) -> None:
     """Narrow or wide, nothing makes the page itself scroll sideways; a wide table scrolls by itself."""
     window.resize(width, 1000)
-    window.open(pages / f"{name}.html").script(OPEN_ALL)
-    assert window.script("return document.documentElement.scrollWidth <= window.innerWidth")
+    shown = unfolded(window, pages / f"{name}.html")
+    assert shown.script("return document.documentElement.scrollWidth <= window.innerWidth")
 
 
-@pytest.mark.parametrize("name", PAGES)
+@each_page
 def test_a_page_can_be_read_aloud(window: Browser, pages: Path, name: str) -> None:
     """It has one of each landmark, headings without a gap, captions, no id twice, and a name for every control."""
-    window.open(pages / f"{name}.html").script(OPEN_ALL)
-    outline = window.script(OUTLINE)
+    outline = unfolded(window, pages / f"{name}.html").script(OUTLINE)
     assert (outline["landmarks"], outline["lang"]) == ([1, 1, 1, 1], "en")
     assert (outline["skipped"], outline["repeated"], outline["unlabelled"]) == ([], [], 0)
     assert outline["title"].startswith("Signet conformance")
@@ -143,7 +152,7 @@ def test_a_page_can_be_read_aloud(window: Browser, pages: Path, name: str) -> No
 
 @pytest.mark.skipif(AXE is None, reason="axe-core is not installed beside bun")
 @pytest.mark.parametrize(("width", "dark"), [(380, False), (800, True), (1400, False)])
-@pytest.mark.parametrize("name", [name for name in PAGES if name not in ("report", "hostile")])
+@pytest.mark.parametrize("name", [name for name in PAGES if name not in ("report", "hostile")], scope="module")
 def test_axe_finds_nothing(window: Browser, pages: Path, name: str, width: int, *, dark: bool) -> None:
     """axe-core has nothing to say of a page unfolded; of the report the viewer's tests ask.
 
@@ -152,8 +161,7 @@ def test_axe_finds_nothing(window: Browser, pages: Path, name: str, width: int, 
     """
     assert AXE is not None
     window.resize(width, 1000, dark=dark)
-    window.open(pages / f"{name}.html").script(OPEN_ALL)
-    assert window.axe(AXE) == []
+    assert unfolded(window, pages / f"{name}.html").axe(AXE) == []
 
 
 def tabbed_to(window: Browser, selector: str, *, back: bool = False) -> None:

@@ -112,7 +112,8 @@ class Browser:
 
     def axe(self, script: Path) -> list[str]:
         """What axe-core has to say of the page as it is."""
-        self.script(script.read_text(encoding="utf-8"))
+        if not self.script("return 'axe' in window"):
+            self.script(script.read_text(encoding="utf-8"))
         told = self.promised("axe.run().then((r) => r.violations.map((v) => v.id + ': ' + v.nodes[0].html))")
         assert isinstance(told, list), told
         return told
