@@ -302,11 +302,19 @@ def works_again_after_trouble(recording: Recording) -> Iterator[Outcome]:
     if not periods or recording.trace.growing or _was_sent_away(recording):
         return
     recording = recording.whole
-    ends = [*(low for low, _ in periods[1:]), inf]
     for session in dict.fromkeys(step.session for step in timeline.steps):
-        for (_, over), until in zip(periods, ends, strict=True):
-            if over < inf and (outcome := _recovery(recording, session, int(over), until)) is not None:
+        for _, over in periods:
+            if over == inf:
+                continue
+            # What was tried while nothing listened was not recorded; of another trouble the requests are.
+            until = next(
+                (low for low, high in periods if low > over and timeline.switches.closed_between(low, high)), inf
+            )
+            outcome = _recovery(recording, session, int(over), until)
+            if outcome is not None:
                 yield outcome
+            if outcome is not None and outcome is not PASS:
+                break
 
 
 def _was_sent_away(recording: Recording) -> bool:
@@ -386,4 +394,7 @@ def _passed_s(recording: Recording, over: int) -> float:
 
 def _trouble_before(recording: Recording, over: int) -> str:
     kinds = [mark for mark in recording.marks(FaultMark) if mark.seq == over]
-    return f"the fault {kinds[0].kind}" if kinds and not kinds[0].is_restart else "an outage"
+    if not kinds or kinds[0].is_restart:
+        return "an outage"
+    status = kinds[0].other.get("status")
+    return f"the fault {kinds[0].kind}" if status is None else f"the refusal with {status}"
