@@ -50,17 +50,19 @@ def nothing_stands_twice(recording: Recording) -> Iterator[Outcome]:
                 received=list(mark.twice),
                 fold="twice",
             )
-        if mark.old:
+        untold = [] if mark.twice else pairs
+        for file, left in _by_file(mark.old).items():
+            effects = [] if file.endswith(_PROSE) else untold
             yield warn(
-                *(pairs[0] if pairs and not mark.twice else ()),
-                message=("" if mark.twice else _effect(pairs))
-                + f"{_when(mark)}, what the older release wrote is left beside the new: {_name_first(mark.old)}",
+                *(effects[0] if effects else ()),
+                message=_effect(effects)
+                + f"{_when(mark)}, what the older release wrote is left beside the new: {_name_first(left)}",
                 expected="what an older release wrote is replaced or removed",
-                received=list(mark.old),
-                fold="old",
+                received=list(left),
+                fold=f"old {file}",
             )
+            untold = untold if file.endswith(_PROSE) else []
         for file, losses in _by_file(mark.changed).items():
-            # Of each file by itself: a connector that spares one of them later has mended something.
             what = "what the user wrote for the model is" if file.endswith(_PROSE) else "settings of others are"
             yield warn(
                 message=f"{_when(mark)}, {what} changed or gone: {_name_first(losses)}",
@@ -76,11 +78,11 @@ def _when(mark: ReinstalledMark) -> str:
     return "installed twice" if mark.how == AGAIN else "installed once"
 
 
-def _by_file(losses: Sequence[str]) -> Mapping[str, Sequence[str]]:
-    """What is lost, by the file that its description begins with."""
+def _by_file(entries: Sequence[str]) -> Mapping[str, Sequence[str]]:
+    """Entries by the file that their descriptions begin with: who spares one file later has mended something."""
     files: dict[str, list[str]] = {}
-    for loss in losses:
-        files.setdefault(_AFTER_FILE.split(loss, maxsplit=1)[0], []).append(loss)
+    for entry in entries:
+        files.setdefault(_AFTER_FILE.split(entry, maxsplit=1)[0], []).append(entry)
     return files
 
 
