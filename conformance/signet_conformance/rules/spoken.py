@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from math import inf
@@ -249,6 +250,8 @@ def _could_start(recording: Recording, step: StepMark) -> bool:
     )
 
 
+_ABSOLUTE = re.compile(r"/|[A-Za-z]:[\\/]|\\\\")
+_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 _SAYS = (StepName.PROMPT, StepName.SESSIONLESS_PROMPT)
 
 
@@ -263,6 +266,24 @@ def user_turns_are_the_users(recording: Recording) -> Iterator[Outcome]:
         said = _user_marks(recording, session, call)
         if told and said:
             yield from _judge(recording, transcript, session, told, said)
+        elif said and text_or_none(call.body.get("transcript")) is None and call.body.get("reason") != "clear":
+            yield from _judge_path(call)
+
+
+def _judge_path(call: Call) -> Iterator[Outcome]:
+    """The breach of a path at which the daemon finds no file, wherever it runs."""
+    path = text_or_none(call.body.get("transcriptPath"))
+    if path is None or _ABSOLUTE.match(path):
+        return
+    kind = "a URI" if _URI.match(path) else "not absolute"
+    yield warn(
+        call,
+        message=f"transcriptPath is {kind}: the daemon finds no file there, and nothing of the session is told",
+        pointer=in_body("transcriptPath"),
+        expected="the absolute path of a file, or the transcript itself",
+        received=path,
+        fold="no path",
+    )
 
 
 def _user_marks(recording: Recording, session: str, call: Call) -> Sequence[StepMark]:
