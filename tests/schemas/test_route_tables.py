@@ -32,6 +32,23 @@ def test_no_route_hides_behind_an_earlier_one(load: Any, version: str) -> None:
             assert not (swallowed and earlier_method in (method, "*")), f"{method} {'/'.join(parts)}"
 
 
+@pytest.mark.parametrize(
+    ("method", "path", "meant"),
+    [
+        ("POST", "/api/hooks/user-prompt-sumbit", "POST /api/hooks/user-prompt-submit"),
+        ("POST", "/api/hooks/session_start", "POST /api/hooks/session-start"),
+        ("POST", "/api/memory/recall/", "POST /api/memory/recall"),
+        ("PUT", "/api/memory/recall", "POST /api/memory/recall"),
+        ("POST", "/api/lantern", None),
+        ("POST", "/api/memory/a-memory", None),
+        ("GET", "/", "GET /"),
+    ],
+)
+def test_the_route_that_a_misspelt_one_means_is_found(method: str, path: str, meant: str | None) -> None:
+    near = route_table().nearest(method, path)
+    assert (near and f"{near.method} {near.path}") == meant
+
+
 @pytest.mark.parametrize("version", VERSIONS)
 def test_operations_of_a_table_are_those_of_the_version(load: Any, version: str) -> None:
     """A table names exactly the operations that its frozen version describes."""

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from difflib import SequenceMatcher
 from functools import cache
+from math import inf
 from pathlib import Path
 from typing import Any, Literal
 
@@ -266,6 +268,7 @@ class RouteTable:
             else:
                 self._literal[route.method, route.path] = route
         self.operations = frozenset(route.operation for route in routes if route.operation is not None)
+        self._routes = routes
         self._known: dict[tuple[str, str], Route | None] = {}
 
     def find(self, method: str, path: str) -> Route | None:
@@ -293,6 +296,33 @@ class RouteTable:
             ):
                 return route
         return None
+
+    def nearest(self, method: str, path: str) -> Route | None:
+        """The route that a misspelt method or path probably means; None when no route is close."""
+        segments = path.strip("/").split("/")
+        distances = ((_distance(route, method, segments), route) for route in self._routes)
+        distance, nearest = min(distances, key=lambda pair: pair[0], default=(inf, None))
+        return nearest if distance <= _FARTHEST else None
+
+
+_OTHER_METHOD, _PARAMETER, _MISSPELT, _FARTHEST = 0.5, 0.3, 0.3, 0.6
+"""Distances: of another method, of a parameter, the most of a misspelt segment, the most of a whole route."""
+
+
+def _distance(route: Route, method: str, segments: Sequence[str]) -> float:
+    parts = route.path.strip("/").split("/")
+    if len(parts) != len(segments):
+        return inf
+    distance = 0.0 if route.method in (method, "*") else _OTHER_METHOD
+    for part, segment in zip(parts, segments, strict=True):
+        if part.startswith(":"):
+            distance += _PARAMETER
+        elif part != segment:
+            misspelt = 1 - SequenceMatcher(None, part, segment).ratio()
+            distance += misspelt if misspelt <= _MISSPELT else inf
+        if distance > _FARTHEST:
+            return inf
+    return distance
 
 
 @cache

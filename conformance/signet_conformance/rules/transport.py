@@ -100,11 +100,13 @@ def route_is_served(recording: Recording) -> Iterator[Outcome]:
         elif not recording.routes.complete:
             yield undecided(call, message=f"the routes of daemon {recording.daemon_version} are not all known")
         else:
+            near = recording.routes.nearest(call.method, call.path)
+            such_as = "" if near is None else f", such as {near.method} {near.path}"
             yield fail(
                 call,
                 message=f"daemon {recording.daemon_version} serves no {call.method} {call.path}",
                 pointer="/request/path",
-                expected="a served method and path",
+                expected=f"a served method and path{such_as}",
                 received=f"{call.method} {call.path}",
                 fold=route_of(call),
             )
