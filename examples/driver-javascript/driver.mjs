@@ -7,7 +7,18 @@ import { close, flush, open, prompt, reopen } from "./connector.mjs";
 const about = { protocol: "signet-driver/1", steps: ["start", "prompt", "end", "resume"] };
 const sessions = new Map();
 const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
-const write = (message) => process.stdout.write(`${JSON.stringify(message)}\n`);
+const out = process.stdout.write.bind(process.stdout);
+const write = (message) => out(`${JSON.stringify(message)}\n`);
+
+/** What the connector has printed since the last answer: the kit looks for the token in it. */
+let printed = "";
+const log = process.stderr.write.bind(process.stderr);
+for (const stream of [process.stdout, process.stderr]) {
+  stream.write = (text, ...rest) => {
+    printed += text;
+    return log(text, ...rest);
+  };
+}
 
 /** Tell the kit that the model would be called now, and wait until its mark is written. */
 async function modelTurn(session) {
@@ -40,7 +51,8 @@ for await (const line of { [Symbol.asyncIterator]: () => lines }) {
   try {
     if (op === "flush") await flush();
     const result = op === "step" ? await perform(step) : about;
-    write({ id, ok: true, ms: performance.now() - began, result });
+    write({ id, ok: true, ms: performance.now() - began, result: { ...result, printed } });
+    printed = "";
   } catch (error) {
     write({ id, ok: false, error: { type: error.name, message: error.message } });
   }

@@ -1,5 +1,7 @@
 """signet-driver/1 in Python: the harness of connector.py, played on standard input and output."""
 
+import contextlib
+import io
 import json
 import sys
 import time
@@ -9,12 +11,13 @@ from connector import Connector
 
 connector = Connector()
 sessions = {}
+protocol = sys.stdout  # for answers alone
 about = {"protocol": "signet-driver/1", "steps": ["start", "prompt", "end", "resume"]}
 
 
 def model_turn(session):
     """Tell the kit that the model would be called now, and wait until its mark is written."""
-    print(json.dumps({"event": "model", "session": session}), flush=True)
+    print(json.dumps({"event": "model", "session": session}), file=protocol, flush=True)
     sys.stdin.readline()
 
 
@@ -41,7 +44,10 @@ for line in iter(sys.stdin.readline, ""):
     answer = {"id": request["id"], "ok": True, "result": about}
     try:
         if request["op"] == "step":
-            answer["result"] = perform(request["step"])
+            printed = io.StringIO()  # by the connector: the kit looks for the token in it
+            with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
+                result = perform(request["step"])
+            answer["result"] = {**result, "printed": printed.getvalue()}
         elif request["op"] == "flush":
             connector.flush()
     except Exception as error:

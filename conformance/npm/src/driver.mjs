@@ -2,6 +2,7 @@
 
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
+import { format } from "node:util";
 
 import { watchSent } from "./sent.mjs";
 
@@ -12,6 +13,7 @@ const OTHERS = ["load", "answered", "flush", "exit", "folder", "tools"];
 /** What a compaction is played by where it has no function of its own. */
 const HALVES = ["pre_compaction", "compaction_complete"];
 const LINES_OF_A_STACK = 4;
+const MOST_PRINTED = 8000;
 
 /** The step could not be performed for a reason that is the driver's own and not the connector's. */
 class StepError extends Error {
@@ -30,10 +32,9 @@ export async function createDriver(handlers, { input = process.stdin, output = p
   if (unknown.length > 0) throw new TypeError(`createDriver: ${unknown[0]} is not a step; steps are ${STEPS.join(", ")}, and beside them ${OTHERS.join(", ")}`);
   const write = output.write.bind(output);
   const send = (message) => write(`${JSON.stringify(message)}\n`);
-  // The channel is ours alone: what the connector prints goes where logs go.
-  if (output === process.stdout) process.stdout.write = process.stderr.write.bind(process.stderr);
+  const takePrinted = keepPrinted(output === process.stdout);
   const lines = createInterface({ input })[Symbol.asyncIterator]();
-  const driver = new Driver(handlers, send, lines);
+  const driver = new Driver(handlers, send, lines, takePrinted);
   for await (const line of { [Symbol.asyncIterator]: () => lines }) {
     const { id, op, step, events } = JSON.parse(line);
     const began = performance.now();
@@ -48,26 +49,52 @@ export async function createDriver(handlers, { input = process.stdin, output = p
   if (output === process.stdout) process.exit(0);
 }
 
+/**
+ * Keep what is printed on standard error, up to a limit, and return the function that takes it. With `ours`, standard
+ * output is the protocol's alone: what is printed there goes to standard error.
+ */
+function keepPrinted(ours) {
+  const write = process.stderr.write.bind(process.stderr);
+  let kept = "";
+  process.stderr.write = (chunk, ...rest) => {
+    if (kept.length < MOST_PRINTED) kept += (typeof chunk === "string" ? chunk : Buffer.from(chunk).toString()).slice(0, MOST_PRINTED);
+    return write(chunk, ...rest);
+  };
+  if (ours) {
+    process.stdout.write = (...parts) => process.stderr.write(...parts);
+    // Bun's console writes to neither stream.
+    const log = (...parts) => process.stderr.write(`${format(...parts)}\n`);
+    for (const name of ["log", "info", "debug", "warn", "error", "trace"]) console[name] = log;
+  }
+  return () => {
+    const printed = kept;
+    kept = "";
+    return printed;
+  };
+}
+
 class Driver {
   #handlers;
   #send;
   #lines;
+  #takePrinted;
   #sessions = new Map();
   #events = [];
   #takeSent = watchSent(fileURLToPath(new URL(".", import.meta.url)));
 
-  constructor(handlers, send, lines) {
+  constructor(handlers, send, lines, takePrinted) {
     this.#handlers = handlers.compact || !HALVES.every((half) => handlers[half]) ? handlers : { ...handlers, compact: compactOf(handlers) };
     this.#send = send;
     this.#lines = lines;
+    this.#takePrinted = takePrinted;
   }
 
   async answer(op, step, events = []) {
     if (op === "hello") return this.#hello(events);
     if (op === "step") {
       const result = await this.#perform(await this.#handedOver(step));
-      const sent = this.#takeSent();
-      return sent.length === 0 ? result : { ...result, sent };
+      const [sent, printed] = [this.#takeSent(), this.#takePrinted()];
+      return { ...(printed.trim() === "" ? {} : { printed }), ...result, ...(sent.length === 0 ? {} : { sent }) };
     }
     await this.#handlers[op]?.();
     return {};

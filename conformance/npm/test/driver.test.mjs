@@ -76,6 +76,11 @@ test("what a function throws is told of the connector, and the turn takes place"
   assert.ok(told.some((it) => it.event === "model"));
 });
 
+test("what the connector prints in a step is told with its answer", async () => {
+  const told = await answers({ start: () => { process.stderr.write("Bearer t-1\n"); }, end: () => {} }, HELLO, step("start"), step("end"));
+  assert.deepEqual(told.slice(1, 3).map(({ result }) => result.printed), ["Bearer t-1\n", undefined]);
+});
+
 test("a step without a function is skipped, one of a session that is not open is an error", async () => {
   const told = await answers({ start: () => ({}), end: () => {} }, HELLO, step("compact"), step("end"));
   assert.match(told[1].result.skipped, /compact/);
