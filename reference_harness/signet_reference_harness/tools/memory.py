@@ -132,9 +132,9 @@ def _is_below(row: object, least: float) -> bool:
 
 
 async def memory_store(arguments: Mapping[str, Any], session: SessionIdentity, client: AdapterClient) -> Reply:
-    """Save `content`, with `tags`, `importance`, `pinned` and the other fields of a memory if given."""
+    """Save `content`, with `type`, `tags`, `importance`, `pinned` and the other fields of a memory if given."""
     _check_change(arguments)
-    extra = {name: arguments[name] for name in ("tags", "importance", "pinned") if arguments.get(name) is not None}
+    extra = {name: arguments[name] for name in CHANGES[1:] if arguments.get(name) is not None}
     extra |= typed(arguments, STORE_FIELDS)
     if not all(hint.strip() for hint in extra.get("hints", ())):
         raise ToolInputError("'hints' must hold no blank text")

@@ -90,7 +90,7 @@ def test_the_model_reads_nothing_of_how_rows_were_found(
 
 def test_store_goes_through_the_hook(daemon: RecordingDaemon, use: Use) -> None:
     """A save names harness, session, agent, path and project, and has an idempotency key."""
-    assert use(("memory_store", {"content": "note", "tags": ["a"], "unknown": 1}))[0].ok
+    assert use(("memory_store", {"content": "note", "type": "decision", "tags": ["a"], "unknown": 1}))[0].ok
     body = dict(daemon.bodies(REMEMBER)[0])
     assert body.pop("idempotencyKey")
     assert body == {
@@ -100,6 +100,7 @@ def test_store_goes_through_the_hook(daemon: RecordingDaemon, use: Use) -> None:
         "runtimePath": "plugin",
         "project": PROJECT,
         "content": "note",
+        "type": "decision",
         "tags": ["a"],
     }
 
