@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from signet_conformance.engine import JudgedRun, fold_verdicts, folding, judge, judge_run, run_judgements
+from signet_conformance.engine import JudgedRun, fold_run, fold_verdicts, folding, judge, judge_run, run_judgements
 from signet_conformance.facts import WholeRun, refusals
-from signet_conformance.finding import Reason, Verdict
+from signet_conformance.finding import Finding, Judgement, Reason, Verdict
 from signet_conformance.rules.outcome import Outcome
 from signet_conformance.trace import Exchange, Mark, Trace
 from signet_conformance.trace.marks import NO_ORIGIN
@@ -78,6 +78,25 @@ def test_what_was_declared_and_never_done_fails() -> None:
     run = _run(_performed(START), _performed(START), capabilities=("session-start", "session-end"))
     assert run.together[COVERAGE].verdict is Verdict.FAIL
     assert run.together[COVERAGE].message == "declared but never seen: session-end"
+
+
+def test_reason_that_traces_share_is_told_once() -> None:
+    """Of two traces, one of which has another reason beside the shared one, each reason stands once."""
+    one, two = (Finding(Verdict.INCONCLUSIVE, (1,), text) for text in ("one", "two"))
+    judgements = (
+        Judgement(NAME, Verdict.INCONCLUSIVE, Reason.UNDECIDED, "; ".join(each.message for each in findings), findings)
+        for findings in ((one,), (one, two))
+    )
+    judged = [replace(judge(trace(exchange(1))), judgements={NAME: judgement}) for judgement in judgements]
+    assert fold_run(judged, whole=False)[NAME].message == "one; two"
+
+
+def test_misspelt_request_is_the_cause_of_what_was_never_seen() -> None:
+    """Of a path that no route serves, the declared operation that it is close to is named."""
+    misspelt = _performed("/api/hooks/session-edn")
+    message = _run(misspelt, misspelt, capabilities=("session-end",)).together[COVERAGE].message
+    sent, meant = "POST /api/hooks/session-edn", "POST /api/hooks/session-end"
+    assert message == f"{sent} was sent in place of {meant} (SIG-HTTP-003); declared but never seen: session-end"
 
 
 def test_cause_that_the_driver_knows_stands_before_its_effects() -> None:

@@ -191,7 +191,8 @@ def _together(name: str, judged: Sequence[Judged]) -> Judgement:
     judgements = [trace.judgements[name] for trace in judged]
     verdict = next(v for v in FOLDING_ORDER if any(j.verdict is v for j in judgements))
     deciding = [j for j in judgements if j.verdict is verdict]
-    messages = list(dict.fromkeys(j.message for j in deciding))
+    reasons = ([f.message for f in j.findings[:MAX_FINDINGS]] or [j.message] for j in deciding)
+    messages = list(dict.fromkeys(message for each in reasons for message in each))
     subjects = sum(j.subjects for j in judgements)
     message = (
         counted(subjects, "subject")

@@ -323,8 +323,18 @@ class WholeRun(Struct, frozen=True):
                 told.setdefault(f"{NOTHING_REGISTERED} (SIG-LOAD-001)")
             unloaded = (m.words for m in marks_of(trace, LoadedMark) if silent and m.ok is False and m.words)
             told.update(dict.fromkeys(unloaded))
+        told.update(dict.fromkeys(self._misspelt(absent)))
         told.update(dict.fromkeys(skipped_for(self.traces, absent)))
         return list(told)
+
+    def _misspelt(self, absent: Collection[str]) -> Iterator[str]:
+        """Requests that no route serves, and that are close to one of the operations."""
+        routes = routes_of(self.daemon_version)
+        sent = ((each.request.method, each.request.path) for trace in self.traces for each in trace.exchanges)
+        for method, path in dict.fromkeys(sent):
+            near = None if routes.find(method, path) is not None else routes.nearest(method, path)
+            if near is not None and near.operation in absent:
+                yield f"{method} {printable(path, 80)} was sent in place of {near.method} {near.path} (SIG-HTTP-003)"
 
     def lost_of(self, absent: Collection[str]) -> Mapping[str, str]:
         """Operations of which a request was sent, and none arrived, each with what is known of that.

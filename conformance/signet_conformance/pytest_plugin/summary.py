@@ -12,8 +12,10 @@ from msgspec import Struct
 from signet_conformance.errors import printable
 from signet_conformance.pytest_plugin.run import ConformanceRun
 from signet_conformance.reports import run_text
-from signet_conformance.reports.command_lines import explain_note
+from signet_conformance.reports.command_lines import MAX_PAGES
+from signet_conformance.reports.evidence import known_requirement
 from signet_conformance.reports.run_text import time_spent_lines
+from signet_conformance.reports.terminal import Paragraph, draw, labelled_command
 
 
 class SummaryContext(Struct, frozen=True):
@@ -41,11 +43,14 @@ def write_summary(run: ConformanceRun, terminalreporter: Any, exitstatus: int) -
 
 
 def undecided(told: SummaryContext) -> Iterable[str]:
-    """Why requirements stayed undecided."""
+    """Why requirements stayed undecided, and the command that shows them."""
+    names: list[str] = []
     for report in told.open:
         reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else ""
-        name = report.nodeid.rsplit("::", 1)[-1]
-        yield f"{name} {printable(reason, 300)} {explain_note(name)}"
+        names.append(report.nodeid.rsplit("::", 1)[-1])
+        yield from draw([Paragraph(f"{names[-1]} {printable(reason, 300)}", 0, 4)], told.width)
+    if known := [name for name in names if known_requirement(name) is not None]:
+        yield from draw([labelled_command("page", ["signet-conformance", "explain", *known[:MAX_PAGES]])], told.width)
 
 
 def notes(told: SummaryContext) -> Iterable[str]:
