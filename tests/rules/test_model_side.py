@@ -227,6 +227,17 @@ def test_history_repeats_what_was_injected(tmp_path: Path) -> None:
     assert of(tmp_path, 3, [*head, anthropic("", INJECTED, messages=thrice)]).verdict is Verdict.WARN
 
 
+def test_what_two_hooks_were_told_may_stand_twice(tmp_path: Path) -> None:
+    """A day that start and prompt both tell, as release 0.58 does, stands once for each of them."""
+    day = "# Current Date & Time\nFriday, November 27, 2026 at 12:14 AM (UTC)"
+    items = example(2)[:4]
+    for item, inject in ((items[1], f"{INJECTED}\n\n{day}"), (items[3], day)):
+        item["response"]["body"]["inject"] = inject
+    twice = f"{INJECTED}\n\n{day}\n\n{day}\n{ASKED}"
+    assert of(tmp_path, 3, [*items, anthropic(twice, "")]).verdict is Verdict.PASS
+    assert of(tmp_path, 3, [*items, anthropic(f"{day}\n{twice}", "")]).verdict is Verdict.WARN
+
+
 def test_a_result_of_a_tool_is_no_second_place(tmp_path: Path) -> None:
     """What the model says, or a tool returns, may hold the same memory."""
     messages = [

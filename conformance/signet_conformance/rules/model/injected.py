@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from math import inf
 
 from signet_conformance.facts import COMPLETE, PROMPT, START, Call, Recording, plain
@@ -140,9 +141,14 @@ def _judge_repeats(texts: Sequence[InjectedText], request: ModelCall) -> Iterato
 
 
 def _in_text(line: str, text: InjectedText) -> int:
-    """Count a line in a given text: at least one where a longer line holds it."""
-    whole = "|".join(f" {each} " for each in text.lines)
+    """Count a line in a given text, also among the lines by which it is not known: one where a longer line holds it."""
+    whole = _in_plain_words(text.text)
     return max(times(line, whole), 1) if says(line, whole) else 0
+
+
+@lru_cache(maxsize=64)
+def _in_plain_words(text: str) -> str:
+    return "|".join(f" {plain_words(line)} " for line in text.splitlines())
 
 
 def _often(number: int) -> str:
