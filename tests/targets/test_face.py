@@ -154,6 +154,13 @@ def test_bad_face_is_told_by_file_place_and_remedy(
     assert remedy in str(caught.value.remedy)
 
 
+def test_face_that_the_page_shows_can_be_played(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "add-a-connector.md").read_text("utf-8")
+    (shown,) = re.findall(r"^```json\n(\{\n.*?^\})\n```", page, re.MULTILINE | re.DOTALL)
+    face = find_face(own(tmp_path, json.loads(shown)))
+    assert set(face.data.steps) == {"start", "prompt", "end"}
+
+
 @pytest.mark.parametrize("text", ["", "{", "[1"])
 def test_face_that_is_no_json(text: str, tmp_path: Path) -> None:
     """A file that is not JSON is told by its path."""

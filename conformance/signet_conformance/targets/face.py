@@ -90,7 +90,8 @@ def find_face(target: Target) -> HostFace:
         raise TargetError(
             f"the face {printable(name)!r} is not one that the driver {target.driver} plays: it has no {needed!r}",
             where=target.where,
-            remedy="name a face of the same kind of harness",
+            remedy="name a face of the same kind of harness; into a face of your own write it by: "
+            "signet-conformance contract schema face",
         )
     return HostFace(path, face)
 
