@@ -87,6 +87,8 @@ def _in_time(slow: _Slow, held_s: float, unused: InjectedText | None) -> Iterato
         yield undecided(call, message=f"{said}: it was sent {slow.asked_s:.1f} s after its step began")
     elif call.error == "client_closed" and slow.lasted_s < held_s - _CLOCK_S:
         yield _breach(slow, f"{said}, was given up after {slow.lasted_s:.1f} s", f"left after {slow.lasted_s:.1f} s")
+    elif slow.lasted_s < held_s - _CLOCK_S:
+        yield undecided(call, message=f"{said}: it was let go after {slow.lasted_s:.1f} s, when its step was over")
     elif slow.lasted_s > limit_s * _LATE_ANSWER:
         yield undecided(call, message=f"{said}: it left the recorder after {slow.lasted_s:.1f} s")
     elif slow.stopped:
