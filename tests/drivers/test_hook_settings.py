@@ -83,6 +83,20 @@ def test_odd_values_among_hooks_are_no_hooks(hooks: Any, tmp_path: Path) -> None
     assert read("claude-code-2.1", json.dumps({"hooks": hooks}), tmp_path).hooks == {}
 
 
+@pytest.mark.parametrize(
+    ("data", "unread"),
+    [
+        ({"model": "m", "hooks": {"SessionStart": [{"type": "command", "command": "mem begin"}]}}, ["model", "hooks"]),
+        ({"hooks": {"SessionStart": [{"hooks": [{"command": "mem begin"}]}]}}, ["hooks"]),
+        ({"hooks": {"SessionStart": []}, "mcpServers": {"mem": {"command": "mem"}}}, []),
+        ({"hooks": {"SessionStart": [{"hooks": [HOOK]}]}}, []),
+    ],
+)
+def test_commands_that_stand_where_no_hook_is_read_are_told(data: Any, unread: list[str], tmp_path: Path) -> None:
+    """A command below hooks, in no group or of no type, is a hook that never runs, whatever it is called."""
+    assert list(read("claude-code-2.1", json.dumps(data), tmp_path).unread) == unread
+
+
 def test_a_file_that_the_installer_never_wrote_is_refused(tmp_path: Path) -> None:
     """It is told like one that cannot be read."""
     assert (

@@ -50,7 +50,8 @@ class HookFile:
 
     `refusal` are the words with which the harness refuses it, and then runs none of its hooks; None when it takes it.
     `hooks` are read from a refused file too, as far as they can be, so that a run shows what else is wrong.
-    `unread` are the members at its top, if it names operations of the daemon and holds no hook of the harness's form.
+    `unread` are the members at its top, if it names operations of the daemon, or commands among its hooks, and holds no
+    hook of the harness's form.
     """
 
     hooks: Mapping[str, Sequence[Hook]]
@@ -74,8 +75,19 @@ def read_hook_file(path: Path, face: Mapping[str, Any]) -> HookFile:
     for event, matcher, hook in _configured(data):
         if isinstance(hook.get("command"), str):
             hooks.setdefault(event, []).append(Hook(hook["command"], _timeout_s(hook.get("timeout"), face), matcher))
-    unread = list(data) if isinstance(data, dict) and not hooks and any(name in text for name in _CALLED_BY) else ()
+    is_unread = isinstance(data, dict) and not hooks and (any(name in text for name in _CALLED_BY) or _runs_some(data))
+    unread = list(data) if is_unread else ()
     return HookFile(hooks, _refusal(data, kind, face), unread)
+
+
+def _runs_some(data: dict[str, Any]) -> bool:
+    """Whether a command stands anywhere below the hooks of a file."""
+    rest = [data.get("hooks")]
+    for each in rest:
+        if isinstance(each, dict) and isinstance(each.get("command"), str):
+            return True
+        rest.extend(each.values() if isinstance(each, dict) else each if isinstance(each, list) else ())
+    return False
 
 
 def _once_each(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
