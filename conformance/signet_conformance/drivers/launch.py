@@ -164,11 +164,7 @@ class Reinstalled(Fleet):
 
 
 def launch(
-    target: Target,
-    env: Mapping[str, str],
-    cwd: str,
-    step_timeout_s: float,
-    starting: Starting = contextlib.nullcontext,
+    target: Target, env: Mapping[str, str], cwd: str, step_timeout_s: float, starting: Starting = contextlib.nullcontext
 ) -> ConnectorDriver:
     """Start the connector of a target, in folder `cwd` with `env`; raise TargetError naming what this machine lacks.
 

@@ -87,10 +87,7 @@ class _Conversation:
             self.messages[newest].add(rank, text, placement.lasts)
             return
         message = _Message(
-            placement.role,
-            [(placement.order, text, placement.lasts)],
-            placement.lasts,
-            place=placement.place,
+            placement.role, [(placement.order, text, placement.lasts)], placement.lasts, place=placement.place
         )
         at = len(self.messages) if newest is None or placement.place == "end" else newest
         if placement.place in ("system", "after-system"):

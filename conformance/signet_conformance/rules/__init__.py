@@ -17,9 +17,7 @@ from signet_conformance.rules import coverage
 from signet_conformance.rules.fields import check_fields
 from signet_conformance.rules.outcome import Rule, RunRule
 
-_OVER_A_RUN: Mapping[str, RunRule] = {
-    "SIG-COV-001": coverage.observed_operations_are_the_declared_ones,
-}
+_OVER_A_RUN: Mapping[str, RunRule] = {"SIG-COV-001": coverage.observed_operations_are_the_declared_ones}
 """The rules that all traces of a run decide together, beside the rules over each trace."""
 
 _added: dict[str, Rule] = {}

@@ -11,24 +11,8 @@ from typing import Any
 
 import jsonschema_rs
 
-from signet_conformance.contract import (
-    contract_version_of,
-    document,
-    reference_daemon,
-    version_document,
-    version_key,
-)
-from signet_conformance.facts import (
-    GET,
-    HEALTH,
-    HOOK_RECALL,
-    MODIFY,
-    RECALL,
-    SAVES,
-    Call,
-    Recording,
-    text_or_none,
-)
+from signet_conformance.contract import contract_version_of, document, reference_daemon, version_document, version_key
+from signet_conformance.facts import GET, HEALTH, HOOK_RECALL, MODIFY, RECALL, SAVES, Call, Recording, text_or_none
 from signet_conformance.files.json_values import pointer as pointer_of
 from signet_conformance.finding import Finding, Side, Verdict
 from signet_conformance.rules.fields import explain
@@ -56,13 +40,7 @@ def breach(
 
 
 def forgot(
-    recording: Recording,
-    call: Call,
-    *others: Call,
-    message: str,
-    pointer: str,
-    expected: str,
-    received: Any = None,
+    recording: Recording, call: Call, *others: Call, message: str, pointer: str, expected: str, received: Any = None
 ) -> Finding:
     """What shows that the daemon lost something it had kept: a breach only if the kit would have marked a restart."""
     if not recording.marks(StepMark):

@@ -99,10 +99,7 @@ class Needles:
     PLACES = 8
 
     def __init__(
-        self,
-        since: Mapping[str, int],
-        elsewhere: Iterable[Distant] = (),
-        fetch: Callable[[int], str] | None = None,
+        self, since: Mapping[str, int], elsewhere: Iterable[Distant] = (), fetch: Callable[[int], str] | None = None
     ) -> None:
         self._since = dict(sorted(since.items(), key=lambda item: item[1]))
         self._fetch = fetch

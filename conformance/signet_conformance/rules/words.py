@@ -167,12 +167,7 @@ def _damaged(call: Call, current: _Told, text: str) -> Outcome:
     if message is None:
         return undecided(call, message="a text that no turn of its session said: the host may have made it")
     return fail(
-        call,
-        message=message,
-        pointer=_pointer(call),
-        expected=current.turn.text,
-        received=call.text,
-        fold="changed",
+        call, message=message, pointer=_pointer(call), expected=current.turn.text, received=call.text, fold="changed"
     )
 
 

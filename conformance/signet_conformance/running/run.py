@@ -85,12 +85,7 @@ class _Run:
     """A run in progress. `performed` are its scripted scenarios so far, by name."""
 
     def __init__(
-        self,
-        request: RunRequest,
-        invocation: Invocation,
-        tell: Tell,
-        lent: StationWorkers | None,
-        patience: Patience,
+        self, request: RunRequest, invocation: Invocation, tell: Tell, lent: StationWorkers | None, patience: Patience
     ) -> None:
         assert request.target is not None  # noqa: S101 - only a request for recordings has none
         self._request = request
@@ -184,10 +179,7 @@ class _Run:
         # What generated sessions showed has not been confirmed.
         sessions = [f"{self._request.sessions} generated sessions"] if self._request.sessions else []
         return Shortfall(
-            tuple(self._broken()),
-            len(self._scenarios),
-            (*left, *sessions),
-            interrupted_after=len(self.performed),
+            tuple(self._broken()), len(self._scenarios), (*left, *sessions), interrupted_after=len(self.performed)
         )
 
     def _begin_with(

@@ -81,9 +81,7 @@ def _end_of(pattern: re.Pattern[str]) -> Callable[[str, re.Match[str]], int]:
 
 
 MEMBERS = NamedValue(
-    re.compile(r"(?<!\\)(\\{0,15}+)\"([A-Za-z0-9_.\-]{1,64}+)\1\"\s{0,8}:\s{0,8}\1\""),
-    _end_of_value,
-    is_secret_member,
+    re.compile(r"(?<!\\)(\\{0,15}+)\"([A-Za-z0-9_.\-]{1,64}+)\1\"\s{0,8}:\s{0,8}\1\""), _end_of_value, is_secret_member
 )
 """Members of JSON that is inside a string, up to four strings deep."""
 PARAMETERS = NamedValue(

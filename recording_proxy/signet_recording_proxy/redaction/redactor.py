@@ -110,9 +110,7 @@ class Redactor:
         named = {name: getattr(header, name) for name in ("target", *RELEASES)}
         texts: dict[str, Any] = {name: self.text(text) for name, text in named.items() if text is not None}
         return replace(
-            header,
-            **texts,
-            declared=replace(declared, canaries={**declared.canaries, **self._canary_tokens}),
+            header, **texts, declared=replace(declared, canaries={**declared.canaries, **self._canary_tokens})
         )
 
     def exchange(self, line: dict[str, Any], *, is_long: bool = False) -> bytes:
