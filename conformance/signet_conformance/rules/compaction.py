@@ -17,8 +17,7 @@ from signet_conformance.facts import (
     text_or_none,
 )
 from signet_conformance.rules.conversation import LONGEST_TEXT, words_of
-from signet_conformance.rules.end import is_boundary
-from signet_conformance.rules.excuses import end_is_owed
+from signet_conformance.rules.excuses import end_is_owed, is_boundary
 from signet_conformance.rules.fields import check_fields
 from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undecided, warn
 from signet_conformance.rules.transcripts import SHORTEST_TEXT

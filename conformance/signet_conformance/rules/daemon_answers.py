@@ -1,11 +1,10 @@
-"""Requirements on single answers of the daemon: their shape, reasons, rows and secrets; findings on its side."""
+"""Requirements on single answers of the daemon: their shape, reasons, rows and secrets."""
 
 from __future__ import annotations
 
 import json
 import re
-from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any
 
@@ -13,90 +12,13 @@ import jsonschema_rs
 
 from signet_conformance.contract import contract_version_of, document, reference_daemon, version_document, version_key
 from signet_conformance.facts import GET, HEALTH, HOOK_RECALL, MODIFY, RECALL, SAVES, Call, Recording, text_or_none
-from signet_conformance.files.json_values import pointer as pointer_of
-from signet_conformance.finding import Finding, Side, Verdict
+from signet_conformance.rules.daemon_side import (
+    breach,
+    in_answer,
+    whole_answers,
+)
 from signet_conformance.rules.fields import explain
-from signet_conformance.rules.outcome import PASS, Outcome, undecided
-from signet_conformance.trace.marks import FaultMark, StepMark
-from signet_conformance.trace.model import NOT_CARRIED
-
-_INDEX = re.compile(r"/\d+(?=/|$)")
-
-
-def breach(
-    call: Call, *others: Call, message: str, pointer: str = "", expected: str = "", received: Any = None, fold: str = ""
-) -> Finding:
-    """A breach by the daemon; the answer of the first call is the breaching one."""
-    return Finding(
-        verdict=Verdict.FAIL,
-        exchanges=(call.seq, *(other.seq for other in others)),
-        message=message,
-        pointer=pointer,
-        expected=expected,
-        received=received,
-        side=Side.DAEMON,
-        fold=f"{call.operation}: {fold or _INDEX.sub('/*', pointer)}",
-    )
-
-
-def forgot(
-    recording: Recording, call: Call, *others: Call, message: str, pointer: str, expected: str, received: Any = None
-) -> Finding:
-    """What shows that the daemon lost something it had kept: a breach only if the kit would have marked a restart."""
-    if not recording.marks(StepMark):
-        return undecided(call, *others, message=f"{message}; no mark says whether it was restarted")
-    return breach(call, *others, message=message, pointer=pointer, expected=expected, received=received)
-
-
-def in_answer(*names: str | int) -> str:
-    """The JSON pointer to a member of the response body, from the exchange's line."""
-    return "/response/body/json" + pointer_of(*names)
-
-
-def is_own_answer(call: Call) -> bool:
-    """Whether the answer is the daemon's own, and arrived: neither a fault's doing nor lost on the way."""
-    return call.delivered and call.fault is None and call.error is None
-
-
-def whole_answers(recording: Recording) -> Sequence[Call]:
-    """The calls with an answer of the daemon's own that was recorded whole."""
-    calls: list[Call] | None = recording.memo.get("whole answers")
-    if calls is None:
-        calls = recording.memo["whole answers"] = [
-            call
-            for call in recording.calls
-            if is_own_answer(call)
-            and (response := call.exchange.response) is not None
-            and (response.body is None or response.body.kind != "cut")
-        ]
-    return calls
-
-
-def is_served(call: Call) -> bool:
-    """Whether the daemon did, or refused for its session's sake, what it was asked: not bypassed, not invalid."""
-    return (
-        is_own_answer(call)
-        and (call.accepted or call.status == 409)
-        and not (call.answer or {}).get("bypassed")
-        and call.header("x-signet-no-hooks") != "1"
-    )
-
-
-def interrupted(recording: Recording, earlier: Call, later: Call) -> bool:
-    """Whether the daemon was, or may have been, another process between two calls, or at the later one."""
-    places = recording.memo.get("interruptions")
-    if places is None:
-        places = [mark.seq for mark in recording.marks(FaultMark) if mark.is_restart]
-        places += [c.seq for c in recording.troubled if c.fault is None and _is_lost(c)]
-        places.sort()
-        recording.memo["interruptions"] = places
-    index = bisect_right(places, earlier.seq)
-    return index < len(places) and places[index] <= later.seq
-
-
-def _is_lost(call: Call) -> bool:
-    return call.error not in (None, "client_closed", NOT_CARRIED) or (call.status is not None and call.status >= 500)
-
+from signet_conformance.rules.outcome import PASS, Outcome
 
 _VERSION = re.compile(r"\d+\.\d+")
 _MCP = "mcp"

@@ -8,23 +8,13 @@ from math import inf
 
 from signet_conformance.facts import END, OPENING, PROMPT, START, Call, Recording, text_or_none
 from signet_conformance.finding import Verdict
+from signet_conformance.rules.excuses import BOUNDARY_REASONS, is_boundary
 from signet_conformance.rules.fields import check_fields
 from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undecided, warn
 from signet_conformance.rules.start import is_folder
 from signet_conformance.trace.marks import StepMark, StepName
 
 _ABSOLUTE = re.compile(r"/|[A-Za-z]:[\\/]|\\\\")
-_BOUNDARY_REASONS = frozenset(
-    {
-        "clear",
-        "session.deleted",
-        "session_branch",
-        "session_fork",
-        "session_shutdown",
-        "session_switch",
-        "stale-session-sweep",
-    }
-)
 
 
 def end_names_the_started_session(recording: Recording) -> Iterator[Outcome]:
@@ -363,12 +353,6 @@ def boundary_reason_is_given(recording: Recording) -> Iterator[Outcome]:
                     call,
                     message="the last end of its session carries no boundary reason: it counts as a turn's checkpoint",
                     pointer=in_body("reason"),
-                    expected=f"one of {', '.join(sorted(_BOUNDARY_REASONS))}",
+                    expected=f"one of {', '.join(sorted(BOUNDARY_REASONS))}",
                     received=call.body.get("reason"),
                 )
-
-
-def is_boundary(end: Call) -> bool:
-    """Whether an end gives a reason that closes its session for good."""
-    reason = end.body.get("reason")
-    return isinstance(reason, str) and reason in _BOUNDARY_REASONS

@@ -6,17 +6,16 @@ the daemon that breaks the contract itself. It is undecided then, and the excuse
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from math import inf
 
 from msgspec import Struct
 
 from signet_conformance.contract import requirements
-from signet_conformance.facts import COMPLETE, END, Call, Recording
+from signet_conformance.facts import COMPLETE, END, LIFECYCLE, Call, Recording
 from signet_conformance.finding import Finding, Verdict
-from signet_conformance.rules.installation import sent_twice
 from signet_conformance.rules.outcome import undecided
-from signet_conformance.trace.marks import LoadedMark, SessionKeyMark, StepMark, StepName
+from signet_conformance.trace.marks import LoadedMark, ReinstalledMark, SessionKeyMark, StepMark, StepName
 
 
 class Excuse(Struct, frozen=True):
@@ -267,3 +266,42 @@ EXCUSES: Mapping[str, Excuse] = {
     "SIG-REC-004": Excuse(_lost_start, of=("no open session",)),
 }
 """The excuses by requirement id."""
+
+
+def sent_twice(recording: Recording) -> Sequence[tuple[Call, Call]]:
+    """Pairs of lifecycle hooks of one step that say the same, where a mark tells of entries that stand twice."""
+    pairs: Sequence[tuple[Call, Call]] | None = recording.memo.get(sent_twice)
+    if pairs is None:
+        is_doubled = any(mark.twice or mark.old for mark in recording.marks(ReinstalledMark))
+        pairs = recording.memo[sent_twice] = list(_pairs_of_hooks(recording)) if is_doubled else []
+    return pairs
+
+
+def _pairs_of_hooks(recording: Recording) -> Iterator[tuple[Call, Call]]:
+    before: dict[tuple[object, ...], Call] = {}
+    for call in recording.of(*LIFECYCLE, cut=True):
+        step = recording.timeline.step_at(call.seq)
+        said = (None if step is None else step.seq, call.identity)
+        if (first := before.pop(said, None)) is not None:
+            yield first, call
+        else:
+            before[said] = call
+
+
+BOUNDARY_REASONS = frozenset(
+    {
+        "clear",
+        "session.deleted",
+        "session_branch",
+        "session_fork",
+        "session_shutdown",
+        "session_switch",
+        "stale-session-sweep",
+    }
+)
+
+
+def is_boundary(end: Call) -> bool:
+    """Whether an end gives a reason that closes its session for good."""
+    reason = end.body.get("reason")
+    return isinstance(reason, str) and reason in BOUNDARY_REASONS

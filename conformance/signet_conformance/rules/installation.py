@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from signet_conformance.facts import COMPLETE, END, LIFECYCLE, PRE, PROMPT, START, Call, Recording
+from signet_conformance.rules.excuses import sent_twice
 from signet_conformance.rules.outcome import PASS, Outcome, fail, undecided, warn
 from signet_conformance.trace.marks import (
     AGAIN,
@@ -97,26 +98,6 @@ def _effect(pairs: Sequence[tuple[Call, Call]]) -> str:
     often = Counter(str(first.operation) for first, _ in pairs)
     counts = ", ".join(f"{operation} {count} time{'s'[: count != 1]}" for operation, count in often.items())
     return f"each hook is sent twice ({counts}): "
-
-
-def sent_twice(recording: Recording) -> Sequence[tuple[Call, Call]]:
-    """Pairs of lifecycle hooks of one step that say the same, where a mark tells of entries that stand twice."""
-    pairs: Sequence[tuple[Call, Call]] | None = recording.memo.get(sent_twice)
-    if pairs is None:
-        is_doubled = any(mark.twice or mark.old for mark in recording.marks(ReinstalledMark))
-        pairs = recording.memo[sent_twice] = list(_pairs(recording)) if is_doubled else []
-    return pairs
-
-
-def _pairs(recording: Recording) -> Iterator[tuple[Call, Call]]:
-    before: dict[tuple[object, ...], Call] = {}
-    for call in recording.of(*LIFECYCLE, cut=True):
-        step = recording.timeline.step_at(call.seq)
-        said = (None if step is None else step.seq, call.identity)
-        if (first := before.pop(said, None)) is not None:
-            yield first, call
-        else:
-            before[said] = call
 
 
 _OCCASIONS: Mapping[str, frozenset[str | None]] = {

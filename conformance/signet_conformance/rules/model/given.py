@@ -23,6 +23,7 @@ from signet_conformance.rules.model.requests import (
 from signet_conformance.rules.model.turns import TOLERANCE_S, model_requests, session_asking, turns, turns_of
 from signet_conformance.trace.marks import StepMark, StepName
 
+_COMPACTING = frozenset({StepName.COMPACT, StepName.COMPACTION_COMPLETE, StepName.CLEAR})
 _OK = 200
 _STUB = "stub"
 _PARENTS = ("parentSessionKey", "parentKey", "parentId", "parentID")
@@ -280,3 +281,9 @@ def _main_requests(recording: Recording) -> Mapping[str, Sequence[ModelCall]]:
                 known.setdefault(turn.session, []).extend(turn.main)
         recording.memo[_main_requests] = known
     return known
+
+
+def compacted_at(recording: Recording, session: str) -> float:
+    """The number from which a summary in the session's history may quote what was injected before."""
+    steps = (mark for mark in recording.marks(StepMark) if mark.session == session and mark.step in _COMPACTING)
+    return min((mark.seq for mark in steps), default=inf)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from math import inf
 
 from signet_conformance.facts import COMPLETE, PROMPT, START, Call, Recording, plain
 from signet_conformance.rules.model.given import (
@@ -12,6 +11,7 @@ from signet_conformance.rules.model.given import (
     InjectedText,
     Standing,
     agent_and_project,
+    compacted_at,
     expect_text,
     heard_by,
     injected_texts,
@@ -29,8 +29,6 @@ from signet_conformance.rules.model.requests import (
 from signet_conformance.rules.model.turns import TOLERANCE_S, ModelTurn, asking_turns, breach, turns, turns_of, unclear
 from signet_conformance.rules.outcome import PASS, Outcome
 from signet_conformance.trace.marks import StepMark, StepName
-
-_COMPACTING = frozenset({StepName.COMPACT, StepName.COMPACTION_COMPLETE, StepName.CLEAR})
 
 
 def start_is_before_the_model(recording: Recording) -> Iterator[Outcome]:
@@ -153,12 +151,6 @@ def _in_plain_words(text: str) -> str:
 
 def _often(number: int) -> str:
     return {1: "once", 2: "twice"}.get(number, f"{number} times")
-
-
-def compacted_at(recording: Recording, session: str) -> float:
-    """The number from which a summary in the session's history may quote what was injected before."""
-    steps = (mark for mark in recording.marks(StepMark) if mark.session == session and mark.step in _COMPACTING)
-    return min((mark.seq for mark in steps), default=inf)
 
 
 def model_works_with_the_told_summary(recording: Recording) -> Iterator[Outcome]:

@@ -8,8 +8,7 @@ from difflib import SequenceMatcher
 from itertools import takewhile
 
 from signet_conformance.facts import Recording
-from signet_conformance.rules.model.given import heard_by
-from signet_conformance.rules.model.injected import compacted_at
+from signet_conformance.rules.model.given import compacted_at, heard_by
 from signet_conformance.rules.model.requests import ModelCall, plain_words, says_left_out
 from signet_conformance.rules.model.turns import ModelTurn, breach, turns, unclear
 from signet_conformance.rules.outcome import PASS, Outcome
