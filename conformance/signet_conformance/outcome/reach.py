@@ -11,7 +11,7 @@ from msgspec import Struct
 from signet_conformance.contract import contract_version_of, document, version_document
 from signet_conformance.engine import Judged
 from signet_conformance.facts import Call
-from signet_conformance.rules.searches import is_value
+from signet_conformance.rules.tool_requests import is_value
 from signet_conformance.trace.marks import OfferedMark, StepMark, marks_of
 
 _TOOLS: Mapping[str, tuple[tuple[str, ...], frozenset[str]]] = {

@@ -1,0 +1,191 @@
+"""What a tool was asked, the requests that came of it, and the breaches of which rules on several tools speak."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from msgspec import Struct
+
+from signet_conformance.facts import DELETE, FORGET, MODIFY, PATCH, SAVES, Call, Recording, plain
+from signet_conformance.finding import Finding
+from signet_conformance.rules.outcome import fail, in_body, undecided
+from signet_conformance.rules.transcripts import SHORTEST_TEXT
+from signet_conformance.trace.marks import StepMark
+
+FORGETS = frozenset({DELETE, FORGET})
+CHANGES = frozenset({PATCH, MODIFY})
+NOT_WHOLE = "it was disturbed or stopped, or not every request was accepted"
+
+NO_ARGUMENTS = "the step's mark does not say what the tool was given"
+
+
+def requests_of(recording: Recording, mark: StepMark) -> Iterator[Call]:
+    """The requests during a step that no other session's key marks as another's."""
+    timeline = recording.timeline
+    for call in timeline.calls_in(mark):
+        owner = timeline.session_of(call.key)
+        if owner in (None, mark.session) or timeline.are_related(owner, mark.session):
+            yield call
+
+
+def identifier_in(value: object) -> str:
+    """The id that a member holds; empty for what is no text."""
+    return value.strip() if isinstance(value, str) else ""
+
+
+def text_in(value: object) -> str:
+    """The text of a member; empty if it holds another type."""
+    return value if isinstance(value, str) else ""
+
+
+def is_value(sent: object, wanted: object) -> bool:
+    """Whether two values are one, however it is written."""
+    if isinstance(sent, bool) or isinstance(wanted, bool):
+        return str(sent).lower() == str(wanted).lower()
+    if isinstance(sent, list) or isinstance(wanted, list):
+        return members_of(sent) == members_of(wanted)
+    try:
+        return sent == wanted or abs(float(sent) - float(wanted)) < 1e-9  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        one, other = plain(f"{sent}"), plain(f"{wanted}")
+        return one.casefold() == other.casefold() or (_time(one) is not None and _time(one) == _time(other))
+
+
+def members_of(value: object) -> set[str]:
+    """The members of a list, or of a text that names them with commas between."""
+    listed = value if isinstance(value, list) else f"{value}".split(",")
+    return {plain(f"{each}") for each in listed}
+
+
+def _time(text: str) -> datetime | None:
+    """The time that a text in ISO 8601 names, of a day its first moment; None for any other text."""
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return time if time.tzinfo is not None else time.replace(tzinfo=UTC)
+
+
+class ToolStep(Struct, frozen=True):
+    """A tool's step, what it was given, and the requests that it can have caused, in order."""
+
+    mark: StepMark
+    given: Mapping[str, Any]
+    calls: Sequence[Call]
+    is_whole: bool
+    """Whether nothing that the kit or the host did kept a request from being made, or from being recorded."""
+
+    @property
+    def undisturbed(self) -> bool:
+        """Return True if every request was accepted: then the connector did not give up."""
+        return self.is_whole and all(call.accepted for call in self.calls)
+
+
+class SaidBefore:
+    """The texts and ids that earlier steps spoke of: a request that comes late may still carry them."""
+
+    def __init__(self) -> None:
+        self.texts: set[str] = set()
+        self.ids: set[str] = set()
+        self.rows: dict[str, str] = {}
+        """The texts of memories that were stored, by their ids."""
+        self._stored: set[str] = set()
+
+    def is_late(self, text: str) -> bool:
+        """Whether a text that is stored may be one that was said before and not stored yet."""
+        return text not in self._stored and any(
+            text == said or (len(said) >= SHORTEST_TEXT and said in text) for said in self.texts
+        )
+
+    def note(self, mark: StepMark, deeds: Sequence[Call]) -> None:
+        """Take in a step, and what came of it."""
+        given = mark.arguments or {}
+        for call in deeds:
+            if call.accepted:
+                text = plain(text_in(call.body.get("content")))
+                self._stored.add(text)
+                if call.operation in SAVES and (identifier := identifier_in((call.answer or {}).get("id"))):
+                    self.rows[identifier] = text
+        self.texts |= {plain(text) for text in (mark.text, mark.reply, given.get("content")) if isinstance(text, str)}
+        self.ids |= {identifier for identifier, _ in asked_changes(given)} | asked_ids(given)
+
+
+def asked_ids(given: Mapping[str, Any]) -> set[str]:
+    """The ids that the arguments of a tool, or a body, name."""
+    ids = given.get("ids")
+    return {
+        identifier_in(each)
+        for each in (*(ids if isinstance(ids, list) else ()), given.get("id"))
+        if identifier_in(each)
+    }
+
+
+def asked_changes(given: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """The memories that a tool is to change: the id of each, and the members that it is given."""
+    patches = given.get("patches")
+    for patch in patches if isinstance(patches, list) else [given]:
+        if isinstance(patch, dict) and identifier_in(patch.get("id")):
+            yield identifier_in(patch.get("id")), patch
+
+
+def sent_changes(call: Call) -> Iterator[tuple[str, Mapping[str, Any], str]]:
+    """Each memory that a request changes: its id, the members that are given, and where the id stands."""
+    if call.operation == PATCH:
+        yield identifier_in(call.memory_id), call.body, "/request/path"
+    patches = call.body.get("patches") if call.operation == MODIFY else None
+    for place, patch in enumerate(patches if isinstance(patches, list) else ()):
+        if isinstance(patch, dict):
+            yield identifier_in(patch.get("id")), patch, in_body("patches", place, "id")
+
+
+def is_executed(call: Call) -> bool:
+    """Whether a request forgets memories, and does not only show which."""
+    return call.operation == FORGET and call.body.get("mode") == "execute"
+
+
+def ids_forgotten(call: Call) -> set[str]:
+    """The ids that a request forgets."""
+    if call.operation == DELETE:
+        return {identifier_in(call.memory_id)}
+    return asked_ids(call.body) if is_executed(call) else set()
+
+
+def ids_harmed(call: Call) -> set[str]:
+    """The ids that an accepted request changes or forgets."""
+    if not call.accepted:
+        return set()
+    by_filter = {"*"} if is_executed(call) and not ids_forgotten(call) else set()
+    return ids_forgotten(call) | {identifier for identifier, _, _ in sent_changes(call)} | by_filter
+
+
+def list_some(ids: Any) -> str:
+    """Three of the ids, and the number of the others."""
+    named = sorted(ids)
+    return ", ".join(named[:3]) + (f" and {len(named) - 3} more" if len(named) > 3 else "")
+
+
+def not_asked(call: Call, step: ToolStep, message: str) -> Finding:
+    """The breach of a request that the tool was not asked for."""
+    return fail(
+        call,
+        message=f"step {step.mark.index}: {message}",
+        expected=str(step.mark.tool),
+        received=f"{call.method} {call.path}",
+        fold="not asked",
+    )
+
+
+def missing_ids(step: ToolStep, missing: Sequence[str]) -> Finding:
+    """The breach of a step that leaves out memories it was given; undecided where it was disturbed."""
+    if not step.undisturbed:
+        return undecided(step.calls[0], message=f"step {step.mark.index}: {NOT_WHOLE}")
+    done = "changed" if step.mark.tool == "memory_modify" else "forgotten"
+    return fail(
+        step.calls[0],
+        message=f"step {step.mark.index}: {len(missing)} of the memories that the tool was given are not {done}",
+        expected=list_some(missing),
+        received=None,
+        fold="missing id",
+    )
