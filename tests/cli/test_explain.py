@@ -8,7 +8,7 @@ import click
 import pytest
 
 from signet_conformance.cli.explain import command
-from signet_conformance.cli.selection import requirement_names
+from signet_conformance.cli.shared_options import requirement_names
 from signet_conformance.contract import requirements
 from tests.support.command_line import Invoke
 

@@ -25,8 +25,7 @@ import click
 from signet_conformance.children.spread import processors
 from signet_conformance.cli.commands import epilog_of
 from signet_conformance.cli.recordings import trace_files
-from signet_conformance.cli.selection import requirement_names
-from signet_conformance.cli.shared_options import declared_options, known_options, report_options
+from signet_conformance.cli.shared_options import declared_options, known_options, report_options, requirement_names
 from signet_conformance.trace import read_ahead
 
 

@@ -16,8 +16,7 @@ from signet_conformance.children.spread import spread
 from signet_conformance.cli.commands import PROGRAM, tell
 from signet_conformance.cli.output import demand_apart, report_stream
 from signet_conformance.cli.recordings import STDIN, TraceFiles, read_recording
-from signet_conformance.cli.selection import selected
-from signet_conformance.cli.shared_options import ReportFiles, parse_declared
+from signet_conformance.cli.shared_options import ReportFiles, parse_declared, selected
 from signet_conformance.contract import version_document
 from signet_conformance.engine import Judged
 from signet_conformance.errors import SignetConformanceError, UsageError, printable

@@ -20,7 +20,7 @@ from rich.table import Table
 from rich.text import Text
 
 from signet_conformance.cli.commands import epilog_of
-from signet_conformance.cli.selection import matching, requirement_names, unknown
+from signet_conformance.cli.shared_options import matching, requirement_names, unknown
 from signet_conformance.contract import (
     Requirement,
     catalogue,

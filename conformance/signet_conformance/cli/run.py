@@ -30,8 +30,7 @@ from signet_conformance import targets
 from signet_conformance.children.foreground import interrupted_by
 from signet_conformance.children.temporary import let_go
 from signet_conformance.cli.commands import PROGRAM, epilog_of
-from signet_conformance.cli.selection import requirement_names, selected
-from signet_conformance.cli.shared_options import known_options
+from signet_conformance.cli.shared_options import known_options, requirement_names, selected
 from signet_conformance.errors import INTERRUPTED, SignetConformanceError, UsageError, printable
 from signet_conformance.outcome.known_failures import KnownFailures
 from signet_conformance.outcome.options import KnownOptions

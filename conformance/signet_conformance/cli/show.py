@@ -23,7 +23,7 @@ from msgspec.structs import replace
 
 from signet_conformance.cli.commands import epilog_of
 from signet_conformance.cli.recordings import read_recording
-from signet_conformance.cli.selection import selected
+from signet_conformance.cli.shared_options import selected
 from signet_conformance.engine import judge
 from signet_conformance.errors import TraceError, UsageError, printable
 from signet_conformance.facts import Recording
