@@ -69,7 +69,7 @@ PROGRAMS: Final[Programs] = MappingProxyType(
             "tempfile",
             *(f"{_HOSTS}.{name}" for name in ("installed", "model_server", "observing")),
             *(f"{_HOSTS}.real.{name}" for name in ("claude_stream", "codex_app_server", "openclaw")),
-            *(f"{_HOSTS}.real.{name}" for name in ("opencode_server", "pi_rpc", "watch")),
+            *(f"{_HOSTS}.real.{name}" for name in ("conversation", "opencode_server", "watch")),
         ),
         "signet_conformance.selftest.daemon": (
             *_DAEMON,

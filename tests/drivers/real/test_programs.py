@@ -22,10 +22,9 @@ from signet_conformance.drivers.hosts.protocol import StepError
 from signet_conformance.drivers.hosts.real import json_rpc
 from signet_conformance.drivers.hosts.real.claude_stream import ClaudeStream
 from signet_conformance.drivers.hosts.real.codex_app_server import CodexAppServer
-from signet_conformance.drivers.hosts.real.conversation import Launch, Open, ProgramConversation
+from signet_conformance.drivers.hosts.real.conversation import Launch, Open, PiRpc, ProgramConversation
 from signet_conformance.drivers.hosts.real.json_rpc import AcpSession, HermesAcp
 from signet_conformance.drivers.hosts.real.opencode_server import OpencodeServer
-from signet_conformance.drivers.hosts.real.pi_rpc import PiRpc
 from signet_conformance.drivers.process import WatchedDriver
 from signet_conformance.finding import Verdict
 from signet_conformance.running.station import Station
@@ -260,7 +259,7 @@ BOUNDS = {
     "codex": ["json_rpc.ANSWER_S", "codex_app_server.QUIT_S"],
     "hermes-agent": ["json_rpc.START_S", "json_rpc.QUIT_S"],
     "opencode": ["opencode_server.START_S"],
-    "pi": ["pi_rpc.START_S", "conversation.QUIT_S"],
+    "pi": ["conversation.START_S", "conversation.QUIT_S"],
 }
 """How long each waits for an answer to its start, and for an end."""
 
