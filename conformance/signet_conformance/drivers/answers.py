@@ -11,17 +11,7 @@ from itertools import islice
 from typing import Any, TypeGuard
 
 from signet_conformance.errors import printable
-from signet_conformance.trace.marks import (
-    BLOCKED,
-    FAILED,
-    SLOW,
-    THROWN,
-    TIMED_OUT,
-    HandlerMark,
-    OfferedMark,
-    PrintedMark,
-    SentMark,
-)
+from signet_conformance.trace import marks
 
 MAX_MARKS = 20
 """Marks for one step: a handler in a loop must not fill the recording."""
@@ -35,7 +25,7 @@ _ABSENT = (404, 405, 501)
 _ERROR = re.compile(r"(?:Uncaught )?[\w.$]*(?:Error|Exception)\b")
 
 
-def handler_marks(index: int, result: Mapping[str, Any], bound_s: float | None = None) -> Iterator[HandlerMark]:
+def handler_marks(index: int, result: Mapping[str, Any], bound_s: float | None = None) -> Iterator[marks.HandlerMark]:
     """A mark for each handler that blocked the turn, timed out, threw, failed or was slow, at most MAX_MARKS.
 
     `index` is the number of the step that `result` answers. `bound_s` is what the user waits at most, by the
@@ -44,13 +34,13 @@ def handler_marks(index: int, result: Mapping[str, Any], bound_s: float | None =
     return islice(_read_handlers(index, result, bound_s), MAX_MARKS)
 
 
-def offered_mark(result: Mapping[str, Any]) -> OfferedMark | None:
+def offered_mark(result: Mapping[str, Any]) -> marks.OfferedMark | None:
     """The tools that a step's answer says the connector offers; None where it says nothing."""
     given = result.get("offered")
     if not isinstance(given, dict):
         return None
     rows = islice(((name, members) for name, members in given.items() if isinstance(members, list)), _MOST_TOOLS)
-    return OfferedMark(
+    return marks.OfferedMark(
         tools={
             printable(name, 80): tuple(printable(str(each), 80) for each in members[:_MOST_TOOLS])
             for name, members in rows
@@ -58,7 +48,7 @@ def offered_mark(result: Mapping[str, Any]) -> OfferedMark | None:
     )
 
 
-def _read_handlers(index: int, result: Mapping[str, Any], bound_s: float | None) -> Iterator[HandlerMark]:
+def _read_handlers(index: int, result: Mapping[str, Any], bound_s: float | None) -> Iterator[marks.HandlerMark]:
     for member in ("hooks", "calls"):
         given = result.get(member)
         for call in given if isinstance(given, list) else ():
@@ -68,7 +58,7 @@ def _read_handlers(index: int, result: Mapping[str, Any], bound_s: float | None)
                 lost = call.get("lost") if isinstance(call.get("lost"), bool) else None
                 measured = _measured(call)
                 late_ms = call.get("late_ms") if _number(call.get("late_ms")) else None
-                yield HandlerMark(
+                yield marks.HandlerMark(
                     index=index, event=printable(event, 80), outcome=outcome, lost=lost, late_ms=late_ms, **measured
                 )
 
@@ -76,15 +66,15 @@ def _read_handlers(index: int, result: Mapping[str, Any], bound_s: float | None)
 def _outcome(member: str, call: Mapping[str, Any], bound_s: float | None) -> str | None:
     status, ms = call.get("status"), call.get("ms")
     if call.get("blocked") is True:
-        return BLOCKED
+        return marks.BLOCKED
     if call.get("timed_out") is True:
-        return TIMED_OUT
+        return marks.TIMED_OUT
     if call.get("thrown"):
         # Where a status belongs to the answer, nothing was thrown at the harness: there was no answer.
-        return THROWN if "status" not in call else FAILED
+        return marks.THROWN if "status" not in call else marks.FAILED
     if _number(status) and (status != 0 if member == "hooks" else status >= 300 and status not in _ABSENT):
-        return FAILED
-    return SLOW if bound_s is not None and _number(ms) and ms > (bound_s + GRACE_S) * 1000 else None
+        return marks.FAILED
+    return marks.SLOW if bound_s is not None and _number(ms) and ms > (bound_s + GRACE_S) * 1000 else None
 
 
 def _measured(call: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -119,10 +109,10 @@ MAX_PLACES = 3
 _MAX_TEXT = 500
 
 
-def sent_mark(index: int, result: Mapping[str, Any]) -> SentMark | None:
+def sent_mark(index: int, result: Mapping[str, Any]) -> marks.SentMark | None:
     """The mark for the step of that number; None where its answer tells of no request."""
     requests = tuple(islice(_requests(result.get("sent")), MAX_REQUESTS))
-    return SentMark(index=index, requests=requests) if requests else None
+    return marks.SentMark(index=index, requests=requests) if requests else None
 
 
 def _requests(told: object) -> Iterator[tuple[str, ...]]:
@@ -139,9 +129,9 @@ MAX_PRINTED = 8000
 """Characters of what was printed in one step that a recording keeps."""
 
 
-def printed_mark(index: int | None, result: Mapping[str, Any]) -> PrintedMark | None:
+def printed_mark(index: int | None, result: Mapping[str, Any]) -> marks.PrintedMark | None:
     """The mark for what the connector printed in the step of that number; None where it printed nothing."""
     told = result.get("printed")
     text = told if isinstance(told, str) else ""
     # Cut before a word, for half a secret would not be known for one.
-    return PrintedMark(index=index, text=_whole_words(text, MAX_PRINTED)) if text.strip() else None
+    return marks.PrintedMark(index=index, text=_whole_words(text, MAX_PRINTED)) if text.strip() else None
