@@ -16,8 +16,8 @@ from signet_conformance.rules.tool_requests import (
     FORGETS,
     NO_ARGUMENTS,
     NOT_WHOLE,
+    AskedStep,
     SaidBefore,
-    ToolStep,
     asked_changes,
     ids_forgotten,
     ids_harmed,
@@ -51,7 +51,7 @@ def deed_is_what_was_asked(recording: Recording) -> Iterator[Outcome]:
             if mark.arguments is None:
                 yield undecided(*deeds[:1], message=f"step {mark.index}: {NO_ARGUMENTS}")
             else:
-                yield from judge(ToolStep(mark, mark.arguments, deeds, _is_whole(recording, mark)), said)
+                yield from judge(AskedStep(mark, mark.arguments, deeds, _is_whole(recording, mark)), said)
         said.note(mark, deeds)
 
 
@@ -68,7 +68,7 @@ def _is_deed(call: Call) -> bool:
     return not call.cut and (call.operation in SAVES or call.operation in FORGETS | CHANGES)
 
 
-def _judge_store(step: ToolStep, said: SaidBefore) -> Iterator[Outcome]:
+def _judge_store(step: AskedStep, said: SaidBefore) -> Iterator[Outcome]:
     wanted = plain(text_in(step.given.get("content")))
     strange = next((call for call in step.calls if ids_harmed(call) - said.ids), None)
     if strange is not None:
@@ -107,7 +107,7 @@ def _judge_store(step: ToolStep, said: SaidBefore) -> Iterator[Outcome]:
         )
 
 
-def _judge_own_memory(step: ToolStep, said: SaidBefore) -> Iterator[Outcome]:
+def _judge_own_memory(step: AskedStep, said: SaidBefore) -> Iterator[Outcome]:
     """What a connector mirrors of the harness's own memory: the write that was made there, and no other.
 
     What it does not mirror, nothing is said of.
@@ -151,7 +151,7 @@ def _judge_own_memory(step: ToolStep, said: SaidBefore) -> Iterator[Outcome]:
     )
 
 
-def _judge_change(step: ToolStep, said: SaidBefore) -> Iterator[Outcome]:
+def _judge_change(step: AskedStep, said: SaidBefore) -> Iterator[Outcome]:
     asked = dict(asked_changes(step.given))
     if not asked:
         return
@@ -185,7 +185,7 @@ def _judge_change(step: ToolStep, said: SaidBefore) -> Iterator[Outcome]:
 
 
 def _other_value(
-    step: ToolStep, sent: Sequence[tuple[Call, Mapping[str, Any], str]], wanted: Mapping[str, Any]
+    step: AskedStep, sent: Sequence[tuple[Call, Mapping[str, Any], str]], wanted: Mapping[str, Any]
 ) -> Finding | None:
     text = plain(text_in(wanted.get("content")))
     told = [plain(text_in(members.get("content"))) for _, members, _ in sent]
@@ -207,7 +207,7 @@ def _other_value(
 
 
 def _other_members(
-    step: ToolStep, sent: Sequence[tuple[Call, Mapping[str, Any]]], wanted: Mapping[str, Any]
+    step: AskedStep, sent: Sequence[tuple[Call, Mapping[str, Any]]], wanted: Mapping[str, Any]
 ) -> Finding | None:
     """What to say of a memory that is given another value than the tool was told, or none."""
     call, _ = sent[0]
@@ -241,7 +241,7 @@ def _holds(text: str, wanted: str) -> bool:
     return wanted in text or (bool(bare) and bare in text)
 
 
-_JUDGES: Mapping[str, Callable[[ToolStep, SaidBefore], Iterator[Outcome]]] = {
+_JUDGES: Mapping[str, Callable[[AskedStep, SaidBefore], Iterator[Outcome]]] = {
     "memory": _judge_own_memory,
     "memory_store": _judge_store,
     "memory_modify": _judge_change,

@@ -11,8 +11,8 @@ from signet_conformance.finding import Finding
 from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undecided
 from signet_conformance.rules.tool_requests import (
     CHANGES,
+    AskedStep,
     SaidBefore,
-    ToolStep,
     asked_ids,
     identifier_in,
     ids_forgotten,
@@ -30,7 +30,7 @@ _DEFAULT_LIMIT = 20
 """How many memories the daemon forgets by filters when it is told no number."""
 
 
-def judge_forget(step: ToolStep, said: SaidBefore) -> Iterator[Outcome]:
+def judge_forget(step: AskedStep, said: SaidBefore) -> Iterator[Outcome]:
     """Judge the step of a tool that forgets; `said` is what earlier steps spoke of."""
     asked = asked_ids(step.given)
     mode = step.given.get("mode")
@@ -49,7 +49,7 @@ def judge_forget(step: ToolStep, said: SaidBefore) -> Iterator[Outcome]:
         yield _judge_forgotten_by_filter(step, executed, said)
 
 
-def _judge_previews(step: ToolStep, asked: set[str]) -> Iterator[Outcome]:
+def _judge_previews(step: AskedStep, asked: set[str]) -> Iterator[Outcome]:
     """What to say of a forget that forgets nothing: only a preview took place."""
     previews = [call for call in step.calls if call.operation == FORGET and call.accepted]
     if not previews:
@@ -64,7 +64,7 @@ def _judge_previews(step: ToolStep, asked: set[str]) -> Iterator[Outcome]:
         yield _other_mode(previews[0], step, "a preview takes place where memories were to be forgotten")
 
 
-def _judge_forgotten_ids(step: ToolStep, asked: set[str], executed: Sequence[Call], said: SaidBefore) -> Outcome:
+def _judge_forgotten_ids(step: AskedStep, asked: set[str], executed: Sequence[Call], said: SaidBefore) -> Outcome:
     for call in executed:
         ids = ids_forgotten(call)
         if not ids:
@@ -92,7 +92,7 @@ def _judge_forgotten_ids(step: ToolStep, asked: set[str], executed: Sequence[Cal
     return missing_ids(step, sorted(missing)) if missing else PASS
 
 
-def _judge_forgotten_by_filter(step: ToolStep, executed: Sequence[Call], said: SaidBefore) -> Outcome:
+def _judge_forgotten_by_filter(step: AskedStep, executed: Sequence[Call], said: SaidBefore) -> Outcome:
     asked = {name: step.given[name] for name in _FILTERS if step.given.get(name)}
     if not asked:
         return undecided(executed[0], message=f"step {step.mark.index}: the tool was given neither ids nor a choice")
@@ -143,7 +143,7 @@ def _number(value: object) -> float:
         return inf
 
 
-def _previewed(step: ToolStep, asked: Mapping[str, Any]) -> set[str]:
+def _previewed(step: AskedStep, asked: Mapping[str, Any]) -> set[str]:
     """The ids that a preview of the same choice was answered with."""
     found: set[str] = set()
     for call in step.calls:
@@ -159,7 +159,7 @@ def _found_by(preview: Call) -> set[str]:
     return {identifier_in(row.get("id")) for row in rows if isinstance(row, dict)}
 
 
-def _other_mode(call: Call, step: ToolStep, message: str) -> Finding:
+def _other_mode(call: Call, step: AskedStep, message: str) -> Finding:
     return fail(
         call,
         message=f"step {step.mark.index}: {message}",

@@ -68,7 +68,7 @@ def _time(text: str) -> datetime | None:
     return time if time.tzinfo is not None else time.replace(tzinfo=UTC)
 
 
-class ToolStep(Struct, frozen=True):
+class AskedStep(Struct, frozen=True):
     """A tool's step, what it was given, and the requests that it can have caused, in order."""
 
     mark: StepMark
@@ -166,7 +166,7 @@ def list_some(ids: Any) -> str:
     return ", ".join(named[:3]) + (f" and {len(named) - 3} more" if len(named) > 3 else "")
 
 
-def not_asked(call: Call, step: ToolStep, message: str) -> Finding:
+def not_asked(call: Call, step: AskedStep, message: str) -> Finding:
     """The breach of a request that the tool was not asked for."""
     return fail(
         call,
@@ -177,7 +177,7 @@ def not_asked(call: Call, step: ToolStep, message: str) -> Finding:
     )
 
 
-def missing_ids(step: ToolStep, missing: Sequence[str]) -> Finding:
+def missing_ids(step: AskedStep, missing: Sequence[str]) -> Finding:
     """The breach of a step that leaves out memories it was given; undecided where it was disturbed."""
     if not step.undisturbed:
         return undecided(step.calls[0], message=f"step {step.mark.index}: {NOT_WHOLE}")
