@@ -68,6 +68,13 @@ def test_command_of_the_harness_is_no_skipped_prompt() -> None:
     )
 
 
+def test_what_a_session_begins_and_ends_with_is_explained_first() -> None:
+    """A compaction that is skipped may be the effect of prompts that are."""
+    skipped = [performed(COMPACT, (_step("end"), True), (_step("prompt", text="Go on."), True))]
+    told = skipped_for(skipped, ["compaction-complete", "pre-compaction", "session-end", "user-prompt-submit"])
+    assert [words.removeprefix("the driver skipped ").split(" ")[0] for words in told] == ["prompt", "end", "compact"]
+
+
 def test_skipped_steps_explain_what_only_they_bring_about() -> None:
     """An operation is explained where each step that could bring it about was skipped, and nowhere else."""
     start = _step("start"), False

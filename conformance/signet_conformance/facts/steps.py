@@ -21,6 +21,7 @@ TOOLS: Mapping[str, frozenset[str]] = {
 }
 """Tool to operations: a connector has the tool if it declares one of them."""
 _REASON_CHARS = 160
+_FIRST = (START, PROMPT, END)
 _BEFORE, _AFTER = "pre-compaction", "compaction-complete"
 _OPERATIONS: Mapping[str, frozenset[str]] = {
     StepName.START: frozenset({START}),
@@ -104,7 +105,8 @@ def skipped_for(traces: Iterable[Trace], absent: Collection[str]) -> Sequence[st
     """Why operations were never seen that only skipped steps would have brought about, a line each."""
     by_kinds: dict[str, list[str]] = {}
     marks = [(list(marks_of(trace, StepMark)), {m.index: m for m in marks_of(trace, SkippedMark)}) for trace in traces]
-    for operation in absent:
+    # What keeps a session from beginning or ending keeps it from being compacted, too.
+    for operation in sorted(absent, key=lambda name: _FIRST.index(name) if name in _FIRST else len(_FIRST)):
         skips, reasons = Counter[str](), Counter[str]()
         for steps, skipped in marks:
             mine = [step for step in steps if _brings_about(step, operation)]
