@@ -206,11 +206,18 @@ def breaches(report: Mapping[str, Any]) -> dict[tuple[str, str], str]:
                 kind = finding.get("fold") or finding["message"]
                 # What is listed may be mended one by one.
                 for element in finding.get("elements") or ("",):
-                    found.setdefault((name, f"{kind} {element}".strip()), finding["message"])
+                    found.setdefault((name, f"{kind} {element}".strip()), _words(name, finding))
     newer = report.get("newer") or {"breaches": {}}
     for name, row in newer["breaches"].items():
         found.setdefault((name, "next contract"), f"would breach {newer['contract']}: {row['message']}")
     return found
+
+
+def _words(name: str, finding: Mapping[str, Any]) -> str:
+    """The message, with the words of a handler that failed, as a terminal shows them."""
+    told, said = str(finding["message"]), finding.get("received")
+    is_told = name != "SIG-LOAD-001" or not isinstance(said, str) or said in told
+    return told if is_told else f'{told} ("{said}")'
 
 
 def judge(
