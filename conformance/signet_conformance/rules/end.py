@@ -25,9 +25,10 @@ def end_names_the_started_session(recording: Recording) -> Iterator[Outcome]:
     first_keyless = min((c.seq for c in starts if c.key is None), default=None)
     for call in ends:
         if call.key is None:
+            lost = recording.any_open(call.seq) and _a_start_may_be_lost(recording, call)
             if recording.timeline.is_sessionless(call):
                 yield undecided(call, message="without a key, in a turn that the harness knows no session of")
-            elif (prompt := _prompt_of_its_session(recording.whole, call)) is not None:
+            elif not lost and (prompt := _prompt_of_its_session(recording.whole, call)) is not None:
                 yield fail(
                     call,
                     prompt,
@@ -40,7 +41,7 @@ def end_names_the_started_session(recording: Recording) -> Iterator[Outcome]:
             elif first_keyless is not None and first_keyless < call.seq:
                 if any_started:
                     yield undecided(call, message="an end without a key, after a start without one")
-            elif recording.any_open(call.seq) and _a_start_may_be_lost(recording, call):
+            elif lost:
                 yield undecided(call, message="an end without a key, and a start without one may have met a refusal")
             elif recording.any_open(call.seq):
                 yield fail(
