@@ -32,7 +32,7 @@ from signet_conformance.rules.tool_requests import (
 )
 from signet_conformance.trace.marks import StepMark, StepName
 
-_COMMAND_SYNTAX = re.compile(r"\A(?:critical:\s*)?(?:\[[^\]\n]*\]:\s*)?", re.IGNORECASE)
+_COMMAND_SYNTAX = re.compile(r"\A(?P<pinned>critical:\s*)?(?:\[(?P<tags>[^\]\n]*)\]:\s*)?", re.IGNORECASE)
 """Marks of the host's own command for a memory, which it takes off the text."""
 _VALUES = ("importance", "pinned", "type", "tags")
 """Members of a memory beside its text that a tool may be told."""
@@ -212,7 +212,7 @@ def _other_members(
     """What to say of a memory that is given another value than the tool was told, or none."""
     call, _ = sent[0]
     for name in _VALUES:
-        values = [members[name] for _, members in sent if members.get(name) is not None]
+        values = [value for _, members in sent for value in _values_of(name, members)]
         if wanted.get(name) in (None, "", []) or any(_is_held(name, value, wanted[name]) for value in values):
             continue
         if not values and not step.undisturbed:
@@ -228,6 +228,15 @@ def _other_members(
             fold=f"other {name}" if values else f"lost {name}",
         )
     return None
+
+
+def _values_of(name: str, members: Mapping[str, Any]) -> Iterator[object]:
+    """The value of a memory's member, and what the marks at the beginning of its text say of it."""
+    if members.get(name) is not None:
+        yield members[name]
+    marks = _COMMAND_SYNTAX.match(text_in(members.get("content")))
+    if marks is not None and name in ("pinned", "tags") and marks[name]:
+        yield True if name == "pinned" else marks[name]
 
 
 def _is_held(name: str, sent: object, wanted: object) -> bool:
