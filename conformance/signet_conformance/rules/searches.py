@@ -46,6 +46,8 @@ def search_is_what_was_asked(recording: Recording) -> Iterator[Outcome]:
         calls = [call for call in requests_of(recording, mark) if call.operation in asks and not call.cut]
         # An id that the daemon does not know is asked for all the same.
         asked = [call for call in calls if call.accepted or (call.operation == GET and call.delivered)]
+        if not asked and not calls and mark.tool == "memory_get" and (other := _searched_instead(recording, mark)):
+            yield other
         if not asked:
             continue
         if mark.arguments is None:
@@ -53,6 +55,24 @@ def search_is_what_was_asked(recording: Recording) -> Iterator[Outcome]:
             continue
         wrong = [_other_member(mark, call) for call in asked]
         yield PASS if None in wrong else next(each for each in wrong if each is not None)
+
+
+def _searched_instead(recording: Recording, mark: StepMark) -> Finding | None:
+    """The breach of a tool that looks for the text of an id, and never reads the memory that has it."""
+    wanted = identifier_in((mark.arguments or {}).get("id"))
+    for call in requests_of(recording, mark) if wanted else ():
+        if call.operation in _ASKS["memory_search"] and call.accepted and not call.cut:
+            name = "q" if call.operation == MEMORY_SEARCH else "query"
+            if wanted in text_in({**call.query, **call.body}.get(name)):
+                return warn(
+                    call,
+                    message=f"step {mark.index}: a search for the text of an id, in place of the memory of that id",
+                    pointer="/request/path",
+                    expected=f"GET /api/memory/{wanted}",
+                    received=f"{call.method} {call.path}",
+                    fold="searched",
+                )
+    return None
 
 
 def _other_member(mark: StepMark, call: Call) -> Finding | None:
