@@ -10,12 +10,14 @@ from msgspec import Struct
 from signet_conformance.trace.model import NOT_WRITTEN, PENDING
 from signet_conformance.trace.reading import MAX_LINE_BYTES
 from signet_recording_proxy.body import KeptBody, as_carried, describe, unwritten
-from signet_recording_proxy.redaction.redactor import LONG_LINE, Ready, Redactor
+from signet_recording_proxy.redaction.redactor import Ready, Redactor
 
 Headers = list[tuple[str, str]]
 # Of a head that no line could hold: what a server takes at most is a fraction of it.
 _LONGEST_KEPT = 8192
 _MOST_KEPT = 200
+_LARGE = 16 * 1024
+"""A line with larger bodies is searched at once: a look at whether it holds a secret at all would be one more."""
 _SMALL = 2048
 """A larger body is not searched for secrets while a client waits."""
 
@@ -70,7 +72,7 @@ class EndedExchange(Struct, eq=False):
     def line(self, redactor: Redactor, ready: Ready | None = None) -> bytes:
         """The line, without its secrets; `ready` is its request where that was made ahead."""
         encoded = None
-        if self.size > LONG_LINE:
+        if self.size > _LARGE:
             encoded = redactor.exchange(self._members(), is_long=True)
             return encoded if len(encoded) <= MAX_LINE_BYTES else redactor.exchange(self._shorten(self._members()))
         rest = self._rest(closely=False)

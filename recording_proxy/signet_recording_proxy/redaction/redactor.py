@@ -52,8 +52,8 @@ _LEARNED_ANYHOW = 16
 
 
 MIN_CANARY = 8
-LONG_LINE = 16 * 1024
-"""In longer lines keywords are looked for first: patterns that run over all of it would take too long."""
+LONG_LINE = 2 * 1024
+"""In longer lines that may hold a secret keywords are looked for first: patterns over all of it take longer."""
 _MOST_PLAIN, _LONGEST_PLAIN = 4096, 256
 
 
