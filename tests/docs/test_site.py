@@ -140,6 +140,14 @@ def test_a_path_that_a_page_for_maintainers_names_exists(page: str) -> None:
     assert [path for path in fixed if not (ROOT / path).exists()] == []
 
 
+def test_each_page_is_in_the_contents_of_the_site() -> None:
+    """What docs_hook.py enters itself, the pages of requirements and connectors, is apart."""
+    pages = [path.relative_to(ROOT / "docs").as_posix() for path in ROOT.glob("docs/**/*.md")]
+    own = [page for page in pages if not page.startswith(("requirements/", "connectors/"))]
+    contents = set(re.findall(r"[\w/-]+\.md", read("mkdocs.yml").partition("\nnav:")[2]))
+    assert [page for page in own if page not in contents] == [], "enter it in nav of mkdocs.yml"
+
+
 def test_each_tool_of_the_maintainers_is_listed() -> None:
     tools = [path.name for pattern in ("*.py", "*.mjs") for path in ROOT.glob(f"ci/tools/{pattern}")]
     assert [name for name in tools if f"`{name}`" not in read("ci/tools/README.md")] == []
