@@ -197,14 +197,14 @@ FURTHER_STEPS = {
         sys.executable,
         'HANDLERS = {"start": start, "prompt": prompt, "end": end}',
         """HANDLERS = {"start": start, "tool": lambda session, step: f"ran {step['tool']}"}
-HANDLERS |= {"pre_compaction": lambda session, step: session.update(key="before")}
+HANDLERS |= {"pre_compaction": lambda session, step: (print("Bearer t-1"), session.update(key="before"))}
 HANDLERS |= {"compaction_complete": lambda session, step: session.update(key=session["key"] + step["summary"])}""",
     ),
     "package.json": (
         "node",
         "const HANDLERS = { start, prompt, end };",
         """const HANDLERS = { start, tool: (session, step) => `ran ${step.tool}` };
-HANDLERS.pre_compaction = (session) => { session.key = "before"; };
+HANDLERS.pre_compaction = (session) => { console.log("Bearer t-1"); session.key = "before"; };
 HANDLERS.compaction_complete = (session, step) => { session.key += step.summary; };""",
     ),
 }
@@ -235,6 +235,7 @@ def test_driver_performs_each_step_that_its_table_names(tmp_path: Path, invoke: 
     assert hello["steps"] == ["start", "tool", "pre_compaction", "compaction_complete", "compact"]
     assert tool["content"] == {"text": "ran t"}
     assert compaction["key"] == "before after"
+    assert compaction["printed"] == "Bearer t-1\n"
     assert skipped == {"skipped": "the driver has nothing for end"}
 
 

@@ -367,8 +367,9 @@ def _kind(
     replies = {words_of(mark.reply) for mark in timeline.steps if mark.session == session} - {""}
     if words in replies:
         return "what the model said", "reply"
-    injected = (text_or_none((other.answer or {}).get("inject")) for other in recording.calls if other.seq < call.seq)
-    if any(text is not None and words in words_of(text) for text in injected):
+    # A word or two stands in many a text.
+    told = (text_or_none((other.answer or {}).get("inject")) for other in recording.calls if other.seq < call.seq)
+    if len(words) >= SHORTEST_TEXT and any(text is not None and words in words_of(text) for text in told):
         return "what the daemon injected", "injected"
     return "what no step of the session said, such as what a tool gave back", "not said"
 
