@@ -190,6 +190,9 @@ def slice_end(value: Any, default: int) -> int | None:
 
 _PUNCTUATION: Final = frozenset("{}[]():;,.=<>+-*/%&|^!~?")
 
+_NAMELESS: Final = "Property name must be a string literal"
+_COMMA: Final = "Unexpected comma at the end of array expression"
+
 
 def _complaint(text: str, problem: ValueError) -> str:
     """The real parser's words for `text`, from what Python's says of the same place."""
@@ -206,12 +209,17 @@ def _complaint(text: str, problem: ValueError) -> str:
         return "Unexpected EOF"
     if rest[0] == "'":
         return "Single quotes (') are not allowed in JSON"
+    # "Illegal trailing comma before end of …" is what Python says since 3.13.
+    if problem.msg.endswith("before end of object"):
+        return _NAMELESS
+    if problem.msg.endswith("before end of array"):
+        return _COMMA
     if problem.msg.startswith("Expecting property name"):
-        return "Property name must be a string literal" if before.endswith(",") else "Expected '}'"
+        return _NAMELESS if before.endswith(",") else "Expected '}'"
     if problem.msg.startswith("Expecting ',' delimiter"):
         return "Expected '}'"
     if rest[0] == "]" and before.endswith(","):
-        return "Unexpected comma at the end of array expression"
+        return _COMMA
     if word := re.match(r"[^\W\d]\w*", rest):
         return f'Unexpected identifier "{word[0]}"'
     return f"{'Unexpected' if rest[0] in _PUNCTUATION else 'Unrecognized'} token '{rest[0]}'"
