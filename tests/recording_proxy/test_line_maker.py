@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import psutil
@@ -35,6 +36,17 @@ def worker_of(recorder: RecorderProcess) -> psutil.Process:
     return worker
 
 
+@contextmanager
+def suspended(worker: psutil.Process) -> Iterator[None]:
+    """Let a worker stand still in the block; a test that fails there leaves none behind that never ends."""
+    worker.suspend()
+    try:
+        yield
+    finally:
+        with suppress(psutil.NoSuchProcess):
+            worker.resume()
+
+
 def test_large_and_small_bodies_share_their_tokens(recorder: RecorderProcess) -> None:
     """One secret has one token, wherever it is found first, and none stands in the file."""
     small = json.dumps({"a": SECRET, "password": "hunter2x"}).encode()
@@ -60,11 +72,10 @@ def test_large_and_small_bodies_share_their_tokens(recorder: RecorderProcess) ->
 def test_an_answer_does_not_wait_for_its_line(recorder: RecorderProcess, length: int) -> None:
     """While the worker stands still, clients are answered and nothing is idle; then the line follows."""
     worker = worker_of(recorder)
-    worker.suspend()
-    assert recorder.request("POST", "/second", LARGE + b" " * (length - len(LARGE)))[0] == 200
-    assert recorder.request("POST", "/small", b"{}")[0] == 200
-    assert recorder.command("idle", timeout_s=0)["in_flight"] == 1
-    worker.resume()
+    with suspended(worker):
+        assert recorder.request("POST", "/second", LARGE + b" " * (length - len(LARGE)))[0] == 200
+        assert recorder.request("POST", "/small", b"{}")[0] == 200
+        assert recorder.command("idle", timeout_s=0)["in_flight"] == 1
     read = recorder.trace()
     assert [exchange.request.path for exchange in read.exchanges] == ["/first", "/second", "/small"]
     assert [gap.why for gap in read.gaps] == ["over the limit"] * (length > DEFAULT_LIMIT)
@@ -73,10 +84,9 @@ def test_an_answer_does_not_wait_for_its_line(recorder: RecorderProcess, length:
 def test_a_kill_leaves_a_line_that_says_what_it_lacks(recorder: RecorderProcess) -> None:
     """Of an exchange that was answered and whose line was not made: its head, and no secret."""
     worker = worker_of(recorder)
-    worker.suspend()
-    recorder.request("POST", "/second?token=abcdefgh12345678", LARGE, authorization="Bearer 0123456789abcdef")
-    recorder.kill()
-    worker.resume()
+    with suspended(worker):
+        recorder.request("POST", "/second?token=abcdefgh12345678", LARGE, authorization="Bearer 0123456789abcdef")
+        recorder.kill()
     read = trace.read(recorder.out)
     *_, second = read.exchanges
     assert (second.request.path, second.response and second.response.status) == ("/second", 200)
@@ -90,10 +100,9 @@ def test_a_kill_leaves_a_line_that_says_what_it_lacks(recorder: RecorderProcess)
 def test_a_recorder_that_ends_waits_for_its_lines(recorder: RecorderProcess) -> None:
     """And leaves no process behind."""
     worker = worker_of(recorder)
-    worker.suspend()
-    recorder.request("POST", "/second", LARGE)
-    recorder.process.send_signal(signal.SIGTERM)
-    worker.resume()
+    with suspended(worker):
+        recorder.request("POST", "/second", LARGE)
+        recorder.process.send_signal(signal.SIGTERM)
     assert recorder.process.wait(PATIENCE_S) == 0
     assert trace.read(recorder.out).gaps == ()
     assert not worker.is_running()
@@ -102,9 +111,9 @@ def test_a_recorder_that_ends_waits_for_its_lines(recorder: RecorderProcess) -> 
 def test_a_worker_that_is_killed_costs_its_lines_only(recorder: RecorderProcess) -> None:
     """They are named, the next large body gets another worker, and the recorder ends with 4."""
     worker = worker_of(recorder)
-    worker.suspend()
-    recorder.request("POST", "/second", LARGE)
-    worker.kill()
+    with suspended(worker):
+        recorder.request("POST", "/second", LARGE)
+        worker.kill()
     assert recorder.request("POST", "/third", LARGE)[0] == 200
     read = recorder.trace()
     assert [(gap.exchange, gap.why) for gap in read.gaps] == [(2, NOT_WRITTEN)]
