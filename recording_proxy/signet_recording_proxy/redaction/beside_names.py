@@ -30,7 +30,7 @@ FOLLOWED = re.compile(rf"(?i:{_NAMED}){_BETWEEN}{_TO_A_DIGIT}")
 GATE = (
     rf"{_NAMED}(?:\\+\"|\\*['`)\]]|\*){{0,3}}"
     rf"(?:[ \t]{{0,4}}[:=,>|-]{{1,2}}[ \t]{{0,4}}|[ \t]{{1,4}}(?:{_VERBS}[ \t:]{{1,3}})?)"
-    rf"(?:\*{{1,2}}[ \t]{{0,4}})?(?:\\+\"|\\*['`])?{_TO_A_DIGIT}"
+    rf"(?:\*{{1,2}}[ \t]{{0,4}})?(?:\\*[\"'`])?{_TO_A_DIGIT}"
 )
 """The same in an encoded line, where quotes of text are escaped; for an expression of Rust's, which looks not ahead."""
 _KEY_OF = re.compile(

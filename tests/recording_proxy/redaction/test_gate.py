@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from hypothesis import example, given, settings, strategies as st
 
 from signet_recording_proxy.redaction import suspects
+from signet_recording_proxy.redaction.beside_names import SAMPLE
 from signet_recording_proxy.redaction.named_values import NAME_ENDINGS, NAMES_BEFORE_SIGN
 
 WORDS = [name.decode() for name in (*NAME_ENDINGS, *NAMES_BEFORE_SIGN)]
@@ -21,26 +23,27 @@ PIECES = st.sampled_from(
 @given(st.lists(PIECES | st.text(max_size=3), max_size=12), st.booleans())
 @example(["pass", "_", "word", "7", '"'], False)
 @example(["key", "\\\\'", "\\t", ":"], True)
+@example(["password", " ", '"', SAMPLE], False)
 @settings(max_examples=400)
 def test_what_a_search_could_find_passes_the_gate(pieces: list[str], upper: bool) -> None:
     """Names before quotes and signs, assignments, markup, shapes: in any case, between anything."""
     text = "".join(pieces)
-    raw = (text.upper() if upper else text).encode("utf-8", "surrogatepass")
+    text = text.upper() if upper else text
+    raw = text.encode("utf-8", "surrogatepass")
     lowered = raw.lower()
     could = [
         *suspects._shapes(lowered),
         *suspects._name_patterns(lowered),
         *suspects._assigned(lowered, suspects._ASSIGNED_IN_LINE),
     ]
-    # An option before its program is not one of its options.
-    if [
-        pattern for pattern in could if pattern is not suspects.COMMANDS or _is_command(text)
-    ] or b"agentsdir" in lowered:
+    # An option before its program is not one of its options, and a word beside a name may be any word.
+    vague = (suspects.COMMANDS, suspects.BESIDE)
+    if [pattern for pattern in could if pattern not in vague or _finds(pattern, text)] or b"agentsdir" in lowered:
         assert suspects.may_name_or_show(raw)
 
 
-def _is_command(text: str) -> bool:
-    return suspects.COMMANDS.replace(text.lower(), lambda _: "") != text.lower()
+def _finds(pattern: Any, text: str) -> bool:
+    return any(pattern.replace(each, lambda _: "") != each for each in (text, text.lower()))
 
 
 def test_plain_text_does_not_pass_the_gate() -> None:
