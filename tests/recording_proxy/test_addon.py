@@ -140,11 +140,12 @@ def test_an_answer_passes_while_it_comes(mitmdump: Mitmdump, upstream: Upstream)
 
 def test_a_daemon_that_refuses(addon: str, tmp_path: Path) -> None:
     """No answer stands in the recording, whatever mitmproxy itself tells the client."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port = listener.getsockname()[1]
-    mitmdump = Mitmdump(addon, tmp_path / "t.jsonl", f"http://127.0.0.1:{port}")
-    mitmdump.ask(b"GET /one HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")
-    (exchange,) = mitmdump.trace().exchanges
+    # A port that is held and not listened at: no other test gets it meanwhile.
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        mitmdump = Mitmdump(addon, tmp_path / "t.jsonl", f"http://127.0.0.1:{held.getsockname()[1]}")
+        mitmdump.ask(b"GET /one HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")
+        (exchange,) = mitmdump.trace().exchanges
     assert (exchange.response, exchange.error) == (None, "upstream_refused")
 
 
