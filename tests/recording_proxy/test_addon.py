@@ -14,6 +14,7 @@ from threading import Event
 import pytest
 
 from signet_conformance.trace import Trace, read
+from tests.support.ports import unheard_port
 from tests.support.recorder import CANARY, PATIENCE_S, Call, Upstream, read_until_closed
 
 _LISTENING = re.compile(r"listening at \S*:(\d+)")
@@ -140,10 +141,8 @@ def test_an_answer_passes_while_it_comes(mitmdump: Mitmdump, upstream: Upstream)
 
 def test_a_daemon_that_refuses(addon: str, tmp_path: Path) -> None:
     """No answer stands in the recording, whatever mitmproxy itself tells the client."""
-    # A port that is held and not listened at: no other test gets it meanwhile.
-    with socket.socket() as held:
-        held.bind(("127.0.0.1", 0))
-        mitmdump = Mitmdump(addon, tmp_path / "t.jsonl", f"http://127.0.0.1:{held.getsockname()[1]}")
+    with unheard_port() as port:
+        mitmdump = Mitmdump(addon, tmp_path / "t.jsonl", f"http://127.0.0.1:{port}")
         mitmdump.ask(b"GET /one HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")
         (exchange,) = mitmdump.trace().exchanges
     assert (exchange.response, exchange.error) == (None, "upstream_refused")

@@ -20,6 +20,7 @@ import pytest
 
 from signet_conformance import trace
 from signet_recording_proxy.__main__ import main
+from tests.support.ports import unheard_port
 from tests.support.recorder import PATIENCE_S, Call, RecorderProcess, Upstream
 from tests.support.small_files import NOTHING_COMPILED
 
@@ -213,11 +214,10 @@ def test_a_daemon_that_must_be_there(tmp_path: Path) -> None:
 
 def test_a_daemon_that_is_down_is_a_warning(tmp_path: Path) -> None:
     """Without --require-upstream it warns on stderr, starts, and knows no version."""
-    with socket.create_server(("127.0.0.1", 0)) as unused:
-        nobody = f"http://127.0.0.1:{unused.getsockname()[1]}"
-    recorder = RecorderProcess("--upstream", nobody, "--control", out=tmp_path / "t.jsonl")
-    recorder.command("exit")
-    recorder.process.wait(PATIENCE_S)
+    with unheard_port() as port:
+        recorder = RecorderProcess("--upstream", f"http://127.0.0.1:{port}", "--control", out=tmp_path / "t.jsonl")
+        recorder.command("exit")
+        recorder.process.wait(PATIENCE_S)
     assert "warning" in recorder.stderr()
     recorder.close()
     assert trace.read(tmp_path / "t.jsonl").header.daemon_version is None

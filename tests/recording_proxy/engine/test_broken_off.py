@@ -9,20 +9,20 @@ import threading
 
 import pytest
 
+from tests.support.ports import unheard_port
 from tests.support.recorder import Call, RecorderProcess, Upstream, is_reset, read_until_closed
 
 
 def test_a_daemon_that_refuses_is_refused_to_the_client(recorder: RecorderProcess, upstream: Upstream) -> None:
     """Nobody listens upstream: the client gets a reset, never an answer, and the trace says upstream_refused."""
-    with socket.create_server(("127.0.0.1", 0)) as unused:
-        nobody = f"http://127.0.0.1:{unused.getsockname()[1]}"
-    recorder.command("upstream", url=nobody)
-    try:
-        with recorder.connect() as client:
-            client.sendall(b"POST /api/hooks/session-start HTTP/1.1\r\nhost: x\r\ncontent-length: 2\r\n\r\n{}")
-            assert is_reset(client)
-    finally:
-        recorder.command("upstream", url=upstream.url)
+    with unheard_port() as port:
+        recorder.command("upstream", url=f"http://127.0.0.1:{port}")
+        try:
+            with recorder.connect() as client:
+                client.sendall(b"POST /api/hooks/session-start HTTP/1.1\r\nhost: x\r\ncontent-length: 2\r\n\r\n{}")
+                assert is_reset(client)
+        finally:
+            recorder.command("upstream", url=upstream.url)
     (exchange,) = recorder.trace().exchanges
     assert (exchange.response, exchange.error) == (None, "upstream_refused")
     assert exchange.request.body is not None

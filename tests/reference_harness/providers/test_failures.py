@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 from typing import Any
 
 import pytest
@@ -12,6 +11,7 @@ from signet_reference_harness.providers import StopReason
 from signet_reference_harness.providers.failures import RetryPolicy
 from tests.reference_harness.llm_server.served import Serve
 from tests.reference_harness.providers.asking import APIS, KEY, ask
+from tests.support.ports import unheard_port
 
 each_api = pytest.mark.parametrize("api", APIS)
 streamed_or_not = pytest.mark.parametrize("streamed", [True, False], ids=["streamed", "whole"])
@@ -200,6 +200,5 @@ def test_a_server_that_forbids_it_is_not_asked_again(serve: Serve) -> None:
 @each_api
 def test_a_port_where_nothing_listens_is_told_as_such(api: str) -> None:
     """The error holds the system's word for it."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
-    assert "connection refused" in str(ask(api, url).error)
+    with unheard_port() as port:
+        assert "connection refused" in str(ask(api, f"http://127.0.0.1:{port}").error)

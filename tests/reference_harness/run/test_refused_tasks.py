@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
@@ -17,6 +16,7 @@ from signet_reference_harness.providers.settings import ProviderSettings
 from signet_reference_harness.tools import ToolContext
 from tests.reference_harness.llm_server.served import Serve
 from tests.reference_harness.recording_daemon import START, Answer, RecordingDaemon
+from tests.support.ports import unheard_port
 
 from .conftest import WHOLE_TURN, Do, model
 
@@ -76,9 +76,9 @@ def test_a_provider_that_cannot_be_asked_is_told_with_what_to_do(
     refused = do(prompt="Hello.", **model(serve(turns=[{"error": {"status": 401}}]).url), api_key=KEY).told[0]
     assert "answered 401" in refused[0]
     assert str(refused[1]).startswith("check the key from --api-key, or give another by --api-key; then go on from")
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        address = f"http://127.0.0.1:{listener.getsockname()[1]}"
-    away = do(prompt="Hello.", **model(address)).told[0]
+    with unheard_port() as port:
+        address = f"http://127.0.0.1:{port}"
+        away = do(prompt="Hello.", **model(address)).told[0]
     assert f"did not answer at {address}" in away[0]
     assert str(away[1]).startswith(f"check that ollama can be reached at {address}, or name another address by")
     assert daemon.paths() == [*WHOLE_TURN, *WHOLE_TURN]
