@@ -114,12 +114,11 @@ class Recorder:
         if ended is None:
             return
         if _is_large(ended.request, ended.response):
-            exchange.file.hold_place(ended.pending_line(self._redactor))
+            self._hold_place(exchange, ended)
             self._write(exchange.file)
             self._make(exchange, ended)
             return
-        exchange.file.end_exchange(ended.line(self._redactor, exchange.ready))
-        ended.forget()
+        exchange.file.end_exchange(self._line_of(exchange, ended))
         self._write(exchange.file)
         self._look_whether_quiet()
 
@@ -134,19 +133,41 @@ class Recorder:
             then()
             return
         if _is_large(ended.request, ended.response):
-            exchange.file.hold_place(ended.pending_line(self._redactor))
+            self._hold_place(exchange, ended)
             self._waiting.append((exchange.file, partial(self._let_hear_first, then, exchange, ended)))
             self._write_waiting()
             return
-        line = ended.line(self._redactor, exchange.ready)
-        ended.forget()
+        line = self._line_of(exchange, ended)
         exchange.file.end_exchange(line)
         self._waiting.append((exchange.file, then))
-        if not self._ongoing or len(self._waiting) == _MOST_TOGETHER or len(line) > _LARGE:
+        if not self._ongoing or len(self._waiting) == _MOST_TOGETHER or (line is not None and len(line) > _LARGE):
             self._write_waiting()
         elif len(self._waiting) == 1:
             asyncio.get_running_loop().call_soon(self._write_waiting)
         self._look_whether_quiet()
+
+    def _hold_place(self, exchange: Ongoing, ended: EndedExchange) -> None:
+        line = self._made(exchange, partial(ended.pending_line, self._redactor))
+        if line is not None:
+            exchange.file.hold_place(line)
+
+    def _line_of(self, exchange: Ongoing, ended: EndedExchange) -> bytes | None:
+        line = self._made(exchange, partial(ended.line, self._redactor, exchange.ready))
+        ended.forget()
+        return line
+
+    def _made(self, exchange: Ongoing, make: Callable[[], bytes]) -> bytes | None:
+        """Make a line; None, and said, where that fails: the client hears its answer all the same."""
+        try:
+            return make()
+        except Exception as bug:  # noqa: BLE001 - a bug costs this line, and no answer
+            self._report_lost(exchange, type(bug).__name__)
+            return None
+
+    def _report_lost(self, exchange: Ongoing, why: str) -> None:
+        self.internal_errors += 1
+        lost = KitError(f"the line of exchange {exchange.seq} could not be made: {why}", where=exchange.file.path)
+        print(f"error: {lost}", file=sys.stderr, flush=True)
 
     def _let_hear_first(self, then: Callable[[], None], exchange: Ongoing, ended: EndedExchange) -> None:
         then()
@@ -218,11 +239,7 @@ class Recorder:
         def deliver(line: Line | None, why: str) -> None:
             self._making -= 1
             if line is None:
-                self.internal_errors += 1
-                lost = KitError(
-                    f"the line of exchange {exchange.seq} could not be made: {why}", where=exchange.file.path
-                )
-                print(f"error: {lost}", file=sys.stderr, flush=True)
+                self._report_lost(exchange, why)
             exchange.file.end_exchange(line)
             self._write(exchange.file)
             self._look_whether_quiet()

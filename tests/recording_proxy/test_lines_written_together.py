@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -171,3 +172,17 @@ def test_a_recording_that_cannot_grow_is_told_and_holds_nobody_up(tmp_path: Path
         recording.recorder.failure.result()
 
     assert len(recorded(tmp_path / "t", work).told) == 2
+
+
+def test_a_line_that_cannot_be_made_costs_no_answer(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """It is named on standard error, the client hears its end, and the lines of the others are written."""
+
+    async def work(recording: Recording) -> None:
+        broken: Any = [("x-note", None)]
+        recording.end(recording.recorder.begin(1, "GET", "/", broken))
+        recording.end(recording.begin())
+
+    recording = recorded(tmp_path / "t", work)
+    assert recording.told == [(1, []), (2, [2])]
+    assert (recording.recorder.in_flight, recording.recorder.internal_errors) == (0, 1)
+    assert "the line of exchange 1 could not be made" in capfd.readouterr().err

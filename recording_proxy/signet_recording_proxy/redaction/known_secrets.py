@@ -17,6 +17,7 @@ _ESCAPE_DEPTH = 4
 _GRAM = 8
 # So many searches take as long as cutting a usual line into grams does.
 _CROWD = 256
+_HALF, _REPLACEMENT = re.compile(r"[\ud800-\udfff]"), "\ufffd"
 _INNER_END = re.compile(r"[\s\"'<>,;]")
 
 
@@ -90,11 +91,14 @@ class KnownSecrets:
             return text
         if self._automaton is None:
             forms = list(self._needles)
-            self._automaton = AhoCorasick(forms, matchkind=MatchKind.LeftmostLongest), forms
+            whole = [_HALF.sub(_REPLACEMENT, form) for form in forms]
+            self._automaton = AhoCorasick(whole, matchkind=MatchKind.LeftmostLongest), forms
         automaton, forms = self._automaton
         pieces: list[str] = []
         done = 0
-        for number, start, end in automaton.find_matches_as_indexes(text):
+        # JSON and headers may hold halves of characters, which the automaton does not take.
+        searched = text if text.isascii() else _HALF.sub(_REPLACEMENT, text)
+        for number, start, end in automaton.find_matches_as_indexes(searched):
             pieces += (text[done:start], self._needles[forms[number]].token)
             done = end
         return "".join((*pieces, text[done:])) if pieces else text

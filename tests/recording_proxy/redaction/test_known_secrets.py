@@ -54,6 +54,17 @@ def test_many_secrets_are_all_found() -> None:
     assert known.taken_out(b"secret-0000, secret-0150") == b"<0>, <150>"
 
 
+WITH_HALVES = "ab1é☃\ud83d\udcff"
+
+
+@given(st.text(WITH_HALVES), st.text(WITH_HALVES, min_size=8, max_size=20), st.text(WITH_HALVES))
+def test_halves_of_characters_hide_no_secret(before: str, secret: str, after: str) -> None:
+    """JSON can write half of a surrogate pair, and bytes of headers that are no UTF-8 become such: beside one, or in it."""
+    known = KnownSecrets()
+    known.add(secret, "<1>")
+    assert secret not in known.replaced(f"{before} {secret} {after}").replace("<1>", "")
+
+
 def test_the_oldest_that_was_learned_is_given_up() -> None:
     """Memory is bounded; what was planted is looked for as long as the recorder lives."""
     known = KnownSecrets()
