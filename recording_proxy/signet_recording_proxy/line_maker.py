@@ -2,9 +2,8 @@
 
 Searching a large body for secrets takes a while, in which the recorder's event loop has other connections to serve.
 Both talk over a socket that no other process has: a message is a pickle and a line, after the lengths of both, so that
-megabytes are copied no more than they must be. The worker is a fork: its
-patterns are compiled already, and what a new interpreter would do until its first line takes longer than most of its
-lines. It ends with the recorder.
+megabytes are copied no more than they must be. The worker is a fork, whose patterns are compiled already: to start an
+interpreter would take longer than most lines. It ends with the recorder.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ class LineJob(Struct):
 
 
 class Made(Struct):
-    """What comes with the line of a job: the `secrets` that have provisional tokens in it, or why there is none."""
+    """Sent beside the line of a job: the `secrets` whose tokens in it are provisional, or why the line is missing."""
 
     number: int
     secrets: Sequence[str] = ()

@@ -118,8 +118,8 @@ def test_a_target_declares_what_its_profile_says(invoke: Invoke, tmp_path: Path)
         (("--agent", "  "), "the value is blank"),
         (("--capability", "session-strat"), "try: did you mean session-start"),
         (("--capability", "nope"), "try: one of session-start, "),
-        (("-k", "SIG-AGENT-02"), "near it: SIG-AGENT-002"),
-        (("-k", "NOPE-*"), "there is no requirement 'NOPE-*'"),
+        (("-k", "SIG-AGENT-02"), "did you mean SIG-AGENT-002"),
+        (("-k", "NOPE-*"), "no requirement is called 'NOPE-*'"),
         (("--bund", "x"), "No such option"),
     ],
 )
@@ -145,7 +145,7 @@ def test_only_takes_a_family(invoke: Invoke, tmp_path: Path, family: str) -> Non
 def test_an_unknown_requirement_is_told_by_the_options_that_name_one(invoke: Invoke, tmp_path: Path) -> None:
     """Neither of the two spellings hides behind the other."""
     done = invoke("check", write(tmp_path / "a.jsonl", CONFORMING), "-k", "SIG-AGNT")
-    assert done.stderr.startswith("error: -k/--only: there is no requirement 'SIG-AGNT'")
+    assert done.stderr.startswith("error: -k/--only: no requirement is called 'SIG-AGNT'")
 
 
 def test_only_takes_ids_and_globs(invoke: Invoke, tmp_path: Path) -> None:
@@ -191,7 +191,7 @@ def test_a_pattern_that_names_nothing_is_answered_with_what_is_near(
     """Families count among the names that are near."""
     done = invoke("check", write(tmp_path / "a.jsonl", CONFORMING), "-k", pattern)
     assert done.exit_code == 2
-    assert f"near it: {near}" in done.stderr
+    assert f"did you mean {near}" in done.stderr
 
 
 def test_a_family_needs_no_prefix(invoke: Invoke, tmp_path: Path) -> None:

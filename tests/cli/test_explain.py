@@ -62,7 +62,7 @@ def test_an_unknown_id_is_answered_with_the_nearest(invoke: Invoke) -> None:
     """An id that does not exist ends with 2 and names those that look like it."""
     done = invoke("explain", "SIG-AGNT-002")
     assert done.exit_code == 2
-    assert "near it: SIG-AGENT-002" in done.stderr
+    assert "did you mean SIG-AGENT-002" in done.stderr
     assert "try: signet-conformance explain SIG-AGENT-002" in done.stderr
 
 

@@ -167,7 +167,7 @@ def test_run_that_is_cut_off_leaves_no_child(drive: Drive, number: signal.Signal
         (["reference", "--contract", "9.9"], "--contract", "9.9"),
         (["reference", "--daemon", ""], "--daemon", "is empty"),
         (["reference", "--scenario", "none.json"], "none.json", "cannot be read"),
-        (["reference", "-k", "SIG-NONE"], "-k/--only", "there is no requirement 'SIG-NONE'"),
+        (["reference", "-k", "SIG-NONE"], "-k/--only", "no requirement is called 'SIG-NONE'"),
         (["reference", "--coverage-fail-under", "200"], "--coverage-fail-under", "200"),
         (["reference", "--owner", "me"], "", "--write-baseline FILE"),
     ],

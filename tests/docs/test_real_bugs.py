@@ -51,7 +51,7 @@ def test_the_recipe_finds_the_commit_that_broke_it(history: Path) -> None:
 
 
 def test_a_breach_is_known_by_requirement_and_kind() -> None:
-    """Another wording of the same kind is no other breach; each thing listed is, and what the next contract says."""
+    """The wording does not tell breaches apart; each listed element, and the next contract, makes another one."""
     tools = tool("real_bugs")
     finding = {"message": "key a is used twice", "fold": "used twice"}
     again = {"message": "key b is used twice", "fold": "used twice"}

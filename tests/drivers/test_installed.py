@@ -118,7 +118,7 @@ def test_a_plugin_is_where_its_host_looks_for_one(
 
 
 def test_each_rule_is_told_and_one_for_another_kind_of_plugin_says_nothing(tmp_path: Path) -> None:
-    """A plugin of OpenClaw that is no memory needs no memory slot, and one without a manifest has no known id."""
+    """A plugin of OpenClaw for something else needs no memory slot; the id of one without a manifest is not known."""
     face = json.loads((FOLDER / "openclaw-2026.2.json").read_bytes())
     files = {".openclaw/openclaw.json": {"plugins": {"allow": ["other"]}}}
     both = installed_plugin(tmp_path, {}, files, face, {"id": "acme", "kind": "memory"})

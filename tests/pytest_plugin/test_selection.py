@@ -191,7 +191,7 @@ def test_a_requirement_that_does_not_exist_is_named(
     done = repository.launch(command("--signet-trace", breaching, *given))
     assert done.status == 2, done.everything
     assert "error: --signet-requirement: no requirement is called 'SIG-END-999'" in done.err
-    assert "try: what is near it: signet-conformance explain SIG-END-999" in done.err
+    assert "try: list the nearest: signet-conformance explain SIG-END-999" in done.err
 
 
 @pytest.mark.parametrize(

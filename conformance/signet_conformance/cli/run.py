@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from signet_conformance.running.progress import Tell
 
 
-def _target_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001
+def _target_names(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
     return [name for name in targets.known_names() if name.startswith(incomplete)]
 
 

@@ -238,7 +238,7 @@ class ReportFiles(Struct, frozen=True):
 _PREFIX = "SIG-"
 
 
-def requirement_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001
+def requirement_names(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
     """Complete a requirement in a shell: families while the family is typed, then ids."""
     from signet_conformance.contract import catalogue
 
@@ -289,7 +289,7 @@ def unknown(name: str, known: Sequence[str], where: str | None = None) -> UsageE
     # Without its prefix a short name is too far from everything.
     near = near or get_close_matches(f"{_PREFIX}{wanted}", [*families, *known], 5, 0.5)
     return UsageError(
-        f"there is no requirement {printable(name, 60)!r}" + (f"; near it: {', '.join(near)}" if near else ""),
+        f"no requirement is called {printable(name, 60)!r}" + (f"; did you mean {', '.join(near)}?" if near else ""),
         where=where,
         remedy=f"signet-conformance explain {near[0]}" if near else "signet-conformance explain",
     )

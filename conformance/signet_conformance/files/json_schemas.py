@@ -127,7 +127,7 @@ def schema_of_lines(base: type[msgspec.Struct], file: str) -> Mapping[str, Any]:
 
     def of_model(kind: type) -> dict[str, Any]:
         if not issubclass(kind, BaseModel):
-            raise NotImplementedError
+            raise NotImplementedError  # by which msgspec is told that a hook knows no such type
         schema = kind.model_json_schema(schema_generator=_Schema)
         parts.update(schema.pop("$defs", {}))
         return schema

@@ -35,7 +35,7 @@ def _known_requirement(name: str) -> str:
     if name not in requirements():
         near = get_close_matches(name, requirements(), 1, 0.4)
         raise refusal(
-            f"there is no requirement {printable(name, 60)!r}",
+            f"no requirement is called {printable(name, 60)!r}",
             f"signet-conformance explain {near[0]}" if near else "signet-conformance explain",
         )
     return name

@@ -114,7 +114,7 @@ def _demand_requirements(ids: Sequence[str]) -> None:
             raise UsageError(
                 f"no requirement is called {printable(name, 60)!r}",
                 where="--signet-requirement",
-                remedy=f"what is near it: signet-conformance explain {printable(name, 60)}",
+                remedy=f"list the nearest: signet-conformance explain {printable(name, 60)}",
             )
 
 

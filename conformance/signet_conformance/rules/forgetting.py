@@ -138,8 +138,8 @@ def _limit_of(forget: Call) -> float:
 
 def _number(value: object) -> float:
     try:
-        return float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError, OverflowError):
+        return float(str(value))
+    except ValueError:
         return inf
 
 

@@ -59,7 +59,7 @@ WITH_HALVES = "ab1é☃\ud83d\udcff"
 
 @given(st.text(WITH_HALVES), st.text(WITH_HALVES, min_size=8, max_size=20), st.text(WITH_HALVES))
 def test_halves_of_characters_hide_no_secret(before: str, secret: str, after: str) -> None:
-    """JSON can write half of a surrogate pair, and bytes of headers that are no UTF-8 become such: beside one, or in it."""
+    """JSON can write half of a surrogate pair, and stray bytes of headers become such: beside a secret, or in it."""
     known = KnownSecrets()
     known.add(secret, "<1>")
     assert secret not in known.replaced(f"{before} {secret} {after}").replace("<1>", "")

@@ -33,7 +33,7 @@ class Daemon:
     def __init__(self, settings: DaemonSettings, clock: Clock) -> None:
         if settings.auth not in MODES:
             raise UsageError(
-                f"there is no mode of authentication {settings.auth!r}", remedy=f"choose one of {', '.join(MODES)}"
+                f"unknown authentication mode {settings.auth!r}", remedy=f"choose one of {', '.join(MODES)}"
             )
         self.settings = settings
         self.clock = clock
