@@ -22,9 +22,11 @@ from signet_conformance.drivers.hosts.protocol import StepError
 from signet_conformance.drivers.hosts.real import json_rpc
 from signet_conformance.drivers.hosts.real.claude_stream import ClaudeStream
 from signet_conformance.drivers.hosts.real.codex_app_server import CodexAppServer
-from signet_conformance.drivers.hosts.real.conversation import Launch, Open, PiRpc, ProgramConversation
-from signet_conformance.drivers.hosts.real.json_rpc import AcpSession, HermesAcp
+from signet_conformance.drivers.hosts.real.conversation import Launch, Open, ProgramConversation
+from signet_conformance.drivers.hosts.real.hermes_acp import HermesAcp
+from signet_conformance.drivers.hosts.real.json_rpc import AcpSession
 from signet_conformance.drivers.hosts.real.opencode_server import OpencodeServer
+from signet_conformance.drivers.hosts.real.pi_rpc import PiRpc
 from signet_conformance.drivers.process import WatchedDriver
 from signet_conformance.finding import Verdict
 from signet_conformance.running.station import Station

@@ -20,7 +20,7 @@ from typing import Any
 
 from signet_conformance.children.environment import MARK
 from signet_conformance.drivers.hosts import host_program
-from signet_conformance.drivers.hosts.hook_process import HookRun, HostTranscript, blocks, run_hook
+from signet_conformance.drivers.hosts.hook_process import HookRun, blocks, run_hook
 from signet_conformance.drivers.hosts.hook_settings import doubled, hook_sources, lacking, remarks, together
 from signet_conformance.drivers.hosts.installed import (
     INSTALLED,
@@ -40,6 +40,7 @@ from signet_conformance.drivers.hosts.registry import (
     unknown_events,
 )
 from signet_conformance.drivers.hosts.tools import keep_back, use_tool
+from signet_conformance.drivers.hosts.transcript import HostTranscript
 
 _OF_TOOLS = ("memory-", "secrets-", "sessions-", "hooks-")
 """How the names of the operations begin that a memory server's tools call."""
