@@ -6,11 +6,12 @@ Examples:
   signet-conformance selftest --json > matrix.json
 
 Each mutant is the reference adapter, or the embedded daemon, with one change
-(schemas/mutants.json); those that make sense in another conforming connector,
-which starts a session at its first prompt, are tried in it too. Each variant is one that is odd and conforms
-(schemas/variants.json). Exit status: 0 when every mutant is killed by the
-requirement it breaks and by no unrelated MUST, no variant is blamed, and the
-reference passes; 1 when not; 4 when a part of the kit itself failed.
+(schemas/mutants.json); those that make sense there are tried in
+another conforming connector too, which starts a session at its first prompt.
+Each variant is odd and conforms (schemas/variants.json). Exit status: 0 when
+every mutant is killed by the requirement it breaks and by no unrelated MUST, no
+variant is blamed, and the reference passes; 1 when not; 4 when a part of the
+kit itself failed.
 """
 
 from __future__ import annotations

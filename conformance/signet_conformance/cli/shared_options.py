@@ -1,6 +1,6 @@
 """Options that several commands share: what is declared of a connector, known failures, reports, requirements.
 
-A requirement is named whole, as a family such as SIG-AGENT, or as a glob; SIG- may lack.
+A requirement is named whole, as a family such as SIG-AGENT, or as a glob; SIG- may be left out.
 """
 
 from __future__ import annotations

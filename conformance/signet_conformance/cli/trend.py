@@ -3,9 +3,9 @@
 Examples:
   signet-conformance trend reports/
 
-DIR holds the folders of runs, each with its report.json, at any depth; other *.json
-that are reports count too. A run is compared with the one of its connector
-before it.
+DIR holds the folders of runs, each with its report.json, at any depth; other
+*.json that are reports count too. A run is compared with the one of its
+connector before it.
 Exit status: 0, whatever the reports say; 2 wrong usage or an unreadable report,
 which is told, and the others are shown.
 """

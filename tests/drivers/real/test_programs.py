@@ -19,7 +19,7 @@ from signet_conformance import engine, targets, trace
 from signet_conformance.children import forks
 from signet_conformance.drivers.hosts.observing import FOLDER, Observed
 from signet_conformance.drivers.hosts.protocol import StepError
-from signet_conformance.drivers.hosts.real import json_rpc
+from signet_conformance.drivers.hosts.real import hermes_acp
 from signet_conformance.drivers.hosts.real.claude_stream import ClaudeStream
 from signet_conformance.drivers.hosts.real.codex_app_server import CodexAppServer
 from signet_conformance.drivers.hosts.real.conversation import Launch, Open, ProgramConversation
@@ -259,9 +259,9 @@ DRIVERS: dict[str, Open] = {
 BOUNDS = {
     "claude-code": ["claude_stream.START_S", "conversation.QUIT_S"],
     "codex": ["json_rpc.ANSWER_S", "codex_app_server.QUIT_S"],
-    "hermes-agent": ["json_rpc.START_S", "json_rpc.QUIT_S"],
+    "hermes-agent": ["hermes_acp.START_S", "json_rpc.START_S", "hermes_acp.QUIT_S"],
     "opencode": ["opencode_server.START_S"],
-    "pi": ["conversation.START_S", "conversation.QUIT_S"],
+    "pi": ["pi_rpc.START_S", "conversation.QUIT_S"],
 }
 """How long each waits for an answer to its start, and for an end."""
 
@@ -325,7 +325,7 @@ def test_a_turn_of_hermes_ends_when_its_provider_has_come_to_rest(
     session.say("silent")
     wait_until(lambda: AcpSession.is_over(session), "its answer is out")
     assert not session.is_over()
-    monkeypatch.setattr(json_rpc, "BUSY_S", 0.0)
+    monkeypatch.setattr(hermes_acp, "BUSY_S", 0.0)
     wait_until(session.is_over, "it is waited for no longer")
     monkeypatch.undo()
     session.say("silent")
