@@ -171,3 +171,14 @@ def test_what_a_run_ends_under_way_is_no_failure_of_the_kit() -> None:
     vanishing.watched = watched
     with pytest.raises(TargetError, match="everything is decided"):
         watched.perform({"step": "prompt"}, lambda _: None)
+
+
+def test_connector_that_has_ended_is_not_given_up() -> None:
+    """Its recording is whole, so that a run which is stopped then still counts it."""
+    watched = WatchedDriver(Vanishing())
+    watched.close()
+    watched.give_up("the user stopped the run")
+    assert watched.given_up is None
+    under_way = WatchedDriver(Vanishing())
+    under_way.give_up("the user stopped the run")
+    assert under_way.given_up == "the user stopped the run"

@@ -16,10 +16,12 @@ from msgspec.structs import replace
 
 from signet_conformance import targets, trace
 from signet_conformance.contract import document
+from signet_conformance.drivers.process import WatchedDriver
 from signet_conformance.engine import judge_run
 from signet_conformance.errors import TargetError
 from signet_conformance.outcome.broken_off import BrokenOff, Shortfall
 from signet_conformance.running import station
+from signet_conformance.running.connector import Patience
 from signet_conformance.running.request import Invocation, RunRequest
 from signet_conformance.running.run import drive
 from signet_conformance.running.workers import MOST_WORKERS
@@ -120,12 +122,38 @@ def test_what_the_daemon_refused_last_is_named(drive_unruly: Drive, alone: bool)
         assert "let the driver program survive what the connector throws, as its harness does" in err
 
 
-def drive_in(folder: Path, target: targets.Target, scenarios: tuple[Scenario, ...], sessions: int = 0) -> None:
+def drive_in(
+    folder: Path,
+    target: targets.Target,
+    scenarios: tuple[Scenario, ...],
+    sessions: int = 0,
+    patience: Patience | None = None,
+) -> Shortfall | None:
     """Perform some scenarios against the embedded daemon."""
     request = RunRequest(
         target, "embedded", (), folder, report=False, strict=False, scenarios=scenarios, sessions=sessions
     )
-    drive(request, Invocation(("run",)), lambda _event: None)
+    return drive(request, Invocation(("run",)), lambda _event: None, patience=patience)
+
+
+class Stopped(Patience):
+    """The user stops the run as soon as a scenario has ended, before its worker has told so."""
+
+    def note(self, watched: WatchedDriver, error: str | None) -> None:
+        """Take in that a scenario has ended."""
+        assert (watched.given_up, error) == (None, None)
+        raise KeyboardInterrupt
+
+
+def test_scenario_that_has_ended_counts_when_the_run_is_stopped(tmp_path: Path) -> None:
+    """What its recording shows whole is judged, although the worker had no time to hand it over."""
+    plain = Scenario.from_json(PLAIN, "here")
+    try:
+        shortfall = drive_in(tmp_path, targets.load("reference", tmp_path), (plain,), patience=Stopped())
+    except KeyboardInterrupt:
+        pytest.fail("nothing was counted as performed")
+    assert shortfall is not None
+    assert (shortfall.interrupted_after, shortfall.left) == (1, ())
 
 
 def test_program_that_gives_no_answer_twice_ends_the_run(

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from enum import StrEnum
@@ -270,6 +271,8 @@ class WatchedDriver:
         self._flushing = False
         self.failure: SignetConformanceError | None = None
         self.given_up: str | None = None
+        self._ending = threading.Lock()
+        self._is_over = False
 
     @property
     def mark(self) -> str:
@@ -293,10 +296,18 @@ class WatchedDriver:
     def close(self) -> None:
         """End the connector."""
         self._driver.close()
+        with self._ending:
+            self._is_over = True
 
     def give_up(self, why: str) -> None:
-        """End the connector while it performs, from another thread: what comes of it says nothing."""
-        self.given_up = why
+        """End the connector while it performs, from another thread: what comes of it says nothing.
+
+        One that has ended by itself is not given up: its recording is whole.
+        """
+        with self._ending:
+            if self._is_over:
+                return
+            self.given_up = why
         self.close()
 
     def _watch(self, call: Callable[[], T]) -> T:

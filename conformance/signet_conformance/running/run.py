@@ -72,6 +72,7 @@ def drive(
     try:
         shortfall = run.perform()
     except KeyboardInterrupt:
+        run.take_in_what_ended()
         if not run.performed:
             raise
         shortfall = run.interrupted()
@@ -104,6 +105,7 @@ class _Run:
         self._undecided = set(request.only or ()) if request.stops_early else None
         """The requirements that no scenario has breached so far; None if the run performs everything."""
         self.performed: dict[str, _Performed] = {}
+        self._begun: dict[str, WatchedDriver] = {}
 
     def tell(self, event: Event) -> None:
         """Pass an event on, one at a time."""
@@ -169,6 +171,16 @@ class _Run:
             count = len(scenarios) + request.sessions
             return Shortfall(tuple(broken), count, tuple(left), self._patience.why or "") if broken else None
 
+    def take_in_what_ended(self) -> None:
+        """Count the scenarios that had ended when the run was stopped, before their workers could tell."""
+        for scenario in self._scenarios:
+            watched = self._begun.get(scenario.name)
+            if scenario.name in self.performed or watched is None or watched.given_up is not None:
+                continue
+            path = self._folder / f"{scenario.name}.jsonl"
+            if path.is_file() and any(end.error is None for end in marks_of(trace.read(path), ScenarioEndMark)):
+                self.performed[scenario.name] = _Performed(scenario, watched, None)
+
     def interrupted(self) -> Shortfall:
         """Return what the run lacks that the user stopped, and say so in the recordings that have no end."""
         left = self._left()
@@ -199,7 +211,7 @@ class _Run:
         part = bool(request.scenarios) or request.only is not None or few
 
         def jobs_of(some: Sequence[Scenario]) -> Sequence[Job[_Performed | Chunk | None]]:
-            return [_job(scenario, self._folder, self._patience, part=part) for scenario in some]
+            return [self._job(scenario, part=part) for scenario in some]
 
         if self._first:
             self._take(workers.work(jobs_of(self._first)))
@@ -215,6 +227,22 @@ class _Run:
         idle.sort(key=lambda scenario: -waits_s[scenario.name])
         jobs = [*jobs_of(scenarios[:1]), *_among(generated.jobs(), jobs_of(busy))]
         self._take(workers.work(jobs, jobs_of(idle), waits_at_once(waits_s.values())))
+
+    def _job(self, scenario: Scenario, *, part: bool) -> Job[_Performed | Chunk | None]:
+        """Return the job of performing a scenario with a connector of its own; it returns None once the run gave up."""
+
+        def job(station: Station) -> _Performed | None:
+            if self._patience.why is not None:
+                return None
+            watched = self._begun[scenario.name] = WatchedDriver(station.launch(scenario.env))
+            out = self._folder / f"{scenario.name}.jsonl"
+            error = perform(station, scenario, watched, out, self._patience, part=part)
+            if watched.given_up == DECIDED:
+                # Its recording would count as one that broke off.
+                out.unlink(missing_ok=True)
+            return None if watched.given_up else _Performed(scenario, watched, error)
+
+        return job
 
     def _take(self, results: Generator[_Performed | Chunk | None, None, None]) -> None:
         with closing(results):
@@ -273,23 +301,6 @@ class _Performed:
     def event(self) -> Event:
         name = self.scenario.name
         return ScenarioPerformed(name) if self.error is None else ScenarioBrokeOff(name, self.error)
-
-
-def _job(scenario: Scenario, folder: Path, patience: Patience, *, part: bool) -> Job[_Performed | Chunk | None]:
-    """Return the job of performing one scenario with a connector of its own; it returns None once the run gave up."""
-
-    def job(station: Station) -> _Performed | None:
-        if patience.why is not None:
-            return None
-        watched = WatchedDriver(station.launch(scenario.env))
-        out = folder / f"{scenario.name}.jsonl"
-        error = perform(station, scenario, watched, out, patience, part=part)
-        if watched.given_up == DECIDED:
-            # Its recording would count as one that broke off.
-            out.unlink(missing_ok=True)
-        return None if watched.given_up else _Performed(scenario, watched, error)
-
-    return job
 
 
 def _among(

@@ -21,7 +21,7 @@ from signet_conformance.drivers.installing import INSTALL_VARIABLE
 from signet_conformance.drivers.launch import launch
 from signet_conformance.drivers.model_process import CONTROL_VARIABLE, MODEL_VARIABLE, ModelProcess
 from signet_conformance.drivers.played_model import PlayedModel
-from signet_conformance.drivers.process import ConnectorDriver, ConnectorNotLoadedError
+from signet_conformance.drivers.process import ConnectorDriver, ConnectorNotLoadedError, WatchedDriver
 from signet_conformance.errors import KitError, NothingTestedError, SignetConformanceError, TargetError
 from signet_conformance.outcome.time_spent import Part
 from signet_conformance.running.daemon import DaemonUnderTest, ask_directly
@@ -301,6 +301,8 @@ class Station:
                 self.end(driver)
             elif apart is None:
                 self._end(driver, out)
+                if isinstance(driver, WatchedDriver):
+                    error = driver.given_up
             self._settle(scenario, error, part=part)
         if self.stopwatch.detailed and performance is not None:
             self.stopwatch.look_into_steps(trace.read(out), performance.took_s)
