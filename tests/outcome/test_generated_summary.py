@@ -130,6 +130,13 @@ def test_line_counts_what_was_confirmed_and_what_was_not() -> None:
     assert next(flaky.lines()).endswith("1 breach found and confirmed, 2 that a fresh connector did not show again")
 
 
+def test_line_keeps_apart_what_the_scenarios_had_shown() -> None:
+    """Sessions that breach what the scenarios breached found no more; "0 breaches" under a FAIL would deny it."""
+    summary = summary_of()
+    summary.tally.verdicts["SIG-AGENT-001"] = Counter({Verdict.PASS: 1, Verdict.FAIL: 19})
+    assert next(summary.lines()).endswith("0 more breaches found and confirmed")
+
+
 def test_each_breach_is_named_with_its_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Verdict, requirements, steps, and the file to replay from where the run was started; an elsewhere stays whole."""
     monkeypatch.chdir(tmp_path)

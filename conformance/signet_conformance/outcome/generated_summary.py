@@ -155,7 +155,8 @@ class GeneratedSummary(Struct):
     def _line(self) -> str:
         confirmed = sum(breach.confirmed for breach in self.breaches)
         flaky = len(self.breaches) - confirmed + sum(not failure.confirmed for failure in self.failures)
-        breaches = f"{confirmed} breach{'' if confirmed == 1 else 'es'} found and confirmed"
+        more = "more " if self._repeats_breaches() else ""
+        breaches = f"{confirmed} {more}breach{'' if confirmed == 1 else 'es'} found and confirmed"
         passing = ", ".join(
             f"{breach.requirement} ({breach.sessions})" for breach in self.daemon if not breach.confirmed
         )
@@ -164,6 +165,12 @@ class GeneratedSummary(Struct):
             + (f", {flaky} that a fresh connector did not show again" if flaky else "")
             + (f"; on the daemon's side, not shown again by a fresh connector: {passing}" if passing else "")
         )
+
+    def _repeats_breaches(self) -> bool:
+        """Whether the sessions breached what the scripted scenarios had breached before them."""
+        of_sessions = {name for breach in self.breaches for name in (breach.requirement, *breach.also)}
+        breached = {name for name, verdicts in self.tally.verdicts.items() if verdicts.keys() & BREACHES}
+        return not breached <= of_sessions
 
     def to_json(self) -> dict[str, Any]:
         """The summary as :meth:`from_json` reads it."""
