@@ -134,6 +134,32 @@ def test_a_bare_tool_may_need_no_field() -> None:
     assert [row["file"] for row in told["installed"]] == ["the tool agent_message_send", "the tool memory_feedback"]
 
 
+NAMED = {"type": "object", "propertyNames": {"type": "string"}, "additionalProperties": {"type": "number"}}
+"""A map from names to numbers, as a library writes its schema that gives the type of the names."""
+
+
+@pytest.mark.parametrize(
+    ("field", "told"),
+    [
+        (NAMED, True),
+        ({"anyOf": [{"type": "null"}, NAMED]}, True),
+        ({"type": "array", "items": {"type": "object", "properties": {"paths": NAMED}}}, True),
+        ({"type": "object", "additionalProperties": NAMED}, True),
+        ({"type": "object", "additionalProperties": {"type": "number"}}, False),
+        ({"type": "object", "properties": {"propertyNames": {"type": "string"}}}, False),
+        ({"type": "string", "description": "propertyNames", "enum": ["propertyNames"]}, False),
+        ({"type": "object", "default": {"propertyNames": {}}}, False),
+    ],
+)
+def test_a_keyword_that_models_refuse(field: Mapping[str, Any], told: bool) -> None:
+    """The tool is taken, and warned of with the fields that say it; one whose field has that name says nothing."""
+    tools = {"memory_feedback": {"type": "object", "properties": {"session_key": {"type": "string"}, "ratings": field}}}
+    taken, said = tools_taken(tools, face("mcp-2025-06-18"), {})
+    assert list(taken) == ["memory_feedback"]
+    words = [row["words"] for row in said["installed"] if row["minor"]]
+    assert [each.partition(",")[0] for each in words] == ["its schema says `propertyNames` (in ratings)"][:told]
+
+
 @pytest.mark.parametrize(
     ("file", "text", "found"),
     [

@@ -42,6 +42,8 @@ class ToolRules(Part):
     """what the harness reads as a tool's parameters; a record is any object"""
     schema_words: Text = "{name} has no schema that is read"
     """the words for another one"""
+    refused_keywords: dict[str, Text] = Field(default_factory=dict)
+    """keywords that an interface of models behind the harness refuses in a schema, and what to say, with {fields}"""
     needs_execute: Maybe[Text] = None
     """the words for a tool without a function execute"""
     twice: Maybe[Literal["replaces", "ignored"]] = None

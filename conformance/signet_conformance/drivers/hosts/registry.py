@@ -117,6 +117,10 @@ def tools_taken(
         taken[name] = schema
         if _is_bare(schema) and name in (names.get(each, each) for each in _WITH_FIELDS):
             rows.append({"file": what, "accepted": False, "minor": True, "words": BARE})
+        for keyword, words in rules.get("refused_keywords", {}).items():
+            if fields := _fields_with(keyword, schema):
+                said = words.replace("{fields}", ", ".join(fields))
+                rows.append({"file": what, "accepted": False, "minor": True, "words": said})
     return taken, {"installed": rows, "registered": [{"tools": len(taken), "refused": len(tools) - len(taken)}]}
 
 
@@ -138,6 +142,27 @@ def _is_object_schema(schema: Any) -> bool:
 def _is_bare(schema: Any) -> bool:
     """Whether a tool has a schema in which no field stands."""
     return isinstance(schema, dict) and schema.get("type") == "object" and not schema.get("properties")
+
+
+def _fields_with(keyword: str, schema: Any) -> Sequence[str]:
+    """The fields of a tool in whose schemas a keyword stands, at whatever depth."""
+    fields = schema.get("properties") if isinstance(schema, dict) else None
+    return [name for name, each in fields.items() if _says(keyword, each)] if isinstance(fields, dict) else []
+
+
+def _says(keyword: str, schema: Any) -> bool:
+    """Whether a schema, or one within it, has the keyword. A field of that name is none."""
+    if isinstance(schema, list):
+        return any(_says(keyword, each) for each in schema)
+    if not isinstance(schema, dict):
+        return False
+    parts = [each for part in ("properties", "patternProperties", "$defs") for each in _values(schema.get(part))]
+    parts += [schema.get(part) for part in ("items", "additionalProperties", "anyOf", "oneOf", "allOf", "not")]
+    return keyword in schema or any(_says(keyword, each) for each in parts)
+
+
+def _values(schemas: Any) -> Collection[Any]:
+    return schemas.values() if isinstance(schemas, dict) else ()
 
 
 def misplaced_server(home: Path, face: Mapping[str, Any], operations: Sequence[str]) -> Iterator[Row]:
