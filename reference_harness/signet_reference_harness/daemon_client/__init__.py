@@ -32,7 +32,7 @@ from signet_reference_harness.daemon_client.adapter import (
     SkillInvocation,
 )
 from signet_reference_harness.daemon_client.reply import FailureClass, Reply, check_shape, held_back
-from signet_reference_harness.daemon_client.restraint import EnvelopeGuard, refuses, without_tokens
+from signet_reference_harness.daemon_client.restraint import EnvelopeGuard, without_tokens
 from signet_reference_harness.daemon_client.wire import Wire
 from signet_reference_harness.identity import SessionIdentity
 
@@ -105,7 +105,7 @@ class AdapterClient(RuntimeAdapter):
             return held_back("health", "Signet is bypassed by the environment")
         reply = check_shape(await self._wire.exchange("health", "GET", "/health", headers=self._credentials()))
         self._in_sight = reply.accepted and reply.status == HTTP_OK
-        self._probe_is_refused |= reply.status is not None and refuses(reply.status)
+        self._probe_is_refused |= reply.is_refused
         self._seen = self._seen or self._in_sight
         self._daemon_version = reply.text("version") or self._daemon_version
         return reply

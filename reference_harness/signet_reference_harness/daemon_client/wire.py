@@ -95,9 +95,9 @@ class Wire:
         target = path if not query else f"{path}?{httpx.QueryParams(query)}"
         identity = identity_of(method, target, content)
         loop = asyncio.get_running_loop()
-        reason = self._restraint.reason_to_wait(identity, loop.time())
-        if reason is not None:
-            return held_back(operation, reason)
+        restrained = self._restraint.hold_back(operation, identity, loop.time())
+        if restrained is not None:
+            return restrained
         began = loop.time()
         progress = _Progress(trusted=began - self._answered_at < KEPT_ALIVE_S)
         try:

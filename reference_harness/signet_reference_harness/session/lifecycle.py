@@ -278,10 +278,11 @@ class Lifecycle:
         self.start_rows += result.memories
         self.memory.started |= reply.is_settled
         self.last_start = self.last_hook
-        daemon.owes_start = daemon.owes_start and not reply.sent
+        daemon.owes_start = daemon.owes_start and not (reply.sent or reply.refused_before)
         daemon.claimed_elsewhere = reply.status == CLAIMED
-        daemon.wants_end = (daemon.wants_end or reply.sent) and not daemon.claimed_elsewhere
-        if reply.reached:
+        daemon.wants_end = (daemon.wants_end or (reply.sent and not reply.is_refused)) and not daemon.claimed_elsewhere
+        if reply.reached or reply.refused_before:
+            # A start that the daemon refused keeps no later hook back, whether it was sent for this opening or before.
             daemon.wants_start = daemon.recovers = False
             daemon.next_source = "resume"
         if result.inject and result.inject not in self._contexts:
@@ -320,7 +321,7 @@ class Lifecycle:
         result = await self.client.on_user_prompt_submit(params)
         reply = self.submission = self._note(result.reply)
         if reply.sent:
-            self._daemon.last_prompt = submission
+            self._daemon.last_prompt, self._daemon.wants_end = submission, True
         if result.session_known is False:
             self._daemon.wants_start = self._daemon.recovers = True
             # A daemon of a release before 0.182.2 now sends all of the session's context again.

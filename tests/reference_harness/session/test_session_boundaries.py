@@ -252,7 +252,7 @@ def test_end_after_a_resume_differs_from_the_end_that_was_refused(daemon: Record
 
 
 def test_start_that_was_refused_keeps_a_later_one_like_it_back(daemon: RecordingDaemon, hosted: Hosted) -> None:
-    """After 401 to a resume the session is ended, and a second resume in the same words is not told."""
+    """After 401 to a resume there is nothing to end, and a second resume in the same words is not told; its turn is."""
 
     async def work(host: SessionHost) -> None:
         session = session_of(host)
@@ -266,7 +266,26 @@ def test_start_that_was_refused_keeps_a_later_one_like_it_back(daemon: Recording
         await session.end()
 
     hosted(work)
-    assert daemon.paths() == ["session-start", "session-end"] * 2
+    told = ["session-start", "session-end", "session-start", "user-prompt-submit", "session-end"]
+    assert daemon.paths() == told
+
+
+def test_turn_is_told_after_two_clears_whose_start_was_refused(daemon: RecordingDaemon, hosted: Hosted) -> None:
+    """The second clear has neither an end of its own, as nothing was open, nor a start that the daemon refused."""
+
+    async def work(host: SessionHost) -> None:
+        session = session_of(host)
+        await session.start()
+        daemon.always[START] = Answer({"error": "unauthorised"}, 401)
+        await session.clear()
+        await session.clear()
+        del daemon.always[START]
+        assert (await say(session, "hello", "hi")).reply == "hi"
+        await session.end()
+
+    hosted(work)
+    assert daemon.paths() == ["session-start", "session-end", "session-start", "user-prompt-submit", "session-end"]
+    assert [end["reason"] for end in daemon.bodies(END)] == ["clear", "session_shutdown"]
 
 
 def test_an_end_that_tells_more_than_the_refused_one_is_sent_to_an_old_daemon_too(
