@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import inf
 from typing import Any
 
-from signet_conformance.facts import PATCH, REDACTION, SAVES, Call, Recording, plain
+from signet_conformance.facts import REDACTION, SAVES, Call, Recording, plain
 from signet_conformance.finding import Finding
 from signet_conformance.rules.forgetting import judge_forget
 from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undecided
@@ -19,6 +19,7 @@ from signet_conformance.rules.tool_requests import (
     AskedStep,
     SaidBefore,
     asked_changes,
+    ids_changed,
     ids_forgotten,
     ids_harmed,
     is_value,
@@ -30,7 +31,7 @@ from signet_conformance.rules.tool_requests import (
     sent_changes,
     text_in,
 )
-from signet_conformance.trace.marks import StepMark, StepName
+from signet_conformance.trace.marks import StepMark
 
 _COMMAND_SYNTAX = re.compile(r"\A(?P<pinned>critical:\s*)?(?:\[(?P<tags>[^\]\n]*)\]:\s*)?", re.IGNORECASE)
 """Marks of the host's own command for a memory, which it takes off the text."""
@@ -45,7 +46,7 @@ def deed_is_what_was_asked(recording: Recording) -> Iterator[Outcome]:
     """
     said = SaidBefore()
     for mark in recording.timeline.steps:
-        judge = _JUDGES.get(str(mark.tool)) if mark.step == StepName.TOOL else None
+        judge = _JUDGES.get(str(mark.tool))
         deeds = [] if judge is None else [call for call in requests_of(recording, mark) if _is_deed(call)]
         if judge is not None and not recording.timeline.was_skipped(mark) and any(call.accepted for call in deeds):
             if mark.arguments is None:
@@ -94,7 +95,7 @@ def _judge_store(step: AskedStep, said: SaidBefore) -> Iterator[Outcome]:
     elif len(others) > 1 and all(told[call.seq] in wanted for call in others):
         yield undecided(first, message=f"step {step.mark.index}: the text is stored in parts")
     else:
-        is_cut = bool(text) and wanted.startswith(text)
+        is_cut = wanted.startswith(text)
         yield fail(
             first,
             message=f"step {step.mark.index}: only the first {len(text)} of {len(wanted)} characters are stored"
@@ -129,7 +130,7 @@ def _judge_own_memory(step: AskedStep, said: SaidBefore) -> Iterator[Outcome]:
                 fold="other id",
             )
             return
-    told = {call: plain(text_in(call.body.get("content"))) for call in step.calls if call.operation in {*SAVES, PATCH}}
+    told = {call: plain(text_in(call.body.get("content"))) for call in step.calls}
     texts = {call: text for call, text in told.items() if call.accepted and text and not said.is_late(text)}
     if not texts or any(wanted and _holds(text, wanted) for text in texts.values()):
         yield PASS
@@ -155,7 +156,7 @@ def _judge_change(step: AskedStep, said: SaidBefore) -> Iterator[Outcome]:
     asked = dict(asked_changes(step.given))
     if not asked:
         return
-    forgetting = next((call for call in step.calls if ids_forgotten(call) - said.ids), None)
+    forgetting = next((call for call in step.calls if ids_harmed(call) - ids_changed(call) - said.ids), None)
     if forgetting is not None:
         yield not_asked(forgetting, step, "a memory is forgotten that was to be changed")
         return
@@ -190,7 +191,7 @@ def _other_value(
     text = plain(text_in(wanted.get("content")))
     told = [plain(text_in(members.get("content"))) for _, members, _ in sent]
     call, members, _ = sent[0]
-    if text and not any(_holds(each, text) for each in told):
+    if not any(_holds(each, text) for each in told):
         if any(REDACTION in each for each in (text, *told)):
             return undecided(call, message=f"step {step.mark.index}: the text was redacted")
         if members.get("content") is None and not step.undisturbed:
@@ -246,8 +247,7 @@ def _is_held(name: str, sent: object, wanted: object) -> bool:
 
 def _holds(text: str, wanted: str) -> bool:
     """Whether a text holds another one whole, but for what the host's command syntax takes off its beginning."""
-    bare = plain(_COMMAND_SYNTAX.sub("", wanted, count=1))
-    return wanted in text or (bool(bare) and bare in text)
+    return (_COMMAND_SYNTAX.sub("", wanted) or wanted) in text
 
 
 _JUDGES: Mapping[str, Callable[[AskedStep, SaidBefore], Iterator[Outcome]]] = {

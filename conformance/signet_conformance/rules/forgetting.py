@@ -10,18 +10,17 @@ from signet_conformance.facts import DELETE, FORGET, Call
 from signet_conformance.finding import Finding
 from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undecided
 from signet_conformance.rules.tool_requests import (
-    CHANGES,
     AskedStep,
     SaidBefore,
     asked_ids,
     identifier_in,
+    ids_changed,
     ids_forgotten,
     is_executed,
     is_value,
     list_some,
     missing_ids,
     not_asked,
-    sent_changes,
 )
 
 _FILTERS = ("query", "type", "tags", "who", "since", "until")
@@ -35,8 +34,8 @@ def judge_forget(step: AskedStep, said: SaidBefore) -> Iterator[Outcome]:
     asked = asked_ids(step.given)
     mode = step.given.get("mode")
     executed = [call for call in step.calls if call.accepted and (ids_forgotten(call) or is_executed(call))]
-    changing = next((call for call in step.calls if call.accepted and call.operation in CHANGES), None)
-    if changing is not None and not {each for each, _, _ in sent_changes(changing)} <= said.ids:
+    changing = next((call for call in step.calls if call.accepted and ids_changed(call) - said.ids), None)
+    if changing is not None:
         yield not_asked(changing, step, "a memory is changed by a tool that was to forget one")
     elif mode == "preview":
         late = all(ids_forgotten(call) and ids_forgotten(call) <= said.ids for call in executed)
@@ -145,11 +144,8 @@ def _number(value: object) -> float:
 
 def _previewed(step: AskedStep, asked: Mapping[str, Any]) -> set[str]:
     """The ids that a preview of the same choice was answered with."""
-    found: set[str] = set()
-    for call in step.calls:
-        same = call.operation == FORGET and all(is_value(call.body.get(name), asked[name]) for name in asked)
-        found |= _found_by(call) if same and not is_executed(call) else set()
-    return found
+    same = (call for call in step.calls if all(is_value(call.body.get(name), asked[name]) for name in asked))
+    return {identifier for call in same for identifier in _found_by(call)}
 
 
 def _found_by(preview: Call) -> set[str]:

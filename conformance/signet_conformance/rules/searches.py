@@ -15,19 +15,18 @@ from signet_conformance.facts import (
     Call,
     Recording,
     plain,
-    text_or_none,
 )
 from signet_conformance.finding import Finding
 from signet_conformance.rules.outcome import PASS, Outcome, in_body, undecided, warn
 from signet_conformance.rules.tool_requests import NO_ARGUMENTS, identifier_in, is_value, requests_of, text_in
-from signet_conformance.trace.marks import StepMark, StepName
+from signet_conformance.trace.marks import StepMark
 
 LIMITS = (1, 100)
 """How many rows a recall may ask for."""
-_SEARCHES = frozenset({RECALL, HOOK_RECALL, MEMORY_SEARCH, SEARCH_SESSIONS})
+_SEARCHES = frozenset({RECALL, HOOK_RECALL, MEMORY_SEARCH})
 _ASKS: Mapping[str, frozenset[str]] = {
-    "memory_search": _SEARCHES - {SEARCH_SESSIONS},
-    "memory_recall": _SEARCHES - {SEARCH_SESSIONS},
+    "memory_search": _SEARCHES,
+    "memory_recall": _SEARCHES,
     "session_search": frozenset({SEARCH_SESSIONS}),
     "memory_get": frozenset({GET}),
 }
@@ -40,44 +39,41 @@ _OWN = frozenset({"agentid", "sessionkey", "project", "harness"})
 def search_is_what_was_asked(recording: Recording) -> Iterator[Outcome]:
     """A tool that looks for memories asks the daemon for what it was asked itself."""
     for mark in recording.timeline.steps:
-        asks = _ASKS.get(str(mark.tool)) if mark.step == StepName.TOOL else None
+        asks = _ASKS.get(str(mark.tool))
         if asks is None or recording.timeline.was_skipped(mark):
             continue
         calls = [call for call in requests_of(recording, mark) if call.operation in asks and not call.cut]
         # An id that the daemon does not know is asked for all the same.
         asked = [call for call in calls if call.accepted or (call.operation == GET and call.delivered)]
-        if not asked and not calls and mark.tool == "memory_get" and (other := _searched_instead(recording, mark)):
+        given = mark.arguments
+        if not calls and mark.tool == "memory_get" and given and (other := _searched_instead(recording, mark, given)):
             yield other
-        if not asked:
-            continue
-        if mark.arguments is None:
+        elif asked and given is None:
             yield undecided(asked[0], message=f"step {mark.index}: {NO_ARGUMENTS}")
-            continue
-        wrong = [_other_member(mark, call) for call in asked]
-        yield PASS if None in wrong else next(each for each in wrong if each is not None)
+        elif asked and given is not None:
+            wrong = [_other_member(mark, given, call) for call in asked]
+            yield PASS if None in wrong else wrong[0] or PASS
 
 
-def _searched_instead(recording: Recording, mark: StepMark) -> Finding | None:
+def _searched_instead(recording: Recording, mark: StepMark, given: Mapping[str, Any]) -> Finding | None:
     """The breach of a tool that looks for the text of an id, and never reads the memory that has it."""
-    wanted = identifier_in((mark.arguments or {}).get("id"))
+    wanted = identifier_in(given.get("id"))
     for call in requests_of(recording, mark) if wanted else ():
-        if call.operation in _ASKS["memory_search"] and call.accepted and not call.cut:
-            name = "q" if call.operation == MEMORY_SEARCH else "query"
-            if wanted in text_in({**call.query, **call.body}.get(name)):
-                return warn(
-                    call,
-                    message=f"step {mark.index}: a search for the text of an id, in place of the memory of that id",
-                    pointer="/request/path",
-                    expected=f"GET /api/memory/{wanted}",
-                    received=f"{call.method} {call.path}",
-                    fold="searched",
-                )
+        if call.operation in _SEARCHES and call.accepted and wanted in text_in(_sent(call).get("query")):
+            return warn(
+                call,
+                message=f"step {mark.index}: a search for the text of an id, in place of the memory of that id",
+                pointer="/request/path",
+                expected=f"GET /api/memory/{wanted}",
+                received=f"{call.method} {call.path}",
+                fold="searched",
+            )
     return None
 
 
-def _other_member(mark: StepMark, call: Call) -> Finding | None:
+def _other_member(mark: StepMark, given: Mapping[str, Any], call: Call) -> Finding | None:
     if call.operation == GET:
-        wanted = identifier_in((mark.arguments or {}).get("id"))
+        wanted = identifier_in(given.get("id"))
         if not wanted or wanted == identifier_in(call.memory_id):
             return None
         return warn(
@@ -88,8 +84,8 @@ def _other_member(mark: StepMark, call: Call) -> Finding | None:
             received=call.memory_id,
             fold="other id",
         )
-    sent = {_name(name): value for name, value in {**call.query, **call.body}.items()}
-    for name, wanted in (mark.arguments or {}).items():
+    sent = _sent(call)
+    for name, wanted in given.items():
         if _name(name) in _OWN or wanted in (None, False, "", []):
             continue
         value = sent.get(_name(name))
@@ -111,6 +107,10 @@ def _other_member(mark: StepMark, call: Call) -> Finding | None:
     return None
 
 
+def _sent(call: Call) -> Mapping[str, Any]:
+    return {_name(name): value for name, value in {**call.query, **call.body}.items()}
+
+
 def _name(name: str) -> str:
     """A member's name however it is spelt: `aggregate_budget` and `aggregateBudget` are one."""
     spelt = name.replace("_", "").replace("-", "").lower()
@@ -118,8 +118,8 @@ def _name(name: str) -> str:
 
 
 def _is_asked(name: str, sent: object, wanted: Any, others: Sequence[object]) -> bool:
-    if name == "query" and isinstance(wanted, str):
-        return text_or_none(sent) is not None and plain(wanted) in plain(text_in(sent))
+    if name == "query":
+        return plain(f"{wanted}") in plain(text_in(sent))
     if name == "limit" and isinstance(wanted, int | float):
         least, most = LIMITS
         return is_value(sent, wanted) or is_value(sent, min(max(wanted, least), most))

@@ -140,6 +140,11 @@ def sent_changes(call: Call) -> Iterator[tuple[str, Mapping[str, Any], str]]:
             yield identifier_in(patch.get("id")), patch, in_body("patches", place, "id")
 
 
+def ids_changed(call: Call) -> set[str]:
+    """The ids that a request changes."""
+    return {identifier for identifier, _, _ in sent_changes(call)}
+
+
 def is_executed(call: Call) -> bool:
     """Whether a request forgets memories, and does not only show which."""
     return call.operation == FORGET and call.body.get("mode") == "execute"
@@ -157,7 +162,7 @@ def ids_harmed(call: Call) -> set[str]:
     if not call.accepted:
         return set()
     by_filter = {"*"} if is_executed(call) and not ids_forgotten(call) else set()
-    return ids_forgotten(call) | {identifier for identifier, _, _ in sent_changes(call)} | by_filter
+    return ids_forgotten(call) | ids_changed(call) | by_filter
 
 
 def list_some(ids: Any) -> str:
