@@ -246,8 +246,9 @@ def judge(
 
 def _unreachable(report: Mapping[str, Any]) -> Iterator[str]:
     unreached = report.get("unreached") or {"tools": (), "fields": {}}
-    yield from unreached["tools"]
-    yield from (f"{field} of {tool}" for tool, fields in unreached["fields"].items() for field in fields)
+    for part in (unreached, unreached.get("later") or {"tools": (), "fields": {}}):
+        yield from part["tools"]
+        yield from (f"{field} of {tool}" for tool, fields in part["fields"].items() for field in fields)
 
 
 def table(rows: Sequence[Mapping[str, Any]], before: str = "") -> str:

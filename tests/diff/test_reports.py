@@ -202,6 +202,8 @@ def test_a_report_carries_what_tells_its_run_from_others(tmp_path: Path) -> None
          ["memory_search.aggregate", "secret_exec"], []),
         (Reach(), Reach(unfillable=("memory_get",)), [], ["memory_get"]),
         (None, Reach(("secret_exec",)), [], []),
+        (Reach(version="0.145", later=Reach(("session_search",), {"memory_search": ("time",)})), Reach(),
+         ["memory_search.time", "session_search"], []),
     ],
 )  # fmt: skip
 def test_what_became_reachable_is_told(

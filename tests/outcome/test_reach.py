@@ -100,6 +100,27 @@ def test_one_request_that_carries_a_field_shows_that_it_is_passed_on(tmp_path: P
     assert found.dropped == {}
 
 
+@pytest.mark.parametrize(("release", "version"), [("0.112.0", "0.145"), ("0.109.15", None), (None, None)])
+def test_what_the_next_contract_has_besides(release: str | None, version: str | None, tmp_path: Path) -> None:
+    """Apart from what its own lacks already, and only for a release between two contracts."""
+    meter = ReachMeter(release)
+    offering = offered(memory_search=["query", "limit", "time"])
+    meter.add(judge(build(tmp_path / "trace.jsonl", [offering, SEARCH], {"daemon_version": "0.109.15"})))
+    found = meter.reach()
+    assert found is not None
+    assert "session_search" not in found.tools
+    assert found.version == version
+    if version is None:
+        assert found.later is None
+        return
+    assert found.later is not None
+    assert found.later.tools == ("session_search", "secret_exec_status")
+    assert "includeRecalled" in found.later.fields["memory_search"]
+    assert not {"time", "who"} & set(found.later.fields["memory_search"])
+    assert "who" in found.fields["memory_search"]
+    assert "; of contract 0.145: memory_search: " in found.words
+
+
 def test_where_no_tool_is_known_nothing_is_said(tmp_path: Path) -> None:
     """A recording without the mark, and so every passive one."""
     assert reach(tmp_path, SEARCH) is None

@@ -30,7 +30,7 @@ from signet_conformance.errors import KitError, NothingTestedError, SignetConfor
 from signet_conformance.facts import Recording
 from signet_conformance.finding import BREACHES, Verdict
 from signet_conformance.outcome.reach import Reach
-from signet_conformance.reports.report_document import Report, ReportTrace
+from signet_conformance.reports.report_document import Report, ReportTrace, ReportUnreached
 from signet_conformance.trace import read
 
 MAX_WHY = 3
@@ -129,10 +129,12 @@ class Compared(Struct, frozen=True):
 def _unreached(report: Report, *, but_not: Report) -> Sequence[str]:
     if report.unreached is None or but_not.unreached is None:
         return []
-    points, other = (
-        Reach(each.tools, each.fields, each.unfillable).points for each in (report.unreached, but_not.unreached)
-    )
-    return sorted(points - other)
+    return sorted(_points(report.unreached) - _points(but_not.unreached))
+
+
+def _points(unreached: ReportUnreached) -> frozenset[str]:
+    later = None if unreached.later is None else Reach(unreached.later.tools, unreached.later.fields)
+    return Reach(unreached.tools, unreached.fields, unreached.unfillable, later=later).points
 
 
 def compared(old: Report, new: Report, old_folder: Path | None = None, new_folder: Path | None = None) -> Compared:

@@ -85,7 +85,7 @@ class Judging:
         self._gaps: Counter[Lack] = Counter()
         self._whole = whole
         self._meter = Meter(terms.contract) if measured or terms.least_coverage is not None else None
-        self._reach = ReachMeter()
+        self._reach = ReachMeter(terms.connector)
         self._newer = NewerJudging(terms.only, terms.connector)
         self._sessions = SessionMeter()
         self._skips = SkipMeter()

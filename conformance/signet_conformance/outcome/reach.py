@@ -7,10 +7,12 @@ from functools import cache
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from signet_conformance.contract import contract_version_of, document, version_document
 from signet_conformance.engine import Judged
 from signet_conformance.facts import Call
+from signet_conformance.outcome.newer import next_contract
 from signet_conformance.rules.tool_requests import is_value
 from signet_conformance.trace.marks import OfferedMark, StepMark, marks_of
 
@@ -42,19 +44,23 @@ _MOST_NAMED = 6
 class Reach(Struct, frozen=True):
     """What cannot be reached: `tools`, `fields` by tool, and `unfillable` tools, whose schema names nothing of use.
 
-    `dropped` are those of the fields that the tool offers, and passes on in no request.
+    `dropped` are those of the fields that the tool offers, and passes on in no request. `later` is what the contract
+    `version` has besides, where the connector's release lies between two.
     """
 
     tools: tuple[str, ...] = ()
     fields: Mapping[str, tuple[str, ...]] = {}
     unfillable: tuple[str, ...] = ()
     dropped: Mapping[str, tuple[str, ...]] = {}
+    version: str | None = None
+    later: Reach | None = None
 
     @property
     def points(self) -> frozenset[str]:
         """Each thing that cannot be reached, as one text."""
         fields = (f"{tool}.{field}" for tool, names in self.fields.items() for field in names)
-        return frozenset({*self.tools, *fields, *self.unfillable})
+        later = frozenset() if self.later is None else self.later.points
+        return frozenset({*self.tools, *fields, *self.unfillable}) | later
 
     @property
     def words(self) -> str:
@@ -65,6 +71,7 @@ class Reach(Struct, frozen=True):
         parts += [f"{tool} offers {_first(names)}, and passes on no such thing" for tool, names in self.dropped.items()]
         parts += [f"tools: {_first(self.tools)}"] if self.tools else []
         parts += [f"no schema that could be filled: {_first(self.unfillable)}"] if self.unfillable else []
+        parts += [f"of contract {self.version}: {self.later.words}"] if self.later and self.later.words else []
         return "; ".join(parts)
 
 
@@ -76,12 +83,14 @@ def _first(names: Sequence[str]) -> str:
 class ReachMeter:
     """Collects what tools offer and what is sent, trace by trace."""
 
-    def __init__(self) -> None:
+    def __init__(self, release: str | None = None) -> None:
+        self._release = release
         self._offered: dict[str, set[str]] = {}
         self._sent: dict[str, set[str]] = {}
         self._given: dict[str, set[str]] = {}
         self._passed: dict[str, set[str]] = {}
         self._contract: str | None = None
+        self._next: str | None = None
 
     def add(self, judged: Judged) -> None:
         """Take one judged trace into account."""
@@ -90,6 +99,7 @@ class ReachMeter:
             return
         for mark in offered:
             self._contract = self._contract or contract_version_of(judged.daemon_version)
+            self._next = self._next or next_contract(judged, self._release)
             for tool, members in mark.tools.items():
                 self._offered.setdefault(tool.removeprefix(_PREFIX), set()).update(members)
         for operations, _ in _TOOLS.values():
@@ -117,10 +127,26 @@ class ReachMeter:
         """What no step could reach; None where no tool of the connector is known."""
         if self._contract is None:
             return None
-        files = version_document(self._contract)["operations"]
+        now = self._reach_of(self._contract)
+        return now if self._next is None else replace(now, version=self._next, later=self._besides(now, self._next))
+
+    def _besides(self, now: Reach, version: str) -> Reach:
+        """What the next contract has besides: its tools, and the fields of those that are offered."""
+        then = self._reach_of(version)
+        fields = {
+            tool: tuple(field for field in names if field not in now.fields.get(tool, ()))
+            for tool, names in then.fields.items()
+        }
+        return Reach(
+            tools=tuple(tool for tool in then.tools if tool not in now.tools),
+            fields={tool: names for tool, names in fields.items() if names},
+        )
+
+    def _reach_of(self, version: str) -> Reach:
+        files = version_document(version)["operations"]
         known = {tool: row for tool, row in _TOOLS.items() if any(name in files for name in row[0])}
         served = {tool for tool, (operations, _) in known.items() if any(name in self._sent for name in operations)}
-        missing = {tool: self._missing(tool, row[0]) for tool, row in known.items() if tool in self._offered}
+        missing = {tool: self._missing(tool, row[0], files) for tool, row in known.items() if tool in self._offered}
         offered = {tool: set(map(_plain, members)) for tool, members in self._offered.items()}
         dropped = {
             tool: tuple(field for field in fields if _plain(field) in offered[tool]) for tool, fields in missing.items()
@@ -136,8 +162,7 @@ class ReachMeter:
             ),
         )
 
-    def _missing(self, tool: str, operations: tuple[str, ...]) -> tuple[str, ...]:
-        files = version_document(str(self._contract))["operations"]
+    def _missing(self, tool: str, operations: tuple[str, ...], files: Mapping[str, Any]) -> tuple[str, ...]:
         used = [name for name in operations if name in self._sent] or [name for name in operations if name in files][:1]
         sent = set().union(*(self._sent.get(name, set()) for name in used))
         dropped = self._given.get(tool, set()) - self._passed.get(tool, set())

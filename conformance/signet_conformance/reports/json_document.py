@@ -182,7 +182,13 @@ def _newer(newer: NewerContract) -> dict[str, Any]:
 
 def _unreached(reach: Reach) -> dict[str, Any]:
     fields = {tool: list(names) for tool, names in reach.fields.items()}
-    return {"tools": list(reach.tools), "fields": fields, "unfillable": list(reach.unfillable)}
+    later = reach.later if reach.later is not None and reach.later.points else None
+    return {
+        "tools": list(reach.tools),
+        "fields": fields,
+        "unfillable": list(reach.unfillable),
+        **({} if later is None else {"later": {"contract": reach.version, **_unreached(later)}}),
+    }
 
 
 def trace_entry(judged: Judged) -> dict[str, Any]:

@@ -286,6 +286,17 @@ class ReportNewer(_Open):
     breaches: dict[str, LaterBreach]
 
 
+class ReportUnreachedLater(_Open):
+    """Tools and fields that the next contract has besides, and that no step could make the connector send."""
+
+    contract: str
+    """The next contract."""
+    tools: Items[str]
+    """Tools that are not offered, and whose operations were not called."""
+    fields: dict[str, Items[str]]
+    """Offered tool to the fields that it cannot pass on."""
+
+
 class ReportUnreached(_Open):
     """Tools and fields of the contract that no step of the run could make the connector send."""
 
@@ -295,6 +306,8 @@ class ReportUnreached(_Open):
     """Offered tool to the fields that it cannot pass on."""
     unfillable: Items[str]
     """Offered tools whose schema names nothing that they need."""
+    later: Maybe[ReportUnreachedLater] = None
+    """What the next contract has besides, where the connector's release lies between two."""
 
 
 class ReportGenerated(_Open):

@@ -330,6 +330,11 @@ def _unreached(reach: Reach) -> Markup:
     rows = [(tool, ", ".join(names)) for tool, names in reach.fields.items()]
     rows += [(tool, "the whole tool: no operation of it was called, and none is offered") for tool in reach.tools]
     rows += [(tool, "what it needs: its schema has no member for it") for tool in reach.unfillable]
+    if reach.later is not None:
+        rows += [
+            (tool, f"{', '.join(names)} of contract {reach.version}") for tool, names in reach.later.fields.items()
+        ]
+        rows += [(tool, f"the whole tool, of contract {reach.version}") for tool in reach.later.tools]
     lead = element("p", "For information: no requirement asks for it, and no verdict rests on it.")
     cells = (element("tr", element("th", tool, scope="row"), element("td", what)) for tool, what in rows)
     return joined((lead, table("Fields and tools that no step could make it send", ("Tool", "Not reachable"), cells)))
