@@ -19,9 +19,9 @@ from signet_conformance.rules.tool_requests import (
     AskedStep,
     SaidBefore,
     asked_changes,
-    ids_changed,
     ids_forgotten,
     ids_harmed,
+    ids_superseded,
     is_value,
     list_some,
     members_of,
@@ -47,12 +47,15 @@ def deed_is_what_was_asked(recording: Recording) -> Iterator[Outcome]:
     said = SaidBefore()
     for mark in recording.timeline.steps:
         judge = _JUDGES.get(str(mark.tool))
-        deeds = [] if judge is None else [call for call in requests_of(recording, mark) if _is_deed(call)]
+        calls = [] if judge is None else list(requests_of(recording, mark))
+        deeds = [call for call in calls if _is_deed(call)]
         if judge is not None and not recording.timeline.was_skipped(mark) and any(call.accepted for call in deeds):
             if mark.arguments is None:
                 yield undecided(*deeds[:1], message=f"step {mark.index}: {NO_ARGUMENTS}")
             else:
-                yield from judge(AskedStep(mark, mark.arguments, deeds, _is_whole(recording, mark)), said)
+                superseded = frozenset(identifier for call in calls for identifier in ids_superseded(call))
+                asked = AskedStep(mark, mark.arguments, deeds, _is_whole(recording, mark), superseded)
+                yield from judge(asked, said)
         said.note(mark, deeds)
 
 
@@ -71,7 +74,7 @@ def _is_deed(call: Call) -> bool:
 
 def _judge_store(step: AskedStep, said: SaidBefore) -> Iterator[Outcome]:
     wanted = plain(text_in(step.given.get("content")))
-    strange = next((call for call in step.calls if ids_harmed(call) - said.ids), None)
+    strange = next((call for call in step.calls if said.unasked_ids(call)), None)
     if strange is not None:
         yield not_asked(strange, step, "a memory is changed or forgotten by a tool that was to store one")
         return
@@ -156,14 +159,14 @@ def _judge_change(step: AskedStep, said: SaidBefore) -> Iterator[Outcome]:
     asked = dict(asked_changes(step.given))
     if not asked:
         return
-    forgetting = next((call for call in step.calls if ids_harmed(call) - ids_changed(call) - said.ids), None)
+    forgetting = next((call for call in step.calls if call.operation in FORGETS and said.unasked_ids(call)), None)
     if forgetting is not None:
         yield not_asked(forgetting, step, "a memory is forgotten that was to be changed")
         return
     sent = [(call, *each) for call in step.calls for each in sent_changes(call)]
     done = {identifier for _, identifier, _, _ in sent}
     for call, identifier, _, pointer in sent:
-        if identifier not in asked and identifier not in said.ids and call.accepted:
+        if identifier not in asked and identifier not in said.changes and call.accepted:
             yield fail(
                 call,
                 message=f"step {step.mark.index}: a memory is changed that the tool was not asked to change",
@@ -174,7 +177,10 @@ def _judge_change(step: AskedStep, said: SaidBefore) -> Iterator[Outcome]:
             )
             return
     if missing := [identifier for identifier in asked if identifier not in done]:
-        yield missing_ids(step, missing)
+        # Newer releases offer to supersede a memory; nothing says whether a tool may do so in place of a change.
+        lost = [identifier for identifier in missing if identifier not in step.superseded]
+        message = f"step {step.mark.index}: the memory is superseded by another one, and not changed"
+        yield missing_ids(step, lost) if lost else undecided(step.calls[0], message=message)
         return
     for identifier, wanted in asked.items():
         own = [(call, members, pointer) for call, other, members, pointer in sent if other == identifier]

@@ -10,11 +10,11 @@ from signet_conformance.facts import DELETE, FORGET, Call
 from signet_conformance.finding import Finding
 from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undecided
 from signet_conformance.rules.tool_requests import (
+    CHANGES,
     AskedStep,
     SaidBefore,
     asked_ids,
     identifier_in,
-    ids_changed,
     ids_forgotten,
     is_executed,
     is_value,
@@ -34,11 +34,11 @@ def judge_forget(step: AskedStep, said: SaidBefore) -> Iterator[Outcome]:
     asked = asked_ids(step.given)
     mode = step.given.get("mode")
     executed = [call for call in step.calls if call.accepted and (ids_forgotten(call) or is_executed(call))]
-    changing = next((call for call in step.calls if call.accepted and ids_changed(call) - said.ids), None)
+    changing = next((call for call in step.calls if call.operation in CHANGES and said.unasked_ids(call)), None)
     if changing is not None:
         yield not_asked(changing, step, "a memory is changed by a tool that was to forget one")
     elif mode == "preview":
-        late = all(ids_forgotten(call) and ids_forgotten(call) <= said.ids for call in executed)
+        late = all(ids_forgotten(call) and ids_forgotten(call) <= said.forgets for call in executed)
         yield PASS if late else _other_mode(executed[0], step, "a preview was asked for, and memories are forgotten")
     elif not executed:
         yield from _judge_previews(step, asked)
@@ -77,7 +77,7 @@ def _judge_forgotten_ids(step: AskedStep, asked: set[str], executed: Sequence[Ca
                 received={name: call.body[name] for name in _FILTERS if call.body.get(name)},
                 fold="by filter",
             )
-        if others := ids - asked - said.ids:
+        if others := ids - asked - said.forgets:
             return fail(
                 call,
                 message=f"step {step.mark.index}: a memory is forgotten that the tool was not asked to forget",
@@ -117,7 +117,7 @@ def _judge_forgotten_by_filter(step: AskedStep, executed: Sequence[Call], said: 
                     received=call.body.get("limit"),
                     fold="limit",
                 )
-        elif ids - said.ids - _previewed(step, asked):
+        elif ids - said.forgets - _previewed(step, asked):
             return fail(
                 call,
                 message=f"step {step.mark.index}: the tool was given {', '.join(asked)}, and what a search found for it"

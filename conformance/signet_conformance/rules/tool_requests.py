@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
+from urllib.parse import unquote
 
 from msgspec import Struct
 
@@ -16,6 +18,9 @@ from signet_conformance.trace.marks import StepMark
 
 FORGETS = frozenset({DELETE, FORGET})
 CHANGES = frozenset({PATCH, MODIFY})
+_BY_FILTER = "*"
+"""Stands for the ids of memories that a request, or a tool, chooses by a filter."""
+_SUPERSEDED = re.compile(r"/api/memories/([^/]+)/(?:supersede|tombstone)")
 NOT_WHOLE = "it was disturbed or stopped, or not every request was accepted"
 
 NO_ARGUMENTS = "the step's mark does not say what the tool was given"
@@ -76,6 +81,8 @@ class AskedStep(Struct, frozen=True):
     calls: Sequence[Call]
     is_whole: bool
     """Whether nothing that the kit or the host did kept a request from being made, or from being recorded."""
+    superseded: frozenset[str] = frozenset()
+    """The ids of memories that the step's accepted requests mark as replaced by other ones."""
 
     @property
     def undisturbed(self) -> bool:
@@ -84,11 +91,14 @@ class AskedStep(Struct, frozen=True):
 
 
 class SaidBefore:
-    """The texts and ids that earlier steps spoke of: a request that comes late may still carry them."""
+    """What earlier steps asked for: a request that comes late may still carry it."""
 
     def __init__(self) -> None:
         self.texts: set[str] = set()
-        self.ids: set[str] = set()
+        self.changes: set[str] = set()
+        """The ids of memories that were to be changed."""
+        self.forgets: set[str] = set()
+        """The ids of memories that were to be forgotten, and _BY_FILTER where a filter chose them."""
         self.rows: dict[str, str] = {}
         """The texts of memories that were stored, by their ids."""
         self._stored: set[str] = set()
@@ -98,6 +108,10 @@ class SaidBefore:
         return text not in self._stored and any(
             text == said or (len(said) >= SHORTEST_TEXT and said in text) for said in self.texts
         )
+
+    def unasked_ids(self, call: Call) -> set[str]:
+        """The ids that an accepted request forgets or changes, and that no earlier step asked it to."""
+        return ids_harmed(call) - (self.forgets if call.operation in FORGETS else self.changes)
 
     def note(self, mark: StepMark, deeds: Sequence[Call]) -> None:
         """Take in a step, and what came of it."""
@@ -109,7 +123,10 @@ class SaidBefore:
                 if call.operation in SAVES and (identifier := identifier_in((call.answer or {}).get("id"))):
                     self.rows[identifier] = text
         self.texts |= {plain(text) for text in (mark.text, mark.reply, given.get("content")) if isinstance(text, str)}
-        self.ids |= {identifier for identifier, _ in asked_changes(given)} | asked_ids(given)
+        if mark.tool == "memory_modify":
+            self.changes |= {identifier for identifier, _ in asked_changes(given)}
+        elif mark.tool == "memory_forget" and given.get("mode") != "preview":
+            self.forgets |= asked_ids(given) or {_BY_FILTER}
 
 
 def asked_ids(given: Mapping[str, Any]) -> set[str]:
@@ -161,8 +178,18 @@ def ids_harmed(call: Call) -> set[str]:
     """The ids that an accepted request changes or forgets."""
     if not call.accepted:
         return set()
-    by_filter = {"*"} if is_executed(call) and not ids_forgotten(call) else set()
+    by_filter = {_BY_FILTER} if is_executed(call) and not ids_forgotten(call) else set()
     return ids_forgotten(call) | ids_changed(call) | by_filter
+
+
+def ids_superseded(call: Call) -> set[str]:
+    """The ids of memories that an accepted request marks as replaced by another one."""
+    if not call.accepted:
+        return set()
+    named = _SUPERSEDED.fullmatch(call.path)
+    told = call.body.get("supersedes") if call.operation in SAVES else None
+    ids = {identifier_in(each) for each in (told if isinstance(told, list) else (told,))}
+    return (ids | ({unquote(named[1])} if named else set())) - {""}
 
 
 def list_some(ids: Any) -> str:
