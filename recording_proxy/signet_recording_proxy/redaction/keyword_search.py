@@ -24,7 +24,6 @@ Token = Callable[[str], str]
 
 _WORD_END = re.compile(r"[\s\"'<>]")
 _MARKS_OF_QUERIES = re.compile(r"[?&#;]")
-_SIGN = re.compile(r"[ \t]{0,40}=")
 _VALUE_FOLLOWS = re.compile(r"\s{0,64}+\\{0,15}+\"value")
 _OPENS_PAIR = re.compile(r"\[\s{0,64}\\{0,15}\"[A-Za-z0-9_.\-]{0,64}\Z")
 _BLOCK = re.compile(r"[+-]?[0-9]?[+-]?[ \t]{0,40}\r?\n")
@@ -225,8 +224,7 @@ def _assignments(text: str, hits: Hits) -> Iterator[Window]:
             continue
         if match["quote"] is not None and not match["after"]:
             # A sign that only some languages know may follow a quoted name, and the value that.
-            if _SIGN.match(text, match.end("quote")) is not None:
-                yield at - LONGEST_NAME, _end_of_line_value(text, match.end(), at + _LONGEST_VALUE // 4)
+            yield at - LONGEST_NAME, _end_of_line_value(text, match.end(), at + _LONGEST_VALUE // 4)
         elif opened is None:
             word = PLAIN_WORD.match(text, match.end())
             # Without quotes a value has a digit, unless it is given to a variable.

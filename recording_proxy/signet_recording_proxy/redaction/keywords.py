@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache, lru_cache
 from itertools import accumulate
 from typing import NamedTuple
@@ -18,10 +18,10 @@ from ahocorasick_rs import BytesAhoCorasick, Implementation, MatchKind
 from signet_recording_proxy.redaction.assigned_values import COMMANDS, ELEMENTS
 from signet_recording_proxy.redaction.beside_names import FOLLOWED, may_name
 from signet_recording_proxy.redaction.hidden_text import coded_places
-from signet_recording_proxy.redaction.named_values import NAME_ENDINGS, SAMPLE
-from signet_recording_proxy.redaction.secret_names import MARKS, is_secret_member, is_secret_parameter
+from signet_recording_proxy.redaction.named_values import SAMPLE
+from signet_recording_proxy.redaction.secret_names import is_secret_parameter
 from signet_recording_proxy.redaction.secret_patterns import ISSUED, TEXT_PATTERNS, TextPattern
-from signet_recording_proxy.redaction.vendor_kinds import GATE_SIGN, VENDORS, kinds
+from signet_recording_proxy.redaction.vendor_kinds import GATE_SIGN, kinds
 
 Window = tuple[int, int]
 
@@ -62,8 +62,6 @@ _QUOTING = ("'", '"', "`", "|", ">")
 _DIGIT = re.compile(r"\d")
 _DIGITS = [b"%d" % digit for digit in range(10)]
 LONGEST_NAME = 66
-HOLDS_HOME = "agentsDir"
-"""A member of this name holds a folder in someone's home."""
 
 
 class Hits:
@@ -206,36 +204,6 @@ def unsuspected(texts: Sequence[str]) -> set[str]:
     ends = list(accumulate([len(text) + 1 for text in texts]))
     suspected = {bisect_right(ends, place) for place in places}
     return {text for number, text in enumerate(texts) if number not in suspected}
-
-
-def naming(names: Collection[str]) -> set[str]:
-    """Those of many names of members of which some value is a secret."""
-    listed = list(names)
-    lowered = "\n".join(listed).lower().encode("utf-8", "surrogatepass")
-    if lowered.count(b"\n") < len(listed):
-        squeezed = lowered.translate(None, MARKS)
-        endings = _endings_of_names().find_matches_as_indexes(squeezed, overlapping=True)
-        ended = [start for _, start, end in endings if _ENDS_NAME.match(squeezed, end)]
-        numbers = _lines_at(ended, squeezed) | _lines_at(VENDORS.places(lowered), lowered)
-        listed = [listed[number] for number in numbers]
-    return {name for name in listed if is_secret_member(name, SAMPLE) or VENDORS.may_name(name) or name == HOLDS_HOME}
-
-
-_ENDS_NAME = re.compile(rb"[0-9]*+(?=\n|\Z)")
-
-
-def _lines_at(places: Sequence[int], text: bytes) -> set[int]:
-    """The numbers of the lines in which these places are."""
-    if not places:
-        return set()
-    ends = list(accumulate([len(line) + 1 for line in text.split(b"\n")]))
-    return {bisect_right(ends, place) for place in places}
-
-
-@cache
-def _endings_of_names() -> BytesAhoCorasick:
-    """How names of secrets end in lower case, without the marks between their words."""
-    return BytesAhoCorasick([*NAME_ENDINGS, HOLDS_HOME.lower().encode()])
 
 
 def _followed(text: str, small: str, names: Sequence[int]) -> Iterator[int]:

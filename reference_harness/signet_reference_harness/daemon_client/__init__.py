@@ -32,7 +32,7 @@ from signet_reference_harness.daemon_client.adapter import (
     SkillInvocation,
 )
 from signet_reference_harness.daemon_client.reply import FailureClass, Reply, check_shape, held_back
-from signet_reference_harness.daemon_client.restraint import EnvelopeGuard, without_tokens
+from signet_reference_harness.daemon_client.restraint import EnvelopeGuard, refuses, without_tokens
 from signet_reference_harness.daemon_client.wire import Wire
 from signet_reference_harness.identity import SessionIdentity
 
@@ -105,7 +105,7 @@ class AdapterClient(RuntimeAdapter):
             return held_back("health", "Signet is bypassed by the environment")
         reply = check_shape(await self._wire.exchange("health", "GET", "/health", headers=self._credentials()))
         self._in_sight = reply.accepted and reply.status == HTTP_OK
-        self._probe_is_refused |= reply.is_refused
+        self._probe_is_refused |= reply.status is not None and refuses(reply.status)
         self._seen = self._seen or self._in_sight
         self._daemon_version = reply.text("version") or self._daemon_version
         return reply
@@ -121,7 +121,7 @@ class AdapterClient(RuntimeAdapter):
             "source": params.source,
             **{name: value for name, value in told.items() if value is not None},
         }
-        reply = await self._post(params.session, "session-start", "/api/hooks/session-start", body)
+        reply = await self._post(params.session, "session-start", "/api/hooks/session-start", body, anew=params.anew)
         self._envelopes.remember(reply.text("inject"))
         return SessionStartResult.of(reply)
 
@@ -331,9 +331,12 @@ class AdapterClient(RuntimeAdapter):
         *,
         slots: asyncio.Semaphore | None = None,
         probe: bool = True,
+        anew: bool = False,
     ) -> Reply:
         headers = self._headers(session)
-        return await self._call(operation, "POST", path, headers=headers, body=body, slots=slots, probe=probe)
+        return await self._call(
+            operation, "POST", path, headers=headers, body=body, slots=slots, probe=probe, anew=anew
+        )
 
     async def _call(
         self,
@@ -346,6 +349,7 @@ class AdapterClient(RuntimeAdapter):
         query: Mapping[str, str] | None = None,
         slots: asyncio.Semaphore | None = None,
         probe: bool = True,
+        anew: bool = False,
     ) -> Reply:
         if self.config.bypassed:
             return held_back(operation, "Signet is bypassed by the environment")
@@ -355,7 +359,9 @@ class AdapterClient(RuntimeAdapter):
             if lost is not None:
                 return replace(lost, operation=operation, sent=False, reached=False, detail=f"health: {lost.detail}")
         reply = check_shape(
-            await self._wire.exchange(operation, method, path, headers=headers, body=body, query=query, slots=slots)
+            await self._wire.exchange(
+                operation, method, path, headers=headers, body=body, query=query, slots=slots, anew=anew
+            )
         )
         if reply.failure in {FailureClass.OFFLINE, FailureClass.TIMEOUT}:
             self._in_sight = False

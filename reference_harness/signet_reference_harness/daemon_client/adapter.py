@@ -31,6 +31,8 @@ class SessionStartParams:
     subagent: str | None = None
     """The harness's own id of the sub-agent; Signet does not know it as an agent."""
     recovers: bool = False
+    anew: bool = False
+    """The user opened the session once more: the words of a start that was refused are then no repeat of it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

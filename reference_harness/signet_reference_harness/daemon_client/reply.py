@@ -10,11 +10,6 @@ from typing import Any, Final
 
 OK_FIRST: Final = 200
 OK_LAST: Final = 299
-CLIENT_ERROR_FIRST: Final = 400
-CLIENT_ERROR_LAST: Final = 499
-REQUEST_TIMEOUT: Final = 408
-TOO_EARLY: Final = 425
-BUSY: Final = frozenset({429, 503})
 REFUSALS: Final = frozenset({401, 403, 409})
 """The token is refused, or the session is claimed by another runtime path."""
 NO_DAEMON: Final = frozenset({401, 403, 404, *range(300, 400)})
@@ -59,19 +54,11 @@ class Reply:
     reached: bool = False
     retry_after_s: float = 0.0
     is_object: bool = False
-    refused_before: bool = False
-    """No request was made, because the daemon has refused this very one."""
 
     @property
     def accepted(self) -> bool:
         """True for a 2xx answer whose body is a JSON object, of whatever shape."""
         return self.is_object and self.status is not None and OK_FIRST <= self.status <= OK_LAST
-
-    @property
-    def is_refused(self) -> bool:
-        """Whether the daemon's answer forbids to make the identical request again."""
-        is_client_error = self.status is not None and CLIENT_ERROR_FIRST <= self.status <= CLIENT_ERROR_LAST
-        return is_client_error and self.status not in BUSY and self.status not in {REQUEST_TIMEOUT, TOO_EARLY}
 
     @property
     def is_settled(self) -> bool:

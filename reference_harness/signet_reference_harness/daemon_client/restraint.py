@@ -5,11 +5,16 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
-from signet_reference_harness.daemon_client.reply import BUSY, Reply, held_back
+from signet_reference_harness.daemon_client.reply import Reply
 
+CLIENT_ERROR_FIRST: Final = 400
+CLIENT_ERROR_LAST: Final = 499
+REQUEST_TIMEOUT: Final = 408
+TOO_EARLY: Final = 425
+BUSY: Final = frozenset({429, 503})
 SHORTEST_GAP_S: Final = 0.25
 GROWTH: Final = 1.5
 REMEMBERED: Final = 1_024
@@ -36,15 +41,18 @@ class Restraint:
         self._refused: dict[str, str] = {}
         self._busy: dict[str, _Busy] = {}
 
-    def hold_back(self, operation: str, identity: str, now: float) -> Reply | None:
-        """The reply of an operation whose request may not be made now, with the reason; None when it may."""
+    def reason_to_wait(self, identity: str, now: float) -> str | None:
+        """Why the request may not be made now, or None when it may."""
         if identity in self._refused:
-            reason = f"the daemon refused this very request: {self._refused[identity]}"
-            return replace(held_back(operation, reason), refused_before=True)
+            return f"the daemon refused this very request: {self._refused[identity]}"
         busy = self._busy.get(identity)
         if busy is not None and now < busy.until:
-            return held_back(operation, f"the daemon asked for patience; {busy.until - now:.2f} s are left")
+            return f"the daemon asked for patience; {busy.until - now:.2f} s are left"
         return None
+
+    def lift_refusal(self, identity: str) -> None:
+        """Let the request be made once more: it was asked for anew, and is no repeat of the one that was refused."""
+        self._refused.pop(identity, None)
 
     def note(self, identity: str, reply: Reply, began: float, ended: float) -> None:
         """Learn from an answered request; a request without an answer teaches nothing."""
@@ -55,8 +63,14 @@ class Restraint:
             gap = 0.0 if before is None else began - before.answered
             wait = max(SHORTEST_GAP_S, gap * GROWTH + SHORTEST_GAP_S, reply.retry_after_s)
             _remember(self._busy, identity, _Busy(ended + wait, ended, gap))
-        elif reply.is_refused:
+        elif refuses(reply.status):
             _remember(self._refused, identity, reply.error or str(reply.status))
+
+
+def refuses(status: int) -> bool:
+    """Whether an answer's status forbids to make the identical request again."""
+    is_client_error = CLIENT_ERROR_FIRST <= status <= CLIENT_ERROR_LAST
+    return is_client_error and status not in BUSY and status not in {REQUEST_TIMEOUT, TOO_EARLY}
 
 
 def identity_of(method: str, target: str, body: bytes) -> str:

@@ -83,10 +83,12 @@ class Wire:
         body: Mapping[str, Any] | None = None,
         query: Mapping[str, str] | None = None,
         slots: asyncio.Semaphore | None = None,
+        anew: bool = False,
     ) -> Reply:
         """Make one request and read its answer, all within the operation's deadline.
 
-        `path` is already percent-encoded. Waiting for one of the `slots` counts against the deadline.
+        `path` is already percent-encoded. Waiting for one of the `slots` counts against the deadline. What is asked
+        for `anew` is no repeat of an equal request that the daemon refused.
         """
         try:
             content = b"" if body is None else encode(without_tokens(dict(body), self._config.credentials))
@@ -95,9 +97,11 @@ class Wire:
         target = path if not query else f"{path}?{httpx.QueryParams(query)}"
         identity = identity_of(method, target, content)
         loop = asyncio.get_running_loop()
-        restrained = self._restraint.hold_back(operation, identity, loop.time())
-        if restrained is not None:
-            return restrained
+        if anew:
+            self._restraint.lift_refusal(identity)
+        reason = self._restraint.reason_to_wait(identity, loop.time())
+        if reason is not None:
+            return held_back(operation, reason)
         began = loop.time()
         progress = _Progress(trusted=began - self._answered_at < KEPT_ALIVE_S)
         try:

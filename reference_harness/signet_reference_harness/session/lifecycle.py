@@ -65,6 +65,8 @@ class _Daemon:
     """The daemon's knowledge of the session, as far as the harness can know."""
 
     wants_start: bool = True
+    asks_anew: bool = False
+    """The next start was not asked for before: by the user who opens the session, or by a daemon that forgot it."""
     recovers: bool = False
     """The next start takes up a session that goes on, which the daemon has forgotten."""
     wants_end: bool = False
@@ -255,7 +257,7 @@ class Lifecycle:
         self.is_open = True
         self.openings += 1
         self._daemon.lost_end = None
-        self._daemon.wants_start, self._daemon.recovers = True, False
+        self._daemon.wants_start, self._daemon.recovers, self._daemon.asks_anew = True, False, True
         # A clear that the daemon has not heard of is not forgotten over a later resume.
         if self._daemon.next_source != CLEAR:
             self._daemon.next_source = source
@@ -271,6 +273,7 @@ class Lifecycle:
             parent=self.parent,
             subagent=self.subagent,
             recovers=daemon.recovers,
+            anew=daemon.asks_anew,
         )
         result = await self.client.on_session_start(params)
         reply = self._note(result.reply)
@@ -278,11 +281,11 @@ class Lifecycle:
         self.start_rows += result.memories
         self.memory.started |= reply.is_settled
         self.last_start = self.last_hook
-        daemon.owes_start = daemon.owes_start and not (reply.sent or reply.refused_before)
+        daemon.owes_start = daemon.owes_start and not reply.sent
+        daemon.asks_anew = daemon.asks_anew and not reply.sent
         daemon.claimed_elsewhere = reply.status == CLAIMED
-        daemon.wants_end = (daemon.wants_end or (reply.sent and not reply.is_refused)) and not daemon.claimed_elsewhere
-        if reply.reached or reply.refused_before:
-            # A start that the daemon refused keeps no later hook back, whether it was sent for this opening or before.
+        daemon.wants_end = (daemon.wants_end or reply.sent) and not daemon.claimed_elsewhere
+        if reply.reached:
             daemon.wants_start = daemon.recovers = False
             daemon.next_source = "resume"
         if result.inject and result.inject not in self._contexts:
@@ -321,9 +324,9 @@ class Lifecycle:
         result = await self.client.on_user_prompt_submit(params)
         reply = self.submission = self._note(result.reply)
         if reply.sent:
-            self._daemon.last_prompt, self._daemon.wants_end = submission, True
+            self._daemon.last_prompt = submission
         if result.session_known is False:
-            self._daemon.wants_start = self._daemon.recovers = True
+            self._daemon.wants_start = self._daemon.recovers = self._daemon.asks_anew = True
             # A daemon of a release before 0.182.2 now sends all of the session's context again.
             context = await self._announce()
             self._contexts = [context] if context else self._contexts

@@ -19,10 +19,8 @@ def test_refused_request_is_never_repeated(status: int) -> None:
     """A 4xx holds for good."""
     restraint = Restraint()
     restraint.note("a", answered(status), 0.0, 1.0)
-    held = restraint.hold_back("recall", "a", 1e9)
-    assert held is not None
-    assert held.refused_before
-    assert restraint.hold_back("recall", "b", 1.0) is None
+    assert restraint.reason_to_wait("a", 1e9)
+    assert restraint.reason_to_wait("b", 1.0) is None
 
 
 @pytest.mark.parametrize("status", [200, 202, 307, 408, 425, 500, 502])
@@ -30,7 +28,7 @@ def test_other_answers_do_not_restrain(status: int) -> None:
     """A success, a server error or an invited repeat leaves the request free."""
     restraint = Restraint()
     restraint.note("a", answered(status), 0.0, 1.0)
-    assert restraint.hold_back("recall", "a", 1.0) is None
+    assert restraint.reason_to_wait("a", 1.0) is None
 
 
 @pytest.mark.parametrize("status", [429, 503])
@@ -38,10 +36,8 @@ def test_busy_daemon_is_asked_again_after_its_own_delay(status: int) -> None:
     """Retry-After is kept to."""
     restraint = Restraint()
     restraint.note("a", answered(status, 10.0), 0.0, 1.0)
-    held = restraint.hold_back("recall", "a", 10.9)
-    assert held is not None
-    assert not held.refused_before
-    assert restraint.hold_back("recall", "a", 11.1) is None
+    assert restraint.reason_to_wait("a", 10.9)
+    assert restraint.reason_to_wait("a", 11.1) is None
 
 
 @given(st.lists(st.floats(0.0, 5.0), min_size=2, max_size=8))
@@ -53,7 +49,7 @@ def test_each_gap_after_503_is_longer_than_the_one_before(delays: list[float]) -
     for delay in delays:
         ended = now
         now += delay
-        while restraint.hold_back("recall", "a", now):
+        while restraint.reason_to_wait("a", now):
             now += 0.25
         assert now - ended > before
         before = now - ended
@@ -65,7 +61,7 @@ def test_answer_of_another_kind_lifts_the_wait() -> None:
     restraint = Restraint()
     restraint.note("a", answered(503), 0.0, 0.0)
     restraint.note("a", answered(200), 9.0, 9.0)
-    assert restraint.hold_back("recall", "a", 9.0) is None
+    assert restraint.reason_to_wait("a", 9.0) is None
 
 
 def test_memory_is_bounded() -> None:
@@ -73,8 +69,8 @@ def test_memory_is_bounded() -> None:
     restraint = Restraint()
     for number in range(REMEMBERED + 1):
         restraint.note(str(number), answered(404), 0.0, 0.0)
-    assert restraint.hold_back("recall", "0", 0.0) is None
-    assert restraint.hold_back("recall", "1", 0.0)
+    assert restraint.reason_to_wait("0", 0.0) is None
+    assert restraint.reason_to_wait("1", 0.0)
 
 
 def test_identity_tells_method_target_and_body_apart() -> None:

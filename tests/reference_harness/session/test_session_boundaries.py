@@ -251,41 +251,33 @@ def test_end_after_a_resume_differs_from_the_end_that_was_refused(daemon: Record
     assert first != second
 
 
-def test_start_that_was_refused_keeps_a_later_one_like_it_back(daemon: RecordingDaemon, hosted: Hosted) -> None:
-    """After 401 to a resume there is nothing to end, and a second resume in the same words is not told; its turn is."""
-
-    async def work(host: SessionHost) -> None:
-        session = session_of(host)
-        await session.start()
-        await session.end()
-        daemon.always[START] = Answer({"error": "unauthorised"}, 401)
-        await session.start("resume")
-        await session.end()
-        await session.start("resume")
-        assert (await say(session, "hello", "hi")).reply == "hi"
-        await session.end()
-
-    hosted(work)
-    told = ["session-start", "session-end", "session-start", "user-prompt-submit", "session-end"]
-    assert daemon.paths() == told
-
-
-def test_turn_is_told_after_two_clears_whose_start_was_refused(daemon: RecordingDaemon, hosted: Hosted) -> None:
-    """The second clear has neither an end of its own, as nothing was open, nor a start that the daemon refused."""
+@pytest.mark.parametrize("again", ["resume", "clear"])
+def test_start_that_was_refused_is_sent_once_for_each_time_the_user_asks(
+    daemon: RecordingDaemon, hosted: Hosted, again: str
+) -> None:
+    """Two equal steps are two requests; the turns after them are told, and repeat no start."""
 
     async def work(host: SessionHost) -> None:
         session = session_of(host)
         await session.start()
         daemon.always[START] = Answer({"error": "unauthorised"}, 401)
-        await session.clear()
-        await session.clear()
+        for _ in range(2):
+            if again == "clear":
+                await session.clear()
+            else:
+                await session.end()
+                await session.start("resume")
         del daemon.always[START]
         assert (await say(session, "hello", "hi")).reply == "hi"
         await session.end()
 
     hosted(work)
-    assert daemon.paths() == ["session-start", "session-end", "session-start", "user-prompt-submit", "session-end"]
-    assert [end["reason"] for end in daemon.bodies(END)] == ["clear", "session_shutdown"]
+    assert daemon.paths() == [
+        *["session-start", "session-end"] * 2,
+        "session-start",
+        "user-prompt-submit",
+        "session-end",
+    ]
 
 
 def test_an_end_that_tells_more_than_the_refused_one_is_sent_to_an_old_daemon_too(
