@@ -87,6 +87,7 @@ def test_paths_of_the_adapter_s_own(made: Made, tmp_path: Path) -> None:
     target.profile.paths["onSessionStart"] = "/begin"
     (started,) = performed(target, tmp_path / "home2", [START])
     assert [call["status"] for call in started["calls"]] == [200]
+    assert all(call["late_ms"] >= 0 for call in started["calls"])
 
 
 def test_method_that_is_not_served_is_skipped(made: Made, tmp_path: Path) -> None:

@@ -35,6 +35,12 @@ globalThis.setInterval = counted(startInterval, true);
 globalThis.clearTimeout = uncounted(stopTimeout);
 globalThis.clearInterval = uncounted(stopInterval);
 
+/** Call `done` in so many milliseconds of real time, whatever becomes of the clock; the result calls it off. */
+export function waitBeside(done, ms) {
+  const handle = startTimeout(done, ms);
+  return () => stopTimeout(handle);
+}
+
 /** Put the clock forward: each timer that is due by then runs at its time, one after the other. */
 export async function advance(ms) {
   const until = Date.now() + ms;

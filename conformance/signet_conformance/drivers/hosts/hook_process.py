@@ -16,11 +16,11 @@ from typing import IO, Any
 
 from signet_conformance.children.processes import left_after_end_of
 from signet_conformance.drivers.hosts.hook_settings import Hook
+from signet_conformance.drivers.hosts.lateness import Lateness
 
 MAX_OUTPUT_BYTES = 4 * 1024 * 1024
 BLOCKING_STATUS = 2
 _KEPT = 2000
-_TICK_S = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ def run_hook(
         start_new_session=True,
     )
     outputs = [_Drain(child.stdout), _Drain(child.stderr)]
-    lateness = _Lateness()
+    lateness = Lateness()
     status: int | None = None
     try:
         with contextlib.suppress(BrokenPipeError), child.stdin or contextlib.nullcontext() as given:
@@ -124,28 +124,6 @@ def _object(stdout: str) -> Mapping[str, Any]:
     except (ValueError, RecursionError):
         return {}
     return said if isinstance(said, dict) else {}
-
-
-class _Lateness:
-    """A timer that looks by how much it is late while a hook runs: on a busy machine all programs are slow."""
-
-    def __init__(self) -> None:
-        self._over = threading.Event()
-        self._most_s = 0.0
-        self._thread = threading.Thread(target=self._tick, daemon=True)
-        self._thread.start()
-
-    def _tick(self) -> None:
-        while not self._over.is_set():
-            began = time.perf_counter()
-            self._over.wait(_TICK_S)
-            self._most_s = max(self._most_s, time.perf_counter() - began - _TICK_S)
-
-    def end(self) -> float:
-        """Stop the timer; return the most milliseconds that it was late."""
-        self._over.set()
-        self._thread.join()
-        return round(self._most_s * 1000, 1)
 
 
 class _Drain:

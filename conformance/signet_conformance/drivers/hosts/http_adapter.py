@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
+from signet_conformance.drivers.hosts.lateness import Lateness
 from signet_conformance.drivers.hosts.protocol import Peer, Skipped, StepError
 from signet_conformance.drivers.hosts.server_process import ServerProcess
 
@@ -38,6 +39,7 @@ class AdapterAnswer:
     status: int | None
     said: Mapping[str, Any]
     ms: float
+    late_ms: float
     timed_out: bool = False
     thrown: str | None = None
 
@@ -48,7 +50,7 @@ class AdapterAnswer:
 
     def to_json(self, method: str) -> Mapping[str, Any]:
         """The call as the answer to a step tells it."""
-        noted: dict[str, Any] = {"event": method, "ms": self.ms, "status": self.status}
+        noted: dict[str, Any] = {"event": method, "ms": self.ms, "late_ms": self.late_ms, "status": self.status}
         if self.timed_out:
             noted["timed_out"] = True
         if self.thrown:
@@ -68,6 +70,7 @@ class AdapterServer:
         """POST `params` as JSON; never raises for what the adapter does. Raises StepError when its process is gone."""
         self._server.demand_alive()
         began = time.perf_counter()
+        lateness = Lateness()
         connection = _Bounded(str(self._url.hostname), self._url.port or 80, timeout_s)
         status: int | None = None
         said: Mapping[str, Any] = {}
@@ -82,8 +85,10 @@ class AdapterServer:
             raise StepError(f"nothing listens at {self._server.url} any more: the adapter's server is gone") from None
         except (OSError, http.client.HTTPException) as failure:
             thrown = None if connection.late else f"{type(failure).__name__}: {failure}"
+        finally:
+            late_ms = lateness.end()
         took = round((time.perf_counter() - began) * 1000, 3)
-        return AdapterAnswer(status, said, took, connection.late, thrown)
+        return AdapterAnswer(status, said, took, late_ms, connection.late, thrown)
 
     def close(self) -> None:
         """End the server that was started."""

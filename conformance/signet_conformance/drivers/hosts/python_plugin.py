@@ -28,6 +28,7 @@ from types import FrameType
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
+from signet_conformance.drivers.hosts.lateness import Lateness
 from signet_conformance.drivers.hosts.protocol import NotLoadedError, Peer, Projects, Skipped, StepError
 from signet_conformance.drivers.hosts.registry import tools_taken
 from signet_conformance.drivers.hosts.tools import keep_back, use_tool
@@ -214,6 +215,7 @@ class ProviderProgram:
         began = time.perf_counter()
         noted: dict[str, Any] = {"event": name}
         self._calls.append(noted)
+        lateness = Lateness()
         try:
             return method(*args, **kwargs)
         except Exception as error:  # noqa: BLE001 - a provider's failure never stops the turn
@@ -224,6 +226,7 @@ class ProviderProgram:
             noted["lost"] = False
         finally:
             noted["ms"] = round((time.perf_counter() - began) * 1000, 3)
+            noted["late_ms"] = lateness.end()
 
     def _start(self, step: Mapping[str, Any]) -> Mapping[str, Any]:
         self._session = str(step.get("key") or uuid.uuid4())

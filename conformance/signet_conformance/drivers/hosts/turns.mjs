@@ -1,6 +1,7 @@
 // What the hosts share: calling a connector's handlers as a harness does, and reading what a tool gave back.
 
 import { advance } from "./clock.mjs";
+import { Lateness } from "./lateness.mjs";
 import { handOver, Skipped, StepError } from "./protocol.mjs";
 
 const UUID = /\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/i;
@@ -76,6 +77,7 @@ export class Calls {
     const budget = this.#budgets[event];
     const noted = { event };
     this.#calls.push(noted);
+    const lateness = new Lateness();
     let timer;
     try {
       const running = Promise.resolve(handler(...args));
@@ -95,6 +97,7 @@ export class Calls {
     } finally {
       clearTimeout(timer);
       noted.ms = Math.round((performance.now() - start) * 1000) / 1000;
+      noted.late_ms = lateness.end();
     }
   }
 

@@ -1,0 +1,62 @@
+"""How late a timer of a host was while a handler ran: the machine's doing, not the connector's (SIG-FAIL-002)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from signet_conformance import engine, trace
+from signet_conformance.finding import Verdict
+from signet_conformance.trace.marks import SLOW, HandlerMark, marks_of
+
+from .conftest import FIXTURES, PROMPT, START, Made, Recorded, performed
+
+EXTENSION = str(FIXTURES / "pi_extension.mjs")
+WORK_MS = 400
+BOUND_S = 0.5
+
+
+def heard(how: str, runtime: str, made: Made, tmp_path: Path) -> Mapping[str, Any]:
+    """How the handler of a user's prompt fared that takes some time in that way."""
+    target = made("pi", mode=f"{how}:{WORK_MS}", module=EXTENSION, runtime=runtime, harness="pi")
+    _, turn = performed(target, tmp_path / "home", [START, PROMPT])
+    (call,) = [call for call in turn["calls"] if call["event"] == "input"]
+    assert call["ms"] >= WORK_MS - 1
+    return call
+
+
+def test_work_of_the_plugin_is_no_lateness(runtime: str, made: Made, tmp_path: Path) -> None:
+    """A loop holds the host's own timer up: the time that it had the processor for is the plugin's."""
+    call = heard("computes", runtime, made, tmp_path)
+    assert 0 <= call["late_ms"] <= call["ms"] - WORK_MS + 1
+
+
+def test_sleep_that_keeps_the_thread_is_lateness(runtime: str, made: Made, tmp_path: Path) -> None:
+    """It cannot be told from a machine that gives the host no time."""
+    assert heard("sleeps", runtime, made, tmp_path)["late_ms"] > WORK_MS / 2
+
+
+def test_host_in_python_tells_of_each_call(made: Made, tmp_path: Path) -> None:
+    """A provider's call may be as slow as a handler in JavaScript."""
+    target = made("hermes-agent", module=str(FIXTURES / "hermes_conforming" / "__init__.py"))
+    (started,) = performed(target, tmp_path / "home", [START])
+    assert started["calls"]
+    assert all(call["late_ms"] >= 0 for call in started["calls"])
+
+
+@pytest.mark.parametrize("steps", [3, 2])
+@pytest.mark.parametrize("runtime", ["node"], indirect=True)
+def test_slow_handlers_of_a_plugin(steps: int, runtime: str, made: Made, recorded: Recorded) -> None:
+    """A handler over its bound in three steps is warned of; two steps, and a late timer, show nothing."""
+    bounds = {"bounds_s.start": BOUND_S, "bounds_s.prompt": BOUND_S}
+    mode = f"waits:1600:{steps}"
+    target = made("pi", mode=mode, module=EXTENSION, runtime=runtime, harness="pi", **bounds)
+    (recording,) = map(trace.read, recorded(target, ["several-prompts"]))
+    marks = [mark for mark in marks_of(recording, HandlerMark) if mark.outcome == SLOW]
+    late_ms = [mark.late_ms for mark in marks if mark.late_ms is not None]
+    assert len(late_ms) == len(marks) == steps
+    expected = Verdict.WARN if steps > 2 and max(late_ms) <= BOUND_S * 100 else Verdict.NOT_APPLICABLE
+    assert engine.judge(recording).verdicts["SIG-FAIL-002"] is expected
