@@ -29,7 +29,7 @@ from signet_conformance.trace.marks import (
 )
 
 _MOST_NAMED = 3
-_PROSE = (".md", ".markdown")
+_PROSE = ".md"
 _AFTER_FILE = re.compile(r": | is |, which ")
 
 

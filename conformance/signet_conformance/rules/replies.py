@@ -76,9 +76,8 @@ def _replies(recording: Recording) -> Iterator[_Reply]:
                 left[session, before.id] = newest.get(session)
             if mark.step == StepName.CLEAR:
                 newest[session] = None
-            elif mark.step == StepName.REOPEN and after is not None:
+            elif after is not None:
                 newest[session] = left.get((session, after.id), newest.get(session))
-            continue
         if mark.step == StepName.PROMPT:
             spoke = mark.seq in took_place or not tells_of_the_model
             reply = _Reply(mark, plain(mark.reply or "") or None if spoke else None, newest.get(session))
