@@ -15,6 +15,7 @@ import json
 import random
 import re
 import time
+import uuid
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -63,6 +64,44 @@ def _messages(drawn: random.Random, size: int) -> list[dict[str, Any]]:
     return messages
 
 
+def _rows(drawn: random.Random, size: int) -> list[dict[str, Any]]:
+    """What a recall answers with: many short texts, most of them other ones in each row."""
+    said = bench_large_bodies.WORDS
+
+    def row(number: int) -> dict[str, Any]:
+        return {
+            "id": str(uuid.UUID(int=drawn.getrandbits(128))),
+            "content": " ".join(drawn.choice(said) for _ in range(12)),
+            "score": round(drawn.random(), 6),
+            "tags": ["invoice", f"t{drawn.randrange(50)}"],
+            "created_at": f"2026-03-{drawn.randrange(1, 28):02}T10:00:00Z",
+            "pinned": False,
+            "entity": {"name": drawn.choice(said), "kind": "concept", "mentions": number},
+        }
+
+    return [row(number) for number in range(size // 320)]
+
+
+def _nested(drawn: random.Random, size: int) -> list[Any]:
+    """Objects and lists, twenty of each in one another."""
+
+    def node(depth: int) -> dict[str, Any]:
+        children = [node(depth - 1)] if depth else []
+        return {"type": "node", "children": children, "label": drawn.choice(bench_large_bodies.WORDS)}
+
+    return [node(20) for _ in range(size // 1000)]
+
+
+def _of_many_names(drawn: random.Random, size: int) -> dict[str, Any]:
+    """As an index of files: each member has a name of its own."""
+    words = bench_large_bodies.WORDS
+
+    def name(number: int) -> str:
+        return f"src/{drawn.choice(words)}/{drawn.choice(words)}-{number}.ts"
+
+    return {name(number): {"size": drawn.randrange(9999), "kind": "file"} for number in range(size // 60)}
+
+
 def bodies(size: int) -> dict[str, Callable[[], Any]]:
     """How to make a body of about this many bytes, by kind."""
     drawn = random.Random(4)
@@ -83,6 +122,10 @@ def bodies(size: int) -> dict[str, Callable[[], Any]]:
         "JSON as text": lambda: until(_files("schemas", "*.json")),
         "lock file": lambda: until(_lock_file(drawn)),
         "JSON": lambda: _messages(drawn, size),
+        "JSON of rows": lambda: _rows(drawn, size),
+        "JSON of vectors": lambda: [[drawn.uniform(-1, 1) for _ in range(384)] for _ in range(size // 7700)],
+        "nested JSON": lambda: _nested(drawn, size),
+        "JSON of many names": lambda: _of_many_names(drawn, size),
         "base64": lambda: base64.b64encode(drawn.randbytes(size * 3 // 4)).decode(),
         "hexadecimal": lambda: drawn.randbytes(size // 2).hex(),
     }

@@ -27,6 +27,8 @@ _NAMED = r"(?:pass(?:word|wd|phrase|code)?|token|secret|key|auth|credentials?|pw
 _TO_A_DIGIT = r"[^\s\"'<>]{0,40}[0-9]"
 FOLLOWED = re.compile(rf"(?i:{_NAMED}){_BETWEEN}{_TO_A_DIGIT}")
 """What stands where one of them may be, in text."""
+MOST_FOLLOWED = 160
+"""No match of it is longer."""
 GATE = (
     rf"{_NAMED}(?:\\+\"|\\*['`)\]]|\*){{0,3}}"
     rf"(?:[ \t]{{0,4}}[:=,>|-]{{1,2}}[ \t]{{0,4}}|[ \t]{{1,4}}(?:{_VERBS}[ \t:]{{1,3}})?)"

@@ -7,23 +7,25 @@ stand in what they match, and how far around a keyword they reach.
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from hashlib import blake2b
-from typing import Any
+from itertools import accumulate, chain
 
 from signet_recording_proxy.redaction.assigned_values import ASSIGNMENTS, COMMANDS, ELEMENTS, MARKUP
 from signet_recording_proxy.redaction.beside_names import BESIDE
-from signet_recording_proxy.redaction.hidden_text import Hidden
+from signet_recording_proxy.redaction.hidden_text import Hidden, coded_places
 from signet_recording_proxy.redaction.keywords import ADDRESS_NUMBERS, LONGEST_NAME, PLAIN_WORD, Hits, Window, has_digit
 from signet_recording_proxy.redaction.named_values import MEMBERS, MULTIPART, NESTED, PARAMETERS, end_of_string
 from signet_recording_proxy.redaction.secret_patterns import BLOCKS, ISSUED, TEXT_PATTERNS, TextPattern
 from signet_recording_proxy.redaction.vendor_kinds import VENDORS
 
 Token = Callable[[str], str]
+_Replace = Callable[[str, list[Window], Token], str]
 
 _WORD_END = re.compile(r"[\s\"'<>]")
 _MARKS_OF_QUERIES = re.compile(r"[?&#;]")
+_SIGN = re.compile(r"[ \t]{0,40}=")
 _VALUE_FOLLOWS = re.compile(r"\s{0,64}+\\{0,15}+\"value")
 _OPENS_PAIR = re.compile(r"\[\s{0,64}\\{0,15}\"[A-Za-z0-9_.\-]{0,64}\Z")
 _BLOCK = re.compile(r"[+-]?[0-9]?[+-]?[ \t]{0,40}\r?\n")
@@ -127,9 +129,9 @@ class KeywordSearch:
                     changed = _replaced(text, _merge(around, len(text)), pattern.replace, self._token)
                 if changed != text:
                     text, hits = changed, Hits(changed)
-        for places_of, replace in _PARTS:
-            if places := list(places_of(text, hits)):
-                changed = replace(text, places, self._token)
+        for windows_of, replace in _PARTS:
+            if windows := list(windows_of(text, hits)):
+                changed = replace(text, windows, self._token)
                 if changed != text:
                     text, hits = changed, Hits(changed)
         return text
@@ -224,7 +226,8 @@ def _assignments(text: str, hits: Hits) -> Iterator[Window]:
             continue
         if match["quote"] is not None and not match["after"]:
             # A sign that only some languages know may follow a quoted name, and the value that.
-            yield at - LONGEST_NAME, _end_of_line_value(text, match.end(), at + _LONGEST_VALUE // 4)
+            if _SIGN.match(text, match.end("quote")) is not None:
+                yield at - LONGEST_NAME, _end_of_line_value(text, match.end(), at + _LONGEST_VALUE // 4)
         elif opened is None:
             word = PLAIN_WORD.match(text, match.end())
             # Without quotes a value has a digit, unless it is given to a variable.
@@ -300,10 +303,6 @@ def _vendors(_text: str, hits: Hits) -> Iterator[Window]:
         yield at, at + 320
 
 
-def _beside(_text: str, hits: Hits) -> Iterator[int]:
-    yield from hits.followed
-
-
 _PROGRAMS = frozenset(COMMANDS.STEMS)
 
 
@@ -318,12 +317,17 @@ def _commands(text: str, hits: Hits) -> Iterator[Window]:
                     yield window
 
 
-def _within(replace: Callable[[str, Token], str]) -> Callable[[str, list[Window], Token], str]:
+def _beside(_text: str, hits: Hits) -> Iterator[Window]:
+    for at in hits.followed:
+        yield at, at + 1
+
+
+def _within(replace: Callable[[str, Token], str]) -> _Replace:
     """Replace in each window, as if it were all."""
     return lambda text, windows, token: _replaced(text, _merge(windows, len(text)), replace, token)
 
 
-_PARTS: tuple[tuple[Callable[[str, Hits], Iterator[Any]], Callable[[str, list[Any], Token], str]], ...] = (
+_PARTS: tuple[tuple[Callable[[str, Hits], Iterator[Window]], _Replace], ...] = (
     (_nested, lambda text, windows, token: NESTED.replace_in(text, _merge(windows, len(text)), token)),
     (_parameters, _within(PARAMETERS.replace)),
     (_forms, _within(MULTIPART.replace)),
@@ -331,7 +335,53 @@ _PARTS: tuple[tuple[Callable[[str, Hits], Iterator[Any]], Callable[[str, list[An
     (_assignments, _within(ASSIGNMENTS.replace)),
     (_markup, _within(MARKUP.replace)),
     (_commands, _within(COMMANDS.replace)),
-    (_beside, BESIDE.replace_at),
+    (_beside, lambda text, windows, token: BESIDE.replace_at(text, [at for at, _ in windows], token)),
     (_vendors, _within(VENDORS.replace)),
 )
 """Where each part looks in a text, and what it does there."""
+
+
+def spared(texts: Iterable[str]) -> set[str]:
+    """Those of many texts in which nothing begins that may be a secret.
+
+    One look at many takes a fraction of what one at each does.
+    """
+    plain, batch, size = set[str](), list[str](), 0
+    for text in texts:
+        if len(text) > _PIECE:
+            continue
+        key = _digest(text) if len(text) > _WORTH_REMEMBERING else None
+        if key is not None and key in _clean:
+            plain.add(text)
+            continue
+        batch.append(text)
+        size += len(text)
+        if size > _BATCH:
+            plain |= _unsuspected(batch)
+            batch, size = [], 0
+    return plain | _unsuspected(batch)
+
+
+_WORTH_REMEMBERING = 512
+_BATCH = 4 * _PIECE
+
+
+def _unsuspected(texts: Sequence[str]) -> set[str]:
+    joined = "\n".join(texts)
+    hits = Hits(joined)
+    places = [*coded_places(joined), *chain.from_iterable(hits.shaped.values())]
+    spans = [(at, at + 1) for at in places]
+    spans += hits.addresses
+    for number, starts in hits.issued.items():
+        spans += ISSUED[number].spans_at(joined, starts)
+    for windows_of, _ in _PARTS:
+        spans += windows_of(joined, hits)
+    ends = list(accumulate([len(text) + 1 for text in texts]))
+    suspected = set[int]()
+    for start, end in spans:
+        suspected.update(range(bisect_right(ends, start), bisect_right(ends, end - 1) + 1))
+    plain = {text for number, text in enumerate(texts) if number not in suspected}
+    for text in plain:
+        if len(text) > _WORTH_REMEMBERING:
+            _clean.add(_digest(text))
+    return plain

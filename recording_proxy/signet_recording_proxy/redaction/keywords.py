@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import cache, lru_cache
 from itertools import accumulate
 from typing import NamedTuple
@@ -16,12 +16,11 @@ from typing import NamedTuple
 from ahocorasick_rs import BytesAhoCorasick, Implementation, MatchKind
 
 from signet_recording_proxy.redaction.assigned_values import COMMANDS, ELEMENTS
-from signet_recording_proxy.redaction.beside_names import FOLLOWED, may_name
-from signet_recording_proxy.redaction.hidden_text import coded_places
-from signet_recording_proxy.redaction.named_values import SAMPLE
-from signet_recording_proxy.redaction.secret_names import is_secret_parameter
+from signet_recording_proxy.redaction.beside_names import FOLLOWED, MOST_FOLLOWED, may_name
+from signet_recording_proxy.redaction.named_values import NAME_ENDINGS, SAMPLE
+from signet_recording_proxy.redaction.secret_names import MARKS, is_secret_member, is_secret_parameter
 from signet_recording_proxy.redaction.secret_patterns import ISSUED, TEXT_PATTERNS, TextPattern
-from signet_recording_proxy.redaction.vendor_kinds import GATE_SIGN, kinds
+from signet_recording_proxy.redaction.vendor_kinds import GATE_SIGN, VENDORS, kinds
 
 Window = tuple[int, int]
 
@@ -59,9 +58,11 @@ _LONGEST_ELEMENT = 800
 _SIGNED = re.compile(r"[ \t\w.-]{2,66}+" + GATE_SIGN)
 PLAIN_WORD = re.compile(r"[^\s\"'<>;&|,(){}\[\]`\\]{1,512}+")
 _QUOTING = ("'", '"', "`", "|", ">")
-_DIGIT = re.compile(r"\d")
+_DIGIT, _ASCII_DIGIT = re.compile(r"\d"), re.compile("[0-9]")
 _DIGITS = [b"%d" % digit for digit in range(10)]
 LONGEST_NAME = 66
+HOLDS_HOME = "agentsDir"
+"""A member of this name holds a folder in someone's home."""
 
 
 class Hits:
@@ -187,28 +188,43 @@ ADDRESS_NUMBERS = [number for number, pattern in enumerate(TEXT_PATTERNS) if "@"
 _DOTTED_NUMBERS = [number for number, pattern in enumerate(ISSUED) if "." in pattern.stems]
 
 
-def unsuspected(texts: Sequence[str]) -> set[str]:
-    """Those of many short texts in which nothing begins that may be a secret.
+def naming(names: Collection[str]) -> set[str]:
+    """Those of many names of members of which some value is a secret."""
+    listed = list(names)
+    lowered = "\n".join(listed).lower().encode("utf-8", "surrogatepass")
+    if lowered.count(b"\n") < len(listed):
+        squeezed = lowered.translate(None, MARKS)
+        endings = _endings_of_names().find_matches_as_indexes(squeezed, overlapping=True)
+        ended = [start for _, start, end in endings if _ENDS_NAME.match(squeezed, end)]
+        numbers = _lines_at(ended, squeezed) | _lines_at(VENDORS.places(lowered), lowered)
+        listed = [listed[number] for number in numbers]
+    return {name for name in listed if is_secret_member(name, SAMPLE) or VENDORS.may_name(name) or name == HOLDS_HOME}
 
-    One pass over all of them takes a fraction of what a pass over each does.
-    """
-    joined = "\n".join(texts)
-    hits = Hits(joined)
-    places = [*hits.vendors, *hits.followed, *coded_places(joined)]
-    places += [at for at, _ in (*hits.named, *hits.addresses)]
-    places += [match.start() for match in hits.tagged]
-    for starts in (*hits.shaped.values(), *hits.others.values()):
-        places += starts
-    for number, starts in hits.issued.items():
-        places += [start for start, _ in ISSUED[number].spans_at(joined, starts)]
-    ends = list(accumulate([len(text) + 1 for text in texts]))
-    suspected = {bisect_right(ends, place) for place in places}
-    return {text for number, text in enumerate(texts) if number not in suspected}
+
+_ENDS_NAME = re.compile(rb"[0-9]*+(?=\n|\Z)")
+
+
+def _lines_at(places: Sequence[int], text: bytes) -> set[int]:
+    """The numbers of the lines in which these places are."""
+    if not places:
+        return set()
+    ends = list(accumulate([len(line) + 1 for line in text.split(b"\n")]))
+    return {bisect_right(ends, place) for place in places}
+
+
+@cache
+def _endings_of_names() -> BytesAhoCorasick:
+    """How names of secrets end in lower case, without the marks between their words."""
+    return BytesAhoCorasick([*NAME_ENDINGS, HOLDS_HOME.lower().encode()])
 
 
 def _followed(text: str, small: str, names: Sequence[int]) -> Iterator[int]:
+    digit = -1
     for at in names:
-        if FOLLOWED.match(small, at) is not None:
+        if digit < at:
+            found = _ASCII_DIGIT.search(small, at)
+            digit = len(small) + MOST_FOLLOWED if found is None else found.start()
+        if digit - at <= MOST_FOLLOWED and FOLLOWED.match(small, at) is not None:
             before = _NAME_GOES_ON.match(text[max(0, at - LONGEST_NAME) : at][::-1])
             name = _NAME_GOES_ON.match(text, at if before is None else at - before.end())
             if name is not None and may_name(name[0]):

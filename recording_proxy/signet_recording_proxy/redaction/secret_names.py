@@ -66,6 +66,8 @@ IDENTIFYING_HEADERS = "x-signet-"
 NAME_MEMBERS = ("name", "key", "header", "variable")
 """What names the `value` beside it, as in `{"name": "API_KEY", "value": …}`."""
 
+MARKS = b"_-."
+"""What may stand between the words of a name."""
 _MARKS = re.compile(r"[_\-.]+")
 _LAST_WORD = re.compile(r"(?:[A-Z]?[a-z]+|[A-Z]+)\Z")
 _BRACKETS = re.compile(r"[\[\]]+")

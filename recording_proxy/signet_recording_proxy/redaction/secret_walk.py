@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence, Set as AbstractSet
+from itertools import chain
 from typing import Any
 
-from signet_recording_proxy.redaction.keyword_search import KeywordSearch
-from signet_recording_proxy.redaction.keywords import unsuspected
+from signet_recording_proxy.redaction.keyword_search import KeywordSearch, spared
+from signet_recording_proxy.redaction.keywords import HOLDS_HOME, naming
 from signet_recording_proxy.redaction.known_secrets import KnownSecrets
 from signet_recording_proxy.redaction.secret_names import (
     IDENTIFYING_HEADERS,
@@ -23,8 +25,12 @@ from signet_recording_proxy.redaction.secret_patterns import TextPattern
 from signet_recording_proxy.redaction.suspects import HIDDEN, Suspects
 from signet_recording_proxy.redaction.vendor_kinds import VENDORS
 
-_SHORTEST, _SHORT = 8, 512
+_SHORTEST, _LONG = 8, 32 * 1024
+_ENOUGH_FOUND = 4
+"""Where so many texts hold a secret, the others are searched once, in the walk that takes them out."""
 _HOME = re.compile(r"([/\\](?:home|Users)[/\\])([^/\\]+)", re.IGNORECASE)
+_PROBE = KeywordSearch(lambda _secret: "<redacted:0>", HIDDEN)
+"""Tells whether a text holds a secret, and gives out no token."""
 
 
 class Cleaner:
@@ -74,7 +80,7 @@ class Cleaner:
         if isinstance(value, dict):
             return self._object(value)
         if isinstance(value, list):
-            if value and all(isinstance(item, list) and len(item) == 2 and isinstance(item[0], str) for item in value):
+            if value and _are_pairs(value):
                 return [[self.text(name), self._beside(name, item)] for name, item in value]
             return [self.value(item) for item in value]
         if self._numeric and _is_number(value):
@@ -93,12 +99,15 @@ class Cleaner:
         return text
 
     def _object(self, members: dict[str, Any]) -> dict[str, Any]:
-        cleaned = {self.text(name): self._member(name, member) for name, member in members.items()}
+        cleaned = self._members(members)
         if isinstance(members.get("value"), str):
             named = next((members[name] for name in NAME_MEMBERS if isinstance(members.get(name), str)), None)
             if named is not None:
                 cleaned["value"] = self._beside(named, members["value"])
         return cleaned
+
+    def _members(self, members: dict[str, Any]) -> dict[str, Any]:
+        return {self.text(name): self._member(name, member) for name, member in members.items()}
 
     def _beside(self, name: str, value: Any) -> Any:
         """A value whose name stands beside it; words that only follow such a name, as in tags, do not count."""
@@ -108,9 +117,9 @@ class Cleaner:
 
     def _member(self, name: str, value: Any) -> Any:
         if isinstance(value, str):
-            if is_secret_member(name, value) or VENDORS.is_secret_member(name, value):
+            if self._is_secret(name, value):
                 return self._token(value)
-            if name == "agentsDir":
+            if name == HOLDS_HOME:
                 value = _HOME.sub(lambda match: match[1] + self._token(match[2]), value)
             return self.text(value, names=name in IDENTIFYING_MEMBERS or name in PLACE_MEMBERS)
         if name == "secrets" and isinstance(value, dict):
@@ -130,22 +139,63 @@ class Cleaner:
             return {**self._object(value), **{self.text(key): item for key, item in inner.items()}}
         return self.value(value)
 
+    def _is_secret(self, name: str, value: str) -> bool:
+        return is_secret_member(name, value) or VENDORS.is_secret_member(name, value)
+
 
 class LongCleaner(Cleaner):
-    """As `Cleaner`, for a long line: each text is searched around the keywords that it holds."""
+    """As `Cleaner`, for a long line: only what may hold a secret is walked, and texts are searched around keywords."""
 
     def __init__(self, token: Callable[[str], str], known: KnownSecrets, numeric: Sequence[tuple[str, str]]) -> None:
         super().__init__(token, Suspects((), ()), numeric)
         self._known = known
         self._search = KeywordSearch(token, HIDDEN)
-        self._plain: set[str] = set()
+        self._plain: AbstractSet[str] = frozenset()
+        self._naming: AbstractSet[str] = frozenset()
+        self._unsure: AbstractSet[str] = frozenset()
+        self._suspected: AbstractSet[int] | None = None
+        """The ids of the parts of a line that may hold a secret; None: any may."""
 
     def line(self, line: dict[str, Any]) -> dict[str, Any]:
         """An exchange's line."""
-        short = list(dict.fromkeys(text for text in _texts(line) if _SHORTEST <= len(text) <= _SHORT))
-        if self._known.replaced(joined := "\n".join(short)) == joined:
-            self._plain = unsuspected(short)
+        parts = _Parts(line)
+        texts = [text for text in dict.fromkeys(parts.texts) if len(text) >= _SHORTEST]
+        if self._known.replaced(joined := "\n".join(texts)) != joined:
+            texts = [text for text in texts if self._known.replaced(text) == text]
+        plain = spared(texts)
+        plain |= self._found_clean([text for text in texts if text not in plain])
+        self._plain, self._naming = plain, parts.naming
+        self._unsure = {text for text in parts.texts if len(text) >= _SHORTEST} - plain
+        if not self._numeric:
+            self._suspected = parts.holding(self._unsure)
         return super().line(line)
+
+    def _found_clean(self, texts: Sequence[str]) -> set[str]:
+        """Those that hold no secret, of texts that have to be searched; too few where many do hold one."""
+        clean, found = set[str](), 0
+        for text in texts:
+            if len(text) <= _LONG and found < _ENOUGH_FOUND:
+                if _PROBE.clean(text) == text:
+                    clean.add(text)
+                else:
+                    found += 1
+        return clean
+
+    def value(self, value: Any) -> Any:
+        """Any JSON value."""
+        return super().value(value) if self._suspected is None or id(value) in self._suspected else value
+
+    def _members(self, members: dict[str, Any]) -> dict[str, Any]:
+        if self._suspected is None or not self._unsure.isdisjoint(members):
+            return super()._members(members)
+        return members | {
+            name: self._member(name, member)
+            for name, member in members.items()
+            if name in self._naming or id(member) in self._suspected
+        }
+
+    def _is_secret(self, name: str, value: str) -> bool:
+        return (self._suspected is None or name in self._naming) and super()._is_secret(name, value)
 
     def text(self, text: str, *, names: bool = False) -> str:
         """Redact running text; `names` marks a member that identifies a person or a program."""
@@ -155,18 +205,67 @@ class LongCleaner(Cleaner):
         return self._search.clean(text, names=names) if len(text) >= _SHORTEST else text
 
 
-def _texts(value: Any) -> Iterator[str]:
-    """All texts in a JSON value, names of members among them."""
-    pending = [value]
-    while pending:
-        value = pending.pop()
-        if isinstance(value, str):
-            yield value
-        elif isinstance(value, dict):
-            yield from value
-            pending += value.values()
-        elif isinstance(value, (list, tuple)):
-            pending += value
+class _Parts:
+    """What is in a JSON value: all texts, names of members among them, and the names of secrets among those."""
+
+    def __init__(self, value: Any) -> None:
+        self.texts: list[str] = []
+        self._levels: list[tuple[list[dict[str, Any]], list[Sequence[Any]]]] = []
+        names = set[str]()
+        # A level at a time, for a megabyte may hold a hundred thousand values.
+        level = [value]
+        while level:
+            of = defaultdict[type, list[Any]](list)
+            for part in level:
+                of[type(part)].append(part)
+            objects, lists = (
+                of[dict],
+                [part for part in (*of[list], *of[tuple]) if not _BARE.issuperset(map(type, part))],
+            )
+            self.texts += of[str]
+            self._levels.append((objects, lists))
+            names.update(chain.from_iterable(objects))
+            level = [*chain.from_iterable(map(dict.values, objects)), *chain.from_iterable(lists)]
+        self.texts += names
+        self._beside = [*self._pairs(), *(self._members_beside_values() if "value" in names else ())]
+        self.naming = naming(names.union([name for name, _ in self._beside]))
+
+    def _pairs(self) -> Iterator[tuple[str, Any]]:
+        """The names that lists of pairs give to values, with the lists."""
+        for _, lists in self._levels:
+            for items in lists:
+                if items and isinstance(items[0], list) and _are_pairs(items):
+                    yield from ((name, items) for name, _ in items)
+
+    def _members_beside_values(self) -> Iterator[tuple[str, Any]]:
+        """The names that objects give to a value beside them, with the objects."""
+        for objects, _ in self._levels:
+            for members in objects:
+                if isinstance(members.get("value"), str):
+                    names = [members[name] for name in NAME_MEMBERS if isinstance(members.get(name), str)]
+                    yield from ((name, members) for name in names)
+
+    def holding(self, suspected: AbstractSet[str]) -> AbstractSet[int]:
+        """The ids of the suspected texts, and of what holds one, or the name of a secret, at any depth."""
+        hot = self.naming | suspected
+        ids = {id(holder) for name, holder in self._beside if name in hot}
+        if not hot:
+            return ids
+        ids.update([id(text) for text in self.texts if text in suspected])
+        for objects, lists in reversed(self._levels):
+            ids.update([
+                id(members) for members in objects
+                if not hot.isdisjoint(members) or not ids.isdisjoint(map(id, members.values()))
+            ])  # fmt: skip
+            ids.update([id(items) for items in lists if not ids.isdisjoint(map(id, items))])
+        return ids
+
+
+_BARE = {int, float, bool, type(None)}
+
+
+def _are_pairs(items: Sequence[Any]) -> bool:
+    return all(isinstance(item, list) and len(item) == 2 and isinstance(item[0], str) for item in items)
 
 
 def _is_number(value: Any) -> bool:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from ahocorasick_rs import BytesAhoCorasick
 
 from signet_recording_proxy.redaction.secret_names import is_value, mixes
 
@@ -60,10 +61,21 @@ def kinds() -> tuple[NamedKind, ...]:
 
 @cache
 def _stems() -> tuple[tuple[str, NamedKind], ...]:
-    """What a vendor's name holds in lower case: nothing certain where the stems are of what its secrets begin with."""
+    """What a vendor's name holds in lower case: how it begins where the stems are of what its secrets begin with."""
     return tuple(
-        (stem if re.search(kind.names, stem, re.IGNORECASE) else "", kind) for kind in kinds() for stem in kind.stems
+        (part, kind)
+        for kind in kinds()
+        for stem in kind.stems
+        for part in ([stem] if re.search(kind.names, stem, re.IGNORECASE) else _BEGINS.findall(kind.names))
     )
+
+
+@cache
+def _automaton() -> BytesAhoCorasick:
+    return BytesAhoCorasick([stem.encode() for stem, _ in _stems()])
+
+
+_BEGINS = re.compile(r"(?:\A|\|)([a-z]+)")
 
 
 @cache
@@ -95,6 +107,16 @@ class _Vendors:
                 return True
         return False
 
+    @staticmethod
+    def may_name(name: str) -> bool:
+        """Whether some value of a member of this name is one of them."""
+        return bool(_of_name(name))
+
+    @staticmethod
+    def places(lowered: bytes) -> list[int]:
+        """Where such a name may stand in text in lower case."""
+        return [start for _, start, _ in _automaton().find_matches_as_indexes(lowered, overlapping=True)]
+
 
 @lru_cache(maxsize=4096)
 def _of_name(name: str) -> tuple[tuple[NamedKind, str], ...]:
@@ -102,8 +124,8 @@ def _of_name(name: str) -> tuple[tuple[NamedKind, str], ...]:
 
 
 def _kinds_named(name: str) -> Iterator[tuple[NamedKind, str]]:
-    lowered = name.lower()
-    for kind in dict.fromkeys(kind for stem, kind in _stems() if stem in lowered):
+    matches = _automaton().find_matches_as_indexes(name.lower().encode("utf-8", "surrogatepass"), overlapping=True)
+    for kind in dict.fromkeys(_stems()[number][1] for number, _, _ in matches):
         match = re.search(kind.names, name, re.IGNORECASE)
         if match is not None:
             yield kind, match[0]
