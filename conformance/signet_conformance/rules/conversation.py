@@ -28,8 +28,6 @@ MOST_TURNS = 12
 """After more turns than this a connector may hand over the latest alone."""
 LONGEST_TEXT = 200
 """A longer text may be cut."""
-_SHORTEST_TEXT = 12
-"""A shorter text says nothing of whose it is."""
 _WORD = re.compile(r"[a-z]{5,}")
 """What stands in every spelling of a transcript alike: no escape and no markup breaks it."""
 _FEWEST_WORDS = 4
@@ -100,7 +98,7 @@ class Conversations:
             for name, said in self._said.items()
             if not self._timeline.are_related(name, session)
             for _, words in said
-            if words not in known and len(words) >= _SHORTEST_TEXT
+            if words not in known and len(words) >= SHORTEST_TEXT
         }
         words = next((words for _, words in told if words in others), None)
         if words is None:
@@ -159,7 +157,7 @@ class Conversations:
             return None
         since = {words_of(text) for mark in steps if mark.seq > cleared.seq for text in (mark.text, mark.reply)}
         before = {words_of(text) for mark in steps if mark.seq < cleared.seq for text in (mark.text, mark.reply)}
-        said = {words for words in before - since if len(words) >= _SHORTEST_TEXT}
+        said = {words for words in before - since if len(words) >= SHORTEST_TEXT}
         ended = {
             (role, words_of(text))
             for earlier in transcripts_of(self._recording)
@@ -234,7 +232,7 @@ def _is_kept(words: str) -> bool:
 def _of_the_other_role(told: Sequence[Turn], own: Counter[Turn]) -> Deviation | None:
     other = {"user": "assistant", "assistant": "user"}
     for role, words in told:
-        if len(words) >= _SHORTEST_TEXT and own[other[role], words] and not own[role, words]:
+        if len(words) >= SHORTEST_TEXT and own[other[role], words] and not own[role, words]:
             return Deviation(
                 "the transcript takes one speaker for the other", f"{other[role]}: {words}", role, "speaker"
             )
@@ -244,7 +242,7 @@ def _of_the_other_role(told: Sequence[Turn], own: Counter[Turn]) -> Deviation | 
 def _twice(told: Sequence[Turn], own: Counter[Turn]) -> Deviation | None:
     counted = Counter(told)
     for turn, count in counted.items():
-        if len(turn[1]) >= _SHORTEST_TEXT and 0 < own[turn] < count:
+        if len(turn[1]) >= SHORTEST_TEXT and 0 < own[turn] < count:
             return Deviation(
                 "the transcript tells a turn more often than it took place", turn[1], f"{count} times", "twice"
             )

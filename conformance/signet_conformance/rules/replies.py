@@ -40,23 +40,17 @@ class _Reply(Struct, frozen=True, eq=False):
 
 def last_message_is_the_newest_reply(recording: Recording) -> Iterator[Outcome]:
     """The member lastAssistantMessage holds the newest reply of the session when its prompt begins."""
+    timeline = recording.timeline
     replies: dict[str, list[_Reply]] = {}
     for reply in _replies(recording):
         replies.setdefault(str(reply.mark.session), []).append(reply)
     for call in recording.of(PROMPT, END) if replies else ():
         told = plain(text_or_none(call.body.get("lastAssistantMessage")) or "")
-        session = None if recording.timeline.is_unmarked_sub_agent(call.key) else _session_of(recording, call)
+        session = None if timeline.is_unmarked_sub_agent(call.key) else timeline.session_of_call(call)
         own = [reply for reply in replies.get(str(session), ()) if reply.mark.seq < call.seq]
         if told and session is not None and any(reply.words for reply in own):
             others = [reply for name, told_there in replies.items() if name != session for reply in told_there]
             yield from _judge(recording, call, told, own, [each for each in others if each.mark.seq < call.seq])
-
-
-def _session_of(recording: Recording, call: Call) -> str | None:
-    if call.key is not None:
-        return recording.timeline.session_of(call.key)
-    step = recording.timeline.step_at(call.seq)
-    return None if step is None else step.session
 
 
 def _replies(recording: Recording) -> Iterator[_Reply]:

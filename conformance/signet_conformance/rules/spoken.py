@@ -12,7 +12,7 @@ from signet_conformance.rules.conversation import words_of
 from signet_conformance.rules.outcome import PASS, Outcome, in_body, undecided, warn
 from signet_conformance.rules.prompt import answered_before, is_in_its_turn
 from signet_conformance.rules.transcripts import SHORTEST_TEXT, Transcript, names_a_speaker, transcripts_of
-from signet_conformance.rules.words import damage, is_said, loses_words, normal_form
+from signet_conformance.rules.words import damage, is_said, loses_words, normal_form, text_pointer
 from signet_conformance.trace.marks import StepMark, StepName
 
 _REFUSED = (401, 403, 409)
@@ -89,7 +89,7 @@ def _another_text(call: Call, turn: Turn, others: set[str], *, beside: bool) -> 
     return warn(
         call,
         message=message,
-        pointer=in_body("userMessage" if text_or_none(call.body.get("userMessage")) else "userPrompt"),
+        pointer=text_pointer(call),
         expected=given,
         received=call.text,
         fold=fold,

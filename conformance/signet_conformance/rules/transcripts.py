@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set as AbstractSet
 from itertools import pairwise
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from msgspec import Struct
 
@@ -26,7 +26,7 @@ def turns(transcript: object) -> list[Turn]:
 
     A transcript of any other shape has none.
     """
-    if not isinstance(transcript, str) or not transcript.strip():
+    if not isinstance(transcript, str):
         return []
     lines = transcript.split("\n")
     spoken = _json_turns(lines)
@@ -37,18 +37,10 @@ def _json_turns(lines: Iterable[str]) -> list[Turn] | None:
     """The turns of JSON lines; None when any of them is not of that shape."""
     spoken: list[Turn] = []
     for line in lines:
-        beginning = line.lstrip()[:1]
-        if not beginning:
+        if not line.strip():
             continue
-        if beginning != "{":
-            return None
-        try:
-            entry = json.loads(line)
-        except (ValueError, RecursionError):
-            return None
-        if isinstance(entry, dict) and not ("role" in entry and "content" in entry):
-            entry = entry.get("message")
-        if not isinstance(entry, dict) or "role" not in entry or "content" not in entry:
+        entry = _entry_in(line)
+        if entry is None:
             return None
         text = _content_text(entry["content"])
         if entry["role"] in ("user", "assistant") and text is not None:
@@ -56,18 +48,25 @@ def _json_turns(lines: Iterable[str]) -> list[Turn] | None:
     return spoken
 
 
+def _entry_in(line: str) -> Mapping[str, Any] | None:
+    """The entry of a JSON line that has a role and a content, or the message in it; None for any other line."""
+    try:
+        entry = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    if isinstance(entry, dict) and not {"role", "content"} <= entry.keys():
+        entry = entry.get("message")
+    return entry if isinstance(entry, dict) and {"role", "content"} <= entry.keys() else None
+
+
 def said_in_lines(text: str) -> Iterator[str]:
     """The texts of a transcript of JSON lines, whoever said them; nothing of lines of another shape."""
     if not text.lstrip().startswith("{"):
         return
     for line in text.split("\n"):
-        try:
-            entry = json.loads(line)
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(entry, dict) and "role" not in entry:
-            entry = entry.get("message")
-        if isinstance(entry, dict) and "role" in entry and (said := _content_text(entry.get("content"))) is not None:
+        entry = _entry_in(line)
+        said = None if entry is None else _content_text(entry["content"])
+        if said is not None:
             yield said
 
 

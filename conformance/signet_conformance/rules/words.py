@@ -63,7 +63,7 @@ def _outcomes(recording: Recording) -> Iterator[tuple[int, Outcome]]:
     for call in recording.of(PROMPT) if turns else ():
         if not call.accepted or not plain(call.text or ""):
             continue
-        session = _session_of(recording, call)
+        session = recording.timeline.session_of_call(call)
         if session is None:
             yield call.seq, undecided(call, message="no mark tells whose session the key of this prompt is")
             continue
@@ -102,14 +102,6 @@ def _said_in(recording: Recording, call: Call, own: Sequence[_Told]) -> Sequence
     return [told for told in own if len(told.text) >= SHORTEST_TEXT and told.text in text]
 
 
-def _session_of(recording: Recording, call: Call) -> str | None:
-    """The session whose words a prompt has to tell: that of its key, or without a key that of the step it came in."""
-    if call.key is not None:
-        return recording.timeline.session_of(call.key)
-    step = recording.timeline.step_at(call.seq)
-    return None if step is None else step.session
-
-
 def _of_no_own_turn(
     recording: Recording, call: Call, session: str, begun: Sequence[_Told], own: Sequence[_Told]
 ) -> Outcome:
@@ -124,7 +116,7 @@ def _of_no_own_turn(
         return fail(
             call,
             message=f"the words of a turn of another session ({elsewhere[-1].turn.step.session}) arrive in {session}",
-            pointer=_pointer(call),
+            pointer=text_pointer(call),
             expected=own[-1].turn.text if own else "the words of a turn of this session",
             received=call.text,
             fold="another session",
@@ -155,7 +147,7 @@ def _stale(call: Call, current: _Told) -> Finding:
     return fail(
         call,
         message="the words of an earlier turn, which arrived before, stand in place of those of this turn",
-        pointer=_pointer(call),
+        pointer=text_pointer(call),
         expected=current.turn.text,
         received=call.text,
         fold="stale",
@@ -167,11 +159,17 @@ def _damaged(call: Call, current: _Told, text: str) -> Outcome:
     if message is None:
         return undecided(call, message="a text that no turn of its session said: the host may have made it")
     return fail(
-        call, message=message, pointer=_pointer(call), expected=current.turn.text, received=call.text, fold="changed"
+        call,
+        message=message,
+        pointer=text_pointer(call),
+        expected=current.turn.text,
+        received=call.text,
+        fold="changed",
     )
 
 
-def _pointer(call: Call) -> str:
+def text_pointer(call: Call) -> str:
+    """Where the words of a prompt stand in it."""
     return in_body("userMessage" if text_or_none(call.body.get("userMessage")) else "userPrompt")
 
 
@@ -204,7 +202,7 @@ def _is_replaced(text: str, wanted: str) -> bool:
             return False
         at += len(piece)
     is_as_long = len(text) >= _ALIKE * len(wanted)
-    return bool(kept) and is_as_long and text != wanted and ("?" in text or "\ufffd" in text)
+    return is_as_long and ("?" in text or "\ufffd" in text)
 
 
 def _mojibake(text: str, charset: str) -> str:
