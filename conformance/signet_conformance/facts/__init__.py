@@ -50,6 +50,7 @@ from signet_conformance.facts.recording import (
     NeedsWholeError as NeedsWholeError,
     Recording as Recording,
     WholeRun as WholeRun,
+    once_a_recording as once_a_recording,
     refusals as refusals,
     registers_nothing as registers_nothing,
 )

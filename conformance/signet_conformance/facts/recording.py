@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property, partial
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property, partial, wraps
 from itertools import accumulate
 from math import inf
-from typing import Any
+from typing import Any, TypeVar
 
 from msgspec import Struct
 
@@ -271,6 +271,22 @@ class Recording:
         if told is None:
             told = self._marks[kind] = tuple(mark for mark in self.kit_marks if isinstance(mark, kind))
         return told
+
+
+Worked = TypeVar("Worked")
+
+
+def once_a_recording(work: Callable[[Recording], Worked]) -> Callable[[Recording], Worked]:
+    """Decorate a function of a recording alone: it works out its value once for each."""
+
+    @wraps(work)
+    def look_up(recording: Recording) -> Worked:
+        if look_up not in recording.memo:
+            recording.memo[look_up] = work(recording)
+        value: Worked = recording.memo[look_up]
+        return value
+
+    return look_up
 
 
 def _known_version(version: str | None) -> str:

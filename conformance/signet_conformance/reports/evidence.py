@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from http import HTTPStatus
 
 from msgspec import Struct, field
@@ -18,7 +18,7 @@ from msgspec import Struct, field
 from signet_conformance.contract import Requirement, catalogue
 from signet_conformance.engine import Judged
 from signet_conformance.errors import printable
-from signet_conformance.facts import AGENT_CALLS, GET, MEMORY_SEARCH, NOTIFY, Call, Recording
+from signet_conformance.facts import AGENT_CALLS, GET, MEMORY_SEARCH, NOTIFY, Call, Recording, once_a_recording
 from signet_conformance.finding import BREACHES, Finding, Verdict
 from signet_conformance.reports.mark_words import mark_words
 from signet_conformance.reports.values import received_text, shown_path
@@ -240,14 +240,15 @@ class Source(Struct, frozen=True):
 
 def source_of(recording: Recording, seq: int) -> tuple[Source, ...]:
     """The places that led to an exchange, the innermost first; empty where they are unknown."""
-    known = recording.memo.get(source_of)
-    if known is None:
-        known = recording.memo[source_of] = dict(_sources(recording))
-    places: tuple[Source, ...] = known.get(seq, ())
-    return places
+    return _sources(recording).get(seq, ())
 
 
-def _sources(recording: Recording) -> Iterator[tuple[int, tuple[Source, ...]]]:
+@once_a_recording
+def _sources(recording: Recording) -> Mapping[int, tuple[Source, ...]]:
+    return dict(_requests_sent(recording))
+
+
+def _requests_sent(recording: Recording) -> Iterator[tuple[int, tuple[Source, ...]]]:
     calls = iter(sorted(recording.calls, key=lambda call: call.seq))
     call = next(calls, None)
     for mark in recording.marks(SentMark):

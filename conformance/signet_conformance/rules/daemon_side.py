@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Any
 
-from signet_conformance.facts import Call, Recording
+from signet_conformance.facts import Call, Recording, once_a_recording
 from signet_conformance.files.json_values import pointer as pointer_of
 from signet_conformance.finding import Finding, Side, Verdict
 from signet_conformance.rules.outcome import undecided
@@ -52,18 +52,16 @@ def is_own_answer(call: Call) -> bool:
     return call.delivered and call.fault is None and call.error is None
 
 
+@once_a_recording
 def whole_answers(recording: Recording) -> Sequence[Call]:
     """The calls with an answer of the daemon's own that was recorded whole."""
-    calls: list[Call] | None = recording.memo.get("whole answers")
-    if calls is None:
-        calls = recording.memo["whole answers"] = [
-            call
-            for call in recording.calls
-            if is_own_answer(call)
-            and (response := call.exchange.response) is not None
-            and (response.body is None or response.body.kind != "cut")
-        ]
-    return calls
+    return [
+        call
+        for call in recording.calls
+        if is_own_answer(call)
+        and (response := call.exchange.response) is not None
+        and (response.body is None or response.body.kind != "cut")
+    ]
 
 
 def is_served(call: Call) -> bool:
@@ -78,14 +76,15 @@ def is_served(call: Call) -> bool:
 
 def interrupted(recording: Recording, earlier: Call, later: Call) -> bool:
     """Whether the daemon was, or may have been, another process between two calls, or at the later one."""
-    places = recording.memo.get("interruptions")
-    if places is None:
-        places = [mark.seq for mark in recording.marks(FaultMark) if mark.is_restart]
-        places += [c.seq for c in recording.troubled if c.fault is None and _is_lost(c)]
-        places.sort()
-        recording.memo["interruptions"] = places
+    places = _interruptions(recording)
     index = bisect_right(places, earlier.seq)
     return index < len(places) and places[index] <= later.seq
+
+
+@once_a_recording
+def _interruptions(recording: Recording) -> Sequence[int]:
+    restarts = [mark.seq for mark in recording.marks(FaultMark) if mark.is_restart]
+    return sorted([*restarts, *(call.seq for call in recording.troubled if call.fault is None and _is_lost(call))])
 
 
 def _is_lost(call: Call) -> bool:

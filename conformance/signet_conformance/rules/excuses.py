@@ -12,7 +12,7 @@ from math import inf
 from msgspec import Struct
 
 from signet_conformance.contract import requirements
-from signet_conformance.facts import COMPLETE, END, LIFECYCLE, Call, Recording
+from signet_conformance.facts import COMPLETE, END, LIFECYCLE, Call, Recording, once_a_recording
 from signet_conformance.finding import Finding, Verdict
 from signet_conformance.rules.outcome import undecided
 from signet_conformance.trace.marks import LoadedMark, ReinstalledMark, SessionKeyMark, StepMark, StepName
@@ -268,13 +268,11 @@ EXCUSES: Mapping[str, Excuse] = {
 """The excuses by requirement id."""
 
 
+@once_a_recording
 def sent_twice(recording: Recording) -> Sequence[tuple[Call, Call]]:
     """Pairs of lifecycle hooks of one step that say the same, where a mark tells of entries that stand twice."""
-    pairs: Sequence[tuple[Call, Call]] | None = recording.memo.get(sent_twice)
-    if pairs is None:
-        is_doubled = any(mark.twice or mark.old for mark in recording.marks(ReinstalledMark))
-        pairs = recording.memo[sent_twice] = list(_pairs_of_hooks(recording)) if is_doubled else []
-    return pairs
+    is_doubled = any(mark.twice or mark.old for mark in recording.marks(ReinstalledMark))
+    return list(_pairs_of_hooks(recording)) if is_doubled else []
 
 
 def _pairs_of_hooks(recording: Recording) -> Iterator[tuple[Call, Call]]:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from signet_conformance.contract import MUST, requirements
-from signet_conformance.facts import LIFECYCLE, SAVES, Call, Recording
+from signet_conformance.facts import LIFECYCLE, SAVES, Call, Recording, once_a_recording
 from signet_conformance.rules.needles import Distant, Distants, Needles, hashes_of_pieces
 from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, warn
 from signet_conformance.rules.transcripts import said_in_lines
@@ -100,17 +100,13 @@ def _one_line(text: str) -> str:
     return " ".join(text.split())
 
 
+@once_a_recording
 def injects_of(recording: Recording) -> Injects | None:
     """What the answers of a recording inject; None where they inject nothing that can be recognised."""
-    if injects_of not in recording.memo:
-        since = next((seq for seq, _ in _injecting(recording)), None)
-        recording.memo[injects_of] = (
-            _held_injects(recording, since)
-            if recording.is_held
-            else injects_noted(recording, since, _texts(_injecting(recording)))
-        )
-    known: Injects | None = recording.memo[injects_of]
-    return known
+    since = next((seq for seq, _ in _injecting(recording)), None)
+    if recording.is_held:
+        return _held_injects(recording, since)
+    return injects_noted(recording, since, _texts(_injecting(recording)))
 
 
 def _subjects(recording: Recording) -> Iterator[tuple[Call, list[tuple[str, str]]]]:

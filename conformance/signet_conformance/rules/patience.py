@@ -8,8 +8,7 @@ from typing import Any
 from msgspec import Struct
 
 from signet_conformance.facts import PROMPT, START, Call, Recording
-from signet_conformance.rules.model.given import InjectedText, Standing, expect_text, injected_texts
-from signet_conformance.rules.model.turns import turns_of
+from signet_conformance.rules.model.given import InjectedText, Standing, expect_text, injected_texts, turn_given
 from signet_conformance.rules.outcome import PASS, Outcome, undecided, warn
 from signet_conformance.trace import fault_kinds
 from signet_conformance.trace.marks import TIMED_OUT, HandlerMark, StepMark
@@ -155,7 +154,7 @@ def _unused(recording: Recording) -> Mapping[int, InjectedText]:
 
 def _standing(recording: Recording, text: InjectedText) -> Standing | None:
     """Look for a text in the first request of its turn; None if that request was not recorded."""
-    turn = next((turn for turn in turns_of(recording, text.session) if turn.high > text.call.seq), None)
+    turn = turn_given(recording, text)
     if turn is None or not turn.main or turn.unread:
         return None
     wanted = expect_text(recording, text.session, text.call, text.text, text.lines, text.memories)

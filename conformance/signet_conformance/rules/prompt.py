@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from signet_conformance.facts import PROMPT, START, Call, Recording, Turn, plain, text_or_none
+from signet_conformance.facts import PROMPT, START, Call, Recording, Turn, once_a_recording, plain, text_or_none
 from signet_conformance.finding import Finding
 from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undecided, warn
 from signet_conformance.rules.transcripts import pairs_of
@@ -71,12 +71,10 @@ def submitted_twice(recording: Recording) -> Iterator[Finding]:
                 )
 
 
+@once_a_recording
 def answered_before(recording: Recording) -> Sequence[tuple[Call, Call, bool]]:
     """Prompts that a later transcript shows with their reply, that transcript, and whether newer user turns follow."""
-    known: Sequence[tuple[Call, Call, bool]] | None = recording.memo.get(answered_before)
-    if known is None:
-        known = recording.memo[answered_before] = tuple(_answered_before(recording))
-    return known
+    return tuple(_answered_before(recording))
 
 
 def _answered_before(recording: Recording) -> Iterator[tuple[Call, Call, bool]]:

@@ -12,7 +12,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from signet_conformance.facts import PROMPT, REDACTION, Call, Recording, Turn, plain, text_or_none
+from signet_conformance.facts import PROMPT, REDACTION, Call, Recording, Turn, once_a_recording, plain, text_or_none
 from signet_conformance.finding import Finding, Verdict
 from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undecided
 from signet_conformance.rules.transcripts import SHORTEST_TEXT
@@ -28,12 +28,10 @@ def words_arrive_as_they_were_said(recording: Recording) -> Iterator[Outcome]:
     yield from outcomes(recording).values()
 
 
+@once_a_recording
 def outcomes(recording: Recording) -> Mapping[int, Outcome]:
     """What to say of the words of each accepted prompt, by its number; the text of a turn is its measure."""
-    known: Mapping[int, Outcome] | None = recording.memo.get(outcomes)
-    if known is None:
-        known = recording.memo[outcomes] = dict(_outcomes(recording.whole))
-    return known
+    return dict(_outcomes(recording.whole))
 
 
 def loses_words(recording: Recording, call: Call) -> bool:

@@ -10,7 +10,7 @@ from math import inf
 from msgspec import Struct
 from msgspec.structs import replace
 
-from signet_conformance.facts import PROMPT, START, Call, Recording
+from signet_conformance.facts import PROMPT, START, Call, Recording, once_a_recording
 from signet_conformance.rules.model.requests import (
     ModelCall,
     marker_lines,
@@ -20,7 +20,7 @@ from signet_conformance.rules.model.requests import (
     says,
     says_left_out,
 )
-from signet_conformance.rules.model.turns import TOLERANCE_S, model_requests, session_asking, turns, turns_of
+from signet_conformance.rules.model.turns import TOLERANCE_S, ModelTurn, model_requests, session_asking, turns, turns_of
 from signet_conformance.trace.marks import StepMark, StepName
 
 _COMPACTING = frozenset({StepName.COMPACT, StepName.COMPACTION_COMPLETE, StepName.CLEAR})
@@ -52,13 +52,19 @@ class InjectedText(Struct, frozen=True, dict=True):
         )
 
 
+@once_a_recording
 def injected_texts(recording: Recording) -> Sequence[InjectedText]:
     """Read what starts and prompts gave to inject, in order; without those of sub-agents, whose turns no mark names."""
-    known: tuple[InjectedText, ...] | None = recording.memo.get(injected_texts)
-    if known is None:
-        known = tuple(_with_own_lines(recording))
-        recording.memo[injected_texts] = known
-    return known
+    return tuple(_with_own_lines(recording))
+
+
+def turn_given(recording: Recording, text: InjectedText) -> ModelTurn | None:
+    """The turn that a text was given for: of a start the next one."""
+    after = (turn for turn in turns_of(recording, text.session) if turn.high > text.call.seq)
+    turn = next(after, None)
+    if turn is None or text.call.operation == START:
+        return turn
+    return turn if turn.low < text.call.seq and turn.is_said_by(text.call) else None
 
 
 def _with_own_lines(recording: Recording) -> Iterator[InjectedText]:
@@ -115,12 +121,12 @@ def _is_stub(call: Call) -> bool:
 
 def _own_lines(recording: Recording, text: str) -> tuple[str, ...]:
     """The lines of a text by which it is known, without those that the user or the model says in a step."""
-    said: str | None = recording.memo.get(_own_lines)
-    if said is None:
-        steps = recording.marks(StepMark)
-        said = padded(words for step in steps for words in (step.text, step.reply) if words)
-        recording.memo[_own_lines] = said
-    return tuple(line for line in marker_lines(text) if not says(line, said))
+    return tuple(line for line in marker_lines(text) if not says(line, _said_in_steps(recording)))
+
+
+@once_a_recording
+def _said_in_steps(recording: Recording) -> str:
+    return padded(words for step in recording.marks(StepMark) for words in (step.text, step.reply) if words)
 
 
 def agent_and_project(recording: Recording, session: str) -> tuple[str | None, str | None]:
@@ -271,16 +277,14 @@ def _was_given(recording: Recording, line: str) -> bool:
     return True
 
 
+@once_a_recording
 def _main_requests(recording: Recording) -> Mapping[str, Sequence[ModelCall]]:
     """The requests of each session's turns."""
-    known: dict[str, list[ModelCall]] | None = recording.memo.get(_main_requests)
-    if known is None:
-        known = {}
-        for turn in turns(recording):
-            if turn.session is not None and turn.main:
-                known.setdefault(turn.session, []).extend(turn.main)
-        recording.memo[_main_requests] = known
-    return known
+    requests: dict[str, list[ModelCall]] = {}
+    for turn in turns(recording):
+        if turn.session is not None and turn.main:
+            requests.setdefault(turn.session, []).extend(turn.main)
+    return requests
 
 
 def compacted_at(recording: Recording, session: str) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
-from signet_conformance.facts import COMPLETE, PROMPT, START, Call, Recording, plain
+from signet_conformance.facts import COMPLETE, PROMPT, START, Call, Recording
 from signet_conformance.rules.model.given import (
     ExpectedText,
     InjectedText,
@@ -15,6 +15,7 @@ from signet_conformance.rules.model.given import (
     expect_text,
     heard_by,
     injected_texts,
+    turn_given,
 )
 from signet_conformance.rules.model.requests import (
     ModelCall,
@@ -48,7 +49,7 @@ def prompt_context_is_before_the_model(recording: Recording) -> Iterator[Outcome
     """The first request of a turn holds the text that its prompt hook injected."""
     for text in (each for each in injected_texts(recording) if each.call.operation == PROMPT):
         turn = next((t for t in asking_turns(recording, text.session) if t.low < text.call.seq < t.high), None)
-        if turn is not None and plain(text.call.text or "") == plain(turn.text):
+        if turn is not None and turn.is_said_by(text.call):
             yield from _in_first(recording, text, turn, turn.main)
 
 
@@ -110,12 +111,9 @@ def injected_text_stands_once(recording: Recording) -> Iterator[Outcome]:
     """A request holds an injected text once for each time that it was given."""
     for session in dict.fromkeys(text.session for text in injected_texts(recording)):
         compacted = compacted_at(recording, session)
-        for turn in turns_of(recording, session):
-            for request in turn.main:
-                texts = [t for t in injected_texts(recording) if t.session == session and t.call.t0 <= request.t0]
-                if turn.low > compacted:
-                    continue
-                yield from _judge_repeats(texts, request)
+        for request in (each for turn in turns_of(recording, session) if turn.low <= compacted for each in turn.main):
+            texts = [t for t in injected_texts(recording) if t.session == session and t.call.t0 <= request.t0]
+            yield from _judge_repeats(texts, request)
 
 
 def _judge_repeats(texts: Sequence[InjectedText], request: ModelCall) -> Iterator[Outcome]:
@@ -290,7 +288,7 @@ def text_stands_through_its_turn(recording: Recording) -> Iterator[Outcome]:
     """Texts of a turn are before the model in each request of it, and not as the user's own words."""
     header = recording.trace.header
     for text in injected_texts(recording):
-        turn = _turn_of(recording, text)
+        turn = turn_given(recording, text)
         if turn is None or not turn.main or header.lasts is None:
             continue
         first, *later = turn.main
@@ -335,14 +333,6 @@ def _goes_on(later: ModelCall, first: ModelCall, turn: ModelTurn) -> bool:
     return not later.chained and newest >= 0 and said[: newest + 1] == before[: newest + 1]
 
 
-def _turn_of(recording: Recording, text: InjectedText) -> ModelTurn | None:
-    """The turn that a text was given for: of a start the next one."""
-    if text.call.operation == START:
-        return next((turn for turn in turns_of(recording, text.session) if turn.high > text.call.seq), None)
-    turn = next((each for each in turns_of(recording, text.session) if each.low < text.call.seq < each.high), None)
-    return turn if turn is not None and plain(text.call.text or "") == plain(turn.text) else None
-
-
 def _is_among(text: InjectedText, turn: ModelTurn, part: SaidPart) -> bool:
     """Return True if a text is in the part that holds the user's words."""
     whole = padded([part.text])
@@ -352,7 +342,7 @@ def _is_among(text: InjectedText, turn: ModelTurn, part: SaidPart) -> bool:
 def untaken_text_stays_away(recording: Recording) -> Iterator[Outcome]:
     """A text injected for a turn without a request of its own is not before the model in the next one."""
     for text in injected_texts(recording):
-        turn = _turn_of(recording, text) if text.call.operation == PROMPT else None
+        turn = turn_given(recording, text) if text.call.operation == PROMPT else None
         if turn is None or turn.main or turn.unread or any(each.tools for each in turn.asked):
             continue
         later = next((each for each in turns_of(recording, text.session) if each.low > turn.low and each.main), None)

@@ -75,7 +75,7 @@ def _told_of(call: Call, turn: ModelTurn) -> tuple[ModelCall, SaidPart] | None:
 
 
 def _used_for(use: ToolUse, words: str) -> bool:
-    return says(words, padded([use.arguments])) or words in plain_words(use.arguments)
+    return words in plain_words(use.arguments)
 
 
 def _judged(call: Call, request: ModelCall, part: SaidPart) -> Outcome:
@@ -127,7 +127,7 @@ def _names_the_row(call: Call, part: SaidPart) -> bool:
 
 
 def _succeeded(call: Call) -> bool:
-    return call.accepted and call.status is not None and (call.answer or {}).get("success") is not False
+    return call.accepted and (call.answer or {}).get("success") is not False
 
 
 def _contents(call: Call) -> Sequence[tuple[str, ...]]:

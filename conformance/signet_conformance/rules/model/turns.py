@@ -10,7 +10,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from signet_conformance.facts import PROMPT, Call, Recording, plain, text_or_none
+from signet_conformance.facts import PROMPT, Call, Recording, once_a_recording, plain, text_or_none
 from signet_conformance.finding import Finding, Side, Verdict
 from signet_conformance.rules.model.requests import ModelCall, plain_words, read_request, says
 from signet_conformance.rules.outcome import PASS, Outcome
@@ -53,26 +53,25 @@ class ModelTurn(Struct, frozen=True, dict=True):
         """Whether the turn's own request may be among those of which no text was recorded."""
         return any(not request.whole for request in self.asked)
 
+    def is_said_by(self, call: Call) -> bool:
+        """Whether a prompt holds what was said in this turn."""
+        return plain(call.text or "") == plain(self.text)
 
+
+@once_a_recording
 def model_requests(recording: Recording) -> Sequence[ModelCall]:
     """The requests to the model in order, in the time of the daemon's recording."""
-    known: tuple[ModelCall, ...] | None = recording.memo.get(model_requests)
-    if known is None:
-        model = recording.model
-        shift = 0.0 if model is None else recording.trace.instant(model, 0.0)
-        exchanges = () if model is None else model.exchanges
-        known = tuple(each for exchange in exchanges if (each := read_request(exchange, shift)) is not None)
-        recording.memo[model_requests] = known
-    return known
+    model = recording.model
+    if model is None:
+        return ()
+    shift = recording.trace.instant(model, 0.0)
+    return tuple(each for exchange in model.exchanges if (each := read_request(exchange, shift)) is not None)
 
 
+@once_a_recording
 def turns(recording: Recording) -> Sequence[ModelTurn]:
     """The user's turns in order. None where the two recordings do not have the same steps."""
-    known: tuple[ModelTurn, ...] | None = recording.memo.get(turns)
-    if known is None:
-        known = tuple(_turns(recording))
-        recording.memo[turns] = known
-    return known
+    return tuple(_turns(recording))
 
 
 def session_asking(recording: Recording, request: ModelCall) -> str | None:
@@ -175,7 +174,7 @@ def prompt_hook_comes_first(recording: Recording) -> Iterator[Outcome]:
     bound = recording.declared.bounds_s.get("prompt")
     for turn in turns(recording):
         hooks = [c for c in recording.of(PROMPT) if turn.low < c.seq < turn.high]
-        hook = next((c for c in hooks if plain(c.text or "") == plain(turn.text)), None)
+        hook = next(filter(turn.is_said_by, hooks), None)
         if hook is None or not turn.main:
             continue
         first = turn.main[0]
