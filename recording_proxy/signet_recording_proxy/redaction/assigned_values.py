@@ -114,7 +114,8 @@ _COMMANDS = (
     _Command(
         ("htpasswd",),
         re.compile(
-            r"\s-(?:(?=[A-Za-z]{0,4}n)[A-Za-z]{0,4}b[A-Za-z]{0,4}|[A-Za-z]{0,4}b[A-Za-z]{0,4}\s+\S+)\s+\S+\s+" + _GIVEN
+            r"\s-(?:(?=[A-Za-z]{0,4}n)[A-Za-z]{0,4}b[A-Za-z]{0,4}|[A-Za-z]{0,4}b[A-Za-z]{0,4}\s++\S++)\s++\S++\s++"
+            + _GIVEN
         ),
         re.compile(r"\bhtpasswd\b"),
     ),
@@ -127,7 +128,7 @@ _COMMANDS = (
     ),
     _Command(
         ("mc alias set", "mc config host add"),
-        re.compile(rf"\bmc (?:alias set|config host add)(?:\s+\S{{1,200}}){{3}}\s+{_GIVEN}"),
+        re.compile(rf"\bmc (?:alias set|config host add)(?:\s++\S{{1,200}}){{3}}\s++{_GIVEN}"),
     ),
     _Command(("encrypt_string",), re.compile(rf"\bansible-vault encrypt_string\s{{1,4}}{_GIVEN}")),
     _Command(("requirepass",), re.compile(rf"\brequirepass\s{{1,4}}{_WITH_A_DIGIT}{_GIVEN}")),
@@ -193,7 +194,7 @@ _COMMANDS = (
             r"\s{0,4}\\{0,4}[\"'](?=[^\"'\n]{0,255}[0-9])([^\s\"']{6,256}+)[\"']"
         ),
     ),
-    _Command(("net use",), re.compile(rf"\s/user:\S+\s+{_GIVEN}"), re.compile(r"\bnet use\b"), ("/user:",)),
+    _Command(("net use",), re.compile(rf"\s/user:\S++\s++{_GIVEN}"), re.compile(r"\bnet use\b"), ("/user:",)),
     _Command(("net user",), re.compile(rf"\bnet user\s{{1,4}}[^\s/]\S{{0,64}}\s{{1,4}}{_GIVEN}\s{{1,4}}/")),
     _Command(
         ("smbclient",),

@@ -1,0 +1,93 @@
+"""The search for passwords on command lines does work in proportion to the text: counted, not timed."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from re import _constants, _parser  # type: ignore[attr-defined]  # nothing public parses an expression
+from types import FrameType
+from typing import Any
+
+import pytest
+
+from signet_recording_proxy.redaction import assigned_values, keyword_search, keywords
+from signet_recording_proxy.redaction.assigned_values import COMMANDS
+from signet_recording_proxy.redaction.keyword_search import KeywordSearch
+from signet_recording_proxy.redaction.suspects import HIDDEN
+
+OPTIONS = " -p x1 -u a:b2c3 -P abcd1 --password-stdin | auth= "
+TEXTS = [
+    *(f"{stem}{OPTIONS}" for stem in COMMANDS.STEMS),
+    *(json.dumps({"command": f"{stem} -p 'x1' -u", "password": ""}) for stem in COMMANDS.STEMS),
+]
+COUNT = 80
+
+
+def _calls(text: str) -> int:
+    """How many functions a search calls, of ours and of the regular expressions."""
+    count = 0
+
+    def note(_frame: FrameType, event: str, _what: object) -> None:
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    search = KeywordSearch(lambda secret: f"<redacted:{len(secret)}>", HIDDEN)
+    keyword_search.forget()
+    sys.setprofile(note)
+    try:
+        search.clean(text)
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+@pytest.mark.parametrize("unit", TEXTS)
+def test_twice_the_text_is_at_most_twice_the_calls(unit: str) -> None:
+    """In lines and in one line, with options that may belong to any of the programs before them."""
+    for between in ("\n", " "):
+        once, twice = (_calls(between.join([unit] * count)) for count in (COUNT, 2 * COUNT))
+        assert twice <= 2 * once + 100
+
+
+@pytest.mark.parametrize("unit", TEXTS)
+def test_no_character_is_looked_at_more_than_a_few_times(unit: str) -> None:
+    """The windows around commands, which the expressions get to see, do not pile up."""
+    text = unit * COUNT
+    windows = list(keyword_search._commands(text, keywords.Hits(text)))
+    assert sum(end - start for start, end in windows) <= 4 * len(text) * _programs_in(unit) + 2000
+    merged = keyword_search._merge(windows, len(text))
+    assert sum(end - start for start, end in merged) <= len(text)
+
+
+def _programs_in(unit: str) -> int:
+    return sum(stem in unit.lower() for stem in COMMANDS.STEMS)
+
+
+def _repetitions(pattern: Any, *, possessive: bool = False) -> Iterator[bool]:
+    """Of each repetition, whether it ends after so many times or gives nothing back."""
+    for operation, argument in pattern:
+        if operation in (_constants.MAX_REPEAT, _constants.MIN_REPEAT, _constants.POSSESSIVE_REPEAT):
+            _, most, repeated = argument
+            gives_back = operation is not _constants.POSSESSIVE_REPEAT and not possessive
+            yield most is not _constants.MAXREPEAT or not gives_back
+            yield from _repetitions(repeated, possessive=not gives_back)
+        elif operation is _constants.BRANCH:
+            for branch in argument[1]:
+                yield from _repetitions(branch)
+        elif operation is _constants.GROUPREF_EXISTS:
+            for branch in filter(None, argument[1:]):
+                yield from _repetitions(branch)
+        elif operation is _constants.SUBPATTERN:
+            yield from _repetitions(argument[-1])
+        elif operation in (_constants.ASSERT, _constants.ASSERT_NOT):
+            yield from _repetitions(argument[1])
+        elif operation is _constants.ATOMIC_GROUP:
+            yield from _repetitions(argument, possessive=True)
+
+
+@pytest.mark.parametrize("command", assigned_values._COMMANDS, ids=lambda command: command.stems[0])
+def test_every_repetition_is_bounded_or_gives_nothing_back(command: Any) -> None:
+    """So what fails late has no other way to be tried, of which there would be more in longer text."""
+    for pattern in filter(None, (command.option, command.program)):
+        assert all(_repetitions(_parser.parse(pattern.pattern, pattern.flags))), pattern.pattern
