@@ -181,6 +181,13 @@ class Sessions:
         """
         return None if key is None else self._sessions.get(key)
 
+    def session_of_call(self, call: Call) -> str | None:
+        """The session of a call: that of its key, or without a key that of the step it came in."""
+        if call.key is not None:
+            return self.session_of(call.key)
+        step = self.step_at(call.seq)
+        return None if step is None else step.session
+
     @cached_property
     def _sessions(self) -> Mapping[str, str | None]:
         sessions: dict[str, str | None] = {}
@@ -217,10 +224,9 @@ class Sessions:
     def folder_of(self, call: Call) -> str | None:
         """The folder that the host was run in, or handed over, when the session of a call was opened last before it.
 
-        None where no mark tells the session or the folder. A call without a key is of the session of its step.
+        None where no mark tells the session or the folder.
         """
-        step = self.step_at(call.seq)
-        session = self.session_of(call.key) if call.key is not None else None if step is None else step.session
+        session = self.session_of_call(call)
         folders = [mark.folder for mark in self.steps_of(session, call.seq) if mark.folder is not None]
         return folders[-1] if session is not None and folders else None
 

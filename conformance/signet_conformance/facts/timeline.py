@@ -249,13 +249,6 @@ class Timeline(Sessions):
         own = self.steps_of(owner, call.seq)
         return next((step for step in reversed(own) if not self.was_skipped(step)), now)
 
-    def session_of_call(self, call: Call) -> str | None:
-        """The session of a call: that of its key, or without a key that of the step it came in."""
-        if call.key is not None:
-            return self.session_of(call.key)
-        step = self.step_at(call.seq)
-        return None if step is None else step.session
-
     def is_asked_for_twice(self, earlier: Call, call: Call) -> bool:
         """Whether the user asked for the same once more: two steps that ask for it, a call in each."""
         before, after = (self.step_at(each.seq) for each in (earlier, call))

@@ -33,14 +33,20 @@ def cleared_context_is_said(recording: Recording) -> Iterator[Outcome]:
             before = call
 
 
+def _last_clear(recording: Recording, step: StepMark | None) -> StepMark | None:
+    """The clear with which the session of a step was opened last; None where another step opened it."""
+    openings = [] if step is None else recording.timeline.openings(step)
+    opened = [mark for mark in openings if not recording.timeline.was_skipped(mark)]
+    return opened[-1] if opened and opened[-1].step == StepName.CLEAR else None
+
+
 def _going_on(recording: Recording, hooks: Sequence[Call], before: Call, prompt: Call) -> Iterator[Outcome]:
     """The breach of a session that goes on after a clear as if there had been none: no end and no start tells of it."""
     timeline = recording.timeline
     step = timeline.own_step(prompt)
-    opened = [] if step is None or step.step != StepName.PROMPT else timeline.openings(step)
-    if step is None or not opened or opened[-1].step != StepName.CLEAR or timeline.was_skipped(opened[-1]):
+    clear = _last_clear(recording, step)
+    if step is None or step.step != StepName.PROMPT or clear is None:
         return
-    clear = opened[-1]
     starts = [call for call in hooks if call.operation == START and call.seq < clear.seq]
     is_open = bool(starts) and starts[-1].accepted and before.operation != END and before.seq < clear.seq
     if not is_open or timeline.session_of(prompt.key) != step.session or timeline.was_stopped_in(clear):
@@ -56,11 +62,11 @@ def _going_on(recording: Recording, hooks: Sequence[Call], before: Call, prompt:
         or timeline.switches.any_between(before.seq, prompt.seq)
     ):
         return
-    number = "" if clear.index is None else f" (step {clear.index})"
     yield warn(
         prompt,
         before,
-        message=f"the user cleared the session{number}, and it goes on: neither an end nor a start says so",
+        message=f"the user cleared the session (step {clear.index}), and it goes on:"
+        " neither an end nor a start says so",
         pointer="/request/path",
         expected='a start with source:"clear", or an end with reason:"clear" and a start',
         received="user-prompt-submit",
@@ -73,15 +79,18 @@ def _said_cleared(recording: Recording, call: Call) -> Outcome:
     step = recording.timeline.own_step(call)
     if step is None or step.session is None:
         return PASS
-    mine = [c for c in recording.whole.of(START) if c.seq < call.seq and c.accepted]
     # A key may be started in the step of another session.
     session = recording.timeline.session_of(call.key) or step.session
     steps = recording.timeline.steps_of(session, call.seq)
     # A start in the step of the clear itself may make up for an earlier one that met nobody.
     owned = [
         c
-        for c in mine
-        if (own := recording.timeline.own_step(c)) is not None and own.session == session and own.seq != step.seq
+        for c in recording.whole.of(START)
+        if c.seq < call.seq
+        and c.accepted
+        and (own := recording.timeline.own_step(c)) is not None
+        and own.session == session
+        and own.seq != step.seq
     ]
     since = owned[-1].seq if owned else -1
     clears = [mark for mark in steps if mark.step == StepName.CLEAR and not recording.timeline.was_skipped(mark)]
@@ -112,11 +121,9 @@ def _is_ended_by_a_clear(recording: Recording, start: Call, clears: Sequence[Ste
 
 def _untold_clear(recording: Recording, call: Call) -> StepMark | None:
     """The clear before the first start of a key of whose end the host told nothing; None without one."""
-    step = recording.timeline.own_step(call)
-    opened = [] if step is None else recording.timeline.openings(step)
-    if not opened or opened[-1].step != StepName.CLEAR or recording.timeline.was_skipped(opened[-1]):
+    clear = _last_clear(recording, recording.timeline.own_step(call))
+    if clear is None:
         return None
-    clear = opened[-1]
     left = (mark for mark in recording.marks(SessionKeyMark) if mark.end_untold and mark.session == clear.session)
     if not any(recording.timeline.step_at(mark.seq) == clear for mark in left):
         return None
@@ -128,11 +135,10 @@ def _untold_clear(recording: Recording, call: Call) -> StepMark | None:
 
 def _silent_clear(recording: Recording, call: Call, clear: StepMark, source: str | None) -> Outcome:
     """The breach of a start after a clear that does not say so, where the host tells of no end either."""
-    number = "" if clear.index is None else f" (step {clear.index})"
     return warn(
         call,
-        message=f"the user cleared the session{number}, and the start does not say so: its host tells of no end,"
-        f" so the daemon never learns of it{recording.host_age}",
+        message=f"the user cleared the session (step {clear.index}), and the start does not say so:"
+        f" its host tells of no end, so the daemon never learns of it{recording.host_age}",
         pointer=in_body("source"),
         expected='source:"clear" on the start',
         received=source,
@@ -147,8 +153,10 @@ def _restart(recording: Recording, call: Call, end: Call, source: str | None) ->
         if source is not None:
             return PASS
         return undecided(call, end, message="no source: whether the context was cleared cannot be seen")
-    clears = step.step == StepName.CLEAR and step.index not in recording.timeline.skipped
-    if not clears and not _was_cleared_before(recording, end, step):
+    clears = step.step == StepName.CLEAR and not recording.timeline.was_skipped(step)
+    # The session may have been ended by a clear, and be opened anew only in a later step.
+    clear = _last_clear(recording, step)
+    if not clears and (clear is None or recording.timeline.step_at(end.seq) != clear):
         return PASS
     if not clears and (why := lost_between(recording, end.seq, call.seq, call.key)):
         return undecided(call, end, message=f"{why}: a start may be lost")
@@ -178,12 +186,6 @@ def _is_late(recording: Recording, start: Call, clear: StepMark) -> bool:
     return any(hook.body.get(said[str(hook.operation)]) == "clear" for hook in later)
 
 
-def _was_cleared_before(recording: Recording, end: Call, step: StepMark) -> bool:
-    """Whether the end came when the user cleared the session, which is opened anew only in a later step."""
-    opened = [mark for mark in recording.timeline.openings(step) if mark.index not in recording.timeline.skipped]
-    return bool(opened) and opened[-1].step == StepName.CLEAR and recording.timeline.step_at(end.seq) == opened[-1]
-
-
 def clear_means_a_discarded_context(recording: Recording) -> Iterator[Outcome]:
     """An end gives the reason "clear" only when the context is discarded."""
     cleared = [call for call in recording.of(END) if call.body.get("reason") == "clear"]
@@ -195,7 +197,7 @@ def clear_means_a_discarded_context(recording: Recording) -> Iterator[Outcome]:
         ended = (
             step is not None
             and step.step in (StepName.END, StepName.CLOSE)
-            and step.index not in recording.timeline.skipped
+            and not recording.timeline.was_skipped(step)
             and recording.timeline.session_of(call.key) == step.session
         )
         late = (
@@ -243,11 +245,11 @@ def _is_of_the_clear(recording: Recording, end: Call) -> bool:
     A connector that sends from a queue tells both in the last step.
     """
     step = recording.timeline.step_at(end.seq)
-    opened = [] if step is None else recording.timeline.openings(step)
-    if step is None or not opened or opened[-1].step != StepName.CLEAR:
+    clear = _last_clear(recording, step)
+    if step is None or clear is None:
         return False
     ends = [call for call in recording.of(END) if recording.timeline.session_of(call.key) == step.session]
-    told = any(opened[-1].seq < call.seq < step.seq for call in ends)
+    told = any(clear.seq < call.seq < step.seq for call in ends)
     own = (call for call in ends if end.seq < call.seq < recording.timeline.end_of(step))
     return not told and any(call.body.get("reason") != "clear" for call in own)
 

@@ -133,7 +133,7 @@ def lost_start(recording: Recording, call: Call) -> str | None:
             return "nothing listened when its session was opened: a start may have been refused"
         if recording.timeline.was_stopped_in(last):
             return "the host stopped a hook when its session was opened: its start may be lost"
-        if last.index not in recording.timeline.skipped:
+        if not recording.timeline.was_skipped(last):
             # What was skipped opened nothing: the step before it counts then.
             break
     return None

@@ -108,7 +108,6 @@ def every_turn_is_submitted(recording: Recording) -> Iterator[Outcome]:
     if PROMPT not in (recording.declared.capabilities or ()):
         return
     steps = recording.marks(StepMark)
-    skipped = recording.timeline.skipped
     prompts = recording.of(PROMPT, cut=True)
     failed: set[tuple[str | None, str]] = set()
     any_submitted = any(_window_has_prompt(recording, prompts, step, end) for step, end in _prompts_given(steps))
@@ -117,7 +116,7 @@ def every_turn_is_submitted(recording: Recording) -> Iterator[Outcome]:
         again = (step.session, text) in failed
         if text_or_none(step.reply) is None:
             failed.add((step.session, text))
-        if step.index in skipped or not _could_be_submitted(recording, steps, step):
+        if recording.timeline.was_skipped(step) or not _could_be_submitted(recording, steps, step):
             continue
         if _window_has_prompt(recording, prompts, step, end):
             yield PASS

@@ -96,12 +96,11 @@ def _turns(recording: Recording) -> Iterator[ModelTurn]:
     beside = [] if model is None else list(marks_of(model, StepMark))
     if model is None or [_name(mark) for mark in steps] != [_name(mark) for mark in beside]:
         return
-    skipped = recording.timeline.skipped
     times = {mark.seq: mark.t for mark in recording.trace.marks}
     requests = model_requests(recording)
     for place, (step, other) in enumerate(zip(steps, beside, strict=True)):
         text = text_or_none(step.text)
-        if step.step != StepName.PROMPT or text is None or step.index in skipped:
+        if step.step != StepName.PROMPT or text is None or recording.timeline.was_skipped(step):
             continue
         last = place
         # The model's tools are steps of their own, and belong to the turn in which they are called.
