@@ -19,6 +19,7 @@ from signet_conformance.facts.sessions import OPENING, Sessions
 from signet_conformance.trace.fault_kinds import AWAY, FAULT_KINDS
 from signet_conformance.trace.marks import (
     TIMED_OUT,
+    BypassMark,
     FaultMark,
     HandlerMark,
     KitMark,
@@ -60,6 +61,16 @@ class Switches:
     def outage_lasts(self) -> bool:
         """Whether the daemon was away until the end of the recording."""
         return any(until == inf for _, until in self._times(_takes_daemon_away))
+
+    @cached_property
+    def was_bypassed(self) -> bool:
+        """Whether the user set the connector's bypass at any time."""
+        return any(isinstance(mark, BypassMark) and mark.is_on for mark in self._marks)
+
+    @cached_property
+    def refusals(self) -> Times:
+        """When the recorder's listener was closed by a fault."""
+        return self._times(lambda mark: isinstance(mark, FaultMark) and mark.kind == "refuse")
 
     @cached_property
     def troubles(self) -> Times:

@@ -15,7 +15,6 @@ from signet_conformance.trace import fault_kinds
 from signet_conformance.trace.marks import (
     FAILED,
     THROWN,
-    BypassMark,
     FaultMark,
     HandlerMark,
     LeftMark,
@@ -161,7 +160,7 @@ def _empty_registration(recording: Recording) -> Finding | None:
         return None
     if any(call.operation in FIRST_CALLS for call in recording.calls):
         return None
-    if any(mark.is_on for mark in recording.marks(BypassMark)):
+    if recording.timeline.switches.was_bypassed:
         return None  # a connector that is switched off may register nothing
     if any(recording.timeline.switches.any_at(mark.seq) for mark in registered):
         return None  # nor one whose daemon is disturbed just then

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from math import inf
 
 from signet_conformance.facts import COMPLETE, END, LIFECYCLE, PRE, PROMPT, START, Call, Recording
 from signet_conformance.rules.excuses import sent_twice
@@ -13,12 +14,9 @@ from signet_conformance.trace.marks import (
     AGAIN,
     ONCE,
     OVER,
-    BypassMark,
-    FaultMark,
     InstalledMark,
     LoadedMark,
     ModelMark,
-    OutageMark,
     RegisteredMark,
     ReinstalledMark,
     RemarkMark,
@@ -155,7 +153,9 @@ def _unknown_event(recording: Recording, mark: InstalledMark, host: str) -> Outc
         why = f"the handler of {mark.elsewhere} stands in for it"
     elif called or not mark.operations:
         why = f"{operations} reached the daemon all the same" if called else "nothing tells what it was for"
-    elif not _is_disturbed(recording) and any(_OCCASIONS.get(name, _NEVER) <= given for name in mark.operations):
+    elif not recording.timeline.switches.any_between(-inf, inf) and any(
+        _OCCASIONS.get(name, _NEVER) <= given for name in mark.operations
+    ):
         return fail(
             message=f"{told}: the daemon never heard of {operations}{recording.host_age}",
             expected=f"an event that {host} knows",
@@ -173,11 +173,6 @@ def _unknown_event(recording: Recording, mark: InstalledMark, host: str) -> Outc
     )
 
 
-def _is_disturbed(recording: Recording) -> bool:
-    kept = [*recording.marks(FaultMark), *recording.marks(OutageMark), *recording.marks(BypassMark)]
-    return any(mark.is_on for mark in kept)
-
-
 def _silence(recording: Recording) -> Iterator[Outcome]:
     """A program that people run asked its model, and no hook of the connector spoke: it passed over what was installed.
 
@@ -189,7 +184,7 @@ def _silence(recording: Recording) -> Iterator[Outcome]:
     quiet = not recording.of(*LIFECYCLE, cut=True) and not recording.marks(StrayMark)
     capabilities = recording.declared.capabilities
     speaks = capabilities is None or not LIFECYCLE.isdisjoint(capabilities)
-    if asked and quiet and speaks and not _is_disturbed(recording):
+    if asked and quiet and speaks and not recording.timeline.switches.any_between(-inf, inf):
         loaded = next(iter(recording.marks(LoadedMark)), None)
         host = "its host" if loaded is None else name_host(loaded, "")
         why = next((f": {mark.text}" for mark in recording.marks(RemarkMark) if mark.unheard and mark.text), "")

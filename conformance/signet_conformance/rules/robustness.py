@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import inf
 
 from msgspec import Struct
@@ -64,7 +64,7 @@ def _silence_after(recording: Recording, seq: int) -> _Silence | None:
     not opened meanwhile: a prompt and an end were given to the connector, and performed, and no hook followed.
     """
     times = recording.timeline.switches.troubles
-    if recording.trace.growing or not times or _has_reason_to_be_silent(recording):
+    if recording.trace.growing or not times or _may_be_silent(recording, recording.calls):
         return None
     # Nothing comes after what was never switched off.
     over = times[-1][1]
@@ -90,10 +90,10 @@ def _silence_after(recording: Recording, seq: int) -> _Silence | None:
     return _Silence(hooks[-1], sum(map(len, steps.values()))) if any(c.seq <= seq for c in hooks) else None
 
 
-def _has_reason_to_be_silent(recording: Recording) -> bool:
-    """Return True if another path holds the session, the connector was refused, or a step was not performed."""
-    bypassed = any(mark.is_on for mark in recording.marks(BypassMark))
-    return recording.timeline.is_broken_off or bypassed or any(_sends_away(call) for call in recording.calls)
+def _may_be_silent(recording: Recording, calls: Iterable[Call]) -> bool:
+    """Whether the connector may be silent: bypassed, sent away by the answer to a call, or not alive to the end."""
+    timeline = recording.timeline
+    return timeline.is_broken_off or timeline.switches.was_bypassed or any(map(_sends_away, calls))
 
 
 def _sends_away(call: Call) -> bool:
@@ -126,15 +126,9 @@ def turn_takes_place_without_daemon(recording: Recording) -> Iterator[Outcome]:
     ]
     # Where the listener itself is closed nothing is recorded: the kit's own marks stand for the attempts.
     steps = [mark.seq for mark in recording.marks(StepMark)]
-    refused_since: int | None = None
-    for mark in recording.marks(FaultMark):
-        if mark.kind != "refuse":
-            continue
-        if mark.is_on:
-            refused_since = mark.seq
-        elif refused_since is not None:
-            away += [s for s in steps if refused_since < s < mark.seq][:1]
-            refused_since = None
+    for since, until in recording.timeline.switches.refusals:
+        if until < inf:
+            away += [seq for seq in steps if since < seq < until][:1]
     if not away:
         return
     recording = recording.whole
@@ -299,7 +293,9 @@ def works_again_after_trouble(recording: Recording) -> Iterator[Outcome]:
     """When a fault, an outage or a refusal is over, the connector works again."""
     timeline = recording.timeline
     periods = timeline.switches.interruptions
-    if not periods or recording.trace.growing or _was_sent_away(recording):
+    # A second end is answered as skipped too, which says nothing of the session.
+    asked = (c for c in recording.calls if c.fault is None and c.operation != END and c.status != CLAIMED)
+    if not periods or recording.trace.growing or _may_be_silent(recording, asked):
         return
     recording = recording.whole
     for session in dict.fromkeys(step.session for step in timeline.steps):
@@ -315,15 +311,6 @@ def works_again_after_trouble(recording: Recording) -> Iterator[Outcome]:
                 yield outcome
             if outcome is not None and outcome is not PASS:
                 break
-
-
-def _was_sent_away(recording: Recording) -> bool:
-    """Return True if the connector may be silent: bypassed, refused, or its scenario broken off."""
-    bypassed = any(mark.is_on for mark in recording.marks(BypassMark))
-    # A second end is answered as skipped too, which says nothing of the session.
-    asked = (c for c in recording.calls if c.fault is None and c.operation != END and c.status != CLAIMED)
-    sent_away = any(map(_sends_away, asked))
-    return recording.timeline.is_broken_off or bypassed or sent_away
 
 
 def _recovery(recording: Recording, session: str | None, over: int, until: float) -> Outcome | None:
