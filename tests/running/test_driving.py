@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import jsonschema
@@ -52,61 +53,80 @@ def test_driven_run_performs_its_scenario_once_and_leaves_nothing_running(drive:
     assert {row["verdict"] for row in written["together"].values()} <= {"PASS", "NOT-APPLICABLE", "INCONCLUSIVE"}
 
 
-def test_prompt_of_a_driven_run_is_told_what_the_daemon_knows(drive: Drive) -> None:
+BEYOND = {
+    "step": "fault",
+    "fault": {"kind": "delay", "delay_s": "beyond"},
+    "match": {"path": "/api/hooks/session-start"},
+}
+WITHIN = {
+    "step": "fault",
+    "fault": {"kind": "delay", "delay_s": "within"},
+    "match": {"path": "/api/hooks/user-prompt-submit"},
+}
+OFF = {"step": "fault_off"}
+UNDISTURBED = {
+    "plain": PLAIN["steps"],
+    "resumed": [START, END, {"step": "resume", "session": "s1"}, END],
+}
+HELD_BACK = {
+    "beyond": [BEYOND, START, OFF, END],
+    "within": [START, WITHIN, PROMPT, OFF, END],
+}
+
+
+@pytest.fixture(name="undisturbed", scope="module")
+def drive_undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, trace.Trace]:
+    """The recordings of one run in which no fault is on."""
+    return record(Drive(tmp_path_factory.mktemp("undisturbed")), UNDISTURBED, "reference")
+
+
+@pytest.fixture(name="held_back", scope="module")
+def drive_held_back(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, trace.Trace]:
+    """The recordings of one run in which answers are held back."""
+    drive = Drive(tmp_path_factory.mktemp("held_back"))
+    bounds = "[targets.reference]\nbounds_s = {start = 3.0, prompt = 2.0}\n"
+    (drive.folder / "signet-conformance.toml").write_text(bounds)
+    return record(drive, HELD_BACK, "reference")
+
+
+def record(
+    drive: Drive, scenarios: Mapping[str, Sequence[Mapping[str, object]]], target: str, statuses: Sequence[int] = (0,)
+) -> Mapping[str, trace.Trace]:
+    """Drive a target through scenarios, to one of these exit statuses; the recordings by scenario."""
+    document = {"scenarios": [{"name": name, "steps": steps} for name, steps in scenarios.items()]}
+    done = drive.perform("--signet-report=report", "--target", target, scenario=document)
+    assert done.status in statuses, done.everything
+    return {name: trace.read(drive.folder / "report" / f"{name}.jsonl") for name in scenarios}
+
+
+def delays(recording: trace.Trace) -> list[float]:
+    """How long the faults of a recording hold answers back."""
+    return [mark.data["delay_s"] for mark in recording.marks if mark.name == "fault" and mark.data.get("on")]
+
+
+def test_prompt_of_a_driven_run_is_told_what_the_daemon_knows(undisturbed: Mapping[str, trace.Trace]) -> None:
     """The daemon knows something of the project that scenarios ask about: else nothing shows what becomes of it."""
-    done = drive.perform("--signet-report=report", scenario=PLAIN)
-    assert done.status == 0, done.everything
-    recorded = trace.read(drive.folder / "report" / "plain.jsonl")
     (answer,) = [
         each.response.body.json
-        for each in recorded.exchanges
+        for each in undisturbed["plain"].exchanges
         if each.response is not None and each.request.path == "/api/hooks/user-prompt-submit"
     ]
     assert "PostgreSQL 16 behind pgbouncer" in answer["inject"]
 
 
-def test_answer_is_held_back_beyond_the_bound_of_the_hook_that_it_is_to(drive: Drive) -> None:
+def test_answer_is_held_back_beyond_the_bound_of_the_hook_that_it_is_to(held_back: Mapping[str, trace.Trace]) -> None:
     """A start is held back beyond the bound of starts, however long the target takes over a prompt."""
-    (drive.folder / "signet-conformance.toml").write_text(
-        "[targets.reference]\nbounds_s = {start = 1.0, prompt = 30.0}\n"
-    )
-    late = {
-        "step": "fault",
-        "fault": {"kind": "delay", "delay_s": "beyond"},
-        "match": {"path": "/api/hooks/session-start"},
-    }
-    slow = {"name": "slow", "title": "A start is answered late", "steps": [late, START, {"step": "fault_off"}, END]}
-    done = drive.perform("--signet-report=report", scenario=slow)
-    assert done.status == 0, done.everything
-    marks = trace.read(drive.folder / "report" / "slow.jsonl").marks
-    assert [mark.data["delay_s"] for mark in marks if mark.name == "fault" and mark.data.get("on")] == [3.0]
+    assert delays(held_back["beyond"]) == [5.0]
 
 
-def test_answer_that_shall_be_in_time_comes_after_half_of_the_bound(drive: Drive) -> None:
+def test_answer_that_shall_be_in_time_comes_after_half_of_the_bound(held_back: Mapping[str, trace.Trace]) -> None:
     """A prompt is held back for half of the bound of prompts."""
-    (drive.folder / "signet-conformance.toml").write_text(
-        "[targets.reference]\nbounds_s = {start = 30.0, prompt = 2.0}\n"
-    )
-    slow = {
-        "step": "fault",
-        "fault": {"kind": "delay", "delay_s": "within"},
-        "match": {"path": "/api/hooks/user-prompt-submit"},
-    }
-    said = {"step": "prompt", "session": "s1", "text": "Which database?", "reply": "PostgreSQL."}
-    steps = [START, slow, said, {"step": "fault_off"}, END]
-    done = drive.perform("--signet-report=report", scenario={"name": "slow", "title": "In time", "steps": steps})
-    assert done.status == 0, done.everything
-    marks = trace.read(drive.folder / "report" / "slow.jsonl").marks
-    assert [mark.data["delay_s"] for mark in marks if mark.name == "fault" and mark.data.get("on")] == [1.0]
+    assert delays(held_back["within"]) == [1.0]
 
 
-def test_mark_of_a_resume_comes_before_what_the_connector_sends(drive: Drive) -> None:
+def test_mark_of_a_resume_comes_before_what_the_connector_sends(undisturbed: Mapping[str, trace.Trace]) -> None:
     """A program that tells what it hands over at a start says nothing at a resume."""
-    resumed = {"step": "resume", "session": "s1"}
-    scenario = {"name": "again", "title": "Ended and resumed", "steps": [START, END, resumed, END]}
-    done = drive.perform("--signet-report=report", scenario=scenario)
-    assert done.status == 0, done.everything
-    recorded = trace.read(drive.folder / "report" / "again.jsonl")
+    recorded = undisturbed["resumed"]
     (step,) = [mark.seq for mark in recorded.marks if mark.name == "step" and mark.data.get("step") == "resume"]
     hooks = [exchange for exchange in recorded.exchanges if exchange.request.path == "/api/hooks/session-start"]
     assert hooks[0].seq < step < hooks[1].seq
@@ -116,11 +136,10 @@ LAZY = """[targets.lazy]
 command = ["{python}", "-m", "signet_reference_harness", "--start-at-prompt"]
 agents = ["atlas-agent"]
 harness = "reference"
-bounds_s = {start = 1.0, prompt = 1.0}
+bounds_s = {start = 15.0, prompt = 5.0}
 """
 CLAIMED = {"step": "fault", "fault": {"kind": "status", "status": 409}, "match": {"path": "/api/hooks/session-start"}}
 EMPTY = {"step": "fault", "fault": {"kind": "empty"}, "match": {"path": "/health"}}
-OFF = {"step": "fault_off"}
 CLEAR = {"step": "clear", "session": "s1"}
 
 
@@ -130,30 +149,41 @@ def say(text: str) -> dict[str, str]:
 
 
 LATE = {**say("One?"), "for_late_start": True}
+FAULTS_OF_A_START = {
+    "met-at-the-start": ("reference", [CLAIMED, START, OFF, say("One?"), say("Two?"), END], ["start"]),
+    "met-in-the-first-turn": ("lazy", [CLAIMED, START, OFF, say("One?"), say("Two?"), END], ["start", "prompt"]),
+    "no-turn": ("lazy", [CLAIMED, START, OFF, END], ["start"]),
+    "turn-left-out": ("reference", [CLAIMED, START, OFF, LATE, END], ["start"]),
+    "turn-for-it": ("lazy", [CLAIMED, START, OFF, LATE, END], ["start", "prompt"]),
+    "met-by-no-request": (
+        "reference",
+        [START, say("One?"), EMPTY, CLEAR, OFF, say("Two?"), say("Three?"), END],
+        ["clear", "prompt"],
+    ),
+}
+"""Scenarios with their target, and the steps while which the fault is on."""
 
 
-@pytest.mark.parametrize(
-    ("target", "steps", "around"),
-    [
-        ("reference", [CLAIMED, START, OFF, say("One?"), say("Two?"), END], ["start"]),
-        ("lazy", [CLAIMED, START, OFF, say("One?"), say("Two?"), END], ["start", "prompt"]),
-        ("lazy", [CLAIMED, START, OFF, END], ["start"]),
-        ("reference", [CLAIMED, START, OFF, LATE, END], ["start"]),
-        ("lazy", [CLAIMED, START, OFF, LATE, END], ["start", "prompt"]),
-        ("reference", [START, say("One?"), EMPTY, CLEAR, OFF, say("Two?"), say("Three?"), END], ["clear", "prompt"]),
-    ],
-    ids=["met-at-the-start", "met-in-the-first-turn", "no-turn", "turn-left-out", "turn-for-it", "met-by-no-request"],
-)
+@pytest.fixture(name="faulty", scope="module")
+def drive_faults(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, trace.Trace]:
+    """The recordings of the faults of a start, of one run for each target."""
+    recorded: dict[str, trace.Trace] = {}
+    for target in ("reference", "lazy"):
+        drive = Drive(tmp_path_factory.mktemp(target))
+        (drive.folder / "signet-conformance.toml").write_text(LAZY)
+        scenarios = {name: steps for name, (whose, steps, _) in FAULTS_OF_A_START.items() if whose == target}
+        # Where each start is refused, nothing may be sent that a daemon accepts.
+        recorded |= record(drive, scenarios, target, statuses=(0, 3))
+    return recorded
+
+
+@pytest.mark.parametrize("name", FAULTS_OF_A_START)
 def test_fault_of_a_start_waits_for_a_request_until_the_turn_is_over(
-    drive: Drive, target: str, steps: list[dict[str, object]], around: list[str]
+    faulty: Mapping[str, trace.Trace], name: str
 ) -> None:
     """What a connector sends with its first prompt meets it there; afterwards it is off, met or not."""
-    (drive.folder / "signet-conformance.toml").write_text(LAZY)
-    scenario = {"name": "fault", "title": "A fault of a start", "steps": steps}
-    done = drive.perform("--signet-report=report", "--target", target, scenario=scenario)
-    # After a refused start nothing may be sent that a daemon accepts.
-    assert done.status in (0, 3), done.everything
-    recorded = trace.read(drive.folder / "report" / "fault.jsonl")
+    target, steps, around = FAULTS_OF_A_START[name]
+    recorded = faulty[name]
     is_on, met = False, []
     for mark in recorded.marks:
         if mark.name == "fault":
