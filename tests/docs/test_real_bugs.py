@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.drives import PLAIN
 from tests.support.tools import tool
 
 ROOT = Path(__file__).parents[2]
@@ -40,11 +42,14 @@ def history(tmp_path: Path) -> Path:
     return folder
 
 
-def test_the_recipe_finds_the_commit_that_broke_it(history: Path) -> None:
+def test_the_recipe_finds_the_commit_that_broke_it(history: Path, tmp_path: Path) -> None:
+    """Each commit is driven through one session, which shows the breach; a usual run has many more for a good one."""
     recipe = re.search(r"(?m)^git bisect run sh -c '(.*)'$", (ROOT / "docs" / "real-bugs.md").read_text("utf-8"))
     assert recipe is not None
     kit = f"{sys.executable} -m signet_conformance.cli"
-    line = recipe[1].replace("signet-conformance", kit).replace("run mine", "run example-python")
+    (tmp_path / "plain.json").write_text(json.dumps(PLAIN))
+    run = f"run example-python --scenario {tmp_path / 'plain.json'}"
+    line = recipe[1].replace("signet-conformance", kit).replace("run mine", run)
     git(history, "bisect", "start", "HEAD", "HEAD~4")
     found = git(history, "bisect", "run", "sh", "-c", line)
     assert "change 3" in found.split("is the first bad commit")[1]
