@@ -58,8 +58,9 @@ def shown(secret: str, redacted: str) -> bool:
     return any(secret[at : at + half] in redacted for at in range(max(1, len(secret) - half + 1)))
 
 
-@pytest.mark.parametrize("around", ["", FILLER * 200], ids=["prompt", "transcript"])
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize(
+    ("seed", "around"), [(1, ""), (2, ""), (1, FILLER * 200)], ids=["prompt", "other-prompt", "transcript"]
+)
 def test_nine_in_ten_planted_secrets_are_not_recorded(seed: int, around: str) -> None:
     """In a prompt of their own, and deep in a transcript."""
     by = random.Random(seed)
