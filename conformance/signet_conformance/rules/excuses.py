@@ -26,7 +26,7 @@ class Excuse(Struct, frozen=True):
     names the calls at `names`.
     """
 
-    why: Callable[[Recording, list[Call]], str | None]
+    why: Callable[[Recording, Sequence[Call]], str | None]
     says: str = "{why}"
     of: tuple[str, ...] = ()
     names: slice = slice(None)
@@ -42,7 +42,7 @@ def excused(requirement: str, finding: Finding, recording: Recording, broken: Ma
     if requirement in _REPEATED and (again := _sent_by_another_installation(finding, recording)) is not None:
         return again
     excuse = EXCUSES.get(requirement)
-    calls = [recording.by_seq[number] for number in finding.exchanges if number in recording.by_seq]
+    calls = _calls_of(finding, recording)
     if excuse is not None and calls and (not excuse.of or finding.fold in excuse.of):
         why = excuse.why(recording, calls)
         if why is not None:
@@ -63,7 +63,7 @@ _REPEATED = frozenset(
 def _sent_by_another_installation(finding: Finding, recording: Recording) -> Finding | None:
     """An undecided finding in place of one on a hook that two installations sent: SIG-LOAD-005 is the one breach."""
     again = {call.seq for _, call in sent_twice(recording)}
-    calls = [recording.by_seq[number] for number in finding.exchanges if number in again]
+    calls = [call for call in _calls_of(finding, recording) if call.seq in again]
     if not calls:
         return None
     return undecided(*calls, message="each hook is sent twice, for two installations act (SIG-LOAD-005)")
@@ -85,7 +85,7 @@ def _resting_on_the_daemon(
     if seq is None:
         return finding
     return undecided(
-        *(recording.by_seq[number] for number in finding.exchanges if number in recording.by_seq),
+        *_calls_of(finding, recording),
         message=f"rests on the answer of #{seq}, which breaks {broken[seq]}: the daemon's breach, not the connector's",
         fold=finding.kind,
     )
@@ -101,11 +101,11 @@ def _concerns(operations: Collection[str], seq: int, finding: Finding, recording
     call = recording.by_seq[seq]
     if call.operation not in operations or seq > max(finding.exchanges):
         return False
-    return call.key is None or call.key in _keys(finding.exchanges, recording)
+    return call.key is None or any(named.key == call.key for named in _calls_of(finding, recording))
 
 
-def _keys(numbers: Collection[int], recording: Recording) -> set[str | None]:
-    return {recording.by_seq[number].key for number in numbers if number in recording.by_seq}
+def _calls_of(finding: Finding, recording: Recording) -> Sequence[Call]:
+    return [recording.by_seq[number] for number in finding.exchanges if number in recording.by_seq]
 
 
 def lost_between(recording: Recording, low: int, high: int, key: str | None) -> str | None:
@@ -183,13 +183,13 @@ def end_is_owed(recording: Recording, call: Call, kind: StepName) -> bool:
     return bool(lost) and not any(lost[-1].seq < seq < now.seq for seq in ends)
 
 
-def _lost_between_its_calls(recording: Recording, calls: list[Call]) -> str | None:
+def _lost_between_its_calls(recording: Recording, calls: Sequence[Call]) -> str | None:
     """Why a hook may be lost between the first of two calls or more and the one that followed it."""
     first, *others = sorted(call.seq for call in calls)
     return lost_between(recording, first, others[0], calls[0].key) if others else None
 
 
-def _reset_is_unheard(recording: Recording, calls: list[Call]) -> str | None:
+def _reset_is_unheard(recording: Recording, calls: Sequence[Call]) -> str | None:
     """Why the daemon may not have heard that a session began anew between two of its starts."""
     again, before = calls
     if (why := _lost_between_its_calls(recording, calls)) is not None:
@@ -199,14 +199,14 @@ def _reset_is_unheard(recording: Recording, calls: list[Call]) -> str | None:
     return "a fault kept the compaction between from the daemon" if spoilt else None
 
 
-def _lost_since_the_hook_before(recording: Recording, calls: list[Call]) -> str | None:
+def _lost_since_the_hook_before(recording: Recording, calls: Sequence[Call]) -> str | None:
     """Why a hook may be lost between a call and the hook of its key before it."""
     call = calls[0]
     earlier = recording.earlier(call)
     return lost_between(recording, earlier[-1].seq if earlier else 0, call.seq, call.key)
 
 
-def _lost_start(recording: Recording, calls: list[Call]) -> str | None:
+def _lost_start(recording: Recording, calls: Sequence[Call]) -> str | None:
     return lost_start(recording, calls[0])
 
 
@@ -219,14 +219,14 @@ def _left_untold(recording: Recording, call: Call) -> str | None:
     return "its host tells of no end when the user begins anew"
 
 
-def _lost_or_untold(recording: Recording, calls: list[Call]) -> str | None:
+def _lost_or_untold(recording: Recording, calls: Sequence[Call]) -> str | None:
     lost = _lost_between_its_calls(recording, calls)
     if lost is not None:
         return f"{lost}, before the new start: an end may have been lost"
     return _left_untold(recording, min(calls, key=lambda call: call.seq))
 
 
-def _end_is_unseen(recording: Recording, calls: list[Call]) -> str | None:
+def _end_is_unseen(recording: Recording, calls: Sequence[Call]) -> str | None:
     """Why nobody can tell whether the session of a start was ended; None where its end would have been seen.
 
     An outage to the recording's end excuses a session that has no end, not one that is used after its end.

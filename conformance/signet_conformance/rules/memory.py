@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Any
 from urllib.parse import unquote
@@ -39,25 +39,26 @@ def recall_has_a_query(recording: Recording) -> Iterator[Outcome]:
     """A recall asks something: its query is not blank, and a hook names its harness."""
     for call in recording.of(RECALL, HOOK_RECALL, SEARCH_SESSIONS, MEMORY_SEARCH, cut=True):
         if call.operation == MEMORY_SEARCH:
-            missing = None if text_or_none(call.query.get("q")) else "q"
-            received: object = call.query.get("q")
+            yield _has_text(call, "q", call.query)
         elif call.cut:
             yield PASS if call.accepted else undecided(call, message="the body was recorded in part only")
-            continue
         else:
-            wanted = ("query", "harness") if call.operation == HOOK_RECALL else ("query",)
-            missing = next((n for n in wanted if text_or_none(call.body.get(n)) is None), None)
-            received = call.body.get(missing) if missing else None
-        if missing is None:
-            yield PASS
-        else:
-            yield fail(
-                call,
-                message=f"{call.operation} without {missing} is refused",
-                pointer="/request/query" if missing == "q" else in_body(missing),
-                expected="a non-blank string",
-                received=received,
-            )
+            yield _has_text(call, "query", call.body)
+
+
+def _has_text(call: Call, name: str, members: Mapping[str, Any]) -> Outcome:
+    """Judge a request that has to hold a text, and where it is a hook its harness."""
+    wanted = (name, "harness") if call.is_hook else (name,)
+    missing = next((each for each in wanted if text_or_none(members.get(each)) is None), None)
+    if missing is None:
+        return PASS
+    return fail(
+        call,
+        message=f"{call.operation} without {missing} is refused",
+        pointer="/request/query" if call.operation == MEMORY_SEARCH else in_body(missing),
+        expected="a non-blank string",
+        received=members.get(missing),
+    )
 
 
 def recall_carries_the_open_key(recording: Recording) -> Iterator[Outcome]:
@@ -140,19 +141,8 @@ def save_has_content(recording: Recording) -> Iterator[Outcome]:
             # Before 0.109 the hook takes blank content as well.
             tells = call.accepted and (call.operation == REMEMBER or recording.at_least("0.109"))
             yield PASS if tells else undecided(call, message="the body was recorded in part only")
-            continue
-        wanted = ("content", "harness") if call.operation == HOOK_REMEMBER else ("content",)
-        missing = next((n for n in wanted if text_or_none(call.body.get(n)) is None), None)
-        if missing is None:
-            yield PASS
         else:
-            yield fail(
-                call,
-                message=f"{call.operation} without {missing} is refused",
-                pointer=in_body(missing),
-                expected="a non-blank string",
-                received=call.body.get(missing),
-            )
+            yield _has_text(call, "content", call.body)
 
 
 def idempotency_key(call: Call) -> str | None:
