@@ -45,6 +45,9 @@ def told(folder: Path, done: Sequence[ObservedMark], played: Sequence[ObservedMa
     return [drift.words for drift in plugin_drifts(face, [recorded(folder, done)], [played])]
 
 
+ASKS, TRANSFORMS, SAYS = map(event, ("asks", "transforms", "says"))
+TURN = (ASKS, TRANSFORMS, SAYS)
+BESIDE = {"beside_turns": ["transforms"]}
 ELSEWHERE = ObservedMark(event="late.one", cwd="/workspace/of-another")
 """What comes at any time, of a session before."""
 NO_DRIFT = {
@@ -53,6 +56,8 @@ NO_DRIFT = {
     "not played": ((*TALK, event("session.diff", "diff")), TALK, {}),
     "without order": ((TALK[1], TALK[0], TALK[2]), TALK, {"irregular": ["session.created"]}),
     "before a user only": (TALK, (*TALK, event("session.deleted", "info")), {"interactive": ["session.deleted"]}),
+    "once beside its turns": ((*TALK, *TURN, TRANSFORMS), (*TALK, *TURN), BESIDE),
+    "before the turn's own": ((*TALK, TRANSFORMS, *TURN), (*TALK, *TURN), BESIDE),
     "hook among events": ((TALK[0], *TOOL, *TALK[1:]), (*TOOL, *TALK), {}),
     "a folder of an unplayed one": ((*TALK, ELSEWHERE), TALK, {"unplayed": ["late.one"]}),
     "a folder of an irregular one": ((*TALK, ELSEWHERE), (*TALK, ELSEWHERE), {"irregular": ["late.one"]}),
@@ -88,6 +93,21 @@ DRIFT = {
         "working folder of session.idle: the face says the project's, acme-api; the program did /root",
     ),
 }
+
+
+BEYOND = {
+    "more than once": ((*TURN, TRANSFORMS, *TURN, TRANSFORMS), (*TURN, *TURN), "after says: the face says nothing"),
+    "not in the turn": ((ASKS, SAYS, TRANSFORMS), TURN, "after asks: the face says transforms"),
+    "another one": ((*TURN, ASKS), TURN, "after says: the face says nothing; the program did asks"),
+}
+
+
+@pytest.mark.parametrize("case", BEYOND)
+def test_what_comes_once_beside_the_turns_is_compared_in_them(case: str, tmp_path: Path) -> None:
+    """One session has one such event anywhere; a second, one that its turn lacks, and any other one is drift."""
+    done, played, words = BEYOND[case]
+    lines = told(tmp_path, done, played, **BESIDE)
+    assert [line for line in lines if words in line], lines
 
 
 @pytest.mark.parametrize("case", DRIFT)

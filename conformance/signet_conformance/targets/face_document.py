@@ -209,6 +209,10 @@ class FaceDocument(Document):
     """Events that the harness tells its plugins and that this face does not play."""
     irregular: Texts = ()
     """Events whose number and place cannot be foreseen: their order is not compared."""
+    beside_turns: Texts = ()
+    """Events that come once more in a session from work that its turns do not wait for, such as its title: the place of
+    that one among the others is not compared.
+    """
     interactive: Texts = ()
     """Events that come with a user at a screen only, and not as the kit drives the program. A hook's event with a
     reason, as SessionEnd prompt_input_exit, comes with another reason there.

@@ -189,7 +189,7 @@ class Server {
     if (said !== step.text) session.changed = said;
     session.said = (session.said ?? 0) + 1;
     await this.#event(session, "message.updated", { info: message });
-    await this.#event(session, "session.status", { status: { type: "busy" } });
+    await this.#busy(session);
     if (step.stopped) {
       await this.#idle(session);
       return { turn: false };
@@ -222,6 +222,7 @@ class Server {
 
   /** What the plugin is asked before each call of the model; undefined where the user's turn is lost with it. */
   async #prepared(session, ofTurn) {
+    await this.#busy(session);
     const messages = structuredClone(this.#messages.get(session.id));
     const heard = await this.#hook(session, "experimental.chat.messages.transform", {}, { messages }, { ofTurn });
     if (heard === undefined) return undefined;
@@ -232,6 +233,7 @@ class Server {
       session.title = "A session";
       await this.#event(session, "session.updated", { info: this.#info(session) });
     }
+    await this.#busy(session);
     return this.#system(session, ofTurn);
   }
 
@@ -255,6 +257,11 @@ class Server {
     await this.#event(session, "message.updated", { info });
   }
 
+  /** Said when a turn begins, before each call of the model and as it begins, and when the last one has ended. */
+  async #busy(session) {
+    await this.#event(session, "session.status", { status: { type: "busy" } });
+  }
+
   async #idle(session) {
     await this.#event(session, "session.status", { status: { type: "idle" } });
     await this.#event(session, "session.idle");
@@ -265,6 +272,7 @@ class Server {
     const { reply } = session.turn;
     session.turn = undefined;
     await this.#answer(session, reply);
+    await this.#busy(session);
     await this.#idle(session);
   }
 
@@ -313,7 +321,7 @@ class Server {
   async preCompaction(step) {
     const session = this.#sessions.of(step);
     compaction.begin(session);
-    await this.#event(session, "session.status", { status: { type: "busy" } });
+    await this.#busy(session);
     // The compaction is a message of the user without text.
     const asked = { id: identifier("msg"), role: "user", sessionID: session.id, time: { created: Date.now() }, agent: "build", model: MODEL };
     const part = { id: identifier("prt"), sessionID: session.id, messageID: asked.id, type: "compaction", auto: false };
@@ -331,7 +339,7 @@ class Server {
     await this.#callModel(session, step.session, { ofTurn: false, given });
     await this.#answer(session, step.summary ?? "", { summary: true, mode: "compaction" });
     await this.#event(session, "session.compacted");
-    await this.#event(session, "session.status", { status: { type: "busy" } });
+    await this.#busy(session);
     await this.#idle(session);
     return {};
   }
