@@ -15,8 +15,9 @@ from signet_conformance.targets import Target, load
 from signet_conformance.targets.drift import hooks_observed
 from signet_conformance.targets.face import HostFace
 from signet_conformance.targets.program import find_program_profile
+from signet_conformance.targets.program_document import Observer
 from signet_conformance.trace import Trace
-from signet_conformance.trace.marks import ObservedMark, SkippedMark, StepMark, marks_of
+from signet_conformance.trace.marks import ObservedMark, SkippedMark, StepMark, StepName, marks_of
 
 _STEP_S = 60.0
 _SOME_WRITE = {"action": "add", "content": "The deploys move to Thursdays."}
@@ -32,7 +33,7 @@ def play_steps(face: HostFace, trace: Trace) -> Sequence[ObservedMark]:
     observer = find_program_profile(face.data.harness).profile.observer
     if observer is None:
         return ()
-    steps = _steps(trace, observer.performed_as, face.data.own_tools)
+    steps = _steps(trace, observer, face.data.own_tools)
     with temporary_folder("face") as home:
         target = _observing(face, home, str(OBSERVERS / observer.module))
         tools = {str(step["tool"]) for step in steps if isinstance(step.get("tool"), str)}
@@ -59,23 +60,28 @@ def _observing(face: HostFace, root: Path, module: str) -> Target:
     return dataclasses.replace(target, profile=profile)
 
 
-def _steps(
-    trace: Trace, performed_as: Mapping[Any, str | None], own_tools: Collection[str]
-) -> Sequence[Mapping[str, Any]]:
+def _steps(trace: Trace, observer: Observer, own_tools: Collection[str]) -> Sequence[Mapping[str, Any]]:
     """The steps of a recording as a driver is given them, as the program performed them, without those it skipped."""
     skipped = {mark.index for mark in marks_of(trace, SkippedMark)}
     steps: list[dict[str, Any]] = []
+    opened: dict[str | None, dict[str, Any]] = {}
     for mark in marks_of(trace, StepMark):
-        kind = performed_as.get(mark.step, mark.step)
+        kind = observer.performed_as.get(mark.step, mark.step)
         if kind is not None and mark.index not in skipped:
             # What a real program's own tool is given is not recorded.
             given = {"arguments": _SOME_WRITE} if mark.data.get("tool") in own_tools else {}
-            steps.append(
-                {**given, **{name: value for name, value in mark.data.items() if name != "index"}, "step": kind}
-            )
-        elif steps and not mark.other.get("more"):
+            step = {**given, **{name: value for name, value in mark.data.items() if name != "index"}, "step": kind}
+            if kind == StepName.START and observer.starts_with_first_words:
+                opened[mark.session] = step
+                continue
+            first = opened.pop(mark.session, None)
+            steps += [] if first is None else [first]
+            if first is None or kind != StepName.CLEAR:
+                steps.append(step)
+        elif not mark.other.get("more"):
             # The turn, which was to go on with the step that was skipped, has ended with it.
-            steps[-1].pop("more", None)
+            of_session = (step for step in reversed(steps) if step.get("session") == mark.session)
+            next(of_session, {}).pop("more", None)
     return steps
 
 

@@ -74,6 +74,8 @@ class Observer(Part):
     """Members whose value tells one kind of an event from another, such as "reason"."""
     performed_as: dict[StepName, StepName | None] = Field(default_factory=dict)
     """Steps that the program performs as another one in the way it is driven, or as none: null."""
+    starts_with_first_words: bool = False
+    """true where a session that is opened begins with what its user types first, be it the command that clears it"""
 
 
 class Settles(Part):
@@ -155,5 +157,7 @@ class ProgramDocument(Document):
     """the tool by which its model gets those that are only named to it at first"""
     cannot: dict[StepName, Text] = Field(default_factory=dict)
     """Steps that it cannot be brought to without a user before it, and why."""
+    cannot_call: dict[Text, Text] = Field(default_factory=dict)
+    """Tools of its own that its model does not call here, and why."""
     notes: Items[str] = ()
     """Facts that a reader of its verdicts should know of how it is driven: each run remarks on them."""

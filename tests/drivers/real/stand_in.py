@@ -239,7 +239,9 @@ class Server(BaseHTTPRequestHandler):
         self.send_response(200)
         self.end_headers()
         while True:
-            self.wfile.write(b"data: " + json.dumps(self.events.get()).encode() + b"\n\n")
+            # As programs in JavaScript write JSON: nothing beyond ASCII is escaped.
+            said = json.dumps(self.events.get(), ensure_ascii=False)
+            self.wfile.write(f"data: {said}\n\n".encode())
 
     def do_POST(self) -> None:
         """A new session, a prompt, or a summary."""
@@ -260,7 +262,9 @@ class Server(BaseHTTPRequestHandler):
             Server.late.cancel()
             self._tell_idle()
             time.sleep(0.5)
-        turn(body["parts"][0]["text"])
+        said = body["parts"][0]["text"]
+        self.events.put({"type": "message.updated", "properties": {"text": said}})
+        turn(said)
         self._tell_idle()
 
     def _tell_idle(self) -> None:

@@ -31,7 +31,7 @@ from signet_conformance.drivers.process import WatchedDriver
 from signet_conformance.finding import Verdict
 from signet_conformance.running.station import Station
 from signet_conformance.scenarios.scenario import read_scenarios
-from signet_conformance.targets.program import PLACE_VARIABLE
+from signet_conformance.targets.program import PLACE_VARIABLE, find_program_profile
 from signet_conformance.targets.real import HarnessChoice, with_harness
 from signet_conformance.trace import Exchange, Trace
 from signet_conformance.trace.marks import LoadedMark, SkippedMark, StepMark, marks_of
@@ -174,6 +174,18 @@ def test_a_tool_that_is_named_to_the_model_only_is_asked_for_first(mode: str, ca
 
 
 @needs_node
+def test_a_tool_for_which_a_program_fetches_something_is_not_called(run: Run) -> None:
+    """The step is skipped with the reason of the program's profile, and its turn ends."""
+    steps = say("Prepare the release.", "And then?")
+    steps.insert(2, {"step": "tool", "session": "s1", "tool": "skill", "arguments": {"name": "release-notes"}})
+    recorded, error = run("opencode", steps)
+    assert error is None
+    (skipped,) = marks_of(recorded, SkippedMark)
+    assert skipped.reason == f"opencode: {find_program_profile('opencode').profile.cannot_call['skill']}"
+    assert [mark.name for mark in recorded.marks if mark.name == "model"] == ["model", "model"]
+
+
+@needs_node
 def test_the_step_of_a_tool_is_marked_before_what_the_program_does_in_it(run: Run) -> None:
     """Nothing tells what the program hands to the tool; what it sends meanwhile belongs to the step all the same."""
     steps = say("Which database?")
@@ -189,6 +201,14 @@ def test_the_step_of_a_tool_is_marked_before_what_the_program_does_in_it(run: Ru
 def test_what_ends_a_compaction_ends_no_turn_after_it(run: Run) -> None:
     """OpenCode tells that a session is idle after it has answered: the turn that follows is one all the same."""
     recorded, error = run("opencode", say("Which database?", "/compact", "And then?"))
+    assert error is None
+    assert [mark.name for mark in recorded.marks if mark.name == "model"] == ["model", "model"]
+
+
+@needs_node
+def test_no_words_of_a_user_end_what_opencode_tells(run: Run) -> None:
+    """It repeats them in its events, with the line separators that JSON leaves as they are: the next turn ends too."""
+    recorded, error = run("opencode", say("One line\u2028another\x85a third", "And then?"))
     assert error is None
     assert [mark.name for mark in recorded.marks if mark.name == "model"] == ["model", "model"]
 

@@ -261,11 +261,14 @@ class RealHarness:
         if asked is None:
             raise Skipped("the model calls tools in a turn of the user only")
         wanted = str(step.get("tool"))
+        uncalled = self._options["cannot_call"].get(wanted)
         own = self._options["tools"].get(wanted, wanted)
         # The program may put a server's name before a tool's.
         names = [own, f"{self._options['tool_prefix']}{own}"]
         answer: Mapping[str, Any] = {}
         try:
+            if uncalled is not None:
+                raise Skipped(f"{self._options['program']}: {uncalled}")
             tool = next((each for each in names if each in asked.tools), None)
             tool = tool or self._search(name, conversation, names[-1])
             if tool is None:

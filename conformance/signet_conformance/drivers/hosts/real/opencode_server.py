@@ -7,7 +7,7 @@ import json
 import re
 import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -169,9 +169,9 @@ class OpencodeServer(OneProcess):
             httpx.Client(trust_env=False, timeout=None) as http,  # noqa: S113 - it ends with the server
             http.stream("GET", events) as stream,
         ):
-            for line in stream.iter_lines():
-                if line.startswith("data:"):
-                    self._hear(json.loads(line.removeprefix("data:")))
+            for line in _lines_of(stream.iter_bytes()):
+                if line.startswith(b"data:"):
+                    self._hear(json.loads(line.removeprefix(b"data:")))
 
     def _hear(self, event: Mapping[str, Any]) -> None:
         about = event.get("properties")
@@ -186,6 +186,14 @@ class OpencodeServer(OneProcess):
                 self._deleted.set()
             case "session.error":
                 self._words.append(str(about.get("error"))[:300])
+
+
+def _lines_of(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield whole lines. Only a line feed ends one: JSON may hold U+2028 and its like, at which httpx splits too."""
+    rest = b""
+    for chunk in chunks:
+        *lines, rest = (rest + chunk).split(b"\n")
+        yield from lines
 
 
 def _member_in(complaint: str) -> str:
