@@ -65,8 +65,9 @@ def _steps(trace: Trace, observer: Observer, own_tools: Collection[str]) -> Sequ
     skipped = {mark.index for mark in marks_of(trace, SkippedMark)}
     steps: list[dict[str, Any]] = []
     opened: dict[str | None, dict[str, Any]] = {}
+    performed_as: Mapping[Any, str | None] = observer.performed_as
     for mark in marks_of(trace, StepMark):
-        kind = observer.performed_as.get(mark.step, mark.step)
+        kind = performed_as.get(mark.step, mark.step)
         if kind is not None and mark.index not in skipped:
             # What a real program's own tool is given is not recorded.
             given = {"arguments": _SOME_WRITE} if mark.data.get("tool") in own_tools else {}
@@ -80,8 +81,9 @@ def _steps(trace: Trace, observer: Observer, own_tools: Collection[str]) -> Sequ
                 steps.append(step)
         elif not mark.other.get("more"):
             # The turn, which was to go on with the step that was skipped, has ended with it.
-            of_session = (step for step in reversed(steps) if step.get("session") == mark.session)
-            next(of_session, {}).pop("more", None)
+            of_session = [step for step in steps if step.get("session") == mark.session]
+            if of_session:
+                of_session[-1].pop("more", None)
     return steps
 
 
