@@ -97,7 +97,7 @@ DRIFT = {
 
 BEYOND = {
     "more than once": ((*TURN, TRANSFORMS, *TURN, TRANSFORMS), (*TURN, *TURN), "after says: the face says nothing"),
-    "not in the turn": ((ASKS, SAYS, TRANSFORMS), TURN, "after asks: the face says transforms"),
+    "not in the turn": ((ASKS, SAYS, TRANSFORMS), TURN, "after asks: the face says nothing; the program did says"),
     "another one": ((*TURN, ASKS), TURN, "after says: the face says nothing; the program did asks"),
 }
 
