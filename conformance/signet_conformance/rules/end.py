@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from math import inf
 
@@ -11,10 +10,8 @@ from signet_conformance.finding import Verdict
 from signet_conformance.rules.excuses import BOUNDARY_REASONS, is_boundary
 from signet_conformance.rules.fields import check_fields
 from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undecided, warn
-from signet_conformance.rules.start import is_folder
+from signet_conformance.rules.start import ABSOLUTE, is_folder, was_never_let_in
 from signet_conformance.trace.marks import StepMark, StepName
-
-_ABSOLUTE = re.compile(r"/|[A-Za-z]:[\\/]|\\\\")
 
 
 def end_names_the_started_session(recording: Recording) -> Iterator[Outcome]:
@@ -182,7 +179,7 @@ def _held_against_the_folder(recording: Recording, end: Call, started: str | Non
         message, expected, fold = "cwd is not the project that the session was started for", started, "another cwd"
     elif project is None:
         return undecided(end, message="no mark tells in which folder the user worked")
-    elif started is None and _ABSOLUTE.match(project) and not _ABSOLUTE.match(cwd):
+    elif started is None and ABSOLUTE.match(project) and not ABSOLUTE.match(cwd):
         message = "cwd is not an absolute path, so it does not say which folder the user worked in"
         expected, fold = f"the folder of {project}", "no absolute path"
     elif users.setdefault(cwd, project) != project:
@@ -202,7 +199,7 @@ def started_key_is_ended(recording: Recording) -> Iterator[Outcome]:
             continue
         last_end = max((i for i, c in enumerate(hooks) if c.operation == END), default=None)
         if last_end is None:
-            if all(call.status == 409 for call in hooks if call.operation == START):
+            if was_never_let_in(hooks):
                 yield undecided(
                     start, message="another path holds the key: SIG-HTTP-012 asks for silence after its 409"
                 )

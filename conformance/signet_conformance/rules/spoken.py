@@ -11,6 +11,7 @@ from signet_conformance.facts import END, PROMPT, REDACTION, START, Call, Record
 from signet_conformance.rules.conversation import words_of
 from signet_conformance.rules.outcome import PASS, Outcome, in_body, undecided, warn
 from signet_conformance.rules.prompt import answered_before, is_in_its_turn
+from signet_conformance.rules.start import ABSOLUTE
 from signet_conformance.rules.transcripts import SHORTEST_TEXT, Transcript, names_a_speaker, transcripts_of
 from signet_conformance.rules.words import damage, is_said, loses_words, normal_form, text_pointer
 from signet_conformance.trace.marks import StepMark, StepName
@@ -249,7 +250,6 @@ def _could_start(recording: Recording, step: StepMark) -> bool:
     )
 
 
-_ABSOLUTE = re.compile(r"/|[A-Za-z]:[\\/]|\\\\")
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 _SAYS = (StepName.PROMPT, StepName.SESSIONLESS_PROMPT)
 
@@ -272,7 +272,7 @@ def user_turns_are_the_users(recording: Recording) -> Iterator[Outcome]:
 def _judge_path(call: Call) -> Iterator[Outcome]:
     """The breach of a path at which the daemon finds no file, wherever it runs."""
     path = text_or_none(call.body.get("transcriptPath"))
-    if path is None or _ABSOLUTE.match(path):
+    if path is None or ABSOLUTE.match(path):
         return
     kind = "a URI" if _URI.match(path) else "not absolute"
     yield warn(

@@ -27,7 +27,8 @@ from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undec
 from signet_conformance.trace.marks import FaultMark, StepMark, StepName
 
 CLAIM_ONLY_SINCE = "0.182.2"
-_ABSOLUTE = re.compile(r"/|[A-Za-z]:[\\/]")
+ABSOLUTE = re.compile(r"/|[A-Za-z]:[\\/]|\\\\")
+"""The beginning of a path that says where it lies: on a disk, or on another machine."""
 
 
 def start_comes_first(recording: Recording) -> Iterator[Outcome]:
@@ -97,7 +98,7 @@ def project_is_the_folder(recording: Recording) -> Iterator[Outcome]:
             yield outcome
     for call in recording.of(START) if recording.timeline.steps else ():
         project = call.body.get("project")
-        if not isinstance(project, str) or not _ABSOLUTE.match(project):
+        if not isinstance(project, str) or not ABSOLUTE.match(project):
             continue
         folder = recording.timeline.folder_of(call)
         if folder is None:
@@ -324,16 +325,16 @@ def _switches(recording: Recording) -> Iterator[Outcome]:
                     call, unclear, message="the old session's end follows the new start at once or was in trouble"
                 )
         if call.operation in (START, PROMPT):
-            if not (marked and _was_never_let_in(recording, key)):
+            if not (marked and was_never_let_in(recording.hooks_of[key])):
                 open_turns[key] = call
         elif call.operation == END:
             open_turns.pop(key, None)
         previous = call
 
 
-def _was_never_let_in(recording: Recording, key: str) -> bool:
+def was_never_let_in(hooks: Sequence[Call]) -> bool:
     """Whether every start of a key was answered 409: after it SIG-HTTP-012 asks for silence, an end included."""
-    starts = [hook for hook in recording.hooks_of[key] if hook.operation == START]
+    starts = [hook for hook in hooks if hook.operation == START]
     return bool(starts) and all(start.status == 409 for start in starts)
 
 
