@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import select
+import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -40,6 +42,30 @@ def test_failed_hook_says_nothing_to_the_model(tmp_path: Path) -> None:
     """What a hook with another status than 0 prints is kept, but no context."""
     run = run_hook(Hook("echo partly; exit 3", 30.0), TOLD, dict(os.environ), tmp_path)
     assert (run.status, run.stdout, run.context) == (3, "partly\n", "")
+
+
+SPIN = """
+import os, sys, time
+os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+while time.process_time() < float(sys.argv[1]):
+    pass
+"""
+
+
+@pytest.mark.skipif(
+    not Path("/proc/self/schedstat").exists(), reason="the system does not say who queues for a processor"
+)
+def test_hook_that_shares_a_processor_is_late(tmp_path: Path) -> None:
+    """A machine that lets a hook wait for its turn is what made it slow; the timer beside it sleeps, and is on time."""
+    other = subprocess.Popen([sys.executable, "-c", SPIN, "60"])
+    try:
+        script = tmp_path / "spin.py"
+        script.write_text(SPIN)
+        run = run_hook(Hook(f"{sys.executable} {script} 0.3; true", 60.0), TOLD, dict(os.environ), tmp_path)
+    finally:
+        other.kill()
+        other.wait()
+    assert 100 < run.late_ms <= run.ms - 200
 
 
 SAYS_NO = '{"decision": "block", "reason": "no"}'

@@ -34,9 +34,13 @@ def test_work_of_the_plugin_is_no_lateness(runtime: str, made: Made, tmp_path: P
     assert 0 <= call["late_ms"] <= call["ms"] - WORK_MS + 1
 
 
-def test_sleep_that_keeps_the_thread_is_lateness(runtime: str, made: Made, tmp_path: Path) -> None:
-    """It cannot be told from a machine that gives the host no time."""
-    assert heard("sleeps", runtime, made, tmp_path)["late_ms"] > WORK_MS / 2
+def test_sleep_that_keeps_the_thread_is_no_lateness(runtime: str, made: Made, tmp_path: Path) -> None:
+    """The machine keeps nothing waiting that does not want the processor, as far as the system tells."""
+    call = heard("sleeps", runtime, made, tmp_path)
+    if Path("/proc/thread-self/schedstat").exists():
+        assert 0 <= call["late_ms"] <= call["ms"] - WORK_MS + 1
+    else:
+        assert call["late_ms"] > WORK_MS / 2
 
 
 def test_host_in_python_tells_of_each_call(made: Made, tmp_path: Path) -> None:

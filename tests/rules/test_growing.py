@@ -43,6 +43,17 @@ UNKNOWN_OTHER, NEXT_OTHER = hook("user-prompt-submit", "k2", sessionKnown=False)
 TURN = [step("start"), STARTED, said("next"), NEXT, said("Which one?")]
 SILENT = [step("start"), STARTED, said("next"), NEXT, CLOSED, said("next"), OPENED, said("next"), step("end")]
 AWAY = [step("start"), STARTED, said("Which one?"), asked("Which one?"), CLOSED, said("And which now?")]
+WAITING = [
+    said("next"),
+    {
+        **NEXT,
+        "response": None,
+        "fault": {"kind": "delay", "delay_s": 7.0},
+        "error": {"kind": "client_closed"},
+        "t0": 1,
+        "t1": 9,
+    },
+]
 FORGETTING = [
     step("tool", tool="memory_forget", arguments={"ids": ["m-1", "m-2"], "mode": "execute"}),
     {"request": {"method": "DELETE", "path": "/api/memory/m-1"}},
@@ -56,6 +67,8 @@ CASES: Sequence[tuple[str, Sequence[Item], str, str]] = [
     ("SIG-END-007", [STARTED, ENDED, PRE, NEXT], "WARN", "WARN"),
     ("SIG-END-007", [STARTED, ENDED, PRE, PRE], "INCONCLUSIVE", "WARN"),
     ("SIG-END-008", [STARTED, ENDED], "INCONCLUSIVE", "WARN"),
+    ("SIG-FAIL-002", WAITING, "INCONCLUSIVE", "FAIL"),
+    ("SIG-FAIL-002", [*WAITING, step("end")], "FAIL", "FAIL"),
     ("SIG-PROMPT-011", TURN, "PASS", "WARN"),
     ("SIG-PROMPT-011", [*TURN, step("end")], "WARN", "WARN"),
     ("SIG-FAIL-001", SILENT, "INCONCLUSIVE", "FAIL"),

@@ -181,7 +181,7 @@ export interface Handler {
    */
   status?: number | null;
   /**
-   * By how much a timer of the driver was late meanwhile.
+   * By how much the machine made a timer of the driver late meanwhile, or kept the connector from the processor.
    */
   late_ms?: number;
   /**

@@ -162,6 +162,15 @@ def slow_call_is_abandoned(recording: Recording) -> Iterator[Outcome]:
             continue
         duration = call.took_s
         if bound is not None and duration > bound + GRACE_S:
+            step = recording.timeline.step_at(call.seq)
+            late_s = 0.0 if step is None else _lateness_s(recording, step)
+            if late_s >= duration - bound - GRACE_S:
+                busy = f"the machine was busy, and kept the connector or its driver waiting for {late_s:.1f} s"
+                yield undecided(call, message=f"{call.operation} waits {duration:.1f} s, but {busy}")
+                continue
+            if step is not None and recording.trace.growing and recording.timeline.next_step(step) == inf:
+                yield undecided(call, message="the driver has not said yet how busy the machine was")
+                continue
             yield fail(
                 call,
                 message=f"{call.operation} waits {duration:.1f} s for a slow daemon: the user waits with it",
@@ -177,6 +186,12 @@ def slow_call_is_abandoned(recording: Recording) -> Iterator[Outcome]:
                 call,
                 message=f"no bound is declared for {name}" if bound is None else "the delay was shorter than the bound",
             )
+
+
+def _lateness_s(recording: Recording, step: StepMark) -> float:
+    """For how many seconds the machine kept a handler of the step waiting: 0 where the driver does not say."""
+    marks = (mark for mark in recording.marks(HandlerMark) if recording.timeline.step_at(mark.seq) is step)
+    return max((mark.late_ms or 0.0 for mark in marks), default=0.0) / 1000
 
 
 def _slow_handlers(recording: Recording) -> Iterator[Outcome]:

@@ -168,7 +168,8 @@ class HandlerMark(KitMark, frozen=True, kw_only=True):
     how long it took, `text` one line of what it threw or said. `lost` is what the host saw: True where the user's turn
     was lost with it, False where the host caught it and went on, None where the driver does not say; a handler that
     blocked has lost the turn in any case.
-    `late_ms` is by how much the machine made a timer of the driver late meanwhile, None where it does not say.
+    `late_ms` is by how much the machine made a timer of the driver late meanwhile, or kept the connector from the
+    processor; None where the driver does not say.
     """
 
     NAME = "handler"

@@ -38,7 +38,7 @@ class HookRun:
     context: str
     blocked: bool = False
     late_ms: float = 0.0
-    """By how much a timer of this program was late while the hook ran."""
+    """For how long the machine kept this program, or the hook, waiting while the hook ran."""
 
     def to_json(self) -> Mapping[str, Any]:
         """The run as the answer to a step tells it; long outputs are cut."""
@@ -68,7 +68,7 @@ def run_hook(
         start_new_session=True,
     )
     outputs = [_Drain(child.stdout), _Drain(child.stderr)]
-    lateness = Lateness()
+    lateness = Lateness(child.pid)
     status: int | None = None
     try:
         with contextlib.suppress(BrokenPipeError), child.stdin or contextlib.nullcontext() as given:

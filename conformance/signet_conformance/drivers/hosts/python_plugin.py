@@ -215,7 +215,7 @@ class ProviderProgram:
         began = time.perf_counter()
         noted: dict[str, Any] = {"event": name}
         self._calls.append(noted)
-        lateness = Lateness()
+        lateness = Lateness(os.getpid())
         try:
             return method(*args, **kwargs)
         except Exception as error:  # noqa: BLE001 - a provider's failure never stops the turn

@@ -96,8 +96,8 @@ export class Calls {
       return undefined;
     } finally {
       clearTimeout(timer);
-      noted.ms = Math.round((performance.now() - start) * 1000) / 1000;
       noted.late_ms = lateness.end();
+      noted.ms = Math.round((performance.now() - start) * 1000) / 1000;
     }
   }
 
