@@ -462,6 +462,27 @@ export interface ReportUnreached {
    * Offered tools whose schema names nothing that they need.
    */
   unfillable: string[];
+  later?: ReportUnreachedLater;
+  [k: string]: unknown;
+}
+/**
+ * What the next contract has besides, where the connector's release lies between two.
+ */
+export interface ReportUnreachedLater {
+  /**
+   * The next contract.
+   */
+  contract: string;
+  /**
+   * Tools that are not offered, and whose operations were not called.
+   */
+  tools: string[];
+  /**
+   * Offered tool to the fields that it cannot pass on.
+   */
+  fields: {
+    [k: string]: string[];
+  };
   [k: string]: unknown;
 }
 /**
