@@ -67,6 +67,18 @@ def test_a_text_that_stands_elsewhere_is_a_difference(place: str, tmp_path: Path
     assert found == ([] if place.startswith("before") else [expected])
 
 
+def test_a_text_that_lasts_less_long_is_a_difference(tmp_path: Path) -> None:
+    """Where the model called a tool, the last request of the turn is compared too."""
+    told = PLACES["into the system text, as system"]
+    played = recording(tmp_path, *told, *told, played=True)
+    (drift,) = model_drifts([recording(tmp_path, *told, said(USER))], [played])
+    assert drift.words == (
+        "step 1, what session-start in step 0 injected in the last request of the turn: the face says put it into the "
+        "system text, as system; the program did put it nowhere"
+    )
+    assert list(model_drifts([recording(tmp_path, *told)], [played])) == []
+
+
 def test_a_turn_in_which_only_one_asks_is_a_difference(tmp_path: Path) -> None:
     """The other one asks nothing."""
     played = recording(tmp_path, said(("user", "Something else.")), played=True)

@@ -1,7 +1,8 @@
 """Differences between what a played host and the program that it plays put before their models.
 
 Both performed the same scenario with the same connector. What the daemon injected is looked for in the first request of
-each turn: in whose role it stands there, and where beside the user's words.
+each turn and, where its model calls tools, in the last: in whose role it stands there, where beside the user's words,
+and how long it lasts.
 """
 
 from __future__ import annotations
@@ -56,23 +57,27 @@ def _differences(real: Recording, played: Recording) -> Iterator[Drift]:
                 asked = {True: "ask the model", False: "ask it nothing"}
                 yield Drift(f"step {turn.step.index}", asked[bool(other.main)], asked[bool(turn.main)])
             continue
-        theirs, ours = _places(real, turn), _places(played, other)
-        for text in dict.fromkeys([*ours, *theirs]):
-            if ours.get(text) != theirs.get(text):
-                about = f"step {turn.step.index}, what {text} injected"
-                yield Drift(about, f"put it {ours.get(text, 'nowhere')}", f"put it {theirs.get(text, 'nowhere')}")
+        requests = {0: ""}
+        if len(turn.main) > 1 and len(other.main) > 1:
+            requests[-1] = " in the last request of the turn"
+        for number, which in requests.items():
+            theirs, ours = _places(real, turn, number), _places(played, other, number)
+            for text in dict.fromkeys([*ours, *theirs]):
+                if ours.get(text) != theirs.get(text):
+                    about = f"step {turn.step.index}, what {text} injected{which}"
+                    yield Drift(about, f"put it {ours.get(text, 'nowhere')}", f"put it {theirs.get(text, 'nowhere')}")
 
 
-def _places(recording: Recording, turn: ModelTurn) -> Mapping[str, str]:
-    """Texts in a turn's first request or beside it, by operation and step, with their places."""
+def _places(recording: Recording, turn: ModelTurn, number: int) -> Mapping[str, str]:
+    """Texts in one of a turn's requests, or beside its first, by operation and step, with their places."""
     found: dict[str, str] = {}
-    first = turn.main[0]
-    aside = [each for each in turn.asked if each not in turn.main and each.whole]
+    request = turn.main[number]
+    aside = [each for each in turn.asked if each not in turn.main and each.whole and number == 0]
     for text in injected_texts(recording):
         step = recording.timeline.step_at(text.call.seq)
         if text.session != turn.session or text.call.seq > turn.high or step is None:
             continue
-        places = [_place(first, number, turn) for number in _holding(first, text.lines)]
+        places = [_place(request, part, turn) for part in _holding(request, text.lines)]
         places += ["into a request beside the turn's own" for each in aside if _holding(each, text.lines)][:1]
         if places:
             found[f"{_NAMES[str(text.call.operation)]} in step {step.index}"] = join_names(dict.fromkeys(places))
