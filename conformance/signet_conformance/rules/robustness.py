@@ -162,14 +162,8 @@ def slow_call_is_abandoned(recording: Recording) -> Iterator[Outcome]:
             continue
         duration = call.took_s
         if bound is not None and duration > bound + GRACE_S:
-            step = recording.timeline.step_at(call.seq)
-            late_s = 0.0 if step is None else _lateness_s(recording, step)
-            if late_s >= duration - bound - GRACE_S:
-                busy = f"the machine was busy, and kept the connector or its driver waiting for {late_s:.1f} s"
-                yield undecided(call, message=f"{call.operation} waits {duration:.1f} s, but {busy}")
-                continue
-            if step is not None and recording.trace.growing and recording.timeline.next_step(step) == inf:
-                yield undecided(call, message="the driver has not said yet how busy the machine was")
+            if (reason := _why_undecided(recording, call, duration - bound - GRACE_S)) is not None:
+                yield undecided(call, message=f"{call.operation} waits {duration:.1f} s, but {reason}")
                 continue
             yield fail(
                 call,
@@ -188,10 +182,16 @@ def slow_call_is_abandoned(recording: Recording) -> Iterator[Outcome]:
             )
 
 
-def _lateness_s(recording: Recording, step: StepMark) -> float:
-    """For how many seconds the machine kept a handler of the step waiting: 0 where the driver does not say."""
+def _why_undecided(recording: Recording, call: Call, over_s: float) -> str | None:
+    """Why the machine may have made a call take so many seconds too long; None where nothing says so."""
+    if (step := recording.timeline.step_at(call.seq)) is None:
+        return None
     marks = (mark for mark in recording.marks(HandlerMark) if recording.timeline.step_at(mark.seq) is step)
-    return max((mark.late_ms or 0.0 for mark in marks), default=0.0) / 1000
+    late_s = max((mark.late_ms or 0.0 for mark in marks), default=0.0) / 1000
+    if late_s >= over_s:
+        return f"the machine was busy, and kept the connector or its driver waiting for {late_s:.1f} s"
+    is_open = recording.trace.growing and recording.timeline.next_step(step) == inf
+    return "the driver has not said yet how busy the machine was" if is_open else None
 
 
 def _slow_handlers(recording: Recording) -> Iterator[Outcome]:

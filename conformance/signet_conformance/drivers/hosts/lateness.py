@@ -48,7 +48,7 @@ class Lateness:
 
 def _queued_s(pid: int) -> Iterator[tuple[int, float]]:
     """The seconds for which the main threads of a process and its descendants have queued for the processor."""
-    with contextlib.suppress(OSError):
+    with contextlib.suppress(OSError, ValueError):
         ran, queued, *_ = Path(f"/proc/{pid}/schedstat").read_text().split()
         if ran != "0":
             yield pid, int(queued) / 1e9
