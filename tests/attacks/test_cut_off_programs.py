@@ -35,7 +35,6 @@ pytestmark = pytest.mark.skipif(shutil.which("node") is None, reason="node is no
         ("codex", "turn", signal.SIGTERM),
         ("hermes-agent", "turn", signal.SIGKILL),
         ("opencode", "end", signal.SIGINT),
-        ("claude-code", "end", signal.SIGKILL),
     ],
 )
 def test_nothing_is_left(name: str, instant: str, number: signal.Signals, tmp_path: Path) -> None:
