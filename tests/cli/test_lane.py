@@ -82,39 +82,32 @@ def make_workspace(tmp_path: Path) -> Path:
 
 
 def test_a_breach_is_told_everywhere(workspace: Path) -> None:
-    """A breach ends the lane with 1, annotations, outputs, a summary and the traces."""
-    given = {"target": "example-python", "working_directory": "connector"}
-    failed = lane(workspace, **given)
+    """A breach ends the lane with 1, annotations, outputs, a summary and the traces; a stale entry is told too."""
+    today = datetime.now(UTC).date()
+    entry = Entry("SIG-HTTP-001", "example-python", "ada", "mended", today, today + timedelta(days=400))
+    (workspace / "connector" / "known.json").write_text(known_failures.baseline_document([entry]))
+    failed = lane(workspace, target="example-python", working_directory="connector", baseline="known.json")
     assert failed.returncode == 1, failed.stdout + failed.stderr
     annotated = [line for line in failed.stdout.splitlines() if line.startswith("::error ")]
     assert any("SIG-AGENT-001" in line and "file=connector/signet-report/" in line for line in annotated)
+    (stale,) = [line for line in annotated if "file=connector/known.json" in line]
+    assert "SIG-HTTP-001" in stale
     report = workspace / "connector" / "signet-report"
     assert (report / "report.json").is_file()
     assert list(report.glob("*.jsonl"))
     said = outputs(workspace)
     assert (said["status"], said["verdict"], said["report"]) == ("1", "breached", "connector/signet-report")
     # One cause is one annotation, which names the requirements that it breaches.
+    annotated.remove(stale)
     failing = {name for line in annotated for name in re.findall(r"SIG-[A-Z]+-\d+", line.partition("::")[0] + line)}
     assert int(said["fail"]) == len(failing)
     summary = (workspace / "summary").read_text()
     assert summary.startswith("## Signet conformance: breached\n\nTarget `example-python`")
     assert "SIG-AGENT-001" in summary
     assert str(workspace) not in summary
-
-
-def test_a_stale_entry_is_why_a_conforming_lane_fails(tmp_path: Path) -> None:
-    """The closing line and the step summary count the entries that fail the lane."""
-    (tmp_path / "connector").mkdir()
-    today = datetime.now(UTC).date()
-    entry = Entry("SIG-AGENT-002", "reference", "ada", "mended", today, today + timedelta(days=400))
-    (tmp_path / "connector" / "known.json").write_text(known_failures.baseline_document([entry]))
-    failed = lane(tmp_path, target="reference", working_directory="connector", baseline="known.json")
-    assert failed.returncode == 1, failed.stdout + failed.stderr
     closing = failed.stdout.splitlines()[-1]
-    assert closing.startswith("lane: reference breached: ")
+    assert closing.startswith("lane: example-python breached: ")
     assert closing.endswith(", 1 stale entry (exit 1)")
-    summary = (tmp_path / "summary").read_text()
-    assert summary.startswith("## Signet conformance: breached\n")
     assert "(exit 1, failed by 1 stale entry)" in summary
 
 

@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 MARK = "<!-- the test has the kit installed already -->"
 _FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _STEP = "=== step at "
-_TELL_TIME = f'echo; echo "{_STEP}$(date +%s)"\n'
+_TELL_TIME = f'_status=$?; echo; echo "{_STEP}$(date +%s) $_status"\n'
 PATIENCE_S = 300.0
 INSTALLING_S = 600.0
 """What a page may take that begins with its installation, on a machine that has no other work."""
@@ -34,17 +34,19 @@ class Step:
 
 @dataclass(frozen=True)
 class Walked:
-    """What each step of a page said, and when it had ended, in whole seconds after the page was begun."""
+    """What each step of a page said, its exit status, and when it had ended, in whole seconds after the page began."""
 
     installing: str
     said: list[str]
+    statuses: list[int]
     ended_s: list[int]
 
     @classmethod
     def read(cls, text: str) -> Walked:
         """What a script said that told the time at its beginning, before each step, and after the last."""
-        _, began, installing, *steps = re.split(rf"^{_STEP}(\d+)\n", text, flags=re.MULTILINE)
-        return cls(installing, steps[1:-2:2], [int(at) - int(began) for at in steps[2::2]])
+        _, *told = re.split(rf"^{_STEP}(\d+) (\d+)\n", text, flags=re.MULTILINE)
+        at, statuses, said = [int(each) for each in told[::3]], [int(each) for each in told[1::3]], told[2::3]
+        return cls(said[0], said[1:-1], statuses[2:], [each - at[0] for each in at[2:]])
 
 
 @dataclass(frozen=True)
