@@ -346,20 +346,24 @@ def spared(texts: Iterable[str]) -> set[str]:
 
     One look at many takes a fraction of what one at each does.
     """
-    plain, batch, size = set[str](), list[str](), 0
+    plain, keys, batch, size = set[str](), dict[str, bytes](), list[str](), 0
     for text in texts:
         if len(text) > _PIECE:
             continue
-        key = _digest(text) if len(text) > _WORTH_REMEMBERING else None
-        if key is not None and key in _clean:
-            plain.add(text)
-            continue
+        if len(text) > _WORTH_REMEMBERING:
+            keys[text] = _digest(text)
+            if keys[text] in _clean:
+                plain.add(text)
+                continue
         batch.append(text)
         size += len(text)
         if size > _BATCH:
             plain |= _unsuspected(batch)
             batch, size = [], 0
-    return plain | _unsuspected(batch)
+    plain |= _unsuspected(batch)
+    for text in keys.keys() & plain:
+        _clean.add(keys[text])
+    return plain
 
 
 _WORTH_REMEMBERING = 512
@@ -380,8 +384,4 @@ def _unsuspected(texts: Sequence[str]) -> set[str]:
     suspected = set[int]()
     for start, end in spans:
         suspected.update(range(bisect_right(ends, start), bisect_right(ends, end - 1) + 1))
-    plain = {text for number, text in enumerate(texts) if number not in suspected}
-    for text in plain:
-        if len(text) > _WORTH_REMEMBERING:
-            _clean.add(_digest(text))
-    return plain
+    return {text for number, text in enumerate(texts) if number not in suspected}

@@ -219,11 +219,14 @@ def _endings_of_names() -> BytesAhoCorasick:
 
 
 def _followed(text: str, small: str, names: Sequence[int]) -> Iterator[int]:
-    digit = -1
+    digit, searched = -1, 0
     for at in names:
         if digit < at:
-            found = _ASCII_DIGIT.search(small, at)
-            digit = len(small) + MOST_FOLLOWED if found is None else found.start()
+            found = _ASCII_DIGIT.search(small, max(at, searched), at + MOST_FOLLOWED)
+            if found is None:
+                searched = at + MOST_FOLLOWED
+                continue
+            digit = found.start()
         if digit - at <= MOST_FOLLOWED and FOLLOWED.match(small, at) is not None:
             before = _NAME_GOES_ON.match(text[max(0, at - LONGEST_NAME) : at][::-1])
             name = _NAME_GOES_ON.match(text, at if before is None else at - before.end())

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import assume, example, given, settings, strategies as st
 
 from signet_recording_proxy.redaction import keyword_search, keywords
+from signet_recording_proxy.redaction.beside_names import SAMPLE
 from signet_recording_proxy.redaction.keyword_search import KeywordSearch
 from signet_recording_proxy.redaction.redactor import Redactor
 from signet_recording_proxy.redaction.suspects import HIDDEN
@@ -80,6 +81,11 @@ def test_texts_without_a_secret_are_spared() -> None:
     texts = ["claude-code", "Round half to even.", "0.145.7", "tokens of the author", "/home/robin/shop"]
     beside = "Whatever is said here, it is all that stands between them and it. " * 4
     assert keyword_search.spared([*texts, beside, "password=hunter2Correct"]) == set(texts)
+
+
+def test_digits_near_an_earlier_name_hide_no_value_behind_a_later_one() -> None:
+    """Where no digit is near, no value drawn at random is."""
+    assert SAMPLE not in searched(f"The token is good for 7 days, and the password is {SAMPLE} from now on.")
 
 
 @pytest.mark.parametrize("empty", ['"token":""', "token: ''", '\\"token\\":\\"\\"', "token := ``"])
