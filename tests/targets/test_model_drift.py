@@ -25,10 +25,16 @@ BEGUN: Sequence[Mapping[str, Any]] = [
 ]
 
 
-def recording(folder: Path, *requests: Mapping[str, Any], played: bool = False, name: str = "plain") -> Trace:
-    """One turn with the bodies of its requests to the model."""
+def recording(
+    folder: Path,
+    *requests: Mapping[str, Any],
+    played: bool = False,
+    name: str = "plain",
+    before: Sequence[Mapping[str, Any]] = (),
+) -> Trace:
+    """One turn with the bodies of its requests to the model, and marks `before` it."""
     folder.mkdir(exist_ok=True)
-    begun = [{**BEGUN[0], "data": {"name": name}}, *BEGUN[1:]]
+    begun = [{**BEGUN[0], "data": {"name": name}}, *BEGUN[1:-1], *before, BEGUN[-1]]
     asked = [
         {"side": "model", "request": {"method": "POST", "path": "/v1/messages", "body": {"model": "m", **body}}}
         for body in requests
@@ -77,6 +83,18 @@ def test_a_text_that_lasts_less_long_is_a_difference(tmp_path: Path) -> None:
         "system text, as system; the program did put it nowhere"
     )
     assert list(model_drifts([recording(tmp_path, *told)], [played])) == []
+
+
+def test_nothing_is_compared_after_a_compaction_that_the_program_left_out(tmp_path: Path) -> None:
+    """What stands before its model from then on is another history; the session of another step goes on."""
+    played = recording(tmp_path, said(USER, system=MEMORY), played=True)
+    for session, found in (("s1", 0), ("s2", 1)):
+        left_out = [
+            {"mark": "step", "data": {"index": 7, "step": "compact", "session": session}},
+            {"mark": "skipped", "data": {"index": 7, "reason": "it compacted nothing"}},
+        ]
+        real = recording(tmp_path, said(USER), before=left_out)
+        assert (len(list(model_drifts([real], [played]))), turns_compared([real], [played])) == (found, found)
 
 
 def test_a_turn_in_which_only_one_asks_is_a_difference(tmp_path: Path) -> None:

@@ -15,8 +15,9 @@ from signet_conformance.rules.model.requests import ModelCall, padded, plain_wor
 from signet_conformance.rules.model.turns import ModelTurn, turns
 from signet_conformance.targets.drift import Drift, join_names
 from signet_conformance.trace import Trace
-from signet_conformance.trace.marks import ScenarioMark, marks_of
+from signet_conformance.trace.marks import ScenarioMark, SkippedMark, StepMark, StepName, marks_of
 
+_CHANGING = (StepName.COMPACT, StepName.COMPACTION_COMPLETE, StepName.CLEAR, StepName.FORK, StepName.REOPEN)
 _NAMES = {"session-start": "session-start", "user-prompt-submit": "the prompt hook"}
 
 
@@ -29,11 +30,19 @@ def turns_compared(real: Sequence[Trace], played: Sequence[Trace]) -> int:
     """Count the turns that have a request in a recording of both."""
     known = {_scenario(trace): trace for trace in played}
     pairs = [(trace, known[name]) for trace in real if (name := _scenario(trace)) in known]
-    return sum(len(_asking(Recording(one)) & _asking(Recording(other))) for one, other in pairs)
+    both = (pair for one, other in pairs for pair in _turns_of_both(Recording(one), Recording(other)))
+    return sum(bool(turn.main and other.main) for turn, other in both)
 
 
-def _asking(recording: Recording) -> set[int | None]:
-    return {turn.step.index for turn in turns(recording) if turn.main}
+def _turns_of_both(real: Recording, played: Recording) -> Iterator[tuple[ModelTurn, ModelTurn]]:
+    """Yield the turns of both, up to a step in their session that the program left out and that changes its history."""
+    beside = {turn.step.index: turn for turn in turns(played)}
+    skipped = {mark.index for mark in real.marks(SkippedMark)}
+    lost = [mark for mark in real.marks(StepMark) if mark.index in skipped and mark.step in _CHANGING]
+    for turn in turns(real):
+        other = beside.get(turn.step.index)
+        if other is not None and not any(mark.session == turn.session and mark.seq < turn.low for mark in lost):
+            yield turn, other
 
 
 def model_drifts(real: Sequence[Trace], played: Sequence[Trace]) -> Iterator[Drift]:
@@ -49,11 +58,9 @@ def _scenario(trace: Trace) -> str | None:
 
 
 def _differences(real: Recording, played: Recording) -> Iterator[Drift]:
-    turns_played = {turn.step.index: turn for turn in turns(played)}
-    for turn in turns(real):
-        other = turns_played.get(turn.step.index)
-        if other is None or not (turn.main and other.main):
-            if other is not None and bool(turn.main) is not bool(other.main):
+    for turn, other in _turns_of_both(real, played):
+        if not (turn.main and other.main):
+            if bool(turn.main) is not bool(other.main):
                 asked = {True: "ask the model", False: "ask it nothing"}
                 yield Drift(f"step {turn.step.index}", asked[bool(other.main)], asked[bool(turn.main)])
             continue
