@@ -46,7 +46,7 @@ def search_is_what_was_asked(recording: Recording) -> Iterator[Outcome]:
         # An id that the daemon does not know is asked for all the same.
         asked = [call for call in calls if call.accepted or (call.operation == GET and call.delivered)]
         given = mark.arguments
-        if not calls and mark.tool == "memory_get" and given and (other := _searched_instead(recording, mark, given)):
+        if not calls and given and (other := _searched_instead(recording, mark, given)):
             yield other
         elif asked and given is None:
             yield undecided(asked[0], message=f"step {mark.index}: {NO_ARGUMENTS}")
