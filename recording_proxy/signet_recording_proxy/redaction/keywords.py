@@ -35,7 +35,7 @@ _NAMES = (
 _AFTER_NAMES = "0123456789_.-[]\\\"'`)*>|,:= \t\r\n"
 """What follows the last word of a name that a value may follow. `path`, `author` and `design` go on otherwise."""
 _LAST_WORDS = (
-    r"(?:pass(?:words?|wd|phrase|code|wort|word_?hash)?|kennwort|senha|contrasena|wachtwoord|keys?(?:[_.-]?base)?|token|secret(?:[_.-]?value)?"
+    r"(?:pass(?:[_.-]?(?:words?|wd|phrase|code|wort|word[_.-]?hash))?|kennwort|senha|contrasena|wachtwoord|keys?(?:[_.-]?base)?|token|secret(?:[_.-]?value)?"
     r"|connection[_.-]?string|auth(?:orization)?|bearer|cookie|credentials?|jwt|otp|pat|psk|pwd|sig(?:nature)?|code)"
 )
 _ENDS = r"[0-9_.\-\[\]]{0,63}+"
@@ -215,7 +215,7 @@ def _lines_at(places: Sequence[int], text: bytes) -> set[int]:
 @cache
 def _endings_of_names() -> BytesAhoCorasick:
     """How names of secrets end in lower case, without the marks between their words."""
-    return BytesAhoCorasick([*NAME_ENDINGS, HOLDS_HOME.lower().encode()])
+    return BytesAhoCorasick([*NAME_ENDINGS, HOLDS_HOME.lower().encode()], implementation=Implementation.DFA)
 
 
 def _followed(text: str, small: str, names: Sequence[int]) -> Iterator[int]:

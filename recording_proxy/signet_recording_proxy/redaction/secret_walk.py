@@ -160,12 +160,14 @@ class LongCleaner(Cleaner):
         """An exchange's line."""
         parts = _Parts(line)
         texts = [text for text in dict.fromkeys(parts.texts) if len(text) >= _SHORTEST]
+        unknown = texts
         if self._known.replaced(joined := "\n".join(texts)) != joined:
-            texts = [text for text in texts if self._known.replaced(text) == text]
-        plain = spared(texts)
-        plain |= self._found_clean([text for text in texts if text not in plain])
+            unknown = [text for text in texts if self._known.replaced(text) == text]
+        plain = spared(unknown)
+        if len(plain) < len(unknown):
+            plain |= self._found_clean([text for text in unknown if text not in plain])
         self._plain, self._naming = plain, parts.naming
-        self._unsure = {text for text in parts.texts if len(text) >= _SHORTEST} - plain
+        self._unsure = set(texts) - plain if len(plain) < len(texts) else frozenset()
         if not self._numeric:
             self._suspected = parts.holding(self._unsure)
         return super().line(line)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from ahocorasick_rs import BytesAhoCorasick
+from ahocorasick_rs import BytesAhoCorasick, Implementation
 
 from signet_recording_proxy.redaction.secret_names import is_value, mixes
 
@@ -72,7 +72,7 @@ def _stems() -> tuple[tuple[str, NamedKind], ...]:
 
 @cache
 def _automaton() -> BytesAhoCorasick:
-    return BytesAhoCorasick([stem.encode() for stem, _ in _stems()])
+    return BytesAhoCorasick([stem.encode() for stem, _ in _stems()], implementation=Implementation.DFA)
 
 
 _BEGINS = re.compile(r"(?:\A|\|)([a-z]+)")

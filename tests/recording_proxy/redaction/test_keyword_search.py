@@ -83,6 +83,12 @@ def test_texts_without_a_secret_are_spared() -> None:
     assert keyword_search.spared([*texts, beside, "password=hunter2Correct"]) == set(texts)
 
 
+@pytest.mark.parametrize("name", ["pass_word", "pass-phrase", "pass_code2", "pass_word_hash"])
+def test_marks_inside_the_last_word_hide_no_name(name: str) -> None:
+    """As they hide none of a member's."""
+    assert "correct horse" not in searched(f'{FILLERS[0] * 40}{{"{name}": "correct horse battery"}}')
+
+
 def test_digits_near_an_earlier_name_hide_no_value_behind_a_later_one() -> None:
     """Where no digit is near, no value drawn at random is."""
     assert SAMPLE not in searched(f"The token is good for 7 days, and the password is {SAMPLE} from now on.")
