@@ -31,7 +31,7 @@ def requests_of(recording: Recording, mark: StepMark) -> Iterator[Call]:
     timeline = recording.timeline
     for call in timeline.calls_in(mark):
         owner = timeline.session_of(call.key)
-        if owner in (None, mark.session) or timeline.are_related(owner, mark.session):
+        if owner is None or timeline.are_related(owner, mark.session):
             yield call
 
 
@@ -47,8 +47,6 @@ def text_in(value: object) -> str:
 
 def is_value(sent: object, wanted: object) -> bool:
     """Whether two values are one, however it is written."""
-    if isinstance(sent, bool) or isinstance(wanted, bool):
-        return str(sent).lower() == str(wanted).lower()
     if isinstance(sent, list) or isinstance(wanted, list):
         return members_of(sent) == members_of(wanted)
     try:
@@ -151,7 +149,7 @@ def sent_changes(call: Call) -> Iterator[tuple[str, Mapping[str, Any], str]]:
     """Each memory that a request changes: its id, the members that are given, and where the id stands."""
     if call.operation == PATCH:
         yield identifier_in(call.memory_id), call.body, "/request/path"
-    patches = call.body.get("patches") if call.operation == MODIFY else None
+    patches = call.body.get("patches")
     for place, patch in enumerate(patches if isinstance(patches, list) else ()):
         if isinstance(patch, dict):
             yield identifier_in(patch.get("id")), patch, in_body("patches", place, "id")
