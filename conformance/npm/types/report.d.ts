@@ -466,7 +466,7 @@ export interface ReportUnreached {
   [k: string]: unknown;
 }
 /**
- * What the next contract has besides, where the connector's release lies between two.
+ * The tools and fields that only the next contract has, where the connector's release lies between two.
  */
 export interface ReportUnreachedLater {
   /**

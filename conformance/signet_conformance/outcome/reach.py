@@ -131,7 +131,7 @@ class ReachMeter:
         return now if self._next is None else replace(now, version=self._next, later=self._besides(now, self._next))
 
     def _besides(self, now: Reach, version: str) -> Reach:
-        """What the next contract has besides: its tools, and the fields of those that are offered."""
+        """The tools that only the next contract has, and its further fields of tools that are offered."""
         then = self._reach_of(version)
         fields = {
             tool: tuple(field for field in names if field not in now.fields.get(tool, ()))

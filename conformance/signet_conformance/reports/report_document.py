@@ -307,7 +307,7 @@ class ReportUnreached(_Open):
     unfillable: Items[str]
     """Offered tools whose schema names nothing that they need."""
     later: Maybe[ReportUnreachedLater] = None
-    """What the next contract has besides, where the connector's release lies between two."""
+    """The tools and fields that only the next contract has, where the connector's release lies between two."""
 
 
 class ReportGenerated(_Open):

@@ -183,7 +183,7 @@ def slow_call_is_abandoned(recording: Recording) -> Iterator[Outcome]:
 
 
 def _why_undecided(recording: Recording, call: Call, over_s: float) -> str | None:
-    """Why the machine may have made a call take so many seconds too long; None where nothing says so."""
+    """Describe how the machine may have made a call `over_s` too long. Return None if nothing says so."""
     if (step := recording.timeline.step_at(call.seq)) is None:
         return None
     marks = (mark for mark in recording.marks(HandlerMark) if recording.timeline.step_at(mark.seq) is step)

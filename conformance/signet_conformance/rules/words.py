@@ -167,7 +167,7 @@ def _damaged(call: Call, current: _Told, text: str) -> Outcome:
 
 
 def text_pointer(call: Call) -> str:
-    """Where the words of a prompt stand in it."""
+    """The places of the words of a prompt in it."""
     return in_body("userMessage" if text_or_none(call.body.get("userMessage")) else "userPrompt")
 
 

@@ -151,7 +151,7 @@ def _fields_with(keyword: str, schema: Any) -> Sequence[str]:
 
 
 def _says(keyword: str, schema: Any) -> bool:
-    """Whether a schema, or one within it, has the keyword. A field of that name is none."""
+    """Return True if a schema, or one within it, has the keyword; a field of that name does not count."""
     if isinstance(schema, list):
         return any(_says(keyword, each) for each in schema)
     if not isinstance(schema, dict):
