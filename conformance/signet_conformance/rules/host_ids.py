@@ -59,10 +59,8 @@ class _Following:
         owner = self._timeline.session_of(call.key)
         return owner in (None, self._session) and not self._timeline.is_unmarked_sub_agent(call.key)
 
-    def _former(self, key: str | None, present: HostId) -> Call | None:
-        """The first hook of a key that stood for another id than the present one, and not for that."""
-        if key is None or key in self._keys.get(present.id, ()):
-            return None
+    def _former(self, key: str, present: HostId) -> Call | None:
+        """The first hook of a key that stands for another id than the present one."""
         return next((keys[key] for host_id, keys in self._keys.items() if host_id != present.id and key in keys), None)
 
     def _change(self, calls: Sequence[Call], before: HostId, after: HostId) -> Iterator[Outcome]:
@@ -82,10 +80,10 @@ class _Following:
     def _is_late(self, call: Call) -> bool:
         """Whether a prompt says what the user said before the change, and what no accepted prompt has said."""
         text = plain(call.text or "")
-        return call.operation == PROMPT and any(not accepted and plain(each) == text for each, accepted in self._said)
+        return any(not accepted and plain(each) == text for each, accepted in self._said)
 
     def _judge(self, call: Call, present: HostId) -> Iterator[Outcome]:
-        former = self._former(call.key, present)
+        former = self._former(str(call.key), present)
         if former is None or self._changed is None:
             self._keys.setdefault(present.id, {}).setdefault(str(call.key), call)
             if self._changed is not None:
@@ -201,10 +199,9 @@ def _first_users(recording: Recording, named: Mapping[str, Mapping[str, _Use]]) 
 
 def _starts(recording: Recording) -> Iterator[_Use]:
     for call in recording.of(START):
-        step = recording.timeline.step_at(call.seq)
-        own = step is not None and step.session is not None and step.step in _STARTED_IN
-        if own and step is not None and call.accepted and call.key is not None:
-            yield _Use(str(step.session), call, by_prompt=False)
+        step = recording.timeline.step_at(call.seq) if call.accepted and call.key is not None else None
+        if step is not None and step.session is not None and step.step in _STARTED_IN:
+            yield _Use(step.session, call, by_prompt=False)
 
 
 def _prompts(recording: Recording) -> Iterator[_Use]:

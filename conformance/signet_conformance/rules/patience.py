@@ -73,7 +73,7 @@ def _is_of(handler: HandlerMark, call: Call) -> bool:
 def _held_s(fault: Mapping[str, Any], bound_s: float) -> float | None:
     """How long a fault holds an answer back that shall come in time; None for any other."""
     delay_s = fault.get("delay_s")
-    if fault.get("kind") != "delay" or isinstance(delay_s, bool) or not isinstance(delay_s, int | float):
+    if fault.get("kind") != "delay" or not isinstance(delay_s, int | float):
         return None
     return float(delay_s) if delay_s < bound_s * _LATE_ANSWER else None
 
@@ -140,16 +140,12 @@ def _breach(slow: _Slow, message: str, received: str) -> Outcome:
 
 
 def _unused(recording: Recording) -> Mapping[int, InjectedText]:
-    """The texts of slow answers that do not stand where those of the same operation stand that nothing held back."""
+    """The texts of answers that do not stand where those of the same operation stand that nothing held back."""
     if recording.model is None:
         return {}
     standing = [(text, _standing(recording, text)) for text in injected_texts(recording)]
     usual = {text.call.operation for text, here in standing if text.call.fault is None and here is Standing.HELD}
-    return {
-        text.call.seq: text
-        for text, here in standing
-        if text.call.fault in fault_kinds.SLOW and here is Standing.LACKED and text.call.operation in usual
-    }
+    return {text.call.seq: text for text, here in standing if here is Standing.LACKED and text.call.operation in usual}
 
 
 def _standing(recording: Recording, text: InjectedText) -> Standing | None:
