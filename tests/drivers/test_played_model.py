@@ -137,6 +137,16 @@ def test_a_clear_and_another_session_begin_anew() -> None:
     assert asked(answers, *begun, {**said("B"), "session": "s2"})[-1] == ["B"]
 
 
+def test_what_the_host_says_first_opens_each_conversation() -> None:
+    """Before what a connector gives there; it is kept in a compaction, and said again after a clear."""
+    answers = placed("before-prompt", "until-compaction").model_copy(update={"opening": "Here."})
+    turns = asked(answers, {**START, "given": [MEMORY]}, said("A"), {"step": "clear", "session": "s1"}, said("B"))
+    assert turns == [["Here.", MEMORY, "A"], ["Here.", "B"]]
+    assert asked(answers, START, said("A"), {"step": "compact", "session": "s1", "summary": "It went."}, said("B"))[
+        -1
+    ] == ["Summary: It went.", "Here.", "A", "B"]
+
+
 def test_a_prompt_that_is_blocked_is_never_asked() -> None:
     """It stands in no later request either."""
     model = PlayedModel(placed("after-prompt", "turn"))

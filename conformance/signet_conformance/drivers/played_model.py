@@ -141,7 +141,14 @@ class PlayedModel:
 
     @property
     def _conversation(self) -> _Conversation:
-        return self._sessions.setdefault(str(self._step.get("session")), _Conversation())
+        name = str(self._step.get("session"))
+        if name not in self._sessions:
+            self._sessions[name] = self._new_conversation()
+        return self._sessions[name]
+
+    def _new_conversation(self) -> _Conversation:
+        opening = self._answers.opening
+        return _Conversation([] if opening is None else [_Message("user", [(0, opening, "session")], "session")])
 
     def begin(self, step: Mapping[str, Any]) -> None:
         """Take in that a step begins."""
@@ -204,7 +211,7 @@ class PlayedModel:
         match self._step["step"]:
             case StepName.CLEAR:
                 left.append(current)
-                self._sessions[name] = _Conversation()
+                self._sessions[name] = self._new_conversation()
             case StepName.FORK:
                 left.append(current)
                 self._sessions[name] = deepcopy(current)

@@ -198,6 +198,9 @@ class AnswerPlaces(Part):
     """
     compaction: Maybe[Compaction] = None
     """Left out where nothing was seen of it."""
+    opening: Maybe[Text] = None
+    """What the host itself says as the user at the beginning of each conversation, before what a connector gives there.
+    """
 
     def in_header(self) -> Mapping[str, str | bool]:
         """The members of a recording's header that say what the host does with texts for a turn."""
