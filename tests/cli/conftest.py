@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from tests.support.command_line import invoke, process
+from tests.support.command_line import few_scripted, invoke, process
 
-__all__ = ["invoke", "process"]
+__all__ = ["few_scripted", "invoke", "process"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import shutil
 import subprocess
 import sys
@@ -101,17 +100,18 @@ def test_the_driver_answers_before_anything_is_filled_in(tmp_path: Path, process
     assert notes(done.stdout) == []
 
 
-def test_a_driver_without_anything_filled_in_is_not_called_broken(tmp_path: Path, process: Process) -> None:
+@pytest.mark.usefixtures("few_scripted")
+def test_a_driver_without_anything_filled_in_is_not_called_broken(tmp_path: Path, invoke: Invoke) -> None:
     """Its first run tests nothing and ends with 3, by saying what is still to be done."""
     (tmp_path / "pyproject.toml").write_text(MANIFESTS["pyproject.toml"][0])
-    done = process("init")
-    assert done.returncode == 3, done.stdout + done.stderr
-    assert re.search(r"\nno request was recorded in \d+ scenarios\n", done.stdout)
+    done = invoke("init")
+    assert done.exit_code == 3, done.output
+    assert "\nno request was recorded in 2 scenarios\n" in done.stdout
     assert notes(done.stdout) == []
     assert "nothing was tested" in done.stdout
     assert "five places marked FILL IN" in done.stdout
     assert "FAIL" not in done.stdout
-    assert "generated sessions" not in done.stdout + done.stderr
+    assert "generated sessions" not in done.output
 
 
 def notes(shown: str) -> list[str]:
@@ -159,18 +159,19 @@ def test_a_connector_that_throws_is_judged_by_its_first_run(tmp_path: Path, proc
     assert "no hook or memory request was accepted; what was sent and answered: signet-conformance show" in done.stdout
 
 
-def test_a_connector_whose_requests_are_all_refused_is_not_called_silent(tmp_path: Path, process: Process) -> None:
+@pytest.mark.usefixtures("few_scripted")
+def test_a_connector_whose_requests_are_all_refused_is_not_called_silent(tmp_path: Path, invoke: Invoke) -> None:
     """What its requests breach is shown; no baseline lets it pass."""
     (tmp_path / ".git").mkdir()
     folder = tmp_path / "packages" / "connector"
     folder.mkdir(parents=True)
     (folder / "pyproject.toml").write_text(MANIFESTS["pyproject.toml"][0])
-    assert process("init", "--no-run", "packages/connector").returncode == 0
+    assert invoke("init", "--no-run", "packages/connector").exit_code == 0
     driver = folder / "conformance" / "driver.py"
     before, filled_in, _ = REFUSED["pyproject.toml"]
     driver.write_text(driver.read_text().replace(before, filled_in))
-    done = process("init", "--scenarios", "0", "packages/connector")
-    assert done.returncode == 3, done.stdout + done.stderr
+    done = invoke("init", "--scenarios", "0", "packages/connector")
+    assert done.exit_code == 3, done.output
     assert "FAIL SIG-PROMPT-001" in done.stdout
     assert "no hook or memory request was accepted, by what is said above" in done.stdout
     assert "note: prompt: threw, in " in done.stdout
@@ -179,14 +180,15 @@ def test_a_connector_whose_requests_are_all_refused_is_not_called_silent(tmp_pat
     assert not (folder / "signet-baseline.json").exists()
 
 
-def test_a_connector_that_throws_before_it_calls_anything_is_quoted(tmp_path: Path, process: Process) -> None:
+@pytest.mark.usefixtures("few_scripted")
+def test_a_connector_that_throws_before_it_calls_anything_is_quoted(tmp_path: Path, invoke: Invoke) -> None:
     """No request, so nothing was tested: what it threw is the reason, and init says it."""
     (tmp_path / "pyproject.toml").write_text(MANIFESTS["pyproject.toml"][0])
-    assert process("init", "--no-run").returncode == 0
+    assert invoke("init", "--no-run").exit_code == 0
     driver = tmp_path / "conformance" / "driver.py"
     driver.write_text(driver.read_text().replace('    return ""\n', '    return {}["SIGNET_URL"]\n'))
-    done = process("init", "--scenarios", "0")
-    assert done.returncode == 3, done.stdout + done.stderr
+    done = invoke("init", "--scenarios", "0")
+    assert done.exit_code == 3, done.output
     assert "note: prompt: threw" in done.stdout
     assert "KeyError: 'SIGNET_URL' at conformance/driver.py:" in done.stdout
 
@@ -427,14 +429,15 @@ def test_what_a_lane_does_not_take_is_told_as_it_was_given(
     assert files(tmp_path) == set()
 
 
-def test_a_driver_that_cannot_be_started_is_not_said_to_answer(tmp_path: Path, process: Process) -> None:
+@pytest.mark.usefixtures("few_scripted")
+def test_a_driver_that_cannot_be_started_is_not_said_to_answer(tmp_path: Path, invoke: Invoke) -> None:
     """What stands above says why; nobody is sent to places to fill in, and the lane is said to be red."""
     (tmp_path / "pyproject.toml").write_text(MANIFESTS["pyproject.toml"][0])
-    assert process("init", "--no-run").returncode == 0
+    assert invoke("init", "--no-run").exit_code == 0
     settings = tmp_path / "signet-conformance.toml"
     settings.write_text(settings.read_text().replace('"{root}/conformance/driver.py"', '"-c", "exit(7)"'))
-    done = process("init")
-    assert done.returncode == 3, done.stdout + done.stderr
+    done = invoke("init")
+    assert done.exit_code == 3, done.output
     assert "ended with status 7" in done.stderr
     assert "the lane is still red (exit 3), by what is said above" in done.stdout
     assert "FILL IN" not in done.stdout

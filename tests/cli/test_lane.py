@@ -81,13 +81,19 @@ def make_workspace(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_breach_is_told_everywhere(workspace: Path) -> None:
+@pytest.mark.usefixtures("few_scripted")
+def test_a_breach_is_told_everywhere(workspace: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
     """A breach ends the lane with 1, annotations, outputs, a summary and the traces; a stale entry is told too."""
     today = datetime.now(UTC).date()
     entry = Entry("SIG-HTTP-001", "example-python", "ada", "mended", today, today + timedelta(days=400))
     (workspace / "connector" / "known.json").write_text(known_failures.baseline_document([entry]))
-    failed = lane(workspace, target="example-python", working_directory="connector", baseline="known.json")
-    assert failed.returncode == 1, failed.stdout + failed.stderr
+    for name in os.environ.keys() - environment(workspace).keys():
+        monkeypatch.delenv(name)
+    given = environment(workspace, target="example-python", working_directory="connector", baseline="known.json")
+    for name, value in given.items():
+        monkeypatch.setenv(name, value)
+    failed = invoke("lane")
+    assert failed.exit_code == 1, failed.output
     annotated = [line for line in failed.stdout.splitlines() if line.startswith("::error ")]
     assert any("SIG-AGENT-001" in line and "file=connector/signet-report/" in line for line in annotated)
     (stale,) = [line for line in annotated if "file=connector/known.json" in line]
