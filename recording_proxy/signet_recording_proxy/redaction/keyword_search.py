@@ -341,36 +341,37 @@ _PARTS: tuple[tuple[Callable[[str, Hits], Iterator[Window]], _Replace], ...] = (
 """Where each part looks in a text, and what it does there."""
 
 
-def spared(texts: Iterable[str]) -> set[str]:
-    """Those of many texts in which nothing begins that may be a secret.
+def suspected(texts: Iterable[str]) -> list[str]:
+    """Those of many texts in which something begins that may be a secret.
 
     One look at many takes a fraction of what one at each does.
     """
-    plain, keys, batch, size = set[str](), dict[str, bytes](), list[str](), 0
+    found, keys, batch, size = list[str](), dict[str, bytes](), list[str](), 0
     for text in texts:
         if len(text) > _PIECE:
+            found.append(text)
             continue
         if len(text) > _WORTH_REMEMBERING:
-            keys[text] = _digest(text)
-            if keys[text] in _clean:
-                plain.add(text)
+            key = _digest(text)
+            if key in _clean:
                 continue
+            keys[text] = key
         batch.append(text)
         size += len(text)
         if size > _BATCH:
-            plain |= _unsuspected(batch)
+            found += _suspected_together(batch)
             batch, size = [], 0
-    plain |= _unsuspected(batch)
-    for text in keys.keys() & plain:
+    found += _suspected_together(batch)
+    for text in keys.keys() - set(found):
         _clean.add(keys[text])
-    return plain
+    return found
 
 
 _WORTH_REMEMBERING = 512
 _BATCH = 4 * _PIECE
 
 
-def _unsuspected(texts: Sequence[str]) -> set[str]:
+def _suspected_together(texts: Sequence[str]) -> list[str]:
     joined = "\n".join(texts)
     hits = Hits(joined)
     places = [*coded_places(joined), *chain.from_iterable(hits.shaped.values())]
@@ -380,8 +381,11 @@ def _unsuspected(texts: Sequence[str]) -> set[str]:
         spans += ISSUED[number].spans_at(joined, starts)
     for windows_of, _ in _PARTS:
         spans += windows_of(joined, hits)
+    if not spans:
+        return []
     ends = list(accumulate([len(text) + 1 for text in texts]))
-    suspected = set[int]()
+    numbers = set[int]()
     for start, end in spans:
-        suspected.update(range(bisect_right(ends, start), bisect_right(ends, end - 1) + 1))
-    return {text for number, text in enumerate(texts) if number not in suspected}
+        numbers.update(range(bisect_right(ends, start), bisect_right(ends, end - 1) + 1))
+    # A window may reach beyond the last one.
+    return [texts[number] for number in sorted(numbers) if number < len(texts)]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence, Set as AbstractSet
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set as AbstractSet
 from itertools import chain
 from typing import Any
 
-from signet_recording_proxy.redaction.keyword_search import KeywordSearch, spared
+from signet_recording_proxy.redaction.keyword_search import KeywordSearch, suspected
 from signet_recording_proxy.redaction.keywords import HOLDS_HOME, naming
 from signet_recording_proxy.redaction.known_secrets import KnownSecrets
 from signet_recording_proxy.redaction.secret_names import (
@@ -150,38 +150,37 @@ class LongCleaner(Cleaner):
         super().__init__(token, Suspects((), ()), numeric)
         self._known = known
         self._search = KeywordSearch(token, HIDDEN)
-        self._plain: AbstractSet[str] = frozenset()
+        self._looked_at: Mapping[str, None] = {}
+        """The texts that were looked at, of which some are `_unsure`: they may hold a secret."""
+        self._unsure = set[str]()
         self._naming: AbstractSet[str] = frozenset()
-        self._unsure: AbstractSet[str] = frozenset()
         self._suspected: AbstractSet[int] | None = None
         """The ids of the parts of a line that may hold a secret; None: any may."""
 
     def line(self, line: dict[str, Any]) -> dict[str, Any]:
         """An exchange's line."""
         parts = _Parts(line)
-        texts = [text for text in dict.fromkeys(parts.texts) if len(text) >= _SHORTEST]
-        unknown = texts
+        self._looked_at = dict.fromkeys(parts.texts)
+        unknown = texts = [text for text in self._looked_at if len(text) >= _SHORTEST]
         if self._known.replaced(joined := "\n".join(texts)) != joined:
             unknown = [text for text in texts if self._known.replaced(text) == text]
-        plain = spared(unknown)
-        if len(plain) < len(unknown):
-            plain |= self._found_clean([text for text in unknown if text not in plain])
-        self._plain, self._naming = plain, parts.naming
-        self._unsure = set(texts) - plain if len(plain) < len(texts) else frozenset()
+            self._unsure.update([text for text in texts if self._known.replaced(text) != text])
+        self._unsure.update(self._not_found_clean(suspected(unknown)))
+        self._naming = parts.naming
         if not self._numeric:
             self._suspected = parts.holding(self._unsure)
         return super().line(line)
 
-    def _found_clean(self, texts: Sequence[str]) -> set[str]:
-        """Those that hold no secret, of texts that have to be searched; too few where many do hold one."""
-        clean, found = set[str](), 0
+    @staticmethod
+    def _not_found_clean(texts: Sequence[str]) -> Iterator[str]:
+        """Those that may hold a secret, of texts that have to be searched; all the others once some do."""
+        found = 0
         for text in texts:
-            if len(text) <= _LONG and found < _ENOUGH_FOUND:
-                if _PROBE.clean(text) == text:
-                    clean.add(text)
-                else:
-                    found += 1
-        return clean
+            if len(text) > _LONG or found >= _ENOUGH_FOUND:
+                yield text
+            elif _PROBE.clean(text) != text:
+                found += 1
+                yield text
 
     def value(self, value: Any) -> Any:
         """Any JSON value."""
@@ -201,7 +200,7 @@ class LongCleaner(Cleaner):
 
     def text(self, text: str, *, names: bool = False) -> str:
         """Redact running text; `names` marks a member that identifies a person or a program."""
-        if text in self._plain:
+        if text in self._looked_at and text not in self._unsure:
             return text
         text = self._known.replaced(text)
         return self._search.clean(text, names=names) if len(text) >= _SHORTEST else text
