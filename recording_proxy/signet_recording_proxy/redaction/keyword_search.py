@@ -341,7 +341,7 @@ _PARTS: tuple[tuple[Callable[[str, Hits], Iterator[Window]], _Replace], ...] = (
 """Where each part looks in a text, and what it does there."""
 
 
-def suspected(texts: Iterable[str]) -> list[str]:
+def texts_to_search(texts: Iterable[str]) -> list[str]:
     """Those of many texts in which something begins that may be a secret.
 
     One look at many takes a fraction of what one at each does.
@@ -359,9 +359,9 @@ def suspected(texts: Iterable[str]) -> list[str]:
         batch.append(text)
         size += len(text)
         if size > _BATCH:
-            found += _suspected_together(batch)
+            found += _texts_to_search_in_batch(batch)
             batch, size = [], 0
-    found += _suspected_together(batch)
+    found += _texts_to_search_in_batch(batch)
     for text in keys.keys() - set(found):
         _clean.add(keys[text])
     return found
@@ -371,7 +371,7 @@ _WORTH_REMEMBERING = 512
 _BATCH = 4 * _PIECE
 
 
-def _suspected_together(texts: Sequence[str]) -> list[str]:
+def _texts_to_search_in_batch(texts: Sequence[str]) -> list[str]:
     joined = "\n".join(texts)
     hits = Hits(joined)
     places = [*coded_places(joined), *chain.from_iterable(hits.shaped.values())]

@@ -188,7 +188,7 @@ ADDRESS_NUMBERS = [number for number, pattern in enumerate(TEXT_PATTERNS) if "@"
 _DOTTED_NUMBERS = [number for number, pattern in enumerate(ISSUED) if "." in pattern.stems]
 
 
-def naming(names: Collection[str]) -> set[str]:
+def secret_names_among(names: Collection[str]) -> set[str]:
     """Those of many names of members of which some value is a secret."""
     listed = list(names)
     lowered = "\n".join(listed).lower().encode("utf-8", "surrogatepass")

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence, Set as Abstra
 from itertools import chain
 from typing import Any
 
-from signet_recording_proxy.redaction.keyword_search import KeywordSearch, suspected
-from signet_recording_proxy.redaction.keywords import HOLDS_HOME, naming
+from signet_recording_proxy.redaction.keyword_search import KeywordSearch, texts_to_search
+from signet_recording_proxy.redaction.keywords import HOLDS_HOME, secret_names_among
 from signet_recording_proxy.redaction.known_secrets import KnownSecrets
 from signet_recording_proxy.redaction.secret_names import (
     IDENTIFYING_HEADERS,
@@ -27,7 +27,7 @@ from signet_recording_proxy.redaction.vendor_kinds import VENDORS
 
 _SHORTEST, _LONG = 8, 32 * 1024
 _ENOUGH_FOUND = 4
-"""Where so many texts hold a secret, the others are searched once, in the walk that takes them out."""
+"""Once this many texts hold a secret, the walk that takes them out searches the others too."""
 _HOME = re.compile(r"([/\\](?:home|Users)[/\\])([^/\\]+)", re.IGNORECASE)
 _PROBE = KeywordSearch(lambda _secret: "<redacted:0>", HIDDEN)
 """Tells whether a text holds a secret, and gives out no token."""
@@ -153,7 +153,7 @@ class LongCleaner(Cleaner):
         self._looked_at: Mapping[str, None] = {}
         """The texts that were looked at, of which some are `_unsure`: they may hold a secret."""
         self._unsure = set[str]()
-        self._naming: AbstractSet[str] = frozenset()
+        self._secret_names: AbstractSet[str] = frozenset()
         self._suspected: AbstractSet[int] | None = None
         """The ids of the parts of a line that may hold a secret; None: any may."""
 
@@ -165,8 +165,8 @@ class LongCleaner(Cleaner):
         if self._known.replaced(joined := "\n".join(texts)) != joined:
             unknown = [text for text in texts if self._known.replaced(text) == text]
             self._unsure.update([text for text in texts if self._known.replaced(text) != text])
-        self._unsure.update(self._not_found_clean(suspected(unknown)))
-        self._naming = parts.naming
+        self._unsure.update(self._not_found_clean(texts_to_search(unknown)))
+        self._secret_names = parts.secret_names
         if not self._numeric:
             self._suspected = parts.holding(self._unsure)
         return super().line(line)
@@ -192,11 +192,11 @@ class LongCleaner(Cleaner):
         return members | {
             name: self._member(name, member)
             for name, member in members.items()
-            if name in self._naming or id(member) in self._suspected
+            if name in self._secret_names or id(member) in self._suspected
         }
 
     def _is_secret(self, name: str, value: str) -> bool:
-        return (self._suspected is None or name in self._naming) and super()._is_secret(name, value)
+        return (self._suspected is None or name in self._secret_names) and super()._is_secret(name, value)
 
     def text(self, text: str, *, names: bool = False) -> str:
         """Redact running text; `names` marks a member that identifies a person or a program."""
@@ -207,7 +207,7 @@ class LongCleaner(Cleaner):
 
 
 class _Parts:
-    """What is in a JSON value: all texts, names of members among them, and the names of secrets among those."""
+    """The texts of a JSON value, names of members among them, and which of those names mean a secret."""
 
     def __init__(self, value: Any) -> None:
         self.texts: list[str] = []
@@ -229,7 +229,7 @@ class _Parts:
             level = [*chain.from_iterable(map(dict.values, objects)), *chain.from_iterable(lists)]
         self.texts += names
         self._beside = [*self._pairs(), *(self._members_beside_values() if "value" in names else ())]
-        self.naming = naming(names.union([name for name, _ in self._beside]))
+        self.secret_names = secret_names_among(names.union([name for name, _ in self._beside]))
 
     def _pairs(self) -> Iterator[tuple[str, Any]]:
         """The names that lists of pairs give to values, with the lists."""
@@ -248,7 +248,7 @@ class _Parts:
 
     def holding(self, suspected: AbstractSet[str]) -> AbstractSet[int]:
         """The ids of the suspected texts, and of what holds one, or the name of a secret, at any depth."""
-        hot = self.naming | suspected
+        hot = self.secret_names | suspected
         ids = {id(holder) for name, holder in self._beside if name in hot}
         if not hot:
             return ids

@@ -61,7 +61,7 @@ def kinds() -> tuple[NamedKind, ...]:
 
 @cache
 def _stems() -> tuple[tuple[str, NamedKind], ...]:
-    """What a vendor's name holds in lower case: how it begins where the stems are of what its secrets begin with."""
+    """Parts of vendors' names in lower case: beginnings where the stems are those of secrets."""
     return tuple(
         (part, kind)
         for kind in kinds()
@@ -114,7 +114,7 @@ class _Vendors:
 
     @staticmethod
     def places(lowered: bytes) -> list[int]:
-        """Where such a name may stand in text in lower case."""
+        """The places in lower-case text at which such a name may begin."""
         return [start for _, start, _ in _automaton().find_matches_as_indexes(lowered, overlapping=True)]
 
 

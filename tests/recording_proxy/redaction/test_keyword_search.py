@@ -72,7 +72,7 @@ def test_tokens_far_inside_are_found() -> None:
 def test_what_one_look_at_all_spares_holds_no_secret(lists: list[list[str]], wrapped: Callable[[str], str]) -> None:
     """Short texts are looked at together, and most are not searched one by one."""
     texts = list(dict.fromkeys(wrapped("".join(parts)) for parts in lists))
-    spared = set(texts) - set(keyword_search.suspected(texts))
+    spared = set(texts) - set(keyword_search.texts_to_search(texts))
     assert spared == {text for text in texts if text in spared and searched_for_everything(text) == text}
 
 
@@ -81,7 +81,7 @@ def test_texts_without_a_secret_are_spared() -> None:
     texts = ["claude-code", "Round half to even.", "0.145.7", "tokens of the author", "/home/robin/shop"]
     beside = "Whatever is said here, it is all that stands between them and it. " * 4
     password = "password=hunter2Correct"
-    assert keyword_search.suspected([*texts, beside, password]) == [beside, password]
+    assert keyword_search.texts_to_search([*texts, beside, password]) == [beside, password]
 
 
 @pytest.mark.parametrize("name", ["pass_word", "pass-phrase", "pass_code2", "pass_word_hash"])

@@ -82,4 +82,4 @@ def test_what_holds_no_secret_is_not_walked() -> None:
 def test_names_of_secrets_are_told_together_as_one_by_one(names: list[str]) -> None:
     """By our rules and by those of vendors."""
     one_by_one: list[Callable[[str], bool]] = [lambda name: is_secret_member(name, SAMPLE), VENDORS.may_name]
-    assert keywords.naming(names) == {name for name in names if any(tells(name) for tells in one_by_one)}
+    assert keywords.secret_names_among(names) == {name for name in names if any(tells(name) for tells in one_by_one)}
