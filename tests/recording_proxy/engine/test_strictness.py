@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import gc
 import weakref
-from collections.abc import Iterator
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
 
@@ -118,16 +116,6 @@ def test_a_status_is_a_number_of_three_digits_from_100_on(status: str) -> None:
     reader = AnswerReader()
     reader.feed(f"HTTP/1.1 {status} OK\r\ncontent-length: 2\r\n\r\n{{}}".encode())
     assert reader.messages[-1].complaint is not None
-
-
-@pytest.fixture
-def recorder(upstream: Upstream, tmp_path: Path) -> Iterator[RecorderProcess]:
-    """A recorder."""
-    process = RecorderProcess("--upstream", upstream.url, "--control", out=tmp_path / "t.jsonl")
-    upstream.calls.clear()
-    yield process
-    process.close()
-    upstream.handlers.clear()
 
 
 def test_a_refusal_is_answered_and_recorded(recorder: RecorderProcess, upstream: Upstream) -> None:
