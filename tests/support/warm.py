@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import pkgutil
 import signal
 import subprocess
 import threading
@@ -15,26 +16,48 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+from signet_conformance import rules
 from signet_conformance.children.forks import Forks
 
-# Not the hooks, which pytest wants to see first, nor what only a run that drives imports.
+# A rule is imported with the first recording that is judged.
+_RULES: Final = tuple(module.name for module in pkgutil.walk_packages(rules.__path__, f"{rules.__name__}."))
+# What a run that drives imports, and what shows its end.
+_DRIVING: Final = (
+    "encodings.idna",
+    "psutil",
+    "rich.progress",
+    "signet_conformance.reports.run_text",
+    "signet_conformance.reports.terminal",
+    "signet_conformance.reports.text",
+    "signet_conformance.running.performance",
+    "signet_conformance.running.run",
+    "signet_conformance.targets.profile",
+)
+# Not the hooks, which pytest wants to see first.
 _PYTEST: Final = (
+    "execnet.multi",
     "pytest",
-    *(f"_pytest.{name}" for name in ("cacheprovider", "capture", "doctest", "faulthandler", "junitxml", "legacypath")),
-    *(f"_pytest.{name}" for name in ("logging", "pastebin", "setuponly", "skipping", "stepwise", "terminal")),
-    *(f"_pytest.{name}" for name in ("threadexception", "unraisableexception", "warnings")),
+    *(f"_pytest.{name}" for name in ("cacheprovider", "capture", "doctest", "faulthandler", "helpconfig", "junitxml")),
+    *(f"_pytest.{name}" for name in ("legacypath", "logging", "pastebin", "setuponly", "setupplan", "skipping")),
+    *(f"_pytest.{name}" for name in ("stepwise", "terminal", "threadexception", "unittest", "unraisableexception")),
+    "_pytest.warnings",
     "signet_conformance.engine",
     "signet_conformance.pytest_plugin.run",
     "signet_conformance.pytest_plugin.summary",
-    "signet_conformance.rules",
-    "signet_conformance.running.performance",
+    *_DRIVING,
+    *_RULES,
 )
 _CLI: Final = (
     "signet_conformance.cli.check",
+    "signet_conformance.cli.check_text",
+    "signet_conformance.cli.checking",
     "signet_conformance.cli.commands",
+    "signet_conformance.cli.record",
     "signet_conformance.cli.run",
+    "signet_conformance.cli.run_lines",
     "signet_conformance.engine",
-    "signet_conformance.rules",
+    *_DRIVING,
+    *_RULES,
 )
 _HARNESS: Final = (
     "signet_reference_harness.cli.servers",
