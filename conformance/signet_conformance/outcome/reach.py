@@ -128,9 +128,9 @@ class ReachMeter:
         if self._contract is None:
             return None
         now = self._reach_of(self._contract)
-        return now if self._next is None else replace(now, version=self._next, later=self._besides(now, self._next))
+        return now if self._next is None else replace(now, version=self._next, later=self._addition_of(self._next, now))
 
-    def _besides(self, now: Reach, version: str) -> Reach:
+    def _addition_of(self, version: str, now: Reach) -> Reach:
         """The tools that only the next contract has, and its further fields of tools that are offered."""
         then = self._reach_of(version)
         fields = {

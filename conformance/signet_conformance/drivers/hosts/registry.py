@@ -147,21 +147,21 @@ def _is_bare(schema: Any) -> bool:
 def _fields_with(keyword: str, schema: Any) -> Sequence[str]:
     """The fields of a tool in whose schemas a keyword stands, at whatever depth."""
     fields = schema.get("properties") if isinstance(schema, dict) else None
-    return [name for name, each in fields.items() if _says(keyword, each)] if isinstance(fields, dict) else []
+    return [name for name, each in fields.items() if _has_keyword(keyword, each)] if isinstance(fields, dict) else []
 
 
-def _says(keyword: str, schema: Any) -> bool:
+def _has_keyword(keyword: str, schema: Any) -> bool:
     """Return True if a schema, or one within it, has the keyword; a field of that name does not count."""
     if isinstance(schema, list):
-        return any(_says(keyword, each) for each in schema)
+        return any(_has_keyword(keyword, each) for each in schema)
     if not isinstance(schema, dict):
         return False
-    parts = [each for part in ("properties", "patternProperties", "$defs") for each in _values(schema.get(part))]
+    parts = [each for part in ("properties", "patternProperties", "$defs") for each in _schemas_in(schema.get(part))]
     parts += [schema.get(part) for part in ("items", "additionalProperties", "anyOf", "oneOf", "allOf", "not")]
-    return keyword in schema or any(_says(keyword, each) for each in parts)
+    return keyword in schema or any(_has_keyword(keyword, each) for each in parts)
 
 
-def _values(schemas: Any) -> Collection[Any]:
+def _schemas_in(schemas: Any) -> Collection[Any]:
     return schemas.values() if isinstance(schemas, dict) else ()
 
 
