@@ -144,10 +144,10 @@ def every_turn_is_submitted(recording: Recording) -> Iterator[Outcome]:
 
 def _outlasted_its_bound(recording: Recording, step: StepMark, end: float) -> float | None:
     """The seconds of a turn that took longer than the connector waits for its start or its prompt; else None."""
-    declared = recording.declared.bounds_s or {}
+    declared = recording.declared.bounds_s
     bounds = [declared[name] for name in (StepName.START, StepName.PROMPT) if name in declared]
     times = [mark.t for mark in recording.trace.marks if step.seq <= mark.seq <= end]
-    took_s = times[-1] - times[0] if times else 0.0
+    took_s = times[-1] - times[0]
     return took_s if bounds and took_s >= min(bounds) else None
 
 
