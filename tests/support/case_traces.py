@@ -41,9 +41,12 @@ def build(
     numbered = list(enumerate(items, start=1))
     half = {} if shared else {"x-half": "\ud83d"}
     head = {"kind": "header", "format": FORMAT, "declared": dict(DECLARED), **(header or {})}
+    beside = file.with_suffix(".model.jsonl")
+    # The case before may have had one.
+    beside.unlink(missing_ok=True)
     if any("side" in item for _, item in numbered):
         head["clock_s"] = 100.0
-        _write(file.with_suffix(".model.jsonl"), {**head, "side": "model"}, numbered, half, side="model")
+        _write(beside, {**head, "side": "model"}, numbered, half, side="model")
     _write(file, head, numbered, half)
     return read(file)
 
