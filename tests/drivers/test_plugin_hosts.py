@@ -204,6 +204,24 @@ def test_plugin_that_cannot_be_loaded_is_a_mark(runtime: str, made: Made, record
     assert "register(api) threw: Error: no acme here" in str(loaded.words)
 
 
+@pytest.mark.parametrize(
+    ("face", "verdict"),
+    [
+        ("openclaw-2026.3", Verdict.WARN),
+        ("openclaw-2026.6.1", Verdict.PASS),
+        ("openclaw-2026.9.6", Verdict.PASS),
+    ],
+)
+@of_the_host
+def test_what_openclaw_keeps_of_injected_text(
+    face: str, verdict: Verdict, runtime: str, made: Made, recorded: Recorded
+) -> None:
+    """Releases to 2026.3 keep it in the history, which this plugin hands over; later ones keep the bare prompt."""
+    (path,) = recorded(made("openclaw", face=face, module=MODULE, runtime=runtime), ["plain"])
+    judged = engine.judge(trace.read(path), frozenset({"SIG-PROMPT-007"}))
+    assert judged.judgements["SIG-PROMPT-007"].verdict is verdict
+
+
 REFUSED = [
     (
         "api.on('session:compact:before', () => {}); api.on('before_compaction', () => {})",

@@ -193,7 +193,8 @@ class Gateway {
 
   /** Whether the prompt stays in the history with what a plugin put before it. */
   get #keepsContext() {
-    return (this.#face.answers?.sources.prependContext ?? []).some(({ lasts }) => lasts !== "request");
+    const passing = ["request", "turn"];
+    return (this.#face.answers?.sources.prependContext ?? []).some(({ lasts }) => !passing.includes(lasts));
   }
 
   #context(session, more = {}) {
