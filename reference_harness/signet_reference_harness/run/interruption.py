@@ -6,11 +6,13 @@ import asyncio
 import contextlib
 import signal
 import socket
+import time
 from collections.abc import Iterator
+from math import inf
 from typing import Any, Literal
 
 AGAIN_S = 1.0
-"""After what time an interruption that was raised is raised again, should it have gone unheard."""
+"""The time after which a signal that may have gone unheard is looked for again, and raised again."""
 
 
 class Interruption:
@@ -22,6 +24,10 @@ class Interruption:
 
     def __init__(self, limit_ms: int | None) -> None:
         self._limit_ms = limit_ms
+        self._deadline = inf
+        """The end of the time limit, on the monotonic clock."""
+        self._looks_again = False
+        """Whether the next alarm comes before the time limit."""
         self._task: asyncio.Task[Any] | None = None
         self._raises, self._settles = False, False
         self.signal: int | None = None
@@ -52,7 +58,8 @@ class Interruption:
             number: signal.signal(number, self._interrupt) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGALRM)
         }
         if self._limit_ms is not None:
-            signal.setitimer(signal.ITIMER_REAL, self._limit_ms / 1000)
+            self._deadline = time.monotonic() + self._limit_ms / 1000
+        self._set_timer()
         try:
             yield
         finally:
@@ -81,6 +88,8 @@ class Interruption:
     def cancels(self, task: asyncio.Task[Any] | None) -> Iterator[None]:
         """While this lasts an interruption cancels the task; after it, none does anything."""
         self._task = task
+        if self.status is None:
+            self._set_timer()
         if task is not None and self.status is not None:
             task.cancel()
         try:
@@ -105,7 +114,22 @@ class Interruption:
         finally:
             self._raises = False
 
+    def _set_timer(self) -> None:
+        """Let SIGALRM come at the time limit; while no loop runs, which signals wake, also every AGAIN_S.
+
+        A signal in the instant before a blocking call is noted, and its handler runs only when that call returns: the
+        alarm interrupts the call.
+        """
+        left_s = max(self._deadline - time.monotonic(), 1e-3)
+        wait_s = left_s if self._task is not None else min(left_s, AGAIN_S)
+        self._looks_again = wait_s < left_s
+        signal.setitimer(signal.ITIMER_REAL, 0 if wait_s == inf else wait_s)
+
     def _interrupt(self, number: int, _frame: object) -> None:
+        if number == signal.SIGALRM and self._looks_again and self.status is None:
+            if not self._settles:
+                self._set_timer()
+            return
         if self._settles and not self._raises:
             self.is_hasty = True
             return

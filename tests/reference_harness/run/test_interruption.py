@@ -24,6 +24,7 @@ from signet_reference_harness.run.interruption import Interruption
 from signet_reference_harness.run.session_file import read_session
 from tests.reference_harness.llm_server.served import Serve
 from tests.reference_harness.recording_daemon import Answer, RecordingDaemon
+from tests.support.processes import wait_until
 
 from .conftest import WHOLE_TURN, Do, model
 from .test_refused_tasks import ClosesBadly
@@ -39,6 +40,34 @@ def test_a_task_that_is_ended_while_it_waits_for_its_prompt_has_a_summary(projec
         process.send_signal(signal.SIGTERM)
         status = process.wait()
     assert (status, json.loads(summary.read_text())["status"]) == (143, "cancelled")
+
+
+def test_a_signal_that_interrupts_no_call_is_heard_all_the_same() -> None:
+    """One that comes in the instant before a call that waits, such as the reading of a prompt, wakes nothing."""
+    reading, writing = os.pipe()
+    waits_at = Path(f"/proc/self/task/{threading.get_native_id()}/wchan")
+    over = threading.Event()
+
+    def end() -> None:
+        wait_until(lambda: "pipe" in waits_at.read_text(), "the pipe is never read")
+        # A signal that another thread takes is noted as such a one is, and leaves the call alone.
+        signal.pthread_kill(threading.get_ident(), signal.SIGTERM)
+        over.wait(30)
+        os.close(writing)
+
+    interruption = Interruption(None)
+    other = threading.Thread(target=end)
+    with interruption.heeded():
+        interruption.begin()
+        other.start()
+        with pytest.raises(KeyboardInterrupt):
+            os.read(reading, 1)
+        heard = not over.is_set() and other.is_alive()
+        over.set()
+        other.join()
+        interruption.settle()
+    os.close(reading)
+    assert (heard, interruption.signal) == (True, signal.SIGTERM)
 
 
 def test_the_time_limit_holds_while_the_prompt_is_read(project: Path) -> None:
