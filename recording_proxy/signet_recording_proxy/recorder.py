@@ -147,16 +147,16 @@ class Recorder:
         self._look_whether_quiet()
 
     def _hold_place(self, exchange: Ongoing, ended: EndedExchange) -> None:
-        line = self._made(exchange, partial(ended.pending_line, self._redactor))
+        line = self._make_line(exchange, partial(ended.pending_line, self._redactor))
         if line is not None:
             exchange.file.hold_place(line)
 
     def _line_of(self, exchange: Ongoing, ended: EndedExchange) -> bytes | None:
-        line = self._made(exchange, partial(ended.line, self._redactor, exchange.ready))
+        line = self._make_line(exchange, partial(ended.line, self._redactor, exchange.ready))
         ended.forget()
         return line
 
-    def _made(self, exchange: Ongoing, make: Callable[[], bytes]) -> bytes | None:
+    def _make_line(self, exchange: Ongoing, make: Callable[[], bytes]) -> bytes | None:
         """Make a line; None, and said, where that fails: the client hears its answer all the same."""
         try:
             return make()

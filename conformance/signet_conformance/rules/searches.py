@@ -59,7 +59,7 @@ def _searched_instead(recording: Recording, mark: StepMark, given: Mapping[str, 
     """The breach of a tool that looks for the text of an id, and never reads the memory that has it."""
     wanted = identifier_in(given.get("id"))
     for call in requests_of(recording, mark) if wanted else ():
-        if call.operation in _SEARCHES and call.accepted and wanted in text_in(_sent(call).get("query")):
+        if call.operation in _SEARCHES and call.accepted and wanted in text_in(_sent_members(call).get("query")):
             return warn(
                 call,
                 message=f"step {mark.index}: a search for the text of an id, in place of the memory of that id",
@@ -84,7 +84,7 @@ def _other_member(mark: StepMark, given: Mapping[str, Any], call: Call) -> Findi
             received=call.memory_id,
             fold="other id",
         )
-    sent = _sent(call)
+    sent = _sent_members(call)
     for name, wanted in given.items():
         if _name(name) in _OWN or wanted in (None, False, "", []):
             continue
@@ -107,7 +107,7 @@ def _other_member(mark: StepMark, given: Mapping[str, Any], call: Call) -> Findi
     return None
 
 
-def _sent(call: Call) -> Mapping[str, Any]:
+def _sent_members(call: Call) -> Mapping[str, Any]:
     return {_name(name): value for name, value in {**call.query, **call.body}.items()}
 
 

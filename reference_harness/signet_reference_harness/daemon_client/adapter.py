@@ -32,7 +32,7 @@ class SessionStartParams:
     """The harness's own id of the sub-agent; Signet does not know it as an agent."""
     recovers: bool = False
     anew: bool = False
-    """The user opened the session once more: the words of a start that was refused are then no repeat of it."""
+    """The user opens the session again, so that this start may equal one that the daemon refused."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

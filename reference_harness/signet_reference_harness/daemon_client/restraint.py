@@ -51,7 +51,7 @@ class Restraint:
         return None
 
     def lift_refusal(self, identity: str) -> None:
-        """Let the request be made once more: it was asked for anew, and is no repeat of the one that was refused."""
+        """Allow a refused request again: the user has asked for it again, so it does not repeat the first."""
         self._refused.pop(identity, None)
 
     def note(self, identity: str, reply: Reply, began: float, ended: float) -> None:

@@ -88,7 +88,7 @@ class Wire:
         """Make one request and read its answer, all within the operation's deadline.
 
         `path` is already percent-encoded. Waiting for one of the `slots` counts against the deadline. A request
-        that is asked for `anew` may equal one that the daemon refused.
+        that the user asks for `anew` may equal one that the daemon refused.
         """
         try:
             content = b"" if body is None else encode(without_tokens(dict(body), self._config.credentials))
