@@ -372,6 +372,8 @@ class Lifecycle:
         daemon = self._daemon
         finished = await self._finish_compaction()
         if daemon.owes_start:
+            # The user asked for an end, and for no start.
+            daemon.asks_anew = False
             await self._is_started()
         self.is_open = False
         daemon.wants_start = True

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
@@ -278,6 +278,26 @@ def test_start_that_was_refused_is_sent_once_for_each_time_the_user_asks(
         "user-prompt-submit",
         "session-end",
     ]
+
+
+def test_start_that_only_an_end_needs_is_not_repeated(daemon: RecordingDaemon, hosted: Hosted) -> None:
+    """A session that starts at its prompts sends a start before the end of a clear; refused, it is held back later."""
+    accepted = list[Mapping[str, Any]]()
+
+    async def work(host: SessionHost) -> None:
+        session = session_of(host)
+        session.starts_at_prompt = True
+        await session.start()
+        await session.clear()
+        assert (await say(session, "hello", "hi")).reply == "hi"
+        await session.clear()
+        accepted.extend(daemon.bodies(START))
+        daemon.always[START] = Answer({"error": "unauthorised"}, 401)
+        await session.clear()
+        await session.end()
+
+    hosted(work)
+    assert len(daemon.bodies(START)) == len(accepted) + 1
 
 
 def test_an_end_that_tells_more_than_the_refused_one_is_sent_to_an_old_daemon_too(
