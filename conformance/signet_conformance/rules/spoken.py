@@ -9,6 +9,7 @@ from math import inf
 
 from signet_conformance.facts import END, PROMPT, REDACTION, START, Call, Recording, Turn, plain, text_or_none
 from signet_conformance.rules.conversation import words_of
+from signet_conformance.rules.excuses import lost_between
 from signet_conformance.rules.outcome import PASS, Outcome, in_body, undecided, warn
 from signet_conformance.rules.prompt import answered_before, is_in_its_turn
 from signet_conformance.rules.start import ABSOLUTE
@@ -316,7 +317,7 @@ def _judge(
         yield undecided(call, message="what was said holds a line that opens a turn in a transcript of lines")
         return
     message, fold = _kind(recording, call, session, strange, now, before)
-    if fold == "cleared" and recording.hooks_of[str(call.key)][0].seq < cleared:
+    if fold == "cleared" and _may_have_been_used(recording, call, session, cleared):
         # The daemon keeps nothing of an end that says clear, and one transcript a key.
         yield undecided(call, message="one key before the clear and after it: what was said before has no other place")
         return
@@ -330,7 +331,14 @@ def _judge(
     )
 
 
-def _last_clear(recording: Recording, session: str, call: Call) -> float:
+def _may_have_been_used(recording: Recording, call: Call, session: str, cleared: int) -> bool:
+    """Whether hooks of a call's key came before a clear, or were sent then to nobody who listened."""
+    opened = recording.timeline.steps_of(session, cleared)[0].seq
+    is_seen = recording.hooks_of[str(call.key)][0].seq < cleared
+    return is_seen or lost_between(recording, opened, cleared, call.key) is not None
+
+
+def _last_clear(recording: Recording, session: str, call: Call) -> int:
     """The number of the clear after which the session began that an end tells; -1 where it was not cleared."""
     asking = recording.timeline.of(call).asked_by
     until = inf if asking is None else asking.seq + (asking.step != StepName.CLEAR)
