@@ -24,9 +24,10 @@ from signet_reference_harness.session.events import OutputFormat
 from signet_reference_harness.session.host import SessionHost, agent_in
 from signet_reference_harness.session.turn import MOST_ROUNDS
 from signet_reference_harness.tools import DaemonTool, Tool, ToolSource
+from signet_reference_harness.tools.built_in import BUILT_IN
 from signet_reference_harness.tools.files import FILE_TOOLS
 from signet_reference_harness.tools.permission import Permissions, patterns_of
-from signet_reference_harness.tools.registry import BUILT_IN, configured_tools, installed_tools
+from signet_reference_harness.tools.registry import configured_tools, installed_tools
 
 LARGEST_PROMPT: Final = 4 * 1024 * 1024
 """Bytes. The daemon refuses bodies of over 10 MiB, and a character can take six of them."""

@@ -24,8 +24,9 @@ from signet_reference_harness.session import Session
 from signet_reference_harness.session.lifecycle import CLEAR, SHUTDOWN
 from signet_reference_harness.session.turn import MOST_ROUNDS
 from signet_reference_harness.tools import DaemonTool, Tool, ToolSource
+from signet_reference_harness.tools.built_in import BUILT_IN
 from signet_reference_harness.tools.permission import Permissions
-from signet_reference_harness.tools.registry import BUILT_IN, ToolRegistry
+from signet_reference_harness.tools.registry import ToolRegistry
 
 SWITCH: Final = "session_switch"
 Models = Callable[[Sequence[CompletionResult], Callable[[], Awaitable[None]] | None], Provider]

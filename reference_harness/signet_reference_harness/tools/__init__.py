@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -120,20 +121,12 @@ class ToolResult:
 
 
 SPOKEN: Final = {str: "a string that is not blank", bool: "true or false", float: "a number", dict: "an object"}
-STRING: Final = {"type": "string"}
-NUMBER: Final = {"type": "number"}
-BOOLEAN: Final = {"type": "boolean"}
-STRINGS: Final = {"type": "array", "items": STRING}
 
-
-def object_schema(properties: Mapping[str, Any], *required: str) -> dict[str, Any]:
-    """The JSON Schema of an object with these properties."""
-    return {"type": "object", "properties": dict(properties), **({"required": list(required)} if required else {})}
-
-
-def describe(description: str, **schema: Any) -> dict[str, Any]:
-    """A schema, by default that of a string, with its description."""
-    return {**(schema or STRING), "description": description}
+DEFINITIONS: Final = {
+    each["name"]: ToolDefinition(each["name"], each["description"], each["inputSchema"])
+    for each in json.loads(Path(__file__).with_name("definitions.json").read_bytes())
+}
+"""The definitions of the tools that come with the harness, by name."""
 
 
 def text(arguments: Mapping[str, Any], name: str) -> str:

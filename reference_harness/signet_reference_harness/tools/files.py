@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from signet_reference_harness.errors import ConfinementError, ToolInputError
-from signet_reference_harness.tools import ToolContext
+from signet_reference_harness.tools import DEFINITIONS, ToolContext
 
 FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
@@ -191,8 +191,6 @@ LONGEST_LINE: Final = 300
 MOST_ENTRIES: Final = 1_000
 SKIPPED: Final = frozenset({".git", "node_modules", "__pycache__"})
 
-PATH: Final = {"type": "string", "description": "Path in the project, such as src/main.py"}
-
 
 @dataclass(frozen=True, slots=True)
 class FileTool:
@@ -282,43 +280,9 @@ def _whole_characters(content: bytes, *, last: bool) -> tuple[str, int]:
     return content.decode("utf-8", "replace"), len(content)
 
 
-def _object(properties: Mapping[str, Any], *required: str) -> dict[str, Any]:
-    return {"type": "object", "properties": dict(properties), "required": list(required), "additionalProperties": False}
+def _tool(execute: Callable[[Mapping[str, Any], ToolContext], dict[str, Any]]) -> FileTool:
+    definition = DEFINITIONS[execute.__name__]
+    return FileTool(definition.name, definition.description, definition.input_schema, execute)
 
 
-FILE_TOOLS: Final = (
-    FileTool(
-        "file_read",
-        "Read a text file of the project. A long file comes in pieces: read on at 'next_offset'.",
-        _object(
-            {
-                "path": PATH,
-                "offset": {"type": "integer", "minimum": 0, "description": "Bytes to leave out (default 0)"},
-                "limit": {"type": "integer", "minimum": 16, "maximum": MOST_READ, "description": "Most bytes to read"},
-            },
-            "path",
-        ),
-        file_read,
-    ),
-    FileTool(
-        "file_write",
-        "Write a text file of the project: its whole content, in the place of what it held.",
-        _object({"path": PATH, "content": {"type": "string"}}, "path", "content"),
-        file_write,
-    ),
-    FileTool("file_list", "List a folder of the project.", _object({"path": PATH}), file_list),
-    FileTool(
-        "file_search",
-        "Find lines in the project's text files.",
-        _object(
-            {
-                "text": {"type": "string", "minLength": 1, "description": "What a line must hold"},
-                "ignore_case": {"type": "boolean", "description": "Take upper and lower case for the same"},
-                "path": {"type": "string", "description": "Folder to search (default: the project)"},
-                "glob": {"type": "string", "description": "Only files of such names, such as *.py"},
-            },
-            "text",
-        ),
-        file_search,
-    ),
-)
+FILE_TOOLS: Final = tuple(map(_tool, (file_read, file_write, file_list, file_search)))

@@ -15,11 +15,7 @@ from signet_reference_harness.identity import SessionIdentity
 from signet_reference_harness.messages import ToolDefinition, valid_text
 from signet_reference_harness.tools import DaemonTool, ServedTool, Tool, ToolContext, ToolResult, ToolSource
 from signet_reference_harness.tools.bounds import ERROR_LIMIT, ResultFolder, bound_result
-from signet_reference_harness.tools.memory import MEMORY_TOOLS
-from signet_reference_harness.tools.secrets import SECRET_TOOLS
 
-BUILT_IN: Final = (*MEMORY_TOOLS, *SECRET_TOOLS)
-"""The tools of a host that names no others: those of memories and secrets that the daemon's own MCP endpoint lists."""
 DEFAULT_TIMEOUT_S: Final = 60.0
 
 

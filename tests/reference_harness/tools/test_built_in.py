@@ -11,7 +11,7 @@ import pytest
 
 from signet_conformance.daemon.http.app import create_app
 from signet_conformance.daemon.state import DaemonSettings
-from signet_reference_harness.tools.registry import BUILT_IN
+from signet_reference_harness.tools.built_in import BUILT_IN
 from tests.support.evidence import MCP_TOOLS, json_lines
 
 HEADERS = {"accept": "application/json, text/event-stream", "content-type": "application/json"}

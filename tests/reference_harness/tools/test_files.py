@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from signet_reference_harness.session.host import SessionHost
-from signet_reference_harness.tools import ToolResult
+from signet_reference_harness.tools import DEFINITIONS, ToolResult
 from signet_reference_harness.tools.bounds import ResultFolder
 from signet_reference_harness.tools.files import FILE_TOOLS, MOST_READ
 
@@ -56,6 +56,11 @@ def test_a_long_file_is_read_on_by_offset(use: Use, project: Path) -> None:
         assert len(content["content"].encode()) <= MOST_READ
         text, offset = text + content["content"], content.get("next_offset")
     assert text == (project / "long.txt").read_text("utf-8")
+
+
+def test_the_largest_limit_is_what_one_answer_holds() -> None:
+    """The definition allows no limit above the bytes that file_read answers with at most."""
+    assert DEFINITIONS["file_read"].input_schema["properties"]["limit"]["maximum"] == MOST_READ
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,13 @@
-"""The built-in tools on memory, as the daemon's own MCP endpoint lists them.
+"""The built-in tools, which are operations of the daemon: those of memories and secrets of its own MCP endpoint.
 
 Each checks the arguments that the contract demands, then calls. A host may give more than the schemas show: several
 ids, patches, filters. The schemas lack the session and its agent (`session_key`, `agent_id`): the harness adds them,
-and the contract allows a session one agent only.
+and the contract allows a session one agent only. No value of a secret comes back.
 """
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Mapping
 from dataclasses import replace
@@ -14,23 +15,10 @@ from datetime import datetime
 from typing import Any, Final
 
 from signet_reference_harness.daemon_client import AdapterClient
-from signet_reference_harness.daemon_client.reply import FailureClass, Reply
+from signet_reference_harness.daemon_client.reply import FailureClass, Reply, held_back
 from signet_reference_harness.errors import ToolInputError
 from signet_reference_harness.identity import SessionIdentity
-from signet_reference_harness.messages import ToolDefinition
-from signet_reference_harness.tools import (
-    BOOLEAN,
-    NUMBER,
-    STRING,
-    STRINGS,
-    DaemonTool,
-    are_strings,
-    describe,
-    integer,
-    object_schema,
-    text,
-    typed,
-)
+from signet_reference_harness.tools import DEFINITIONS, DaemonTool, are_strings, integer, text, typed
 
 DEFAULT_RECALL: Final = 10
 MOST_RECALLED: Final = 100
@@ -262,160 +250,84 @@ def _check_time(name: str, value: str) -> None:
         raise ToolInputError(f"{name!r} must be an ISO 8601 time, such as 2026-11-22T16:00:00Z") from error
 
 
-FACETS: Final = ("captured", "session", "source", "observed", "occurred", "valid")
-_RELATION: Final = object_schema(
-    {**dict.fromkeys(("source", "sourceType", "relationship", "target", "targetType"), STRING), "confidence": NUMBER},
-    "source",
-    "relationship",
-    "target",
-)
-_ATTRIBUTE: Final = object_schema(
-    {
-        "groupKey": describe("Where in the aspect it belongs"),
-        "claimKey": describe("A key that all versions of one claim share, so that a newer one replaces the older"),
-        "content": STRING,
-        "confidence": NUMBER,
-        "importance": NUMBER,
-    },
-    "content",
-)
-_ASPECTS: Final = {
-    "anyOf": [
-        object_schema(
-            {
-                **dict.fromkeys(("entityName", "entityType", "aspect"), STRING),
-                "attributes": {"type": "array", "items": _ATTRIBUTE},
-            },
-            "entityName",
-            "aspect",
-            "attributes",
-        ),
-        object_schema(
-            {
-                **dict.fromkeys(("entity", "aspect", "value", "groupKey", "claimKey"), STRING),
-                "confidence": NUMBER,
-                "importance": NUMBER,
-            },
-            "entity",
-            "aspect",
-            "value",
-        ),
-    ]
-}
+TERMINAL: Final = frozenset({"completed", "failed"})
+ACCEPTED: Final = 202
+CLIENT_ERRORS: Final = range(400, 500)
+ASKS_AGAIN: Final = frozenset({408, 425, 429})
+FIRST_PAUSE_S: Final = 0.12
+LONGEST_PAUSE_S: Final = 1.0
+GROWTH: Final = 1.5
+JOB_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
+DEFAULT_JOB_MS: Final = 300_000
+SHORTEST_JOB_MS: Final = 1_000
+LONGEST_JOB_MS: Final = 1_800_000
+JOB_GRACE_S: Final = 5.0
+"""How long a job is looked at beyond its own time limit."""
 
-MEMORY_TOOLS: Final = (
-    DaemonTool(
-        ToolDefinition(
-            "memory_search",
-            "Recall stored memories by words or meaning.",
-            object_schema(
-                {
-                    "query": describe("What to look for"),
-                    "limit": describe("Most rows, 1 to 100 (default 10)", **NUMBER),
-                    "project": describe("Only of this project"),
-                    "type": describe("Only of this type"),
-                    "tags": describe("Only with these tags, separated by commas"),
-                    "who": describe("Only by this author"),
-                    "since": describe("Only made after this day"),
-                    "until": describe("Only made before this day"),
-                    "time": object_schema(
-                        {
-                            "start": STRING,
-                            "end": STRING,
-                            "facets": {"type": "array", "items": {"type": "string", "enum": list(FACETS)}},
-                            "mode": {"type": "string", "enum": ["auto", "timeline", "filter"]},
-                        }
-                    ),
-                    "keyword_query": describe("Words to look for in the place of the query's"),
-                    "pinned": describe("Only pinned ones", **BOOLEAN),
-                    "importance_min": describe("Least importance", **NUMBER),
-                    "min_score": describe("An older name of importance_min", **NUMBER),
-                    "score_min": describe("Least score of a row", **NUMBER),
-                    "aggregate": describe("Put one answer made of the rows beside them", **BOOLEAN),
-                    "aggregate_budget": {"type": "string", "enum": list(BUDGETS)},
-                    "save_aggregate": describe("Keep that answer as a memory", **BOOLEAN),
-                    "include_recalled": describe("Show rows again that this session was shown before", **BOOLEAN),
-                },
-                "query",
-            ),
-        ),
-        memory_search,
-        shown_rows,
-    ),
-    DaemonTool(
-        ToolDefinition(
-            "memory_store",
-            "Store a memory for later sessions.",
-            object_schema(
-                {
-                    "content": describe("The memory, in one or a few sentences"),
-                    "type": describe("What kind of memory it is"),
-                    "importance": describe("0 to 1", **NUMBER),
-                    "tags": describe("Separated by commas"),
-                    "pinned": BOOLEAN,
-                    "hints": describe(
-                        "Questions that this memory answers", type="array", items={**STRING, "minLength": 1}, minItems=1
-                    ),
-                    **dict.fromkeys(TIMES, describe("An ISO 8601 time")),
-                    "transcript": describe("The conversation it comes from"),
-                    "structured": object_schema(
-                        {
-                            "entities": {"type": "array", "items": _RELATION},
-                            "aspects": {"type": "array", "items": _ASPECTS},
-                            "hints": STRINGS,
-                        }
-                    ),
-                },
-                "content",
-                "hints",
-            ),
-        ),
-        memory_store,
-    ),
-    DaemonTool(
-        ToolDefinition("memory_get", "Read one memory by its id.", object_schema({"id": STRING}, "id")), memory_get
-    ),
-    DaemonTool(
-        ToolDefinition(
-            "memory_list",
-            "List memories, newest first.",
-            object_schema(
-                {
-                    "limit": describe("Most rows (default 100)", **NUMBER),
-                    "offset": describe("Rows to leave out", **NUMBER),
-                    "type": describe("Only of this type"),
-                }
-            ),
-        ),
-        memory_list,
-        shown_rows,
-    ),
-    DaemonTool(
-        ToolDefinition(
-            "memory_modify",
-            "Change a memory; say why.",
-            object_schema(
-                {
-                    "id": STRING,
-                    "content": STRING,
-                    "type": STRING,
-                    "importance": describe("0 to 1", **NUMBER),
-                    "tags": describe("Separated by commas"),
-                    "pinned": BOOLEAN,
-                    "reason": describe("Why it is changed"),
-                },
-                "id",
-                "reason",
-            ),
-        ),
-        memory_modify,
-    ),
-    DaemonTool(
-        ToolDefinition(
-            "memory_forget",
-            "Forget a memory by its id; say why.",
-            object_schema({"id": STRING, "reason": describe("Why it is forgotten")}, "id", "reason"),
-        ),
-        memory_forget,
-    ),
+
+async def secret_list(_arguments: Mapping[str, Any], session: SessionIdentity, client: AdapterClient) -> Reply:
+    """The names of the secrets."""
+    return await client.secret_names(session)
+
+
+async def secret_exec(arguments: Mapping[str, Any], session: SessionIdentity, client: AdapterClient) -> Reply:
+    """Run `command` with `secrets`, a map of environment variables to names of secrets, and wait for its end.
+
+    It may take `timeoutSeconds`; a host may give `timeoutMs` in its place.
+    """
+    command = text(arguments, "command")
+    secrets = arguments.get("secrets")
+    if not isinstance(secrets, dict) or not secrets:
+        raise ToolInputError("'secrets' must map at least one environment variable to the name of a secret")
+    for variable, name in secrets.items():
+        if not variable.strip() or not isinstance(name, str) or not name.strip():
+            raise ToolInputError("'secrets' must map names of environment variables to names of secrets")
+    if arguments.get("timeoutSeconds") is not None:
+        timeout_ms = integer(arguments, "timeoutSeconds", 0, 1, LONGEST_JOB_MS // 1000) * 1000
+    else:
+        timeout_ms = integer(arguments, "timeoutMs", DEFAULT_JOB_MS, SHORTEST_JOB_MS, LONGEST_JOB_MS)
+    started = await client.start_secret_command(session, command, secrets, timeout_ms)
+    return await _follow(client, session, started, timeout_ms / 1000 + JOB_GRACE_S)
+
+
+async def secret_exec_status(arguments: Mapping[str, Any], session: SessionIdentity, client: AdapterClient) -> Reply:
+    """How the job `jobId` stands."""
+    job = text(arguments, "jobId")
+    if not JOB_ID.fullmatch(job):
+        raise ToolInputError(f"{job!r} is not the id of a job")
+    return await client.secret_job(session, job)
+
+
+async def _follow(client: AdapterClient, session: SessionIdentity, started: Reply, patience_s: float) -> Reply:
+    """Ask for the job that `started` names until it has ended, for `patience_s` seconds. Return the last reply."""
+    if started.status != ACCEPTED or started.failure is not None or started.text("status") in TERMINAL:
+        return started
+    job = started.text("id")
+    if not JOB_ID.fullmatch(job):
+        return held_back("secrets-exec-job", "the job's id cannot be part of a path")
+    reply = started
+    pause = FIRST_PAUSE_S
+    loop = asyncio.get_running_loop()
+    until = loop.time() + patience_s
+    while loop.time() < until:
+        await asyncio.sleep(pause)
+        pause = min(pause * GROWTH, LONGEST_PAUSE_S)
+        reply = await client.secret_job(session, job)
+        forbidden = reply.status in CLIENT_ERRORS and reply.status not in ASKS_AGAIN
+        if forbidden or reply.text("status") in TERMINAL:
+            break
+    return reply
+
+
+BUILT_IN: Final = (
+    DaemonTool(DEFINITIONS["memory_search"], memory_search, shown_rows),
+    DaemonTool(DEFINITIONS["memory_store"], memory_store),
+    DaemonTool(DEFINITIONS["memory_get"], memory_get),
+    DaemonTool(DEFINITIONS["memory_list"], memory_list, shown_rows),
+    DaemonTool(DEFINITIONS["memory_modify"], memory_modify),
+    DaemonTool(DEFINITIONS["memory_forget"], memory_forget),
+    DaemonTool(DEFINITIONS["secret_list"], secret_list),
+    DaemonTool(DEFINITIONS["secret_exec"], secret_exec),
+    DaemonTool(DEFINITIONS["secret_exec_status"], secret_exec_status),
 )
+"""The tools of a host that names no others."""
