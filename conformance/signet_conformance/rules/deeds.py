@@ -87,7 +87,15 @@ def _judge_store(step: AskedStep, said: SaidBefore) -> Iterator[Outcome]:
         holding = [(call, call.body) for call in saves if _holds(told[call.seq], wanted)]
         # A memory is not pinned unless somebody says so.
         values = {name: value for name, value in step.given.items() if value is not False}
-        yield (_other_members(step, holding, values) if holding else None) or PASS
+        other = next(_other_values(holding, values), None)
+        # The law asks for the text of a memory; its type the daemon finds for itself.
+        yield (
+            PASS
+            if other is None
+            else undecided(
+                holding[0][0], message=f"step {step.mark.index}: {_describe_value(*other)}; its text is kept"
+            )
+        )
         return
     others = [call for call in saves if not said.is_late(told[call.seq])]
     if not others:
@@ -218,23 +226,34 @@ def _other_members(
 ) -> Finding | None:
     """What to say of a memory that is given another value than the tool was told, or none."""
     call, _ = sent[0]
-    for name in _VALUES:
-        values = [value for _, members in sent for value in _values_of(name, members)]
-        if wanted.get(name) in (None, "", []) or any(_is_held(name, value, wanted[name]) for value in values):
-            continue
+    for name, values in _other_values(sent, wanted):
         if not values and not step.undisturbed:
             return undecided(call, message=f"step {step.mark.index}: {NOT_WHOLE}")
         return fail(
             call,
-            message=f"step {step.mark.index}: the memory gets another {name} than the tool was given"
-            if values
-            else f"step {step.mark.index}: no request holds the {name} that the tool was given",
+            message=f"step {step.mark.index}: {_describe_value(name, values)}",
             pointer=in_body(name),
             expected=f"{wanted[name]!r}",
             received=values[0] if values else None,
             fold=f"other {name}" if values else f"lost {name}",
         )
     return None
+
+
+def _other_values(
+    sent: Sequence[tuple[Call, Mapping[str, Any]]], wanted: Mapping[str, Any]
+) -> Iterator[tuple[str, Sequence[object]]]:
+    """The members of a memory that no request holds as the tool was told, each with the values that are sent."""
+    for name in _VALUES:
+        values = [value for _, members in sent for value in _values_of(name, members)]
+        if wanted.get(name) not in (None, "", []) and not any(_is_held(name, value, wanted[name]) for value in values):
+            yield name, values
+
+
+def _describe_value(name: str, values: Sequence[object]) -> str:
+    if values:
+        return f"the memory gets another {name} than the tool was given"
+    return f"no request holds the {name} that the tool was given"
 
 
 def _values_of(name: str, members: Mapping[str, Any]) -> Iterator[object]:
