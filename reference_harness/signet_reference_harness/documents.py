@@ -11,13 +11,13 @@ from typing import Any, ClassVar, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from signet_reference_harness.errors import HarnessError
+from signet_reference_harness.errors import ConfigError, os_errors
 
 LARGEST_FILE = 16 * 1024 * 1024
 _LONGEST_VALUE = 80
 
 
-class DocumentError(HarnessError):
+class DocumentError(ConfigError):
     """Raised for a document that cannot be read, or that breaks its model; the message names file, pointer, value."""
 
 
@@ -36,16 +36,27 @@ class HarnessDocument(StrictModel):
 Model = TypeVar("Model", bound=BaseModel)
 
 
-def read_document(model: type[Model], path: Path) -> Model:
-    """The document in a JSON file. Raises DocumentError."""
-    try:
-        with path.open("rb") as file:
-            data = file.read(LARGEST_FILE + 1)
-    except OSError as error:
-        raise DocumentError(f"{path}: {error.strerror or error}", remedy="name a file that can be read") from None
-    if len(data) > LARGEST_FILE:
-        raise DocumentError(f"{path}: is larger than {LARGEST_FILE} bytes", remedy="split it")
-    return parse_document(model, data, str(path))
+def read_document(model: type[Model], path: Path, most: int = LARGEST_FILE) -> Model:
+    """The document in a JSON file of at most `most` bytes. Raises DocumentError."""
+    return parse_document(model, read_file(path, most), str(path))
+
+
+def read_file(
+    path: Path,
+    most: int = LARGEST_FILE,
+    *,
+    where: str = "",
+    remedy: str = "name a file that can be read",
+    smaller: str = "split it",
+) -> bytes:
+    """The bytes of a file, at most `most`. Raises DocumentError naming `where`, by default the path."""
+    with os_errors(where or path, remedy, DocumentError), path.open("rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        # A pipe has no size, and may never end.
+        data = b"" if size > most else file.read(size or most + 1)
+    if max(size, len(data)) > most:
+        raise DocumentError(f"{where or path}: is larger than {most} bytes", remedy=smaller)
+    return data
 
 
 def parse_document(model: type[Model], data: bytes, where: str) -> Model:
@@ -88,7 +99,7 @@ def _has(node: Any, step: str | int) -> bool:
     return isinstance(node, Mapping) and step in node
 
 
-def _explain(problem: Any, problems: Sequence[Any], pointer: Sequence[str | int]) -> tuple[str, str | None]:
+def _explain(problem: Any, problems: Sequence[Any], pointer: Sequence[str | int]) -> tuple[str, str]:
     kind, context = problem["type"], problem.get("ctx", {})
     if kind == "extra_forbidden":
         return f"unknown member {str(pointer[-1])[:_LONGEST_VALUE]!r}", "take it out, or see the document's schema"
@@ -103,7 +114,7 @@ def _explain(problem: Any, problems: Sequence[Any], pointer: Sequence[str | int]
         return f"{tag} is {context['tag']!r}", f"write {near[0] if near else ', '.join(choices)}"
     same = [each for each in problems if each["input"] is problem["input"] and each["type"] != "extra_forbidden"]
     said = " or ".join(dict.fromkeys(str(each["msg"]).removeprefix("Value error, ") for each in same))
-    return f"is {shown_value(problem['input'])}: {said}", None
+    return f"is {shown_value(problem['input'])}: {said}", "correct it, or take it out"
 
 
 def put_text(path: Path, text: str, *, mode: int = 0o666) -> None:

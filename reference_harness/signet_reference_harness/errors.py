@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import json
 import shlex
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib import import_module, metadata
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -77,6 +79,15 @@ class StepError(HarnessError):
     """Raised when a line of the driver protocol, or the step in it, cannot be performed."""
 
 
+@contextmanager
+def os_errors(where: object, remedy: str | None = None, kind: type[HarnessError] = ConfigError) -> Iterator[None]:
+    """Raise an OSError of the block as one of `kind`, which names `where` and says the system's reason."""
+    try:
+        yield
+    except OSError as error:
+        raise kind(f"{where}: {error.strerror or error}", remedy=remedy) from None
+
+
 def pip_install(extra: str) -> str:
     """The command that adds an extra to what the harness was installed from: a clone or wheel, else by its name.
 
@@ -99,6 +110,35 @@ def load_attribute(place: str) -> Any:
     for name in path.strip().split("."):
         value = getattr(value, name)
     return value
+
+
+def load_plugin(
+    place: str,
+    where: str,
+    make: Callable[[Any], Any],
+    needed: tuple[str, ...],
+    *,
+    remedy: str,
+    scrub: Callable[[str], str] = str,
+) -> Any:
+    """What `make` makes of the object at `place`, `module:attribute`; it has all `needed` attributes, none empty.
+
+    Raises ConfigError, which names `where` and passes the text of a stranger's exception through `scrub`.
+    """
+    if not all(place.partition(":")[::2]):
+        told = f"{where}: {place!r} is not of the form module:attribute"
+        raise ConfigError(told, remedy="name it such as my_module:MyClass")
+    try:
+        made = make(load_attribute(place))
+    except HarnessError:
+        raise
+    except (Exception, SystemExit) as error:  # noqa: BLE001  # a stranger's module may raise anything
+        told = scrub(f"{type(error).__name__}: {error}")
+        raise ConfigError(f"{where}: cannot be made from {place}: {told}", remedy=remedy) from None
+    missing = [name for name in needed if getattr(made, name, "") == ""]
+    if missing:
+        raise ConfigError(f"{where}: {place} lacks {', '.join(missing)}", remedy=remedy)
+    return made
 
 
 def printable(text: str) -> str:

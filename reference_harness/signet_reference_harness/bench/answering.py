@@ -22,7 +22,7 @@ from signet_reference_harness.bench.log import BenchFailureError, Logged, Progre
 from signet_reference_harness.bench.result import Figure, Question, Result
 from signet_reference_harness.bench.suite import UNANSWERABLE, Suite, SuiteFact, SuiteQuery, SuiteTurn
 from signet_reference_harness.documents import HarnessDocument, StrictModel
-from signet_reference_harness.errors import ConfigError, ProviderError, load_attribute
+from signet_reference_harness.errors import ProviderError, load_plugin
 from signet_reference_harness.messages import Message
 from signet_reference_harness.providers import CompletionOptions, Provider
 
@@ -137,20 +137,12 @@ class Answers(HarnessDocument):
 
 def judge_at(place: str) -> Judge:
     """The judge at `module:attribute`, made if it is a class. Raises ConfigError."""
-    try:
-        value = load_attribute(place)
-        value = value() if isinstance(value, type) else value
-    except (Exception, SystemExit) as error:
-        raise ConfigError(
-            f"--judge {place}: cannot be loaded: {type(error).__name__}: {error}",
-            remedy="name it such as my_judges:Strict",
-        ) from error
-    lacking = [name for name in ("model", "prompt", "score") if not getattr(value, name, None)]
-    if lacking:
-        raise ConfigError(
-            f"--judge {place}: has no {' and no '.join(lacking)}", remedy="give it model, prompt and score"
-        )
-    return cast(Judge, value)
+    remedy = "name an object or a class with model, prompt and score, such as my_judges:Strict"
+    needed = ("model", "prompt", "score")
+    return cast(
+        Judge,
+        load_plugin(place, "--judge", lambda it: it() if isinstance(it, type) else it, needed, remedy=remedy),
+    )
 
 
 async def answer_all(

@@ -34,7 +34,7 @@ from signet_reference_harness.bench.result import RESULT, Group, Result, Times, 
 from signet_reference_harness.bench.running import BenchPlan, run, run_id
 from signet_reference_harness.bench.suite import UNANSWERABLE, Suite, parse_suite, read_suite
 from signet_reference_harness.config import HarnessConfig
-from signet_reference_harness.errors import ConfigError, printable
+from signet_reference_harness.errors import ConfigError, os_errors, printable
 from signet_reference_harness.providers import settings
 
 OWN_SUITE: Final = "lifecycle.jsonl"
@@ -208,10 +208,8 @@ def plan_of(given: BenchOptions, suite: Suite) -> BenchPlan:
 
 
 def _make(folder: Path) -> None:
-    try:
+    with os_errors(folder, "name a folder of yours with --out"):
         folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ConfigError(f"{folder}: {error.strerror or error}", remedy="name a folder of yours with --out") from None
 
 
 def _is_url(daemon: str | None) -> bool:

@@ -12,11 +12,12 @@ from rich.console import Console
 from rich.table import Table
 
 from signet_reference_harness.bench import figures
-from signet_reference_harness.bench.result import Figure, Question, Result, subject_name
+from signet_reference_harness.bench.result import RESULT, Figure, Question, Result, subject_name
 from signet_reference_harness.bench.suite import UNANSWERABLE
-from signet_reference_harness.documents import DocumentError, HarnessDocument, StrictModel, parse_document
+from signet_reference_harness.documents import HarnessDocument, StrictModel, read_document
 from signet_reference_harness.errors import ConfigError, printable
 
+LARGEST_RESULT: Final = 1024 * 1024 * 1024
 SHOWN: Final = 20
 SHORT: Final = ("hit@10", "mrr@10")
 """The figures that are printed of each category and run; the plot has the last, the page of two results all."""
@@ -74,12 +75,7 @@ class ResultComparison(HarnessDocument):
 
 def read_result(path: Path) -> Result:
     """The result in a file, or in the folder of a run. Raises DocumentError."""
-    file = path / "result.json" if path.is_dir() else path
-    try:
-        data = file.read_bytes()
-    except OSError as error:
-        raise DocumentError(f"{file}: {error.strerror or error}", remedy="name a result.json, or its folder") from None
-    return parse_document(Result, data, str(file))
+    return read_document(Result, path / RESULT if path.is_dir() else path, LARGEST_RESULT)
 
 
 def read_results(paths: Sequence[Path]) -> dict[str, Result]:

@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Self, TextIO
 
-from signet_reference_harness.errors import ConfigError, HarnessError
+from signet_reference_harness.errors import ConfigError, HarnessError, os_errors
 from signet_reference_harness.kept_lines import append, as_line, lock
 
 FORMAT: Final = "signet-bench-log/1"
@@ -71,12 +71,8 @@ class RunLog:
     def open(cls, folder: Path) -> Self:
         """Open the log, or begin it. Raises ConfigError when it cannot be used, or another process uses it."""
         path = folder / NAME
-        try:
+        with os_errors(path, "name a folder of yours with --out"):
             handle = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
-        except OSError as error:
-            raise ConfigError(
-                f"{path}: {error.strerror or error}", remedy="name a folder of yours with --out"
-            ) from None
         if not lock(handle):
             os.close(handle)
             raise ConfigError(
@@ -109,12 +105,8 @@ class RunLog:
         os.close(self._handle)
 
     def _append(self, data: bytes) -> None:
-        try:
+        with os_errors(self.path, "make room and run the same command again: it goes on", BenchFailureError):
             append(self._handle, data)
-        except OSError as error:
-            raise BenchFailureError(
-                f"{self.path}: {error.strerror or error}", remedy="make room and run the same command again: it goes on"
-            ) from None
 
 
 def _take(logged: Logged, noted: dict[tuple[str, int], list[Record]], record: dict[str, Any]) -> None:

@@ -23,6 +23,7 @@ from signet_reference_harness.bench.suite import (
     SuiteTurn,
 )
 from signet_reference_harness.documents import DocumentError, HarnessDocument, StrictModel, parse_document
+from signet_reference_harness.errors import os_errors
 
 TURNS: Final = 6
 """Turns of the session that a row holds, the newest."""
@@ -121,13 +122,10 @@ def pairs_text(pairs: Iterator[Pair]) -> str:
 
 def read_pairs(path: Path) -> Iterator[Pair]:
     """The pairs in a file. Raises DocumentError for a line that is not a pair, and for a pair that is not synthetic."""
-    try:
-        with path.open("rb") as file:
-            for number, line in enumerate(file, 1):
-                if line.strip():
-                    yield parse_document(Pair, line, f"{path}:{number}")
-    except OSError as error:
-        raise DocumentError(f"{path}: {error.strerror or error}", remedy="name a file that can be read") from None
+    with os_errors(path, "name a file that can be read", DocumentError), path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            if line.strip():
+                yield parse_document(Pair, line, f"{path}:{number}")
 
 
 def _context(

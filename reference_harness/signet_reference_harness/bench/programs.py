@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from signet_reference_harness.bench.log import BenchFailureError
-from signet_reference_harness.errors import ConfigError
+from signet_reference_harness.errors import ConfigError, os_errors
 
 INHERITED: Final = (
     "PATH",
@@ -67,7 +67,7 @@ class DatabaseFolder:
 
     def prepare(self, begin_with: Database | None, where: str) -> None:
         """Make the folder anew; `where` in the workspace a copy of a database is put. Raises BenchFailureError."""
-        try:
+        with os_errors(self.folder, "make room, or name another --out", BenchFailureError):
             if self.folder.exists():
                 # The remains of a killed attempt.
                 shutil.rmtree(self.folder)
@@ -75,10 +75,6 @@ class DatabaseFolder:
                 (self.folder / name).mkdir(parents=True)
             if begin_with is not None:
                 begin_with.copy_to(self.workspace / where)
-        except OSError as error:
-            raise BenchFailureError(
-                f"{error.filename or self.folder}: {error.strerror or error}", remedy="make room, or name another --out"
-            ) from None
 
     def holds(self, path: Path) -> bool:
         """Whether a path leads into this folder."""
@@ -99,15 +95,11 @@ class Database:
     @classmethod
     def load(cls, path: Path) -> Database:
         """The database in a file. Raises ConfigError if it cannot be read or is not SQLite."""
-        try:
+        with os_errors(f"--from-db {path}", "name a memories.db that can be read"):
             with path.open("rb") as file:
                 if file.read(16) != b"SQLite format 3\0":
                     raise ConfigError(f"--from-db {path}: is not an SQLite database", remedy="name a memories.db")
             return cls(path, _digest(path))
-        except OSError as error:
-            raise ConfigError(
-                f"--from-db {path}: {error.strerror or error}", remedy="name a memories.db that can be read"
-            ) from None
 
     def copy_to(self, target: Path) -> None:
         """Put a copy at `target`. Raises BenchFailureError when the database has changed since it was read."""
@@ -150,23 +142,20 @@ async def running(
     what: str, command: Sequence[str], environment: Mapping[str, str], said: Path
 ) -> AsyncIterator[Process]:
     """The program while it runs; its standard error goes to the file `said`. Raises BenchFailureError."""
-    try:
-        with said.open("ab") as errors:
-            process = await asyncio.create_subprocess_exec(
-                sys.executable,
-                "-P",
-                "-m",
-                "signet_reference_harness.bench.keeper",
-                *command,
-                stdin=PIPE,
-                stdout=PIPE,
-                stderr=errors,
-                env=dict(environment),
-                limit=LINE_LIMIT,
-                start_new_session=True,
-            )
-    except OSError as error:
-        raise BenchFailureError(f"{what} cannot be started: {error.strerror or error}") from None
+    with os_errors(f"{what} cannot be started", kind=BenchFailureError), said.open("ab") as errors:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-P",
+            "-m",
+            "signet_reference_harness.bench.keeper",
+            *command,
+            stdin=PIPE,
+            stdout=PIPE,
+            stderr=errors,
+            env=dict(environment),
+            limit=LINE_LIMIT,
+            start_new_session=True,
+        )
     try:
         yield process
     finally:

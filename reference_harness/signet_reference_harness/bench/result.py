@@ -17,6 +17,7 @@ from signet_reference_harness.bench import figures
 from signet_reference_harness.bench.log import BenchFailureError, Logged, Record
 from signet_reference_harness.bench.suite import UNANSWERABLE, Suite
 from signet_reference_harness.documents import HarnessDocument, StrictModel, put_text
+from signet_reference_harness.errors import os_errors
 
 RESULT: Literal["result.json"] = "result.json"
 TIMES: Literal["times.json"] = "times.json"
@@ -238,10 +239,8 @@ def document_text(document: HarnessDocument) -> str:
 
 def write_text(text: str, path: Path) -> None:
     """Put the text at `path`, whole or not at all. Raises BenchFailureError."""
-    try:
+    with os_errors(f"{path}: cannot be written", kind=BenchFailureError):
         put_text(path, text)
-    except OSError as error:
-        raise BenchFailureError(f"{path}: cannot be written: {error.strerror or error}") from None
 
 
 def _question(record: Record, own: figures.Figures) -> Question:

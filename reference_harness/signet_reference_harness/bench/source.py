@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, NoReturn, TypeVar
 
-from signet_reference_harness.documents import DocumentError, shown_value
+from signet_reference_harness.documents import DocumentError, read_file, shown_value
 
 LARGEST_SOURCE: Final = 4 * 1024 * 1024 * 1024
 KINDS: Final = {dict: "an object", list: "a list", str: "a text", int: "a whole number"}
@@ -73,12 +73,7 @@ class PublishedFile:
 
 def read_source(path: Path) -> PublishedFile:
     """The value in a JSON file; of JSON lines a list of their values. Raises DocumentError."""
-    try:
-        if path.stat().st_size > LARGEST_SOURCE:
-            raise DocumentError(f"{path}: is larger than {LARGEST_SOURCE} bytes", remedy="split it")
-        data = path.read_bytes()
-    except OSError as error:
-        raise DocumentError(f"{path}: {error.strerror or error}", remedy="name a file that can be read") from None
+    data = read_file(path, LARGEST_SOURCE)
     return PublishedFile(path, hashlib.sha256(data).hexdigest(), Value(str(path), "", _parsed(path, data)))
 
 

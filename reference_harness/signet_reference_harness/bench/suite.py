@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar, Final, Literal, NoReturn
 
 from pydantic import ConfigDict, Field, JsonValue, RootModel
 
-from signet_reference_harness.documents import DocumentError, StrictModel, demand
+from signet_reference_harness.documents import DocumentError, StrictModel, demand, read_file
 
 FORMAT = "signet-bench-suite/1"
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$")]
@@ -233,13 +233,7 @@ class SuiteError(DocumentError):
 
 def read_suite(path: Path) -> Suite:
     """The suite in a file. Raises SuiteError with every fault that was found, DocumentError for an unreadable file."""
-    try:
-        data = path.read_bytes() if path.stat().st_size <= LARGEST_SUITE else None
-    except OSError as error:
-        raise DocumentError(f"{path}: {error.strerror or error}", remedy="name a file that can be read") from None
-    if data is None:
-        raise DocumentError(f"{path}: is larger than {LARGEST_SUITE} bytes", remedy="split it by scenarios")
-    return parse_suite(data, str(path))
+    return parse_suite(read_file(path, LARGEST_SUITE, smaller="split it by scenarios"), str(path))
 
 
 def parse_suite(data: bytes, where: str) -> Suite:

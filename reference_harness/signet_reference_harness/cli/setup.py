@@ -68,7 +68,7 @@ def setup(*, write: bool) -> int:
 
 
 def _propose(workspace: Path, proposed: str, *, write: bool) -> int:
-    from signet_reference_harness.errors import ConfigError
+    from signet_reference_harness.errors import ConfigError, os_errors
     from signet_reference_harness.providers.agent_file import NAMES
 
     there = next((workspace / name for name in NAMES if (workspace / name).exists()), None)
@@ -76,14 +76,10 @@ def _propose(workspace: Path, proposed: str, *, write: bool) -> int:
     if write and there is not None:
         raise ConfigError(f"{there} exists and is not changed", remedy=f"add these lines to it:\n{proposed}")
     if write:
-        try:
+        with os_errors(path, "name another folder by SIGNET_PATH"):
             workspace.mkdir(parents=True, exist_ok=True)
             with path.open("x", encoding="utf-8") as file:
                 file.write(proposed)
-        except OSError as error:
-            raise ConfigError(
-                f"{path}: {error.strerror or error}", remedy="name another folder by SIGNET_PATH"
-            ) from None
         click.echo(f"written: {path}")
         return 0
     click.echo(f"proposal for {path}; {'add these lines' if there else '--write writes it'}:\n\n{proposed}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -11,13 +12,15 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import ConfigDict, Field
 
-from signet_reference_harness.documents import DocumentError, StrictModel, demand
-from signet_reference_harness.errors import ConfigError, pip_install
+from signet_reference_harness.documents import StrictModel, demand, read_file
+from signet_reference_harness.errors import ConfigError, os_errors, pip_install
 from signet_reference_harness.providers import Api
 
 NAMES: Final = ("agent.yaml", "AGENT.yaml", "config.yaml")
 """In the order in which the daemon looks for them."""
 LARGEST_FILE: Final = 1024 * 1024
+OTHER: Final = "name another workspace by SIGNET_PATH"
+READABLE: Final = f"make it readable, or {OTHER}"
 Seconds = Annotated[float, Field(gt=0, strict=False)]
 
 
@@ -97,21 +100,13 @@ def read_agent_file(workspace: Path) -> AgentFile | None:
     """The agent's file in `workspace`, or None if it does not exist. Raises ConfigError when it cannot be used."""
     for name in NAMES:
         path = workspace / name
-        try:
-            with path.open("rb") as file:
-                data = file.read(LARGEST_FILE + 1)
-        except FileNotFoundError:
-            continue
-        except OSError as error:
-            remedy = "make it readable, or name another workspace by SIGNET_PATH"
-            raise ConfigError(f"{path} cannot be read: {error.strerror or error}", remedy=remedy) from None
-        return _read_members(path, data)
+        with os_errors(path, READABLE), suppress(FileNotFoundError):
+            path.stat()
+            return _read_members(path, read_file(path, LARGEST_FILE, remedy=READABLE, smaller=OTHER))
     return None
 
 
 def _read_members(path: Path, data: bytes) -> AgentFile:
-    if len(data) > LARGEST_FILE:
-        raise ConfigError(f"{path} is larger than {LARGEST_FILE} bytes", remedy="name another workspace by SIGNET_PATH")
     value = _parse(path, data)
     if value is None:
         value = {}
@@ -134,10 +129,7 @@ def _read_members(path: Path, data: bytes) -> AgentFile:
         near = get_close_matches(name, known, 1, 0.8)
         if near:
             raise ConfigError(f"{path}: /runtime: unknown member {name[:80]!r}", remedy=f"write {near[0]}")
-    try:
-        return AgentFile(path, demand(RuntimePart, members, f"{path}: /runtime"), key)
-    except DocumentError as error:
-        raise ConfigError(error.message, remedy=error.remedy or "correct the file, or take the member out") from None
+    return AgentFile(path, demand(RuntimePart, members, f"{path}: /runtime"), key)
 
 
 def _parse(path: Path, data: bytes) -> Any:

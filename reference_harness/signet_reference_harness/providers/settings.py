@@ -11,7 +11,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from signet_reference_harness.config import Secret
-from signet_reference_harness.errors import ConfigError, HarnessError, load_attribute
+from signet_reference_harness.errors import ConfigError, load_plugin
 from signet_reference_harness.providers import APIS, LONGEST_ANSWER, Api, CompletionOptions, Provider
 from signet_reference_harness.providers.agent_file import AgentFile, PricePart, read_agent_file
 from signet_reference_harness.providers.failures import RetryPolicy
@@ -304,21 +304,12 @@ def make_provider(settings: ProviderSettings) -> Provider:
 
 
 def _make(reference: str, name: str, settings: ProviderSettings) -> Provider:
-    try:
-        made: Provider = load_attribute(reference)(settings)
-    except HarnessError:
-        raise
-    except (Exception, SystemExit) as error:  # noqa: BLE001  # a stranger's module may raise anything
-        told = f"{type(error).__name__}: {error}"
-        told = settings.key.hide_in(told) if settings.key is not None else told
-        raise ConfigError(
-            f"the provider {name!r} cannot be made from {reference}: {told}",
-            remedy="give a callable that takes ProviderSettings and returns a Provider",
-        ) from None
-    missing = [each for each in ("id", "complete", "stream", "available", "aclose") if not hasattr(made, each)]
-    if missing:
-        raise ConfigError(
-            f"the provider {name!r} made by {reference} lacks {', '.join(missing)}",
-            remedy="write what signet_reference_harness.providers.Provider names",
-        )
+    made: Provider = load_plugin(
+        reference,
+        f"the provider {name!r}",
+        lambda value: value(settings),
+        ("id", "complete", "stream", "available", "aclose"),
+        remedy="name a callable that takes ProviderSettings and returns what providers.Provider names",
+        scrub=str if settings.key is None else settings.key.hide_in,
+    )
     return made

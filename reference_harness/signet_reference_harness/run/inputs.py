@@ -12,7 +12,8 @@ from uuid import uuid4
 
 from signet_reference_harness.config import HarnessConfig
 from signet_reference_harness.daemon_client.routing import routing_table
-from signet_reference_harness.errors import ConfigError
+from signet_reference_harness.documents import read_file
+from signet_reference_harness.errors import ConfigError, os_errors
 from signet_reference_harness.identity import KEY_PREFIX, SessionIdentity
 from signet_reference_harness.mcp_servers.settings import McpSettings, read_mcp_settings
 from signet_reference_harness.providers import CompletionOptions, Provider, settings
@@ -174,7 +175,10 @@ def read_prompt(options: Options, stdin: Callable[[], BinaryIO]) -> str:
         problem = "no prompt is given" if not named else f"there are {len(named)} prompts: {' and '.join(named)}"
         raise ConfigError(problem, remedy="give one: as an argument, or by --prompt, --prompt-file or --stdin")
     if options.prompt_file is not None:
-        text = _decoded(_read_prompt_file(options.prompt_file), f"--prompt-file {options.prompt_file}")
+        where = f"--prompt-file {options.prompt_file}"
+        remedy = "name a file of UTF-8 text"
+        data = read_file(options.prompt_file, LARGEST_PROMPT, where=where, remedy=remedy, smaller="shorten it")
+        text = _decoded(data, where)
     elif options.stdin:
         text = _decoded(stdin().read(LARGEST_PROMPT + 1), "--stdin")
     else:
@@ -262,24 +266,10 @@ def _make_state_folder(folder: Path) -> Path:
 
 
 def _make(folder: Path, option: str) -> None:
-    try:
+    with os_errors(f"{option} {folder}: cannot be made", "name a folder of yours"):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError as error:
-        raise ConfigError(
-            f"{option} {folder}: cannot be made: {error.strerror or error}", remedy="name a folder of yours"
-        ) from None
     if not os.access(folder, os.W_OK | os.X_OK):
         raise ConfigError(f"{option} {folder}: cannot be written to", remedy="name a folder of yours")
-
-
-def _read_prompt_file(path: Path) -> bytes:
-    try:
-        with path.open("rb") as file:
-            return file.read(LARGEST_PROMPT + 1)
-    except OSError as error:
-        raise ConfigError(
-            f"--prompt-file {path}: cannot be read: {error.strerror or error}", remedy="name a file of UTF-8 text"
-        ) from None
 
 
 def _completion_options(options: Options, asked: ProviderSettings) -> CompletionOptions:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final, Self
 
 from signet_reference_harness.daemon_client import AdapterClient
-from signet_reference_harness.errors import ConfigError, IdentityError
+from signet_reference_harness.errors import ConfigError, IdentityError, os_errors
 from signet_reference_harness.identity import SessionIdentity
 from signet_reference_harness.kept_lines import as_line, lock, put_in_place
 from signet_reference_harness.run.session_file import read_session
@@ -60,13 +60,8 @@ class OpenMark:
         The caller has the session's file open, so that no other process marks it too.
         """
         path = folder / f"{sha256(f'{of.daemon} {of.session}'.encode()).hexdigest()[:32]}{SUFFIX}"
-        try:
+        with os_errors(f"{path}: cannot be written", "give --state-dir a folder of yours on a disk with room"):
             return cls(path, put_in_place(path, [as_line(asdict(of), str)]), of)
-        except OSError as error:
-            raise ConfigError(
-                f"{path}: cannot be written: {error.strerror or error}",
-                remedy="give --state-dir a folder of yours on a disk with room",
-            ) from None
 
     @classmethod
     async def abandoned_in(cls, folder: Path, daemon: str, own: str, *, seized: bool) -> AsyncIterator[Self]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final, TextIO
 
 from signet_reference_harness.documents import put_text
-from signet_reference_harness.errors import HarnessError, printable
+from signet_reference_harness.errors import HarnessError, os_errors, printable
 from signet_reference_harness.kept_lines import append
 from signet_reference_harness.session.events import (
     Event,
@@ -167,9 +167,5 @@ EXIT_STATUSES: Final[dict[Status, int]] = {"done": 0, "failed": 1, "invalid": 2,
 def write_summary(summary: RunSummary, path: Path) -> None:
     """Put the summary in the place of whatever `path` holds, whole or not at all. Raises HarnessError."""
     text = json.dumps(summary.model_dump(mode="json", by_alias=True), indent=2, ensure_ascii=False) + "\n"
-    try:
+    with os_errors(f"--summary {path}: cannot be written", "name a file in a folder of yours", HarnessError):
         put_text(path, text, mode=0o600)
-    except OSError as error:
-        raise HarnessError(
-            f"--summary {path}: cannot be written: {error.strerror or error}", remedy="name a file in a folder of yours"
-        ) from None

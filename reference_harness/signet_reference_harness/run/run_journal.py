@@ -26,7 +26,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, Self
 
-from signet_reference_harness.errors import ConfigError, HarnessError
+from signet_reference_harness.errors import ConfigError, HarnessError, os_errors
 from signet_reference_harness.kept_lines import (
     SUFFIX,
     Scrub,
@@ -116,10 +116,8 @@ class RunJournal:
         header = {"kind": "header", "format": FORMAT, **{name: getattr(recorded, name) for name in HEADER}, "at": now()}
         with _alone(folder):
             demand_new(folder, recorded.run)
-            try:
+            with _kept(path):
                 handle = put_in_place(path, [as_line(header, scrub), _holder()])
-            except OSError as error:
-                raise _unwritable(path, error) from None
         return cls(path, handle, recorded, scrub, resumed=False, seized=False)
 
     @classmethod
@@ -133,15 +131,13 @@ class RunJournal:
             recorded = read_run(path, run)
             if recorded.status is not None and recorded.status in FINAL:
                 raise ConfigError(f"--resume {run}: the run {FINAL[recorded.status]}", remedy="begin another run")
-            try:
+            with _kept(path):
                 held = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
                 try:
                     seized = _demand_free(held, recorded)
                     handle = put_in_place(path, [*whole_lines(path), _holder()])
                 finally:
                     os.close(held)
-            except OSError as error:
-                raise _unwritable(path, error) from None
         return cls(path, handle, recorded, scrub, resumed=True, seized=seized)
 
     def answer(self, answer: CompletionResult) -> None:
@@ -201,10 +197,8 @@ class RunJournal:
                 f"run {self.recorded.run}: another process has taken it over, or its file was removed",
                 remedy="see what the other process makes of the run",
             )
-        try:
+        with _kept(self._path):
             append(self._handle, as_line(members, self._scrub))
-        except OSError as error:
-            raise _unwritable(self._path, error) from None
 
     def _stay(self) -> None:
         while not self._over.wait(LEASE_S / 4):
@@ -327,11 +321,8 @@ def _alone(folder: Path) -> Iterator[None]:
         os.close(guard)
 
 
-def _unwritable(path: Path, error: OSError) -> ConfigError:
-    return ConfigError(
-        f"{path}: the run cannot be kept: {error.strerror or error}",
-        remedy="give --state-dir a folder of yours on a disk with room",
-    )
+def _kept(path: Path) -> contextlib.AbstractContextManager[None]:
+    return os_errors(f"{path}: the run cannot be kept", "give --state-dir a folder of yours on a disk with room")
 
 
 class Checkpoints(KeptTurn):

@@ -18,13 +18,15 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal, Self
 
 from msgspec import convert, to_builtins
 
-from signet_reference_harness.errors import ConfigError, IdentityError
+from signet_reference_harness.documents import read_file
+from signet_reference_harness.errors import ConfigError, IdentityError, os_errors
 from signet_reference_harness.identity import SessionIdentity
 from signet_reference_harness.kept_lines import SUFFIX, Scrub, append, as_line, file_of, lock, now, put_in_place
 from signet_reference_harness.messages import Message, Role, ToolCall
@@ -120,18 +122,17 @@ class SessionFile:
         it still writes is written to nothing.
         """
         path = path_of(folder, identity.key)
-        try:
-            if not os.path.lexists(path):
-                return cls(path, put_in_place(path, [as_line(_header(identity), scrub)], new=True), scrub)
-            handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC)
-            locked = lock(handle)
-            if not locked:
-                os.close(handle)
-                handle = put_in_place(path, [path.read_bytes()]) if seize else handle
-        except (FileExistsError, BlockingIOError):
-            locked = seize = False
-        except OSError as error:
-            raise _unwritable(path, error) from None
+        with _written(path):
+            try:
+                if not os.path.lexists(path):
+                    return cls(path, put_in_place(path, [as_line(_header(identity), scrub)], new=True), scrub)
+                handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC)
+                locked = lock(handle)
+                if not locked:
+                    os.close(handle)
+                    handle = put_in_place(path, [path.read_bytes()]) if seize else handle
+            except (FileExistsError, BlockingIOError):
+                locked = seize = False
         if not locked and not seize:
             raise ConfigError(
                 f"{path}: another process works in this session", remedy="wait for it, or give --session another name"
@@ -186,10 +187,8 @@ class SessionFile:
                 self._write({"kind": "torn"})
 
     def _write(self, line: Mapping[str, Any]) -> None:
-        try:
+        with _written(self.path):
             append(self._handle, as_line(line, self._scrub))
-        except OSError as error:
-            raise _unwritable(self.path, error) from None
 
 
 class KeptTurn(Publisher):
@@ -217,12 +216,7 @@ def path_of(folder: Path, session: str) -> Path:
 
 def read_session(path: Path) -> Stored:
     """Read a session file. Raises ConfigError for one that is damaged before its last line."""
-    try:
-        if path.stat().st_size > LARGEST:
-            raise ConfigError(f"{path}: is larger than {LARGEST} bytes", remedy="begin another session")
-        data = path.read_bytes()
-    except OSError as error:
-        raise ConfigError(f"{path}: cannot be read: {error.strerror or error}", remedy="name a session file") from None
+    data = read_file(path, LARGEST, remedy="name a session file", smaller="begin another session")
     stored: Stored | None = None
     pending: list[Message] = []
     damage: str | None = None
@@ -321,8 +315,7 @@ def message_from(members: Mapping[str, Any]) -> Message:
     return convert(members, Message)
 
 
-def _unwritable(path: Path, error: OSError) -> ConfigError:
-    return ConfigError(
-        f"{path}: the session cannot be written: {error.strerror or error}",
-        remedy="give --sessions-dir a folder of yours on a disk with room",
+def _written(path: Path) -> AbstractContextManager[None]:
+    return os_errors(
+        f"{path}: the session cannot be written", "give --sessions-dir a folder of yours on a disk with room"
     )

@@ -10,7 +10,7 @@ from importlib.metadata import entry_points
 from typing import Any, Final, cast
 
 from signet_reference_harness.daemon_client import AdapterClient
-from signet_reference_harness.errors import ConfigError, HarnessError, ToolFailedError, load_attribute
+from signet_reference_harness.errors import ConfigError, HarnessError, ToolFailedError, load_plugin
 from signet_reference_harness.identity import SessionIdentity
 from signet_reference_harness.messages import ToolDefinition, valid_text
 from signet_reference_harness.tools import DaemonTool, ServedTool, Tool, ToolContext, ToolResult, ToolSource
@@ -258,27 +258,15 @@ def installed_tools() -> list[Tool]:
 
 def configured_tools(places: Sequence[str]) -> list[Tool]:
     """The tools at these places, each `module:attribute`. Raises ConfigError."""
-    return [tool_of(place, f"tool {place!r}") for place in places]
+    return [tool_of(place, "--tool") for place in places]
 
 
 def tool_of(place: str, where: str) -> Tool:
     """The tool at `module:attribute`, made if it is a class or a function. Raises ConfigError naming `where`."""
-    module, _, attribute = place.partition(":")
-    if not module or not attribute:
-        raise ConfigError(f"{where}: is not of the form module:attribute", remedy="name it such as my_tools:Weather")
-    try:
-        value = load_attribute(place)
-        if isinstance(value, type) or not hasattr(value, "execute"):
-            value = value()
-    except (Exception, SystemExit) as error:
-        raise ConfigError(
-            f"{where}: cannot be loaded: {type(error).__name__}: {error}", remedy="install its package, or leave it out"
-        ) from error
-    for name, kind in (("name", str), ("description", str)):
-        if not isinstance(getattr(value, name, None), kind) or not getattr(value, name).strip():
-            raise ConfigError(f"{where}: has no {name}", remedy=f"give the tool a {name}")
-    if not callable(getattr(value, "execute", None)) or not hasattr(value, "input_schema"):
-        raise ConfigError(f"{where}: has no 'execute' or no 'input_schema'", remedy="implement the Tool interface")
-    if not hasattr(value, "run_before_generation"):
-        raise ConfigError(f"{where}: has no 'run_before_generation'", remedy="set it to False, usually")
-    return cast(Tool, value)
+    needed = ("name", "description", "input_schema", "execute", "run_before_generation")
+    remedy = "write what signet_reference_harness.tools.Tool names, or leave it out"
+    return cast(Tool, load_plugin(place, where, _made, needed, remedy=remedy))
+
+
+def _made(value: Any) -> Any:
+    return value() if isinstance(value, type) or not hasattr(value, "execute") else value

@@ -179,7 +179,7 @@ def test_an_unknown_subject_is_refused(tmp_path: Path) -> None:
         ({"daemon": "a 'b"}, "No closing quotation"),
         ({"daemon": " "}, "--daemon is empty"),
         ({"judge": "x:y"}, "--judge without a model"),
-        ({"answer": True, "model": "m", "judge": "nowhere:X"}, "--judge nowhere:X: cannot be loaded"),
+        ({"answer": True, "model": "m", "judge": "nowhere:X"}, "--judge: cannot be made from nowhere:X"),
     ],
 )
 def test_options_that_contradict_each_other_are_refused(given: dict[str, Any], told: str, tmp_path: Path) -> None:

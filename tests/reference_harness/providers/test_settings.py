@@ -194,7 +194,7 @@ def test_a_malformed_file_is_told(tmp_path: Path, text: str | bytes, message: st
 def test_a_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
     """As when a folder stands in its place, or when it is huge."""
     (tmp_path / "agent.yaml").mkdir()
-    assert "cannot be read" in refusal({}, {}, tmp_path).message
+    assert "agent.yaml: Is a directory" in refusal({}, {}, tmp_path).message
     (tmp_path / "agent.yaml").rmdir()
     write(tmp_path, "#" * (1024 * 1024 + 1))
     assert "is larger than" in refusal({}, {}, tmp_path).message
