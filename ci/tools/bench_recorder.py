@@ -23,7 +23,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -106,6 +106,14 @@ class Proxy:
 def _cpu_s(process: int) -> float:
     fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / _TICKS
+
+
+def wait_until_idle(proxies: Iterable[Proxy]) -> None:
+    """Wait until none of the proxies works any more: what a turn leaves behind would slow the next proxy's turn."""
+    before = None
+    while before != (now := [_cpu_s(proxy.process) for proxy in proxies]):
+        before = now
+        time.sleep(0.1)
 
 
 @contextmanager
@@ -214,6 +222,7 @@ def main() -> None:
             proxy.warm()
         for _ in range(options.turns):
             for proxy in proxies.values():
+                wait_until_idle(proxies.values())
                 proxy.turn(requests)
         for name, proxy in proxies.items():
             print(f"{name:9} {proxy.shown()}")
