@@ -68,7 +68,7 @@ PROGRAMS: Final[Programs] = MappingProxyType(
             "httpx",
             "tempfile",
             *(f"{_HOSTS}.{name}" for name in ("installed", "model_server", "observing")),
-            *(f"{_HOSTS}.real.{name}" for name in ("claude_stream", "codex_app_server", "openclaw")),
+            *(f"{_HOSTS}.real.{name}" for name in ("json_lines", "json_rpc", "openclaw")),
             *(f"{_HOSTS}.real.{name}" for name in ("conversation", "opencode_server", "watch")),
         ),
         "signet_conformance.selftest.daemon": (

@@ -19,14 +19,11 @@ from signet_conformance import engine, targets, trace
 from signet_conformance.children import forks
 from signet_conformance.drivers.hosts.observing import FOLDER, Observed
 from signet_conformance.drivers.hosts.protocol import StepError
-from signet_conformance.drivers.hosts.real import hermes_acp
-from signet_conformance.drivers.hosts.real.claude_stream import ClaudeStream
-from signet_conformance.drivers.hosts.real.codex_app_server import CodexAppServer
+from signet_conformance.drivers.hosts.real import json_rpc
 from signet_conformance.drivers.hosts.real.conversation import Launch, Open, ProgramConversation
-from signet_conformance.drivers.hosts.real.hermes_acp import HermesAcp
-from signet_conformance.drivers.hosts.real.json_rpc import AcpSession
+from signet_conformance.drivers.hosts.real.json_lines import ClaudeStream, PiRpc
+from signet_conformance.drivers.hosts.real.json_rpc import AcpSession, CodexAppServer, HermesAcp
 from signet_conformance.drivers.hosts.real.opencode_server import OpencodeServer
-from signet_conformance.drivers.hosts.real.pi_rpc import PiRpc
 from signet_conformance.drivers.process import WatchedDriver
 from signet_conformance.finding import Verdict
 from signet_conformance.running.station import Station
@@ -277,11 +274,11 @@ DRIVERS: dict[str, Open] = {
 }
 
 BOUNDS = {
-    "claude-code": ["claude_stream.START_S", "conversation.QUIT_S"],
-    "codex": ["json_rpc.ANSWER_S", "codex_app_server.QUIT_S"],
-    "hermes-agent": ["hermes_acp.START_S", "json_rpc.START_S", "hermes_acp.QUIT_S"],
+    "claude-code": ["json_lines.START_S", "json_lines.QUIT_S"],
+    "codex": ["json_rpc.ANSWER_S", "json_rpc.QUIT_S"],
+    "hermes-agent": ["json_rpc.START_S", "json_rpc.QUIT_S"],
     "opencode": ["opencode_server.START_S"],
-    "pi": ["pi_rpc.START_S", "conversation.QUIT_S"],
+    "pi": ["json_lines.START_S", "json_lines.QUIT_S"],
 }
 """How long each waits for an answer to its start, and for an end."""
 
@@ -345,7 +342,7 @@ def test_a_turn_of_hermes_ends_when_its_provider_has_come_to_rest(
     session.say("silent")
     wait_until(lambda: AcpSession.is_over(session), "its answer is out")
     assert not session.is_over()
-    monkeypatch.setattr(hermes_acp, "BUSY_S", 0.0)
+    monkeypatch.setattr(json_rpc, "BUSY_S", 0.0)
     wait_until(session.is_over, "it is waited for no longer")
     monkeypatch.undo()
     session.say("silent")

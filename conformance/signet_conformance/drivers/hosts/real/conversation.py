@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from signet_conformance.drivers.hosts.observing import Observed
-from signet_conformance.drivers.hosts.protocol import StepError
 from signet_conformance.drivers.hosts.real.process import ProgramProcess
 from signet_conformance.drivers.hosts.real.refusals import Refusal
 
@@ -139,45 +138,3 @@ class OneProcess:
     def refusals(self) -> Sequence[Refusal]:
         """Its refusals so far."""
         return self._refused
-
-
-QUIT_S = 40.0
-
-
-class LinesProcess(OneProcess):
-    """A session with a program that speaks lines of JSON on its streams, and quits when its input ends."""
-
-    title = ""
-
-    def __init__(self, launch: Launch) -> None:
-        super().__init__(launch)
-        self._over = True
-
-    def is_over(self) -> bool:
-        """Whether the turn is over, by what the program has said so far."""
-        while (said := self._running.receive(0)) is not None:
-            self._take(said)
-        if self._running.has_ended and not self._over:
-            raise self._running.failure(f"{self.title} has ended")
-        return self._over
-
-    def end(self, *, for_good: bool = True) -> None:
-        """End its input, and wait for its end; its session stays in a file."""
-        del for_good
-        process, self._process = self._process, None
-        if process is not None:
-            self._over = True
-            if not process.end(QUIT_S):
-                raise StepError(
-                    f"{self.title} did not end within {QUIT_S:g} s after its input had ended{process.last_words}"
-                )
-
-    @property
-    def _running(self) -> ProgramProcess:
-        if self._process is None:
-            raise StepError("no session is open: start it first")
-        return self._process
-
-    def _take(self, said: Mapping[str, Any]) -> None:
-        """Take in one line that the program says."""
-        raise NotImplementedError

@@ -24,13 +24,11 @@ from signet_conformance.drivers.hosts.installed import fill_in, install_connecto
 from signet_conformance.drivers.hosts.model_server import Asked, Model
 from signet_conformance.drivers.hosts.observing import OBSERVERS, Observed, observe
 from signet_conformance.drivers.hosts.protocol import Peer, Projects, Skipped, StepError
-from signet_conformance.drivers.hosts.real.claude_stream import ClaudeStream
-from signet_conformance.drivers.hosts.real.codex_app_server import CodexAppServer
 from signet_conformance.drivers.hosts.real.conversation import Launch, Open, ProgramConversation, Services
-from signet_conformance.drivers.hosts.real.hermes_acp import HermesAcp
+from signet_conformance.drivers.hosts.real.json_lines import ClaudeStream, PiRpc
+from signet_conformance.drivers.hosts.real.json_rpc import CodexAppServer, HermesAcp
 from signet_conformance.drivers.hosts.real.openclaw import OpenclawAcp
 from signet_conformance.drivers.hosts.real.opencode_server import OpencodeServer
-from signet_conformance.drivers.hosts.real.pi_rpc import PiRpc
 from signet_conformance.drivers.hosts.real.process import EndedError, end_with_us
 from signet_conformance.drivers.hosts.real.refusals import Refusal, RefusedError, thrown_by
 from signet_conformance.drivers.hosts.real.watch import Watch

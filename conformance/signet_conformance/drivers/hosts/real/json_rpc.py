@@ -1,7 +1,8 @@
-"""JSON-RPC over the streams of a program, and sessions of programs that speak the Agent Client Protocol with it."""
+"""JSON-RPC over the streams of a program, and sessions of programs that speak it: Codex, Hermes, and what ACP needs."""
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -64,19 +65,19 @@ class JsonRpc:
             self._heard(said)
 
 
-START_S = 200.0
+QUIT_S = 40.0
 
 
-class AcpSession:
-    """A session of such a program; its subclasses say which command speaks it, and what a resume and a new one are."""
+class RpcSession:
+    """A session with a program that speaks JSON-RPC: its id there, its words, and what it refused."""
 
     title = ""
 
     def __init__(self, launch: Launch) -> None:
         self._launch = launch
         self._rpc: JsonRpc | None = None
-        self._turn: int | None = None
         self._id: str | None = None
+        self._words: list[str] = []
         self._refused: list[Refusal] = []
 
     @property
@@ -87,12 +88,46 @@ class AcpSession:
     @property
     def words(self) -> Sequence[str]:
         """Its output beside the conversation."""
-        return [*(self._rpc.process.words if self._rpc is not None else ())]
+        return [*self._words, *(self._rpc.process.words if self._rpc is not None else ())]
 
     @property
     def refusals(self) -> Sequence[Refusal]:
         """Its refusals so far."""
         return self._refused
+
+    @property
+    def _running(self) -> JsonRpc:
+        if self._rpc is None:
+            raise StepError("no session is open: start it first")
+        return self._rpc
+
+    def _launch_rpc(self, *words: str) -> JsonRpc:
+        launch = self._launch
+        process = ProgramProcess([*launch.command, *words], launch.env, launch.cwd)
+        self._rpc = JsonRpc(self.title, process, self._hear)
+        return self._rpc
+
+    def _quit(self, rpc: JsonRpc | None) -> None:
+        """End the input of a program, and wait for its end."""
+        if rpc is not None and not rpc.process.end(QUIT_S):
+            raise StepError(
+                f"{self.title} did not end within {QUIT_S:g} s after its input had ended{rpc.process.last_words}"
+            )
+
+    def _hear(self, said: Mapping[str, Any]) -> None:
+        """Take in what the program says unasked."""
+        raise NotImplementedError
+
+
+START_S = 200.0
+
+
+class AcpSession(RpcSession):
+    """A session of a program that speaks the Agent Client Protocol; a subclass says how it is resumed and cleared."""
+
+    def __init__(self, launch: Launch) -> None:
+        super().__init__(launch)
+        self._turn: int | None = None
 
     def say(self, text: str) -> None:
         """Begin a turn."""
@@ -116,24 +151,181 @@ class AcpSession:
         self._turn = None
         return rpc
 
-    @property
-    def _running(self) -> JsonRpc:
-        if self._rpc is None:
-            raise StepError("no session is open: start it first")
-        return self._rpc
-
     def _begin(self, rpc: JsonRpc) -> str:
         """Make a session, or take up the one that the command names; its id."""
         params: dict[str, Any] = {"cwd": str(self._launch.cwd), "mcpServers": []}
         return str(rpc.ask("session/new", params, START_S).get("sessionId"))
 
     def _start(self, *words: str) -> JsonRpc:
-        launch = self._launch
-        process = ProgramProcess([*launch.command, *words], launch.env, launch.cwd)
-        self._rpc = rpc = JsonRpc(self.title, process, self._hear)
+        rpc = self._launch_rpc(*words)
         rpc.ask("initialize", {"protocolVersion": 1, "clientCapabilities": {}}, START_S)
         return rpc
 
     def _hear(self, said: Mapping[str, Any]) -> None:
         if said.get("id") == self._turn and "method" not in said:
             self._turn = None
+
+
+BUSY_S = 60.0
+"""For so long a provider's own work is waited for when a turn's answer is out: a user who reads does that too."""
+
+
+class HermesAcp(AcpSession):
+    """A session of Hermes: `hermes acp`, one process a session."""
+
+    title = "Hermes"
+    _answered_at: float | None = None
+
+    def open(self) -> None:
+        """Start it with a new session."""
+        self._id = self._begin(self._start("acp"))
+
+    def say(self, text: str) -> None:
+        """Begin a turn."""
+        self._answered_at = None
+        super().say(text)
+
+    def is_over(self) -> bool:
+        """Whether the prompt was answered, and the provider has stored the turn and asked for the next one's memory.
+
+        The program leaves that to threads, which the next step's fault would else meet or miss by chance.
+        """
+        if not super().is_over():
+            return False
+        if self._answered_at is None:
+            self._answered_at = time.monotonic()
+        return not self._launch.observed.busy or time.monotonic() > self._answered_at + BUSY_S
+
+    def resume(self) -> None:
+        """Start it with the session that was left."""
+        params: dict[str, Any] = {"sessionId": self._id, "cwd": str(self._launch.cwd), "mcpServers": []}
+        self._start("acp").ask("session/load", params, START_S)
+
+    def clear(self) -> None:
+        """Begin a new session in the same process."""
+        self._id = self._begin(self._running)
+
+    def end(self, *, for_good: bool = True) -> None:
+        """End its input, and wait for its end; the session stays in its database."""
+        del for_good
+        self._quit(self._leave())
+
+
+_FIRST_S, _SERVERS_S = 2.0, 30.0
+_REFUSES = re.compile(r"\b(fail|invalid|skip|ignor|unknown|unsupported|not supported)", re.IGNORECASE)
+"""Words of a warning that says that a hook is refused. Other warnings, such as of a shortened timeout, are not."""
+_ASKED_ABOUT = ("untrusted", "modified")
+_FREE = {"approvalPolicy": "never", "sandbox": "danger-full-access"}
+
+
+class CodexAppServer(RpcSession):
+    """A thread of Codex by `codex app-server`, the core of its terminal program too; a process per session."""
+
+    title = "Codex"
+
+    def __init__(self, launch: Launch) -> None:
+        super().__init__(launch)
+        self._over = True
+        self._servers: dict[str, str] = {}
+
+    def open(self) -> None:
+        """Start it with a new thread."""
+        rpc = self._start()
+        self._trust_hooks(rpc)
+        self._id = _thread_id(rpc.ask("thread/start", {"cwd": str(self._launch.cwd), **_FREE}))
+        self._await_servers(rpc)
+
+    def resume(self) -> None:
+        """Start it again with the thread that was left."""
+        params = {"threadId": self._id, "cwd": str(self._launch.cwd), **_FREE}
+        rpc = self._start()
+        self._id = _thread_id(rpc.ask("thread/resume", params))
+        self._await_servers(rpc)
+
+    def say(self, text: str) -> None:
+        """Begin a turn."""
+        self._over = False
+        self._running.ask("turn/start", {"threadId": self._id, "input": [{"type": "text", "text": text}]})
+
+    def is_over(self) -> bool:
+        """Whether Codex has reported the turn as completed."""
+        self._running.listen()
+        if self._running.process.has_ended and not self._over:
+            raise self._running.process.failure("Codex has ended")
+        return self._over
+
+    def compact(self) -> None:
+        """Ask for a compaction of the thread, which Codex reports as a turn."""
+        self._over = False
+        self._running.ask("thread/compact/start", {"threadId": self._id})
+
+    def clear(self) -> None:
+        """Leave the thread as Codex's own screen does, and begin a new one in the same process."""
+        self._running.ask("thread/unsubscribe", {"threadId": self._id})
+        params = {"cwd": str(self._launch.cwd), "sessionStartSource": "clear", **_FREE}
+        self._id = _thread_id(self._running.ask("thread/start", params))
+
+    def end(self, *, for_good: bool = True) -> None:
+        """Leave the thread, and end the process; the thread stays in a file."""
+        del for_good
+        rpc, self._rpc = self._rpc, None
+        self._over = True
+        self._quit(rpc)
+
+    def _start(self) -> JsonRpc:
+        self._over = True
+        rpc = self._launch_rpc("app-server")
+        rpc.ask("initialize", {"clientInfo": {"name": "signet-conformance", "version": "1"}})
+        rpc.tell("initialized")
+        return rpc
+
+    def _trust_hooks(self, rpc: JsonRpc) -> None:
+        """Record what Codex refuses of its hooks, and trust the hooks that it would ask its user about."""
+        listed = rpc.ask("hooks/list", {"cwds": [str(self._launch.cwd)]}).get("data")
+        asked_about: dict[str, Mapping[str, str]] = {}
+        for row in listed if isinstance(listed, list) else []:
+            self._refused += [Refusal(str(error["path"]), str(error["message"])) for error in row["errors"]]
+            self._refused += [Refusal("hooks.json", str(each)) for each in row["warnings"] if _REFUSES.search(each)]
+            asked_about |= {
+                hook["key"]: {"trusted_hash": hook["currentHash"]}
+                for hook in row["hooks"]
+                if hook.get("trustStatus") in _ASKED_ABOUT
+            }
+        if asked_about:
+            edit = {"keyPath": "hooks.state", "value": asked_about, "mergeStrategy": "upsert"}
+            rpc.ask("config/batchWrite", {"edits": [edit], "reloadUserConfig": True})
+
+    def _await_servers(self, rpc: JsonRpc) -> None:
+        """Wait until its memory servers run, as they do by the time that a user has typed a prompt."""
+        begun, deadline = deadline_in(_FIRST_S), deadline_in(_SERVERS_S)
+        while time.monotonic() < (deadline if "starting" in self._servers.values() else begun):
+            rpc.listen()
+            if self._servers and "starting" not in self._servers.values():
+                return
+            time.sleep(0.05)
+
+    def _hear(self, said: Mapping[str, Any]) -> None:
+        params = said.get("params")
+        params = params if isinstance(params, dict) else {}
+        match said.get("method"):
+            case "turn/completed":
+                self._over = True
+                turn = params.get("turn")
+                error = turn.get("error") if isinstance(turn, dict) else None
+                if error:
+                    self._words.append(str(error)[:300])
+            case "configWarning" if params.get("path"):
+                self._refused.append(Refusal(str(params["path"]), str(params.get("summary"))))
+            case "mcpServer/startupStatus/updated":
+                self._servers[str(params.get("name"))] = str(params.get("status"))
+                if params.get("status") == "failed":
+                    self._refused.append(Refusal("config.toml", f"{params.get('name')}: {params.get('error')}"))
+            case "error" | "warning" | "deprecationNotice" | "configWarning":
+                self._words.append(str(params)[:300])
+
+
+def _thread_id(answer: Mapping[str, Any]) -> str:
+    thread = answer.get("thread")
+    if not isinstance(thread, dict) or not isinstance(thread.get("id"), str):
+        raise StepError("Codex told no id of the thread that it began")
+    return str(thread["id"])
