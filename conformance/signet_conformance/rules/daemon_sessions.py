@@ -17,7 +17,7 @@ from signet_conformance.facts import (
     Call,
     Recording,
 )
-from signet_conformance.rules.daemon_side import (
+from signet_conformance.rules.daemon_answers import (
     forgot,
     in_answer,
     interrupted,

@@ -1,4 +1,4 @@
-"""The requirement on tools that store, change and forget: they do what was asked of them."""
+"""The requirement on tools that store, change and forget: they do what was asked of them, and no more."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import inf
 from typing import Any
 
-from signet_conformance.facts import REDACTION, SAVES, Call, Recording, plain
+from signet_conformance.facts import DELETE, FORGET, REDACTION, SAVES, Call, Recording, plain
 from signet_conformance.finding import Finding
-from signet_conformance.rules.forgetting import judge_forget
-from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undecided
+from signet_conformance.rules.outcome import PASS, Outcome, in_body, undecided
 from signet_conformance.rules.tool_requests import (
     CHANGES,
     FORGETS,
@@ -19,14 +18,15 @@ from signet_conformance.rules.tool_requests import (
     AskedStep,
     SaidBefore,
     asked_changes,
+    asked_ids,
+    identifier_in,
     ids_forgotten,
     ids_harmed,
     ids_superseded,
+    is_executed,
     is_value,
     list_some,
     members_of,
-    missing_ids,
-    not_asked,
     requests_of,
     sent_changes,
     text_in,
@@ -76,7 +76,7 @@ def _judge_store(step: AskedStep, said: SaidBefore) -> Iterator[Outcome]:
     wanted = plain(text_in(step.given.get("content")))
     strange = next((call for call in step.calls if said.unasked_ids(call)), None)
     if strange is not None:
-        yield not_asked(strange, step, "a memory is changed or forgotten by a tool that was to store one")
+        yield step.not_asked(strange, "a memory is changed or forgotten by a tool that was to store one")
         return
     # What is held whole by a text that was said before may be late, or stored by the connector of itself.
     told = {call.seq: plain(text_in(call.body.get("content"))) for call in step.calls if call.operation in SAVES}
@@ -89,29 +89,24 @@ def _judge_store(step: AskedStep, said: SaidBefore) -> Iterator[Outcome]:
         values = {name: value for name, value in step.given.items() if value is not False}
         other = next(_other_values(holding, values), None)
         # The law asks for the text of a memory; its type the daemon finds for itself.
-        yield (
-            PASS
-            if other is None
-            else undecided(
-                holding[0][0], message=f"step {step.mark.index}: {_describe_value(*other)}; its text is kept"
-            )
-        )
+        kept = "" if other is None else f"{_describe_value(*other)}; its text is kept"
+        yield step.undecided(holding[0][0], kept) if kept else PASS
         return
     others = [call for call in saves if not said.is_late(told[call.seq])]
     if not others:
         return
     first, text = others[0], told[others[0].seq]
     if any(REDACTION in each for each in (wanted, *told.values())):
-        yield undecided(first, message=f"step {step.mark.index}: the text was redacted")
+        yield step.undecided(first, "the text was redacted")
     elif len(others) > 1 and all(told[call.seq] in wanted for call in others):
-        yield undecided(first, message=f"step {step.mark.index}: the text is stored in parts")
+        yield step.undecided(first, "the text is stored in parts")
     else:
         is_cut = wanted.startswith(text)
-        yield fail(
+        yield step.fail(
             first,
-            message=f"step {step.mark.index}: only the first {len(text)} of {len(wanted)} characters are stored"
+            f"only the first {len(text)} of {len(wanted)} characters are stored"
             if is_cut
-            else f"step {step.mark.index}: another text is stored than the tool was given",
+            else "another text is stored than the tool was given",
             pointer=in_body("content"),
             expected=text_in(step.given.get("content")),
             received=first.body.get("content"),
@@ -132,9 +127,9 @@ def _judge_own_memory(step: AskedStep, said: SaidBefore) -> Iterator[Outcome]:
     for call in step.calls:
         strange = sorted(each for each in ids_harmed(call) if each in said.rows and old not in said.rows[each])
         if strange:
-            yield fail(
+            yield step.fail(
                 call,
-                message=f"step {step.mark.index}: another memory is {'forgotten' if ids_forgotten(call) else 'changed'}"
+                f"another memory is {'forgotten' if ids_forgotten(call) else 'changed'}"
                 f" than the one that the harness {'removed' if removed else 'replaced'}",
                 expected=f"the memory that holds {old!r}",
                 received=said.rows[strange[0]],
@@ -148,14 +143,11 @@ def _judge_own_memory(step: AskedStep, said: SaidBefore) -> Iterator[Outcome]:
         return
     call, text = next(iter(texts.items()))
     if REDACTION in text or REDACTION in wanted:
-        yield undecided(call, message=f"step {step.mark.index}: the text was redacted")
+        yield step.undecided(call, "the text was redacted")
         return
-    yield fail(
+    yield step.fail(
         call,
-        message=f"step {step.mark.index}: "
-        + (
-            "a memory is stored where the harness removed one" if removed else "another text is stored than replaced it"
-        ),
+        "a memory is stored where the harness removed one" if removed else "another text is stored than replaced it",
         pointer=in_body("content"),
         expected="nothing stored" if removed else text_in(step.given.get("content")),
         received=call.body.get("content"),
@@ -169,15 +161,15 @@ def _judge_change(step: AskedStep, said: SaidBefore) -> Iterator[Outcome]:
         return
     forgetting = next((call for call in step.calls if call.operation in FORGETS and said.unasked_ids(call)), None)
     if forgetting is not None:
-        yield not_asked(forgetting, step, "a memory is forgotten that was to be changed")
+        yield step.not_asked(forgetting, "a memory is forgotten that was to be changed")
         return
     sent = [(call, *each) for call in step.calls for each in sent_changes(call)]
     done = {identifier for _, identifier, _, _ in sent}
     for call, identifier, _, pointer in sent:
         if identifier not in asked and identifier not in said.changes and call.accepted:
-            yield fail(
+            yield step.fail(
                 call,
-                message=f"step {step.mark.index}: a memory is changed that the tool was not asked to change",
+                "a memory is changed that the tool was not asked to change",
                 pointer=pointer,
                 expected=list_some(asked),
                 received=identifier,
@@ -187,13 +179,12 @@ def _judge_change(step: AskedStep, said: SaidBefore) -> Iterator[Outcome]:
     if missing := [identifier for identifier in asked if identifier not in done]:
         # Newer releases offer to supersede a memory; nothing says whether a tool may do so in place of a change.
         lost = [identifier for identifier in missing if identifier not in step.superseded]
-        message = f"step {step.mark.index}: the memory is superseded by another one, and not changed"
-        yield missing_ids(step, lost) if lost else undecided(step.calls[0], message=message)
+        why = "the memory is superseded by another one, and not changed"
+        yield step.missing(lost) if lost else step.undecided(step.calls[0], why)
         return
     for identifier, wanted in asked.items():
         own = [(call, members, pointer) for call, other, members, pointer in sent if other == identifier]
-        wrong = _other_value(step, own, wanted)
-        if wrong is not None:
+        if (wrong := _other_value(step, own, wanted)) is not None:
             yield wrong
             return
     yield PASS
@@ -207,12 +198,12 @@ def _other_value(
     call, members, _ = sent[0]
     if not any(_holds(each, text) for each in told):
         if any(REDACTION in each for each in (text, *told)):
-            return undecided(call, message=f"step {step.mark.index}: the text was redacted")
+            return step.undecided(call, "the text was redacted")
         if members.get("content") is None and not step.undisturbed:
-            return undecided(call, message=f"step {step.mark.index}: {NOT_WHOLE}")
-        return fail(
+            return step.undecided(call, NOT_WHOLE)
+        return step.fail(
             call,
-            message=f"step {step.mark.index}: the memory gets another text than the tool was given",
+            "the memory gets another text than the tool was given",
             pointer=in_body("content"),
             expected=text_in(wanted.get("content")),
             received=members.get("content"),
@@ -228,10 +219,10 @@ def _other_members(
     call, _ = sent[0]
     for name, values in _other_values(sent, wanted):
         if not values and not step.undisturbed:
-            return undecided(call, message=f"step {step.mark.index}: {NOT_WHOLE}")
-        return fail(
+            return step.undecided(call, NOT_WHOLE)
+        return step.fail(
             call,
-            message=f"step {step.mark.index}: {_describe_value(name, values)}",
+            _describe_value(name, values),
             pointer=in_body(name),
             expected=f"{wanted[name]!r}",
             received=values[0] if values else None,
@@ -273,6 +264,146 @@ def _is_held(name: str, sent: object, wanted: object) -> bool:
 def _holds(text: str, wanted: str) -> bool:
     """Whether a text holds another one whole, but for what the host's command syntax takes off its beginning."""
     return (_COMMAND_SYNTAX.sub("", wanted) or wanted) in text
+
+
+_FILTERS = ("query", "type", "tags", "who", "since", "until")
+"""Members by which a forget chooses memories where it names none."""
+_DEFAULT_LIMIT = 20
+"""How many memories the daemon forgets by filters when it is told no number."""
+
+
+def judge_forget(step: AskedStep, said: SaidBefore) -> Iterator[Outcome]:
+    """Judge the step of a tool that forgets; `said` is what earlier steps spoke of."""
+    asked = asked_ids(step.given)
+    mode = step.given.get("mode")
+    executed = [call for call in step.calls if call.accepted and (ids_forgotten(call) or is_executed(call))]
+    changing = next((call for call in step.calls if call.operation in CHANGES and said.unasked_ids(call)), None)
+    if changing is not None:
+        yield step.not_asked(changing, "a memory is changed by a tool that was to forget one")
+    elif mode == "preview":
+        late = all(ids_forgotten(call) and ids_forgotten(call) <= said.forgets for call in executed)
+        yield PASS if late else _other_mode(executed[0], step, "a preview was asked for, and memories are forgotten")
+    elif not executed:
+        yield from _judge_previews(step, asked)
+    elif asked:
+        yield _judge_forgotten_ids(step, asked, executed, said)
+    else:
+        yield _judge_forgotten_by_filter(step, executed, said)
+
+
+def _judge_previews(step: AskedStep, asked: set[str]) -> Iterator[Outcome]:
+    """What to say of a forget that forgets nothing: only a preview took place."""
+    previews = [call for call in step.calls if call.operation == FORGET and call.accepted]
+    if not previews:
+        return
+    if any((call.answer or {}).get("requiresConfirm") is True for call in previews):
+        yield step.undecided(previews[0], "the daemon asks that as many be confirmed first")
+    elif step.given.get("mode") is None and asked:
+        yield step.undecided(previews[0], "a preview, and no mode was asked for")
+    elif step.given.get("mode") is None or not any(map(_found_by, previews)):
+        yield PASS
+    elif step.undisturbed:
+        yield _other_mode(previews[0], step, "a preview takes place where memories were to be forgotten")
+
+
+def _judge_forgotten_ids(step: AskedStep, asked: set[str], executed: Sequence[Call], said: SaidBefore) -> Outcome:
+    for call in executed:
+        ids = ids_forgotten(call)
+        if not ids:
+            named = ", ".join(name for name in _FILTERS if call.body.get(name))
+            return step.fail(
+                call,
+                f"memories are forgotten by {named or 'no choice at all'}, where the tool was given ids",
+                pointer=in_body("ids"),
+                expected=list_some(asked),
+                received={name: call.body[name] for name in _FILTERS if call.body.get(name)},
+                fold="by filter",
+            )
+        if others := ids - asked - said.forgets:
+            return step.fail(
+                call,
+                "a memory is forgotten that the tool was not asked to forget",
+                pointer="/request/path" if call.operation == DELETE else in_body("ids"),
+                expected=list_some(asked),
+                received=list_some(others),
+                fold="other id",
+            )
+    missing = asked.difference(*map(ids_forgotten, step.calls))
+    return step.missing(sorted(missing)) if missing else PASS
+
+
+def _judge_forgotten_by_filter(step: AskedStep, executed: Sequence[Call], said: SaidBefore) -> Outcome:
+    asked = {name: step.given[name] for name in _FILTERS if step.given.get(name)}
+    if not asked:
+        return step.undecided(executed[0], "the tool was given neither ids nor a choice")
+    for call in executed:
+        ids = ids_forgotten(call)
+        if not ids:
+            other = next((name for name in asked if not is_value(call.body.get(name), asked[name])), None)
+            if other is not None:
+                return step.fail(
+                    call,
+                    f"memories are forgotten by another {other} than was asked for",
+                    pointer=in_body(other),
+                    expected=f"{asked[other]!r}",
+                    received=call.body.get(other),
+                    fold=f"other {other}",
+                )
+            if (most := step.given.get("limit")) and _limit_of(call) > _number(most):
+                return step.fail(
+                    call,
+                    "more memories may be forgotten than were asked for",
+                    pointer=in_body("limit"),
+                    expected=f"at most {most!r}",
+                    received=call.body.get("limit"),
+                    fold="limit",
+                )
+        elif ids - said.forgets - _previewed(step, asked):
+            return step.fail(
+                call,
+                f"the tool was given {', '.join(asked)}, and what a search found for it is forgotten",
+                pointer="/request/path" if call.operation == DELETE else in_body("ids"),
+                expected=", ".join(f"{name} {value!r}" for name, value in asked.items()),
+                received=list_some(ids),
+                fold="found",
+            )
+    return PASS
+
+
+def _limit_of(forget: Call) -> float:
+    limit = forget.body.get("limit")
+    return _DEFAULT_LIMIT if limit is None else _number(limit)
+
+
+def _number(value: object) -> float:
+    try:
+        return float(str(value))
+    except ValueError:
+        return inf
+
+
+def _previewed(step: AskedStep, asked: Mapping[str, Any]) -> set[str]:
+    """The ids that a preview of the same choice was answered with."""
+    same = (call for call in step.calls if all(is_value(call.body.get(name), asked[name]) for name in asked))
+    return {identifier for call in same for identifier in _found_by(call)}
+
+
+def _found_by(preview: Call) -> set[str]:
+    """The ids of the memories that a preview was answered with."""
+    listed = (preview.answer or {}).get("candidates")
+    rows = listed if isinstance(listed, list) else []
+    return {identifier_in(row.get("id")) for row in rows if isinstance(row, dict)}
+
+
+def _other_mode(call: Call, step: AskedStep, message: str) -> Finding:
+    return step.fail(
+        call,
+        message,
+        pointer=in_body("mode"),
+        expected=str(step.given.get("mode", "preview")),
+        received=call.body.get("mode", f"{call.method} {call.path}"),
+        fold="mode",
+    )
 
 
 _JUDGES: Mapping[str, Callable[[AskedStep, SaidBefore], Iterator[Outcome]]] = {

@@ -1,4 +1,4 @@
-"""What a tool was asked, the requests that came of it, and the breaches of which rules on several tools speak."""
+"""What a tool was asked, the requests that came of it, and how findings on them are worded."""
 
 from __future__ import annotations
 
@@ -86,6 +86,30 @@ class AskedStep(Struct, frozen=True):
     def undisturbed(self) -> bool:
         """Return True if every request was accepted: then the connector did not give up."""
         return self.is_whole and all(call.accepted for call in self.calls)
+
+    def fail(
+        self, call: Call, message: str, *, pointer: str = "", expected: str, received: object, fold: str
+    ) -> Finding:
+        """The breach by a request of this step."""
+        message = f"step {self.mark.index}: {message}"
+        return fail(call, message=message, pointer=pointer, expected=expected, received=received, fold=fold)
+
+    def undecided(self, call: Call, why: str) -> Finding:
+        """The undecided finding on a request of this step."""
+        return undecided(call, message=f"step {self.mark.index}: {why}")
+
+    def not_asked(self, call: Call, message: str) -> Finding:
+        """The breach by a request that the tool was not asked for."""
+        sent = f"{call.method} {call.path}"
+        return self.fail(call, message, expected=str(self.mark.tool), received=sent, fold="not asked")
+
+    def missing(self, ids: Sequence[str]) -> Finding:
+        """The breach of a step that leaves out memories it was given; undecided where it was disturbed."""
+        if not self.undisturbed:
+            return self.undecided(self.calls[0], NOT_WHOLE)
+        done = "changed" if self.mark.tool == "memory_modify" else "forgotten"
+        message = f"{len(ids)} of the memories that the tool was given are not {done}"
+        return self.fail(self.calls[0], message, expected=list_some(ids), received=None, fold="missing id")
 
 
 class SaidBefore:
@@ -194,28 +218,3 @@ def list_some(ids: Any) -> str:
     """Three of the ids, and the number of the others."""
     named = sorted(ids)
     return ", ".join(named[:3]) + (f" and {len(named) - 3} more" if len(named) > 3 else "")
-
-
-def not_asked(call: Call, step: AskedStep, message: str) -> Finding:
-    """The breach of a request that the tool was not asked for."""
-    return fail(
-        call,
-        message=f"step {step.mark.index}: {message}",
-        expected=str(step.mark.tool),
-        received=f"{call.method} {call.path}",
-        fold="not asked",
-    )
-
-
-def missing_ids(step: AskedStep, missing: Sequence[str]) -> Finding:
-    """The breach of a step that leaves out memories it was given; undecided where it was disturbed."""
-    if not step.undisturbed:
-        return undecided(step.calls[0], message=f"step {step.mark.index}: {NOT_WHOLE}")
-    done = "changed" if step.mark.tool == "memory_modify" else "forgotten"
-    return fail(
-        step.calls[0],
-        message=f"step {step.mark.index}: {len(missing)} of the memories that the tool was given are not {done}",
-        expected=list_some(missing),
-        received=None,
-        fold="missing id",
-    )
