@@ -27,10 +27,9 @@ from signet_conformance.trace import Declared, Header
 from signet_recording_proxy.body import DEFAULT_LIMIT
 from signet_recording_proxy.captures import DEFAULT_ORIGIN
 from signet_recording_proxy.captures.flows import error_kind
-from signet_recording_proxy.exchange_line import Headers, SentMessage
 from signet_recording_proxy.recorder import Ongoing, Recorder
 from signet_recording_proxy.redaction.redactor import Redactor, canaries_in
-from signet_recording_proxy.trace_file import TraceFile
+from signet_recording_proxy.trace_file import Headers, SentMessage, TraceFile
 from signet_recording_proxy.upstream import Upstream, health
 
 _EXCHANGE = "signet_exchange"

@@ -23,9 +23,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from signet_recording_proxy.exchange_line import EndedExchange
 from signet_recording_proxy.redaction.redactor import Learned, ProvisionalRedactor, Redactor
-from signet_recording_proxy.trace_file import Line
+from signet_recording_proxy.trace_file import EndedExchange, Line
 
 _LENGTHS = struct.Struct(">QQ")
 _PIECE = 1 << 20

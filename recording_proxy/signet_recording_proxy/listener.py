@@ -11,9 +11,9 @@ from urllib.parse import urlsplit
 
 from signet_conformance.errors import SignetConformanceError, UsageError, printable
 from signet_conformance.trace.marks import NO_ORIGIN, NoRequestMark, RefusedMark
-from signet_recording_proxy.exchange_line import Headers
 from signet_recording_proxy.faults import Fault, MadeUpAnswer
 from signet_recording_proxy.recorder import Recorder
+from signet_recording_proxy.trace_file import Headers
 from signet_recording_proxy.upstream import Upstream
 
 _LOOPBACK_NAMES = ("127.0.0.1", "localhost", "[::1]")

@@ -22,11 +22,10 @@ from signet_conformance.trace.marks import FaultMark
 from signet_conformance.trace.recordings import MODEL
 from signet_recording_proxy import faults
 from signet_recording_proxy.body import KeptBody, describe
-from signet_recording_proxy.exchange_line import EndedExchange, Headers, SentMessage
 from signet_recording_proxy.faults import Fault
 from signet_recording_proxy.line_maker import LineMaker
 from signet_recording_proxy.redaction.redactor import Ready, Redactor
-from signet_recording_proxy.trace_file import Line, TraceFile
+from signet_recording_proxy.trace_file import EndedExchange, Headers, Line, SentMessage, TraceFile
 
 _MOST_TOGETHER, _LARGE = 64, 64 * 1024
 """So many lines wait for each other at most, and none for a larger one: they are held in memory meanwhile."""

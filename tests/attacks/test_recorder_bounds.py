@@ -13,7 +13,7 @@ import pytest
 from signet_conformance import trace
 from signet_conformance.trace import Header
 from signet_conformance.trace.reading import MAX_LINE_BYTES
-from signet_recording_proxy import exchange_line, recorder as recording
+from signet_recording_proxy import recorder as recording, trace_file
 from signet_recording_proxy.body import MAX_ENCODED, KeptBody, describe
 from signet_recording_proxy.redaction.redactor import Redactor
 from signet_recording_proxy.trace_file import TraceFile
@@ -82,9 +82,9 @@ def test_a_line_that_redaction_would_make_too_long_is_shortened(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Tokens are longer than the secrets of one character that they stand for."""
-    monkeypatch.setattr(exchange_line, "MAX_LINE_BYTES", 12_000)
+    monkeypatch.setattr(trace_file, "MAX_LINE_BYTES", 12_000)
     pairs = b"&".join(b"token=%d" % number for number in range(900))
-    assert len(pairs) < exchange_line.MAX_LINE_BYTES
+    assert len(pairs) < trace_file.MAX_LINE_BYTES
 
     async def record() -> None:
         redactor = Redactor({})

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from signet_conformance.reports.mark_words import mark_words
+from signet_conformance.reports.values import mark_words
 from signet_conformance.trace import Mark
 
 

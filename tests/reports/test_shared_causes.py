@@ -11,11 +11,10 @@ import pytest
 
 from signet_conformance.outcome.conclusion import Conclusion, Judging, Terms
 from signet_conformance.reports.cause_text import CauseText
-from signet_conformance.reports.causes import Cause, Causes
+from signet_conformance.reports.causes import Cause, Causes, Seen, shared_causes
 from signet_conformance.reports.evidence import Evidence
 from signet_conformance.reports.problems import Problem
 from signet_conformance.reports.run_text import ClosingText, cause_blocks
-from signet_conformance.reports.shared_causes import Seen, shared_causes
 from signet_conformance.trace import read
 from tests.support.trace_files import HEADER, Line, end, health, post, start, write
 

@@ -12,8 +12,17 @@ from typing import Any, ClassVar
 
 import pytest
 
-from signet_conformance.contracts.demands import demand
-from signet_conformance.contracts.fakes import COMPLETE, END, PRE, PROMPT, START, Answer, RecordingDaemon, Request
+from signet_conformance.contracts.fakes import (
+    COMPLETE,
+    END,
+    PRE,
+    PROMPT,
+    START,
+    Answer,
+    RecordingDaemon,
+    Request,
+    demand,
+)
 from signet_conformance.drivers.hosts import http_adapter as driver
 
 SESSION: Mapping[str, Any] = {"sessionKey": "5c0f3f0e-contract", "agentId": "atlas-agent", "project": "/srv/acme"}

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from signet_conformance.contracts.demands import demand, finished
+from signet_conformance.contracts.fakes import demand, finished
 from signet_reference_harness.channels import AgentOutput, Channel, ChannelClosedError, UserTurn
 
 SAID = ("Which port? Grüße, 世界", "And since when?")

@@ -1,4 +1,7 @@
-"""Daemons for tests, on a real socket or as an httpx transport: they keep every request, and answer as told."""
+"""What the suites share: how they fail, and daemons for tests, on a real socket or as an httpx transport.
+
+The daemons keep every request, and answer as told.
+"""
 
 from __future__ import annotations
 
@@ -10,19 +13,47 @@ import socketserver
 import struct
 import threading
 from collections import defaultdict
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Coroutine, Sequence
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NoReturn, TypeVar
 from urllib.parse import parse_qsl, urlsplit
 
 import httpx
+import pytest
 
 from signet_reference_harness.channels import AgentOutput, Closing, UserTurn
 from signet_reference_harness.messages import Message
 from signet_reference_harness.providers import CompletionChunk, CompletionOptions, CompletionResult
 from signet_reference_harness.session.events import Event
 from signet_reference_harness.session.watching import Publisher
+
+Given = TypeVar("Given")
+LONGEST_S = 60.0
+
+
+def demand(fact: object, otherwise: str) -> None:
+    """Fail the test with `otherwise` unless `fact` holds."""
+    if not fact:
+        pytest.fail(otherwise, pytrace=False)
+
+
+def undeclared(what: str) -> NoReturn:
+    """Skip a test of what the author did not say how to make."""
+    pytest.skip(f"the suite is not told how: override {what}")
+
+
+def finished(work: Coroutine[Any, Any, Given]) -> Given:
+    """What `work` gives. The test fails when it takes longer than a minute."""
+
+    async def within_bound() -> Given:
+        return await asyncio.wait_for(work, LONGEST_S)
+
+    try:
+        return asyncio.run(within_bound())
+    except TimeoutError:
+        pytest.fail(f"it was not done within {LONGEST_S:g} s", pytrace=False)
+
 
 START = "/api/hooks/session-start"
 PROMPT = "/api/hooks/user-prompt-submit"

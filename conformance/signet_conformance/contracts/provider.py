@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Any
 
-from signet_conformance.contracts.demands import demand, finished, undeclared
+from signet_conformance.contracts.fakes import demand, finished, undeclared
 from signet_reference_harness.errors import ProviderError
 from signet_reference_harness.messages import Message
 from signet_reference_harness.providers import (

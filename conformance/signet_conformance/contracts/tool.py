@@ -13,7 +13,7 @@ from typing import Any
 
 import jsonschema_rs
 
-from signet_conformance.contracts.demands import LONGEST_S, demand, undeclared
+from signet_conformance.contracts.fakes import LONGEST_S, demand, undeclared
 from signet_reference_harness.tools import Tool, ToolContext
 
 NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")

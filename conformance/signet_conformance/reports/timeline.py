@@ -17,7 +17,6 @@ from signet_conformance.facts import Call, Recording
 from signet_conformance.finding import FOLDING_ORDER, Finding, Verdict
 from signet_conformance.outcome.broken_off import warnings_of
 from signet_conformance.reports.evidence import call_line
-from signet_conformance.reports.mark_words import mark_words
 from signet_conformance.reports.terminal import (
     FAINT,
     STRONG,
@@ -28,6 +27,7 @@ from signet_conformance.reports.terminal import (
     usable_width,
     verdict_text,
 )
+from signet_conformance.reports.values import mark_words
 from signet_conformance.trace import Body, Mark, Message
 from signet_conformance.trace.model import NOT_CAPTURED, NOT_WRITTEN
 

@@ -1,9 +1,10 @@
-"""Values of a trace as a report may show them: bounded, and harmless for a terminal and a JSON reader."""
+"""Values and marks of a trace as a report may show them: bounded, and harmless for a terminal and a JSON reader."""
 
 from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable, Mapping
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from msgspec import UNSET, Struct
 from signet_conformance.errors import printable
 from signet_conformance.files.json_values import names_in
 from signet_conformance.finding import Finding
-from signet_conformance.trace import Body, Exchange
+from signet_conformance.trace import Body, Exchange, Mark, marks
 
 MAX_TEXT = 400
 MAX_ITEMS = 20
@@ -121,3 +122,163 @@ def _at(exchange: Exchange, pointer: str) -> Any:
         shown = {str(value.kind): value.value, "media_type": value.media_type, "size": value.size}
         return {name: part for name, part in shown.items() if part is not None}
     return _ABSENT if value is UNSET else value
+
+
+_LEAST_OF_HANDLER = 300
+"""The text of an exception ends with its place in the code, which would be cut off first."""
+_OUTCOMES = {marks.THROWN: "threw", marks.TIMED_OUT: "gave no answer", marks.SLOW: "was slow"}
+
+
+def mark_words(mark: Mark, limit: int = 120) -> str:
+    """Describe a mark in about `limit` characters; an unknown one by its name and data."""
+    told = marks.read_mark(mark)
+    worded = None if told is None else _WORDS.get(type(told))
+    said = None if worded is None else worded(told)
+    if said is None:
+        data = f" {as_text(dict(mark.data), limit)}" if mark.data else ""
+        return f"mark {printable(mark.name, 40)}{data}"
+    return printable(said, max(limit, _LEAST_OF_HANDLER) if isinstance(told, marks.HandlerMark) else limit)
+
+
+def _reinstalled(mark: marks.ReinstalledMark) -> str:
+    counts = [f"{len(mark.twice)} entries twice"] if mark.twice else []
+    counts += [f"{len(mark.old)} old"] if mark.old else []
+    counts += [f"{len(mark.changed)} of others changed"] if mark.changed else []
+    counts += [mark.words] if mark.words else []
+    over = f" {mark.older}" if mark.older else ""
+    return f"installed {mark.how or ''}{over}" + (f": {', '.join(counts)}" if counts else "")
+
+
+def _scenario(mark: marks.ScenarioMark) -> str | None:
+    return mark.name and f"scenario {mark.name}{f': {mark.title}' if mark.title else ''}"
+
+
+def _scenario_end(mark: marks.ScenarioEndMark) -> str:
+    return f"scenario {mark.name} ends" if mark.error is None else f"scenario {mark.name} broke off: {mark.error}"
+
+
+def _step(mark: marks.StepMark) -> str | None:
+    if mark.step is None:
+        return None
+    number = "" if mark.index is None else f" {mark.index}"
+    what = " ".join(filter(None, (mark.step, mark.tool)))
+    who = "".join(f" {word} {name}" for word, name in (("in", mark.session), ("as", mark.agent)) if name)
+    said = f', "{mark.text}"' if mark.text else ""
+    return f"step{number}: {what}{who}{said}"
+
+
+def _skipped(mark: marks.SkippedMark) -> str:
+    number = "" if mark.index is None else f" {mark.index}"
+    return f"step{number} is skipped: {mark.reason}"
+
+
+def _model(mark: marks.ModelMark) -> str:
+    return f"the model is asked{f' in {mark.session}' if mark.session else ''}"
+
+
+def _handler(mark: marks.HandlerMark) -> str | None:
+    if mark.event is None or mark.outcome is None:
+        return None
+    status = "" if mark.status is None else f" with {mark.status:g}"
+    took = "" if mark.ms is None else f" after {mark.ms:.0f} ms"
+    became = _OUTCOMES.get(mark.outcome, mark.outcome)
+    return f"handler of {mark.event} {became}{status}{took}{f': {mark.text}' if mark.text else ''}"
+
+
+def _senders(mark: marks.SentMark) -> str | None:
+    places = ", ".join(f"{request[1]} by {request[2]}" for request in mark.requests if len(request) > 2)
+    return f"sent {places}" if places else None
+
+
+def _printed(mark: marks.PrintedMark) -> str | None:
+    return mark.text and f"printed: {mark.text}"
+
+
+def _loaded(mark: marks.LoadedMark) -> str | None:
+    host = marks.name_host(mark, "")
+    if mark.ok is True:
+        return f"the connector is loaded{f' by {host}' if host else ''}"
+    return f"the connector cannot be loaded: {mark.words}" if mark.ok is False and mark.words else None
+
+
+def _registered(mark: marks.RegisteredMark) -> str:
+    numbers = {"handlers": mark.handlers, "tools": mark.tools, "others": mark.others, "refused": mark.refused}
+    taken = ", ".join(f"{number} {name}" for name, number in numbers.items() if number is not None)
+    return f"the host took {taken or 'something'}{'' if mark.mode is None else f' in the mode {mark.mode}'}"
+
+
+def _left_words(mark: marks.LeftMark) -> str:
+    if mark.command is None:
+        return "nothing of the connector goes on after its harness"
+    after = "" if mark.after_s is None else f" {mark.after_s:g} s after its harness"
+    return f"a process of the connector goes on{after}: {mark.command}"
+
+
+def _stray(mark: marks.StrayMark) -> str:
+    where = mark.address or "the default port"
+    return f"{mark.method} {mark.path} went to {where}, not to the address that the connector was given"
+
+
+def _unheard_port(mark: marks.UnheardPortMark) -> str:
+    return f"the default port is not heard{f': {mark.words}' if mark.words else ''}"
+
+
+def _session_key(mark: marks.SessionKeyMark) -> str | None:
+    return None if mark.key is None else f"the harness knows {mark.session} as {mark.key}"
+
+
+def _refusal(mark: marks.RefusedMark) -> str:
+    return f"{mark.method} {mark.path} was refused as a web page's (Origin: {mark.by})"
+
+
+def _no_request(mark: marks.NoRequestMark) -> str | None:
+    return mark.words and f"no request: {mark.words}"
+
+
+def _remark(mark: marks.RemarkMark) -> str | None:
+    return mark.text
+
+
+def _bypass(mark: marks.BypassMark) -> str:
+    return f"the user switches Signet {'off' if mark.is_on else 'on again'}"
+
+
+def _outage(mark: marks.OutageMark) -> str:
+    return "the daemon is away" if mark.is_on else "the daemon is back"
+
+
+def _fault(mark: marks.FaultMark) -> str | None:
+    if mark.is_restart:
+        return "the daemon is restarted"
+    if mark.kind is None:
+        return None
+    more = ", ".join(f"{name} {as_text(value, 60)}" for name, value in mark.other.items())
+    where = " ".join(str(value) for value in (mark.match or {}).values()) or "every request"
+    return f"fault {'on' if mark.is_on else 'off'}: {mark.kind}{f' ({more})' if more else ''} at {where}"
+
+
+_WORDS: Mapping[type[marks.KitMark], Callable[..., str | None]] = {
+    marks.ScenarioMark: _scenario,
+    marks.ScenarioEndMark: _scenario_end,
+    marks.StepMark: _step,
+    marks.SkippedMark: _skipped,
+    marks.SessionKeyMark: _session_key,
+    marks.ModelMark: _model,
+    marks.HandlerMark: _handler,
+    marks.SentMark: _senders,
+    marks.PrintedMark: _printed,
+    marks.LoadedMark: _loaded,
+    marks.RegisteredMark: _registered,
+    marks.ReinstalledMark: _reinstalled,
+    marks.OfferedMark: lambda mark: f"offers the tools {', '.join(mark.tools)}",
+    marks.LeftMark: _left_words,
+    marks.StrayMark: _stray,
+    marks.UnheardPortMark: _unheard_port,
+    marks.RefusedMark: _refusal,
+    marks.NoRequestMark: _no_request,
+    marks.RemarkMark: _remark,
+    marks.BypassMark: _bypass,
+    marks.OutageMark: _outage,
+    marks.FaultMark: _fault,
+}
+"""Kind of mark to its words; None for a mark without content, or one that is described by its data."""

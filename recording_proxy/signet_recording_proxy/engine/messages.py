@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from signet_recording_proxy.engine import wire
 from signet_recording_proxy.engine.wire import Fields
-from signet_recording_proxy.exchange_line import Headers
+from signet_recording_proxy.trace_file import Headers
 
 MAX_HEAD = 256 * 1024
 """No server takes a longer head, nor a longer trailer."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from http import HTTPStatus
 
-from signet_recording_proxy.exchange_line import Headers
 from signet_recording_proxy.faults import MadeUpAnswer
+from signet_recording_proxy.trace_file import Headers
 
 Fields = list[tuple[bytes, bytes]]
 """Names and values as they were sent, in their order."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from signet_conformance.daemon.handlers import agents, canned, credentials, mcp, secrets, sessions
 from signet_conformance.daemon.handlers.early import hooks as early_hooks, memories as early_memories
-from signet_conformance.daemon.handlers.hooks import compaction, ending, memories as hook_memories, prompting, starting
+from signet_conformance.daemon.handlers.hooks import compaction, memories as hook_memories, prompting, session
 from signet_conformance.daemon.handlers.memories import changing, forgetting, reading, saving
 from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest
 
@@ -103,15 +103,15 @@ ROUTES: Final = (
     Endpoint("GET", "/api/sessions", early_hooks.list_sessions, only=_early),
     Endpoint("GET", "/api/sessions/:key", early_hooks.get_session, only=_early),
     Endpoint("POST", "/api/sessions/:key/bypass", early_hooks.bypass_session, only=_early),
-    Endpoint("POST", "/api/hooks/session-start", starting.session_start, _HOOK_FAILED),
+    Endpoint("POST", "/api/hooks/session-start", session.session_start, _HOOK_FAILED),
     Endpoint("POST", "/api/hooks/user-prompt-submit", prompting.prompt_submit, _HOOK_FAILED),
-    Endpoint("POST", "/api/hooks/session-end", ending.session_end, _HOOK_FAILED),
+    Endpoint("POST", "/api/hooks/session-end", session.session_end, _HOOK_FAILED),
     Endpoint("POST", "/api/hooks/pre-compaction", compaction.pre_compaction, _HOOK_FAILED),
     Endpoint("POST", "/api/hooks/compaction-complete", compaction.compaction_complete, "Failed to save summary"),
     Endpoint("POST", "/api/hooks/session-checkpoint-extract", compaction.checkpoint, _HOOK_FAILED, _grown),
     Endpoint("POST", "/api/hooks/skill-invocation", canned.skill_invocation, _HOOK_FAILED, _later),
     Endpoint("POST", "/api/hooks/notifications", canned.NOTIFICATIONS, _HOOK_FAILED, _newest),
-    Endpoint("GET", "/api/hooks/transcript-capture/:jobId", ending.capture_status, _HOOK_FAILED, _newest),
+    Endpoint("GET", "/api/hooks/transcript-capture/:jobId", session.capture_status, _HOOK_FAILED, _newest),
     Endpoint("POST", "/api/hooks/remember", hook_memories.hook_remember, _HOOK_FAILED),
     Endpoint("POST", "/api/hooks/recall", hook_memories.hook_recall, _HOOK_FAILED),
     Endpoint("GET", "/api/hooks/synthesis/config", canned.SYNTHESIS_CONFIG),

@@ -16,7 +16,7 @@ from typing import IO, Any
 
 from signet_conformance.children.processes import left_after_end_of
 from signet_conformance.drivers.hosts.hook_settings import Hook
-from signet_conformance.drivers.hosts.lateness import Lateness
+from signet_conformance.drivers.hosts.protocol import Lateness
 
 MAX_OUTPUT_BYTES = 4 * 1024 * 1024
 BLOCKING_STATUS = 2

@@ -22,8 +22,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
-from signet_conformance.drivers.hosts.lateness import Lateness
-from signet_conformance.drivers.hosts.protocol import Peer, Skipped, StepError
+from signet_conformance.drivers.hosts.protocol import Lateness, Peer, Skipped, StepError
 from signet_conformance.drivers.hosts.server_process import ServerProcess
 
 CALL_TIMEOUT_S = 60.0

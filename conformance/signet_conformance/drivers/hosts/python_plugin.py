@@ -28,8 +28,7 @@ from types import FrameType
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
-from signet_conformance.drivers.hosts.lateness import Lateness
-from signet_conformance.drivers.hosts.protocol import NotLoadedError, Peer, Projects, Skipped, StepError
+from signet_conformance.drivers.hosts.protocol import Lateness, NotLoadedError, Peer, Projects, Skipped, StepError
 from signet_conformance.drivers.hosts.registry import tools_taken
 from signet_conformance.drivers.hosts.tools import keep_back, use_tool
 

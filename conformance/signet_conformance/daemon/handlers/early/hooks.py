@@ -11,7 +11,7 @@ from signet_conformance.daemon.handlers.early import AGENT, Gate, Visit, has
 from signet_conformance.daemon.handlers.early.memories import any_of, search_rows
 from signet_conformance.daemon.handlers.hooks import is_internal, same_marks
 from signet_conformance.daemon.handlers.hooks.compaction import summary_request
-from signet_conformance.daemon.handlers.hooks.starting import START_FIELDS, context_of, dated, memories_for, stub_of
+from signet_conformance.daemon.handlers.hooks.session import START_FIELDS, context_of, dated, memories_for, stub_of
 from signet_conformance.daemon.state.agents import identity_of, working_memory
 from signet_conformance.daemon.state.texts import subject_words, without_envelope
 from signet_conformance.daemon.state.transcripts import flat_lines, read_file

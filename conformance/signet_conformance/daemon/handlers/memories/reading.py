@@ -7,7 +7,7 @@ import sqlite3
 from typing import TYPE_CHECKING, Any, Final
 
 from signet_conformance.daemon.handlers.memories.recall import RecallRequest, aggregated, budget_problem, plain, recall
-from signet_conformance.daemon.handlers.memories.temporal import time_problem
+from signet_conformance.daemon.handlers.memories.search import time_problem
 from signet_conformance.daemon.state.agents import named_agent, plain_agent, resolve_agent
 from signet_conformance.daemon.values import (
     BLANKS,

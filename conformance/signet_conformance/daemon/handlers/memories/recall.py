@@ -9,8 +9,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from signet_conformance.daemon.handlers.memories.evidence import RecallSearch, scores_of
-from signet_conformance.daemon.handlers.memories.temporal import rows_in, span_of
+from signet_conformance.daemon.handlers.memories.search import RecallSearch, rows_in, scores_of, span_of
 from signet_conformance.daemon.values import ScriptError, is_number, slice_end, trimmed, truthy
 
 if TYPE_CHECKING:
