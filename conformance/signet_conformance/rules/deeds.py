@@ -183,7 +183,7 @@ def _judge_change(step: AskedStep, said: SaidBefore) -> Iterator[Outcome]:
         yield step.missing(lost) if lost else step.undecided(step.calls[0], why)
         return
     for identifier, wanted in asked.items():
-        own = [(call, members, pointer) for call, other, members, pointer in sent if other == identifier]
+        own = [(call, members) for call, other, members, _ in sent if other == identifier]
         if (wrong := _other_value(step, own, wanted)) is not None:
             yield wrong
             return
@@ -191,11 +191,11 @@ def _judge_change(step: AskedStep, said: SaidBefore) -> Iterator[Outcome]:
 
 
 def _other_value(
-    step: AskedStep, sent: Sequence[tuple[Call, Mapping[str, Any], str]], wanted: Mapping[str, Any]
+    step: AskedStep, sent: Sequence[tuple[Call, Mapping[str, Any]]], wanted: Mapping[str, Any]
 ) -> Finding | None:
     text = plain(text_in(wanted.get("content")))
-    told = [plain(text_in(members.get("content"))) for _, members, _ in sent]
-    call, members, _ = sent[0]
+    told = [plain(text_in(members.get("content"))) for _, members in sent]
+    call, members = sent[0]
     if not any(_holds(each, text) for each in told):
         if any(REDACTION in each for each in (text, *told)):
             return step.undecided(call, "the text was redacted")
@@ -209,26 +209,27 @@ def _other_value(
             received=members.get("content"),
             fold="other text",
         )
-    return _other_members(step, [(call, members) for call, members, _ in sent], wanted)
+    return _other_members(step, sent, wanted)
 
 
 def _other_members(
     step: AskedStep, sent: Sequence[tuple[Call, Mapping[str, Any]]], wanted: Mapping[str, Any]
 ) -> Finding | None:
     """What to say of a memory that is given another value than the tool was told, or none."""
-    call, _ = sent[0]
-    for name, values in _other_values(sent, wanted):
-        if not values and not step.undisturbed:
-            return step.undecided(call, NOT_WHOLE)
-        return step.fail(
-            call,
-            _describe_value(name, values),
-            pointer=in_body(name),
-            expected=f"{wanted[name]!r}",
-            received=values[0] if values else None,
-            fold=f"other {name}" if values else f"lost {name}",
-        )
-    return None
+    other = next(_other_values(sent, wanted), None)
+    if other is None:
+        return None
+    (name, values), (call, _) = other, sent[0]
+    if not values and not step.undisturbed:
+        return step.undecided(call, NOT_WHOLE)
+    return step.fail(
+        call,
+        _describe_value(name, values),
+        pointer=in_body(name),
+        expected=f"{wanted[name]!r}",
+        received=values[0] if values else None,
+        fold=f"other {name}" if values else f"lost {name}",
+    )
 
 
 def _other_values(
