@@ -333,19 +333,20 @@ def secret_job_is_polled_to_its_end(recording: Recording) -> Iterator[Outcome]:
         if not job.accepted or job.status != 202 or identifier is None:
             continue
         polls = [p for p in polls_of.get(identifier, ()) if p.seq > job.seq]
-        done = _is_terminal(job)
-        terminal = -1 if done else next((i for i, p in enumerate(polls) if _is_terminal(p)), None)
-        if terminal is not None and terminal + 1 < len(polls):
+        ended = job if _is_terminal(job) else next(filter(_is_terminal, polls), None)
+        # A poll that was under way when the end was told is not after it.
+        further = [p for p in polls if ended is not None and p.seq > ended.seq and p.t0 >= ended.t1]
+        if further:
             yield fail(
-                polls[terminal + 1],
+                further[0],
                 job,
                 message="the job is polled after its end",
                 pointer="/request/path",
                 expected="no further poll",
-                received=f"{len(polls) - terminal - 1} more",
+                received=f"{len(further)} more",
                 fold="after the end",
             )
-        elif terminal is not None:
+        elif ended is not None:
             yield PASS
         elif len(polls) > MAX_POLLS and all(later.t0 - earlier.t0 < TIGHT_POLL_S for earlier, later in pairwise(polls)):
             yield fail(

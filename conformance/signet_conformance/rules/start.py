@@ -24,6 +24,7 @@ from signet_conformance.finding import Finding, Verdict
 from signet_conformance.rules.excuses import lost_between
 from signet_conformance.rules.fields import check_fields
 from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undecided, warn
+from signet_conformance.trace.glance import normalised_key
 from signet_conformance.trace.marks import FaultMark, StepMark, StepName
 
 CLAIM_ONLY_SINCE = "0.182.2"
@@ -309,6 +310,10 @@ def _switches(recording: Recording) -> Iterator[Outcome]:
                     yield _never_ended(turn, call)
                     # Never seen again: each later start would say the same of it.
                     del open_turns[old]
+                elif _works_inside(recording, call, old, first_end):
+                    yield undecided(
+                        call, first_end, message="a session that names the old one as its parent ended in it"
+                    )
                 elif (
                     _any_between(uses[key], call.seq + 1, first_end.seq)
                     and not _any_between(troubled, turn.seq, first_end.seq + 1)
@@ -330,6 +335,14 @@ def _switches(recording: Recording) -> Iterator[Outcome]:
         elif call.operation == END:
             open_turns.pop(key, None)
         previous = call
+
+
+def _works_inside(recording: Recording, start: Call, old: str, end: Call) -> bool:
+    """Whether a start names an open session as its parent, and has ended before that: a sub-agent takes no place."""
+    parents = (text_or_none(start.body.get(name)) for name in SUB_AGENT_MEMBERS)
+    later = recording.later(start)
+    ended = any(hook.operation == END and hook.seq < end.seq for hook in later)
+    return ended and all(hook.seq < end.seq for hook in later) and old in map(normalised_key, parents)
 
 
 def was_never_let_in(hooks: Sequence[Call]) -> bool:

@@ -123,11 +123,14 @@ class _Stray(NamedTuple):
 
 
 _SPOKEN = frozenset(
-    {"userMessage", "userPrompt", "lastAssistantMessage", "transcript", "summary", "content", "query", "q"}
+    {
+        *("userMessage", "userPrompt", "lastAssistantMessage", "transcript", "summary", "content", "query", "q"),
+        *("sessionContext", "keywordQuery", "hints", "structured", "args", "errorText"),
+    }
 )
-"""Members and parameters that hold what a person or a model wrote."""
+"""Members and parameters that hold what a person or a model wrote, or a tool said."""
 _LONGEST_LINE = 300
-_OF_TOOLS = frozenset({"args", "arguments", "command", "reason"})
+_OF_TOOLS = frozenset({"arguments", "command", "reason"})
 """Those that hold what a model gave a tool, in requests that are no hooks."""
 _IDENTIFYING = ("x-signet-", "x-api-key", "x-auth")
 """How the headers begin that tell a daemon who calls: a secret in another one was redacted for what it is."""
@@ -211,6 +214,10 @@ def strings(value: object) -> Iterator[tuple[str, str]]:
             pending.extend((f"{pointer}/{index}", child) for index, child in enumerate(node))
 
 
+_HEALTH = frozenset({"/health", "/health/live", "/health/ready"})
+"""Whether the daemon is well it tells everybody."""
+
+
 def token_is_sent(recording: Recording) -> Iterator[Outcome]:
     """Where the connector was given a token, every request but /health carries it.
 
@@ -221,7 +228,7 @@ def token_is_sent(recording: Recording) -> Iterator[Outcome]:
     given = recording.declared.given_token
     for call in recording.requests:
         # A 0.58 in team mode asks for a token there too.
-        exempt = call.path == "/health" and (recording.at_least("0.59") or call.status != 401)
+        exempt = call.path in _HEALTH and (recording.at_least("0.59") or call.status != 401)
         if call.method == "OPTIONS" or exempt:
             continue
         sent = call.header("authorization")
