@@ -18,6 +18,7 @@ from rich.table import Table
 from signet_reference_harness.bench import figures
 from signet_reference_harness.bench.answering import Answerer, Answers, Judge, ModelJudge, judge_at
 from signet_reference_harness.bench.baselines import BASELINES, BaselineSubject
+from signet_reference_harness.bench.comparing import bare_table, speaker
 from signet_reference_harness.bench.daemons import (
     EMBEDDED,
     CommandedDaemon,
@@ -30,7 +31,7 @@ from signet_reference_harness.bench.log import BenchFailureError
 from signet_reference_harness.bench.pairs import pairs_of, pairs_text
 from signet_reference_harness.bench.performing import Subject
 from signet_reference_harness.bench.programs import Database
-from signet_reference_harness.bench.result import RESULT, Group, Result, Times, subject_name, write_text
+from signet_reference_harness.bench.result import RESULT, Result, Times, subject_name, write_text
 from signet_reference_harness.bench.running import BenchPlan, run, run_id
 from signet_reference_harness.bench.suite import UNANSWERABLE, Suite, parse_suite, read_suite
 from signet_reference_harness.config import HarnessConfig
@@ -258,46 +259,41 @@ SURE: Final = ("hit@10", "mrr@10")
 
 def show(result: Result, times: Times, answers: Answers | None, console: Console) -> None:
     """Print the figures, the times and the assertions that failed."""
-    suite, counts = result.suite, result.suite.counts
-    console.print(
-        f"{printable(suite.name)} on {printable(subject_name(result.subject))}", markup=False, highlight=False
-    )
-    said = (
+    suite, counts, say = result.suite, result.suite.counts, speaker(console)
+    say(f"{suite.name} on {subject_name(result.subject)}")
+    say(
         f"{counts['questions']} questions over {counts['facts']} facts in {counts['scenarios']} scenarios; "
         f"{counts['questions_without_evidence']} without evidence, in no figure"
     )
-    console.print(said, markup=False, highlight=False)
     if result.questions:
         console.print(_figures(result))
         apart = sorted(UNANSWERABLE & result.by_category.keys())
         if apart:
-            said = f"questions that the facts do not answer are not in all: {', '.join(apart)}"
-            console.print(said, markup=False, highlight=False)
+            say(f"questions that the facts do not answer are not in all: {', '.join(apart)}")
         bounds = result.overall.intervals
         said = "; ".join(f"{name} {low:.3f} to {high:.3f}" for name, (low, high) in bounds.items() if name in SURE)
         if said:
-            console.print(f"95 % intervals: {said}", markup=False, highlight=False)
+            say(f"95 % intervals: {said}")
     console.print(_latencies(times))
     if answers is not None:
-        console.print(_answers(answers), markup=False, highlight=False)
+        say(_answers(answers))
     held, failed = result.assertions["held"], result.assertions["failed"]
     if held + failed:
-        console.print(f"assertions: {held} held, {failed} failed", markup=False, highlight=False)
+        say(f"assertions: {held} held, {failed} failed")
     for each in result.failed_assertions:
         demanded = "is missing" if each.demand == "expect" else "should not be there"
-        line = f"  line {each.line}, scenario {each.scenario}: {each.item} {demanded}"
-        console.print(printable(line), markup=False, highlight=False)
+        say(f"  line {each.line}, scenario {each.scenario}: {each.item} {demanded}")
     for defect in suite.known_defects:
-        console.print(f"known defect of the suite: {printable(defect)}", markup=False, highlight=False)
+        say(f"known defect of the suite: {defect}")
     if suite.licence:
-        console.print(f"licence of the suite: {printable(suite.licence)}", markup=False, highlight=False)
+        say(f"licence of the suite: {suite.licence}")
 
 
 def _answers(answers: Answers) -> str:
     overall = answers.overall
     judged = "" if overall.judged is None or answers.judge is None else f", J {overall.judged:.3f}"
     by = f" (by {answers.judge['model']})" if judged and answers.judge else ""
-    model = printable(" ".join(each for each in (answers.provider, answers.model) if each))
+    model = " ".join(each for each in (answers.provider, answers.model) if each)
     scores = f"exact {overall.exact:.3f}, F1 {overall.f1:.3f}{judged}{by}"
     tokens = f"{overall.tokens:.0f} tokens of memories a question"
     price = "" if answers.price is None else f", ${answers.price:.6f}"
@@ -310,27 +306,17 @@ def _answers(answers: Answers) -> str:
 
 
 def _figures(result: Result) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("", no_wrap=True, max_width=20)
-    table.add_column("n", justify="right")
-    for name in COLUMNS:
-        table.add_column(name, justify="right", no_wrap=True)
-    _row(table, "all", result.overall)
-    groups = {**result.by_category} if set(result.by_category) != {"none"} else {}
-    for name, group in groups.items():
-        _row(table, printable(name), group)
+    table = bare_table("", "n", *COLUMNS)
+    table.columns[0].max_width = 20
+    groups = result.by_category if set(result.by_category) != {"none"} else {}
+    for name, group in {"all": result.overall, **groups}.items():
+        cells = (f"{group.figures[column]:.3f}" for column in COLUMNS)
+        table.add_row(printable(name), str(group.questions), *cells)
     return table
 
 
-def _row(table: Table, name: str, group: Group) -> None:
-    table.add_row(name, str(group.questions), *(f"{group.figures[column]:.3f}" for column in COLUMNS))
-
-
 def _latencies(times: Times) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("milliseconds")
-    for name in ("calls", "p50", "p90", "p99"):
-        table.add_column(name, justify="right", no_wrap=True)
+    table = bare_table("milliseconds", "calls", "p50", "p90", "p99")
     for operation, spent in times.latencies_ms.items():
         table.add_row(operation, str(int(spent["count"])), *(f"{spent[name]:.1f}" for name in ("p50", "p90", "p99")))
     return table

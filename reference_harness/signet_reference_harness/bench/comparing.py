@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Final, Literal
 
@@ -12,13 +12,14 @@ from rich.console import Console
 from rich.table import Table
 
 from signet_reference_harness.bench import figures
-from signet_reference_harness.bench.result import RESULT, Figure, Question, Result, subject_name
+from signet_reference_harness.bench.result import ABOUT, RESULT, Figure, Question, Result, subject_name
 from signet_reference_harness.bench.suite import UNANSWERABLE
 from signet_reference_harness.documents import HarnessDocument, StrictModel, read_document
 from signet_reference_harness.errors import ConfigError, printable
 
 LARGEST_RESULT: Final = 1024 * 1024 * 1024
 SHOWN: Final = 20
+COMPARED: Final = ("first", "second", "difference", "95 % interval")
 SHORT: Final = ("hit@10", "mrr@10")
 """The figures that are printed of each category and run; the plot has the last, the page of two results all."""
 WIDTH, ROW, LEFT = 720, 28, 220
@@ -115,29 +116,31 @@ def compare(first: Result, second: Result) -> ResultComparison:
         figures=_differences(answerable),
         by_category={name: _differences([pair for pair in pairs if pair[0].category == name]) for name in categories},
         changed=tuple(
-            Changed(
-                scenario=old.scenario,
-                id=old.id,
-                line=old.line,
-                category=old.category,
-                first_rank=old.rank,
-                second_rank=new.rank,
-            )
+            Changed(**old.model_dump(include=set(ABOUT)), first_rank=old.rank, second_rank=new.rank)
             for old, new in changed
         ),
     )
 
 
+def bare_table(first: str, *numbers: str) -> Table:
+    """A table without lines: a column of names, and columns of numbers."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column(first, no_wrap=True)
+    for name in numbers:
+        table.add_column(name, justify="right", no_wrap=True)
+    return table
+
+
+def speaker(console: Console) -> Callable[[str], None]:
+    """Prints a text as it is, without characters that the terminal would obey."""
+    return lambda text: console.print(printable(text), markup=False, highlight=False)
+
+
 def show(comparison: ResultComparison, console: Console) -> None:
     """Print the figures, and the questions that changed most."""
-
-    def say(text: str) -> None:
-        console.print(printable(text), markup=False, highlight=False)
-
+    say = speaker(console)
     say(f"{comparison.suite}: {subject_name(comparison.first)} -> {subject_name(comparison.second)}")
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in ("", "first", "second", "difference", "95 % interval"):
-        table.add_column(name, justify="left" if name == "" else "right", no_wrap=True)
+    table = bare_table("", *COMPARED)
     for name, each in comparison.figures.items():
         table.add_row(name, *_cells(each))
     for category, figures_of_category in comparison.by_category.items():
@@ -156,10 +159,9 @@ def show(comparison: ResultComparison, console: Console) -> None:
 
 def show_side_by_side(results: Mapping[str, Result], comparisons: Sequence[ResultComparison], console: Console) -> None:
     """Print a row for each result, and one for each category. `comparisons` are those of the first with each other."""
-    figure = SHORT[-1]
-    runs, categories = (Table(box=None, pad_edge=False, header_style="bold") for _ in range(2))
-    for name in ("run", "subject", "n", *SHORT):
-        runs.add_column(name, justify="right" if name == "n" else "left", no_wrap=True)
+    figure, say = SHORT[-1], speaker(console)
+    runs, categories = bare_table("run", "subject", "n", *SHORT), bare_table(figure, *map(printable, results))
+    runs.columns[1].justify = "left"
     for name, result in results.items():
         cells = [_with_interval(result, each) for each in SHORT]
         runs.add_row(printable(name), printable(subject_name(result.subject)), str(result.overall.questions), *cells)
@@ -168,11 +170,7 @@ def show_side_by_side(results: Mapping[str, Result], comparisons: Sequence[Resul
     for name, comparison in zip(others, comparisons, strict=True):
         if figure in comparison.figures:
             _, _, difference, bounds = _cells(comparison.figures[figure])
-            text = f"{printable(name)}: {figure} {difference} ({bounds}) from {printable(first)}"
-            console.print(text, markup=False, highlight=False)
-    categories.add_column(figure)
-    for name in results:
-        categories.add_column(printable(name), justify="right")
+            say(f"{name}: {figure} {difference} ({bounds}) from {first}")
     # A baseline has no sessions, and so lacks the questions that only a session asks.
     names = sorted({category for result in results.values() for category in result.by_category})
     for category in names if len(names) > 1 else ():
@@ -256,7 +254,7 @@ def page(comparison: ResultComparison) -> str:
 
 def _table(heading: str, each: dict[str, FigureDifference]) -> Iterator[str]:
     yield f"<h2>{html.escape(heading)}</h2><table><thead><tr><th>figure</th>"
-    yield "".join(f'<th class="n">{name}</th>' for name in ("first", "second", "difference", "95 % interval"))
+    yield "".join(f'<th class="n">{name}</th>' for name in COMPARED)
     yield "</tr></thead><tbody>"
     for name, difference in each.items():
         cells = "".join(f'<td class="n">{html.escape(cell)}</td>' for cell in _cells(difference))

@@ -6,55 +6,142 @@ import ast
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Annotated, Any, Final, TypeVar
 
-from signet_reference_harness.bench.source import PublishedFile, Value, moment, name_of, plain, read_source
-from signet_reference_harness.documents import DocumentError
+from pydantic import BaseModel, BeforeValidator, ConfigDict
+
+from signet_reference_harness.documents import DocumentError, demand, read_file
+
+LARGEST_SOURCE: Final = 4 * 1024 * 1024 * 1024
+EXPORT: Final = "export the data set as JSON or JSON lines"
+AS_PUBLISHED: Final = "name a file as its authors publish it; docs/harness/bench.md says which"
+
+
+class Published(BaseModel):
+    """An object of a published file, as far as it is read. A number may take the place of a text."""
+
+    model_config = ConfigDict(extra="ignore", coerce_numbers_to_str=True, defer_build=True)
+
+
+Row = TypeVar("Row", bound=Published)
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedFile:
+    """A file that was read, or a folder of files: the SHA-256 of the bytes, and the value that they hold."""
+
+    path: Path
+    sha256: str
+    value: Any
+
+    def rows(self, model: type[Row]) -> Iterator[Row]:
+        """The items of the list that it holds. Raises DocumentError."""
+        if not isinstance(self.value, list):
+            raise DocumentError(f"{self.path}: the whole: is no list", remedy=AS_PUBLISHED)
+        for number, row in enumerate(self.value):
+            yield self.read(model, row, f"/{number}")
+
+    def read(self, model: type[Row], value: Any, pointer: str) -> Row:
+        """The value at a JSON pointer of the file. Raises DocumentError."""
+        try:
+            return demand(model, value, f"{self.path}: {pointer}")
+        except DocumentError as error:
+            raise DocumentError(error.message, remedy=AS_PUBLISHED) from None
+
+
+def read_source(path: Path) -> PublishedFile:
+    """The value in a JSON file; of JSON lines a list of their values. Raises DocumentError."""
+    data = read_file(path, LARGEST_SOURCE)
+    return PublishedFile(path, hashlib.sha256(data).hexdigest(), _parse(path, data))
+
+
+def _parse(path: Path, data: bytes) -> Any:
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise DocumentError(f"{path}: is not UTF-8: {error}", remedy=EXPORT) from None
+    try:
+        return json.loads(text)
+    except (json.JSONDecodeError, RecursionError) as error:
+        whole = error
+    values = []
+    for number, line in enumerate(text.split("\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            values.append(json.loads(line))
+        except (json.JSONDecodeError, RecursionError) as problem:
+            # A file without one good line is no JSON lines: say what is wrong with it as one document.
+            told = f"{path}:{number}: is not JSON: {problem}" if values else f"{path}: is not JSON: {whole}"
+            raise DocumentError(told, remedy=EXPORT) from None
+    return values
+
 
 CATEGORIES: Final = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", 5: "adversarial"}
 TURN: Final = re.compile(r"D:?(\d+):0*(\d+)")
 SESSION: Final = re.compile(r"session_(\d+)")
-ABSTENTION = "_abs"
-NUMBERED: Final = re.compile(r"^\d+[.:] ")
-PIECE: Final = 1_500
-"""Characters of a piece, where the text is not a list of facts."""
-LEAST_ANSWER: Final = 3
-ANSWERS: Final = ("answer", "ideal_answer", "ideal_response", "ideal_summary")
-INDEX: Final = re.compile(r"\s*->->\s*[\d,. ]*$")
-"""What its generator left at the end of a user's message."""
-NO_SOURCE: Final = "abstention"
+
+
+class LocomoTurn(Published):
+    """What one of the two says, and the caption of the picture that they show."""
+
+    speaker: str
+    text: str
+    dia_id: str
+    blip_caption: str | None = None
+
+
+class LocomoSession(Published):
+    """One session of a conversation."""
+
+    at: str = ""
+    turns: list[LocomoTurn]
+
+
+class LocomoQuestion(Published):
+    """A question; `evidence` names turns, such as D1:3, and `category` is a number."""
+
+    question: str
+    answer: Any = None
+    evidence: list[str] | None = None
+    category: Any = None
+
+
+class LocomoSample(Published):
+    """A conversation with its questions; `session_1` and `session_1_date_time` are members of the conversation."""
+
+    sample_id: str | None = None
+    conversation: dict[str, Any]
+    qa: list[LocomoQuestion]
 
 
 def locomo(source: PublishedFile, *, captions: bool) -> Iterator[dict[str, Any]]:
     """Convert LoCoMo (Maharana et al., ACL 2024): a database a conversation, a fact a turn, a question a query.
 
-    `[{"sample_id", "conversation": {"session_1_date_time", "session_1": [{"speaker", "dia_id", "text",
-    "blip_caption"}]}, "qa": [{"question", "answer", "adversarial_answer", "evidence": ["D1:3"], "category"}]}]`
-
     With `captions` a turn holds what its picture shows. Raises DocumentError.
     """
     mended, lost, without = 0, 0, 0
     scenarios: list[dict[str, Any]] = []
-    for number, sample in enumerate(source.root.items(), 1):
-        name = name_of(str(sample.optional("sample_id") or f"conversation-{number}"))
+    for number, sample in enumerate(source.rows(LocomoSample)):
+        name = name_of(sample.sample_id or f"conversation-{number + 1}")
         scenarios.append({"kind": "scenario", "id": name})
-        turns = list(_locomo_turns(sample.member("conversation"), captions=captions))
+        turns = list(_locomo_turns(source, f"/{number}/conversation", sample.conversation, captions=captions))
         scenarios += turns
         known = {turn["id"] for turn in turns}
-        for order, question in enumerate(sample.member("qa").items(), 1):
-            named = [str(each) for each in question.optional("evidence") or []]
+        for order, asked in enumerate(sample.qa, 1):
+            named = asked.evidence or []
             evidence = list(dict.fromkeys(f"D{a}:{b}" for each in named for a, b in TURN.findall(each)))
             kept = [each for each in evidence if each in known]
             mended += sum(each not in known for each in named)
             lost += len(evidence) - len(kept)
             without += not kept
-            category = question.optional("category")
-            answer = question.optional("answer")
-            expected = None if answer is None or category == 5 else str(answer)
-            text = question.member("question").text()
-            scenarios.append(_query(f"q{order}", text, kept, CATEGORIES.get(category, str(category)), expected))
+            expected = None if asked.category == 5 else asked.answer
+            category = CATEGORIES.get(asked.category, str(asked.category))
+            scenarios.append(_query(f"q{order}", asked.question, kept, category, expected))
     yield _head(
         "locomo-captions" if captions else "locomo",
         "CC-BY-NC-4.0",
@@ -66,24 +153,45 @@ def locomo(source: PublishedFile, *, captions: bool) -> Iterator[dict[str, Any]]
     yield from scenarios
 
 
-def _locomo_turns(conversation: Value, *, captions: bool) -> Iterator[dict[str, Any]]:
-    members = conversation.demand(dict)
-    numbers = sorted(int(session[1]) for name in members if (session := SESSION.fullmatch(name)))
-    for number in numbers:
-        said = str(members.get(f"session_{number}_date_time", ""))
-        at = moment(said, "%I:%M %p on %d %B, %Y", "%d %B, %Y")
-        for turn in conversation.member(f"session_{number}").items():
-            text = f"{turn.member('speaker').text()}: {turn.member('text').text()}"
-            caption = turn.optional("blip_caption")
-            shown = f" [shows a picture: {caption}]" if captions and caption else ""
-            yield plain({"kind": "fact", "id": turn.member("dia_id").text(), "text": text + shown, "at": at})
+def _locomo_turns(
+    source: PublishedFile, pointer: str, conversation: Mapping[str, Any], *, captions: bool
+) -> Iterator[dict[str, Any]]:
+    for number in sorted(int(match[1]) for match in map(SESSION.fullmatch, conversation) if match):
+        name = f"session_{number}"
+        told = {"turns": conversation[name], "at": conversation.get(f"{name}_date_time", "")}
+        session = source.read(LocomoSession, told, f"{pointer}/{name}")
+        at = moment(session.at, "%I:%M %p on %d %B, %Y", "%d %B, %Y")
+        for turn in session.turns:
+            shown = f" [shows a picture: {turn.blip_caption}]" if captions and turn.blip_caption else ""
+            yield _fact(turn.dia_id, f"{turn.speaker}: {turn.text}{shown}", at)
+
+
+ABSTENTION: Final = "_abs"
+
+
+class LongMemEvalTurn(Published):
+    """A message of the history."""
+
+    role: str
+    content: str
+    has_answer: Any = None
+
+
+class LongMemEvalQuestion(Published):
+    """A question with its history; the lists of ids and dates go by session."""
+
+    question_id: str
+    question_type: Any = None
+    question: str
+    answer: str
+    haystack_sessions: list[list[LongMemEvalTurn]]
+    haystack_session_ids: list[str] | None = None
+    haystack_dates: list[str] | None = None
+    answer_session_ids: list[str] | None = None
 
 
 def longmemeval(source: PublishedFile) -> Iterator[dict[str, Any]]:
     """Convert LongMemEval (Wu et al., ICLR 2025): each question has a history, and so a database, of its own.
-
-    `[{"question_id", "question_type", "question", "answer", "question_date", "haystack_session_ids", "haystack_dates",
-    "haystack_sessions": [[{"role", "content", "has_answer"}]], "answer_session_ids"}]`
 
     Turns marked `has_answer` are evidence. Raises DocumentError.
     """
@@ -93,49 +201,54 @@ def longmemeval(source: PublishedFile) -> Iterator[dict[str, Any]]:
         f"LongMemEval, Wu et al., ICLR 2025; sha256 of the file: {source.sha256}",
         "evidence is a turn that its authors marked; without such a turn, every turn of the answer's sessions counts",
     )
-    seen: dict[str, int] = {}
-    for record in source.root.items():
-        question = record.member("question_id").text()
-        name = name_of(question)
-        seen[name] = seen.get(name, 0) + 1
-        yield {"kind": "scenario", "id": name if seen[name] == 1 else f"{name}.{seen[name]}"}
+    unique = _Unique()
+    for asked in source.rows(LongMemEvalQuestion):
+        yield {"kind": "scenario", "id": unique(name_of(asked.question_id))}
         marked, of_sessions = [], []
-        for turn, is_marked, is_answers in _longmemeval_turns(record):
+        for turn, is_marked, is_answers in _longmemeval_turns(asked):
             yield turn
             marked += [turn["id"]] if is_marked else []
             of_sessions += [turn["id"]] if is_answers else []
-        unanswerable = question.endswith(ABSTENTION)
+        unanswerable = asked.question_id.endswith(ABSTENTION)
         evidence = [] if unanswerable else marked or of_sessions
-        category = "abstention" if unanswerable else record.optional("question_type")
-        text, answer = record.member("question").text(), record.member("answer").text()
-        yield _query("question", text, evidence, category, answer)
+        category = "abstention" if unanswerable else asked.question_type
+        yield _query("question", asked.question, evidence, category, asked.answer)
 
 
-def _longmemeval_turns(record: Value) -> Iterator[tuple[dict[str, Any], bool, bool]]:
-    sessions = record.member("haystack_sessions").items()
-    names = [str(name) for name in record.optional("haystack_session_ids") or []]
-    dates = [str(date) for date in record.optional("haystack_dates") or []]
-    answers = {str(name) for name in record.optional("answer_session_ids") or []}
-    for number, session in enumerate(sessions):
+def _longmemeval_turns(asked: LongMemEvalQuestion) -> Iterator[tuple[dict[str, Any], bool, bool]]:
+    names, dates = asked.haystack_session_ids or [], asked.haystack_dates or []
+    answers = set(asked.answer_session_ids or ())
+    for number, session in enumerate(asked.haystack_sessions):
         said = dates[number] if number < len(dates) else ""
         at = moment(said, "%Y/%m/%d (%a) %H:%M", "%Y/%m/%d %H:%M", "%Y/%m/%d", "%Y-%m-%d")
         is_answers = number < len(names) and names[number] in answers
-        for order, turn in enumerate(session.items(), 1):
-            content = turn.member("content").text()
-            if not content.strip():
-                continue
-            text = f"{turn.member('role').text()}: {content}"
-            fact = plain({"kind": "fact", "id": f"s{number + 1}:{order}", "text": text, "at": at})
-            yield fact, turn.optional("has_answer") is True, is_answers
+        for order, turn in enumerate(session, 1):
+            if turn.content.strip():
+                fact = _fact(f"s{number + 1}:{order}", f"{turn.role}: {turn.content}", at)
+                yield fact, turn.has_answer is True, is_answers
+
+
+NUMBERED: Final = re.compile(r"^\d+[.:] ")
+PIECE: Final = 1_500
+"""Characters of a piece, where the text is not a list of facts."""
+LEAST_ANSWER: Final = 3
+
+
+class MemoryAgentBenchText(Published):
+    """A long text with questions, the accepted answers of each, and in `metadata` the `question_types`."""
+
+    context: str
+    questions: list[str]
+    answers: list[str | list[str]]
+    metadata: Any = None
+    source: Any = None
 
 
 def memoryagentbench(source: PublishedFile) -> Iterator[dict[str, Any]]:
     """Convert MemoryAgentBench (Hu et al., 2025): a long text, read in pieces, and questions about it.
 
-    `[{"context", "questions": […], "answers": [[…]], "metadata": {"source", "qa_pair_ids", "question_types"}}]`; the
-    data set is published as Parquet, and is exported as JSON lines.
-
-    A piece that holds an answer word for word is evidence. Raises DocumentError.
+    The data set is published as Parquet, and is exported as JSON lines. A piece that holds an answer word for word is
+    evidence. Raises DocumentError.
     """
     yield _head(
         "memoryagentbench",
@@ -144,28 +257,30 @@ def memoryagentbench(source: PublishedFile) -> Iterator[dict[str, Any]]:
         "the data set names no evidence: each piece of the text that holds an accepted answer word for word counts",
         "questions whose answer stands nowhere word for word have no evidence",
     )
-    for number, record in enumerate(source.root.items(), 1):
-        metadata = record.optional("metadata") or {}
-        told = metadata.get("source") if isinstance(metadata, dict) else None
-        yield {"kind": "scenario", "id": f"{name_of(str(told or record.optional('source') or 'text'))}.{number}"}
-        pieces = list(_memoryagentbench_pieces(record.member("context").text()))
+    for number, read in enumerate(source.rows(MemoryAgentBenchText), 1):
+        metadata = read.metadata if isinstance(read.metadata, dict) else {}
+        name = name_of(str(metadata.get("source") or read.source or "text"))
+        yield {"kind": "scenario", "id": f"{name}.{number}"}
+        if len(read.questions) != len(read.answers):
+            counts = f"{len(read.questions)} questions and {len(read.answers)} answers"
+            raise DocumentError(f"{source.path}: /{number - 1}: has {counts}", remedy=AS_PUBLISHED)
+        pieces = list(_memoryagentbench_pieces(read.context))
         for order, piece in enumerate(pieces, 1):
             yield {"kind": "fact", "id": f"p{order}", "text": piece}
-        yield from _memoryagentbench_questions(record, metadata if isinstance(metadata, dict) else {}, pieces)
+        types = metadata.get("question_types")
+        yield from _memoryagentbench_questions(read, types if isinstance(types, list) else [], pieces)
 
 
-def _memoryagentbench_questions(record: Value, metadata: dict[str, Any], pieces: list[str]) -> Iterator[dict[str, Any]]:
-    questions, answers = record.member("questions").items(), record.member("answers").items()
-    if len(questions) != len(answers):
-        record.refuse(f"has {len(questions)} questions and {len(answers)} answers")
-    types = metadata.get("question_types") or []
+def _memoryagentbench_questions(
+    read: MemoryAgentBenchText, types: list[Any], pieces: list[str]
+) -> Iterator[dict[str, Any]]:
     lowered = [piece.lower() for piece in pieces]
-    for order, (question, answer) in enumerate(zip(questions, answers, strict=True), 1):
-        accepted = [each.text() for each in answer.items()] if isinstance(answer.value, list) else [answer.text()]
+    for order, (question, answer) in enumerate(zip(read.questions, read.answers, strict=True), 1):
+        accepted = answer if isinstance(answer, list) else [answer]
         wanted = [each.lower().strip() for each in accepted if len(each.strip()) >= LEAST_ANSWER]
         evidence = [f"p{n}" for n, piece in enumerate(lowered, 1) if any(each in piece for each in wanted)]
-        category = types[order - 1] if isinstance(types, list) and order <= len(types) else None
-        yield _query(f"q{order}", question.text(), evidence, category, accepted[0] if accepted else None)
+        category = types[order - 1] if order <= len(types) else None
+        yield _query(f"q{order}", question, evidence, category, accepted[0] if accepted else None)
 
 
 def _memoryagentbench_pieces(text: str) -> Iterator[str]:
@@ -185,7 +300,51 @@ def _memoryagentbench_pieces(text: str) -> Iterator[str]:
         yield piece
 
 
+INDEX: Final = re.compile(r"\s*->->\s*[\d,. ]*$")
+"""The end of a user's message that its generator left there."""
+NO_SOURCE: Final = "abstention"
+
+
+def _parse_literal(value: Any) -> Any:
+    """Parse a text that published rows hold instead of an object: JSON, or Python's notation."""
+    for parse in (json.loads, ast.literal_eval) if isinstance(value, str) else ():
+        try:
+            return parse(value)
+        except (ValueError, SyntaxError, RecursionError, MemoryError):
+            continue
+    return value
+
+
+class BeamMessage(Published):
+    """A message of a chat."""
+
+    role: str
+    content: str
+    id: Any = None
+    time_anchor: Any = None
+
+
+class BeamQuestion(Published):
+    """A probing question; its answer has one of four names."""
+
+    question: str
+    answer: Any = None
+    ideal_answer: Any = None
+    ideal_response: Any = None
+    ideal_summary: Any = None
+    source_chat_ids: Any = None
+
+
+class BeamRecord(Published):
+    """A conversation, whose messages stand at any depth of `chat`, and its questions by their kinds."""
+
+    conversation_id: Any = None
+    chat: Any
+    probing_questions: Annotated[dict[str, list[BeamQuestion]], BeforeValidator(_parse_literal)]
+
+
 def _read_beam(path: Path) -> PublishedFile:
+    """A file of records, or a folder of its repository, such as chats/100K or chats/100K/1."""
     if not path.is_dir():
         return read_source(path)
     chats = sorted(path.glob("**/chat.json"), key=lambda each: [_beam_number(part) for part in each.parts])
@@ -195,40 +354,32 @@ def _read_beam(path: Path) -> PublishedFile:
         if questions.is_file():
             read_chat, read_questions = read_source(chat), read_source(questions)
             digest.update(f"{read_chat.sha256}{read_questions.sha256}".encode())
+            name = chat.parent.relative_to(path).as_posix().replace("/", "-") or chat.parent.name
             records.append(
-                {
-                    "conversation_id": chat.parent.relative_to(path).as_posix().replace("/", "-") or chat.parent.name,
-                    "chat": read_chat.root.value,
-                    "probing_questions": read_questions.root.value,
-                }
+                {"conversation_id": name, "chat": read_chat.value, "probing_questions": read_questions.value}
             )
     if not records:
         raise DocumentError(
             f"{path}: holds no chat.json with probing_questions beside it", remedy="name a folder such as chats/100K"
         )
-    return PublishedFile(path, digest.hexdigest(), Value(str(path), "", records))
+    return PublishedFile(path, digest.hexdigest(), records)
 
 
 def beam(source: PublishedFile) -> Iterator[dict[str, Any]]:
     """Convert BEAM (Tavakoli et al., 2025): long conversations and ten kinds of probing questions.
 
-    A folder of its repository, such as chats/100K or chats/100K/1: `chat.json` is
-    `[{"turns": [[{"role", "id", "content", "time_anchor"}]]}]`, `probing_questions/probing_questions.json` is
-    `{KIND: [{"question", "answer", "source_chat_ids"}]}`. Or a file of records
-    `{"conversation_id", "chat", "probing_questions"}`. Raises DocumentError.
+    Raises DocumentError.
     """
     repeated = 0
     scenarios: list[dict[str, Any]] = []
-    for number, record in enumerate(source.root.items(), 1):
-        told = str(record.optional("conversation_id") or number)
-        scenarios.append({"kind": "scenario", "id": f"beam-{name_of(told)}"})
-        turns = list(_beam_turns(record.member("chat")))
-        scenarios += (turn for _, turn in turns)
+    for number, record in enumerate(source.rows(BeamRecord)):
+        scenarios.append({"kind": "scenario", "id": f"beam-{name_of(str(record.conversation_id or number + 1))}"})
         by_message: dict[int, list[str]] = {}
-        for message, turn in turns:
-            by_message.setdefault(message, []).append(turn["id"])
+        for message, fact in _beam_turns(source, f"/{number}/chat", record.chat):
+            scenarios.append(fact)
+            by_message.setdefault(message, []).append(fact["id"])
         repeated += sum(len(ids) > 1 for ids in by_message.values())
-        scenarios += _beam_questions(record.member("probing_questions"), by_message)
+        scenarios += _beam_questions(record, by_message)
     yield _head(
         "beam",
         "see the data set's own terms",
@@ -243,70 +394,69 @@ def _beam_number(part: str) -> tuple[int, str]:
     return (int(part), "") if part.isdigit() else (-1, part)
 
 
-def _beam_turns(chat: Value) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield message id and fact of each message, at any depth."""
+def _beam_turns(source: PublishedFile, pointer: str, chat: Any) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield message id and fact of each message."""
     at: str | None = None
-    used: dict[str, int] = {}
-    for message in _beam_messages(chat):
-        content = INDEX.sub("", message.member("content").text())
-        anchor = message.optional("time_anchor")
-        at = moment(str(anchor), "%B-%d-%Y", "%B %d, %Y", "%Y-%m-%d") or at if anchor else at
-        if not content.strip():
-            continue
-        number = message.optional("id")
-        name = f"m{number}"
-        used[name] = used.get(name, 0) + 1
-        text = f"{message.member('role').text()}: {content}"
-        unique = name if used[name] == 1 else f"{name}.{used[name]}"
-        yield number if isinstance(number, int) else -1, plain({"kind": "fact", "id": unique, "text": text, "at": at})
+    unique = _Unique()
+    for value in _beam_messages(chat):
+        message = source.read(BeamMessage, value, pointer)
+        if message.time_anchor:
+            at = moment(str(message.time_anchor), "%B-%d-%Y", "%B %d, %Y", "%Y-%m-%d") or at
+        content = INDEX.sub("", message.content)
+        if content.strip():
+            fact = _fact(unique(f"m{message.id}"), f"{message.role}: {content}", at)
+            yield message.id if isinstance(message.id, int) else -1, fact
 
 
-def _beam_messages(value: Value) -> Iterator[Value]:
-    if isinstance(value.value, list):
-        for item in value.items():
-            yield from _beam_messages(item)
-    elif isinstance(value.value, dict):
-        if "content" in value.value and "role" in value.value:
-            yield value
-        else:
-            for name in value.value:
-                yield from _beam_messages(value.member(name))
+def _beam_messages(value: Any) -> Iterator[dict[str, Any]]:
+    if isinstance(value, dict) and "content" in value and "role" in value:
+        yield value
+        return
+    for each in value if isinstance(value, list) else value.values() if isinstance(value, dict) else ():
+        yield from _beam_messages(each)
 
 
-def _beam_questions(probing: Value, by_message: dict[int, list[str]]) -> Iterator[dict[str, Any]]:
-    if isinstance(probing.value, str):
-        probing = Value(probing.where, probing.pointer, _beam_literal(probing))
-    order = 0
-    for kind in probing.demand(dict):
-        for question in probing.member(kind).items():
-            order += 1
-            numbers = [] if kind == NO_SOURCE else list(_beam_numbers(question.optional("source_chat_ids")))
-            evidence = [name for number in dict.fromkeys(numbers) for name in by_message.get(number, ())]
-            answer = next((question.optional(name) for name in ANSWERS if question.optional(name)), None)
-            text = question.member("question").text()
-            yield _query(f"q{order}", text, evidence, kind, None if answer is None else str(answer))
-
-
-def _beam_literal(probing: Value) -> Any:
-    """Parse a text that published rows hold instead of an object: JSON, or Python's notation."""
-    text = probing.demand(str)
-    for parse in (json.loads, ast.literal_eval):
-        try:
-            return parse(text)
-        except (ValueError, SyntaxError, RecursionError, MemoryError):
-            continue
-    return probing.refuse("is a text that holds no object")
+def _beam_questions(record: BeamRecord, by_message: Mapping[int, list[str]]) -> Iterator[dict[str, Any]]:
+    asked = ((kind, question) for kind, questions in record.probing_questions.items() for question in questions)
+    for order, (kind, each) in enumerate(asked, 1):
+        numbers = [] if kind == NO_SOURCE else list(_beam_numbers(each.source_chat_ids))
+        evidence = [name for number in dict.fromkeys(numbers) for name in by_message.get(number, ())]
+        answer = each.answer or each.ideal_answer or each.ideal_response or each.ideal_summary
+        yield _query(f"q{order}", each.question, evidence, kind, answer or None)
 
 
 def _beam_numbers(value: Any) -> Iterator[int]:
     if isinstance(value, int) and not isinstance(value, bool):
         yield value
-    elif isinstance(value, list):
-        for item in value:
-            yield from _beam_numbers(item)
-    elif isinstance(value, dict):
-        for item in value.values():
-            yield from _beam_numbers(item)
+    for each in value if isinstance(value, list) else value.values() if isinstance(value, dict) else ():
+        yield from _beam_numbers(each)
+
+
+def name_of(text: str) -> str:
+    """`text` as the name of a step or scenario."""
+    name = re.sub(r"[^A-Za-z0-9._:-]+", "-", text).strip("-._:")[:120]
+    return name or "unnamed"
+
+
+class _Unique:
+    """Numbers the second and later uses of a name."""
+
+    def __init__(self) -> None:
+        self._uses: dict[str, int] = {}
+
+    def __call__(self, name: str) -> str:
+        self._uses[name] = self._uses.get(name, 0) + 1
+        return name if self._uses[name] == 1 else f"{name}.{self._uses[name]}"
+
+
+def moment(text: str, *formats: str) -> str | None:
+    """The moment that a text names in one of the formats, as ISO 8601 in UTC; None when in none."""
+    for form in formats:
+        try:
+            return datetime.strptime(text.strip(), form).replace(tzinfo=UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        except ValueError:
+            continue
+    return None
 
 
 def _head(name: str, licence: str, source: str, *known_defects: str) -> dict[str, Any]:
@@ -314,9 +464,14 @@ def _head(name: str, licence: str, source: str, *known_defects: str) -> dict[str
     return {**head, "known_defects": list(known_defects)}
 
 
-def _query(name: str, text: str, evidence: list[str], category: Any, answer: str | None) -> dict[str, Any]:
-    query = {"kind": "query", "id": name, "text": text, "evidence": evidence}
-    return plain({**query, "category": category, "answer": answer})
+def _fact(name: str, text: str, at: str | None) -> dict[str, Any]:
+    return {"kind": "fact", "id": name, "text": text, **({"at": at} if at else {})}
+
+
+def _query(name: str, text: str, evidence: list[str], category: Any, answer: Any) -> dict[str, Any]:
+    query = {"kind": "query", "id": name, "text": text, "evidence": evidence, "category": category}
+    query["answer"] = None if answer is None else str(answer)
+    return {name: value for name, value in query.items() if value not in (None, [], "")}
 
 
 Convert = Callable[[PublishedFile], Iterator[dict[str, Any]]]

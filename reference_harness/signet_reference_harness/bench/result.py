@@ -9,7 +9,7 @@ import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Final, Literal
 
 from pydantic import ConfigDict, Field
 
@@ -22,6 +22,8 @@ from signet_reference_harness.errors import os_errors
 RESULT: Literal["result.json"] = "result.json"
 TIMES: Literal["times.json"] = "times.json"
 
+ABOUT: Final = ("scenario", "id", "line", "category")
+"""Members of a record that say which question it is of."""
 Figure = Annotated[float, Field(strict=False)]
 Figures = dict[str, Figure]
 Strings = Annotated[tuple[str, ...], Field(strict=False)]
@@ -174,16 +176,12 @@ def result_of(suite: Suite, plan: Mapping[str, Any], run: str, logged: Logged) -
         },
         questions=questions,
         questions_without_evidence=tuple(
-            Unmeasured(
-                scenario=r["scenario"], id=r["id"], line=r["line"], category=r["category"], rows=_rows(r["rows"])
-            )
-            for r in asked.values()
-            if not r["evidence"]
+            Unmeasured(**_named(record, *ABOUT), rows=_rows(record["rows"]))
+            for record in asked.values()
+            if not record["evidence"]
         ),
         failed_assertions=tuple(
-            Assertion(**{name: record[name] for name in Assertion.model_fields})
-            for record in assertions
-            if not record["held"]
+            Assertion(**_named(record, *Assertion.model_fields)) for record in assertions if not record["held"]
         ),
     )
 
@@ -202,7 +200,7 @@ def times_of(suite: Suite, run: str, logged: Logged) -> Times:
         environment=environment(),
         latencies_ms={operation: figures.percentiles(values) for operation, values in sorted(latencies.items())},
         questions=tuple(
-            QuestionTime(scenario=record["scenario"], line=record["line"], ms=record["ms"])
+            QuestionTime(**_named(record, *QuestionTime.model_fields))
             for record in records
             if record["kind"] == "question"
         ),
@@ -247,16 +245,16 @@ def _question(record: Record, own: figures.Figures) -> Question:
     evidence = set(record["evidence"])
     ranks = [rank for rank, row in enumerate(record["rows"], 1) if row[0] in evidence]
     return Question(
-        scenario=record["scenario"],
-        id=record["id"],
-        line=record["line"],
-        operation=record["operation"],
-        category=record["category"],
+        **_named(record, *ABOUT, "operation"),
         evidence=tuple(record["evidence"]),
         rank=ranks[0] if ranks else None,
         rows=_rows(record["rows"]),
         figures=own,
     )
+
+
+def _named(record: Record, *names: str) -> dict[str, Any]:
+    return {name: record[name] for name in names}
 
 
 def _rows(rows: Iterable[Sequence[Any]]) -> tuple[RankedRow, ...]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import itertools
 import time
 from collections.abc import Mapping
 from typing import Any, Final
@@ -25,11 +24,10 @@ from signet_reference_harness.bench.suite import (
 from signet_reference_harness.config import HarnessConfig
 from signet_reference_harness.daemon_client import AdapterClient
 from signet_reference_harness.daemon_client.reply import FailureClass, Reply
-from signet_reference_harness.identity import SessionIdentity
 from signet_reference_harness.providers import CompletionResult
 from signet_reference_harness.providers.scripted import ScriptedProvider
 from signet_reference_harness.session import Session
-from signet_reference_harness.tools.registry import ToolRegistry
+from signet_reference_harness.session.host import SessionHost
 
 LEAST_QUOTED: Final = 12
 """Characters. A shorter prompt is too common to be recognised in a memory by its words."""
@@ -154,8 +152,8 @@ class DaemonPlayer(Player):
         self._limit = limit
         self._mark = mark
         self._items = Items()
+        self._host = SessionHost(client.config, (), client=client)
         self._sessions: dict[str, Session] = {}
-        self._ticks = itertools.count(1)
 
     def same_as(self, name: str) -> str:
         """Equal texts of one agent are one memory."""
@@ -238,14 +236,7 @@ class DaemonPlayer(Player):
     async def _close(self, session: Session | None) -> None:
         if session is None or not session.is_open:
             return
-        overtaken = any(
-            other.identity.agent == session.identity.agent and other.last_start > session.last_hook
-            for other in self._sessions.values()
-        )
-        if overtaken:
-            # To the daemon it would otherwise look like one that was left behind.
-            await session.checkpoint()
-        await session.end()
+        await self._host.end(session)
         self._client.demand_answered()
 
     async def _open(self, name: str) -> Session:
@@ -256,16 +247,12 @@ class DaemonPlayer(Player):
         return session
 
     def _session(self, name: str, agent: str | None, project: str | None) -> Session:
-        known = self._sessions.get(name)
-        if known is not None:
-            return known
-        scenario = self._performance.scenario.id
-        key = str(uuid5(KEYS, f"{self._mark}/{scenario}/{name}"))
-        whose = (agent or self._performance.agent) + (f"-{self._mark}" if self._mark else "")
-        identity = SessionIdentity(key, whose, project or self._performance.project)
-        session = Session(identity, self._client, lambda: next(self._ticks), tools=ToolRegistry(()))
-        self._sessions[name] = session
-        return session
+        if name not in self._sessions:
+            key = str(uuid5(KEYS, f"{self._mark}/{self._performance.scenario.id}/{name}"))
+            whose = (agent or self._performance.agent) + (f"-{self._mark}" if self._mark else "")
+            where = project or self._performance.project
+            self._sessions[name] = self._host.session_for(name, project=where, agent=whose, key=key)
+        return self._sessions[name]
 
     def _brought(self, operation: str, rows: list[Any]) -> Brought:
         kept: dict[str, MemoryRow] = {}

@@ -53,6 +53,7 @@ class SessionHost:
         models: Models = ScriptedProvider,
         transport: httpx.AsyncBaseTransport | None = None,
         starts_at_prompt: bool = False,
+        client: AdapterClient | None = None,
     ) -> None:
         """`research` names tools that run on each prompt before the model does, with the prompt as their `query`.
 
@@ -63,9 +64,10 @@ class SessionHost:
         With a `routing` table each session speaks to the daemon of its agent, and to no other.
         `model_turn` is awaited with a session's name before its model is asked; `models` makes the model of a step
         from the answers that it is to give. `transport` is httpx's. With `starts_at_prompt` the daemon hears of a
-        session at its first prompt, as OpenClaw's connector does it, and not when the session opens.
+        session at its first prompt, as OpenClaw's connector does it, and not when the session opens. `client` speaks to
+        the daemon of `config`; by default one is made.
         """
-        self.client = AdapterClient(config, transport)
+        self.client = client or AdapterClient(config, transport)
         self._clients = {(config.origin, config.token): self.client}
         self._routing = routing
         self._transport = transport
