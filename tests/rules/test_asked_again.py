@@ -66,3 +66,53 @@ def test_session_that_may_not_be_started_again_owes_no_prompt(tmp_path: Path, re
     header = {"declared": {**DECLARED, "capabilities": ["session-start", "user-prompt-submit", "session-end"]}}
     judged = judge(build(tmp_path / "trace.jsonl", [*first, *resumed, *again, *closing], header))
     assert judged.judgements["SIG-PROMPT-011"].verdict == expected
+
+
+def answered(status: int, path: str, **body: Any) -> Item:
+    """A request, refused with a pause that the client shall make, or accepted."""
+    prompted = {"inject": "", "memoryCount": 0, "sessionKnown": True}
+    saved = {"id": "m-1", "type": "fact", "tags": "", "pinned": False, "importance": 0.8, "content": "Deploys."}
+    saved |= {"embedded": False, "entities_linked": 0, "hints_written": 0, "structured": False}
+    answer = prompted if path.endswith("submit") else saved
+    headers = {} if status == 200 else {"retry-after": "30"}
+    response = {"status": status, "body": answer if status == 200 else {"error": "no"}, "headers": headers}
+    return {"request": {"method": "POST", "path": path, "body": {**KEYED, **body}}, "response": response}
+
+
+@pytest.mark.parametrize("said_again", [True, False])
+def test_prompt_that_is_sent_again_in_the_next_turn_is_a_repeat(tmp_path: Path, said_again: bool) -> None:
+    """A prompt that was refused is repeated where the next turn sends it again, unless the user said it again."""
+    path, second = "/api/hooks/user-prompt-submit", "And who owns it?"
+    first = [said(1, "Where is the plan?"), answered(401, path, userMessage="Where is the plan?")]
+    next_turn = said(2, "Where is the plan?" if said_again else second)
+    turn = [next_turn, answered(200, path, userMessage="Where is the plan?")]
+    judged = judge(build(tmp_path / "trace.jsonl", [step("start", 0), hook("session-start"), *first, *turn]))
+    assert judged.judgements["SIG-HTTP-010"].verdict == ("PASS" if said_again else "WARN")
+
+
+@pytest.mark.parametrize(
+    ("tool", "given", "expected"),
+    [
+        ("memory_store", {"content": "Deploys are on Friday."}, "PASS"),
+        ("memory_store", {"content": "Mira owns it."}, "FAIL"),
+        ("memory_search", {"query": "deploys"}, "FAIL"),
+        ("memory_get", {"id": "m-2"}, "PASS"),
+    ],
+)
+def test_save_that_another_tool_sends_again_is_a_repeat(
+    tmp_path: Path, tool: str, given: Mapping[str, str], expected: str
+) -> None:
+    """A save that was answered 503 is repeated where a tool sends it again that was given something else to say."""
+
+    def called(index: int, name: str, arguments: Mapping[str, str]) -> Item:
+        told = {"step": "tool", "session": "s1", "index": index, "tool": name, "arguments": dict(arguments)}
+        return {"mark": "step", "data": told}
+
+    stored = {"content": "Deploys are on Friday."}
+    items = [
+        *(step("start", 0), hook("session-start")),
+        *(called(1, "memory_store", stored), answered(503, "/api/hooks/remember", **stored)),
+        *(called(2, tool, given), answered(200, "/api/hooks/remember", **stored)),
+    ]
+    judged = judge(build(tmp_path / "trace.jsonl", items))
+    assert judged.judgements["SIG-HTTP-011"].verdict == expected

@@ -297,6 +297,22 @@ class RouteTable:
                 return route
         return None
 
+    def lacks(self, method: str, path: str) -> bool:
+        """Whether the daemon surely does not serve method and path, though its table may be incomplete.
+
+        That is what the reference version serves and this one does not, for each of those routes was asked for; a
+        slash behind a route; and another method of a hook or a memory tool. All releases that could be run answer 404.
+        """
+        if self.find(method, path) is not None:
+            return False
+        if self.complete or route_table().find(method, path) is not None:
+            return True
+        path = served_path(path)
+        bare = path.rstrip("/")
+        if bare != path:
+            return self.find(method, bare) is not None
+        return path.startswith(_POSTED) and ("POST", path) in self._literal
+
     def nearest(self, method: str, path: str) -> Route | None:
         """The route that a misspelt method or path probably means; None when no route is close."""
         segments = path.strip("/").split("/")
@@ -305,6 +321,7 @@ class RouteTable:
         return nearest if distance <= _FARTHEST else None
 
 
+_POSTED = ("/api/hooks/", "/api/memory/")
 _OTHER_METHOD, _PARAMETER, _MISSPELT, _FARTHEST = 0.5, 0.3, 0.3, 0.6
 """Distances: of another method, of a parameter, the most of a misspelt segment, the most of a whole route."""
 

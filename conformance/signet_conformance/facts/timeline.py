@@ -263,7 +263,7 @@ class Timeline(Sessions):
     def is_asked_for_twice(self, earlier: Call, call: Call) -> bool:
         """Whether the user asked for the same once more: two steps that ask for it, a call in each."""
         before, after = (self.step_at(each.seq) for each in (earlier, call))
-        if before is None or after is None or before.seq == after.seq:
+        if before is None or after is None or before.seq == after.seq or _tells_the_first_alone(call, before, after):
             return False
         asking = _HOOKS_ASKED_FOR_BY.get(str(call.operation)) or kinds_asking_for(call)
         # Tools may call what is no hook, and a connector may look something up at every turn.
@@ -340,6 +340,19 @@ class Timeline(Sessions):
 
 
 _UNKNOWN = Situation()
+
+
+def _tells_the_first_alone(call: Call, before: StepMark, after: StepMark) -> bool:
+    """Whether a call carries the words of the first of two steps, and not those of the second, in which it is sent."""
+    told = plain(call.text or text_or_none(call.body.get("content")) or text_or_none(call.body.get("query")) or "")
+    first, second = (plain(_words_of(step)) for step in (before, after))
+    return first != "" and first in told and second not in told
+
+
+def _words_of(step: StepMark) -> str:
+    """What the user says in a step, or what a tool is to store or to look for."""
+    given = step.arguments or {}
+    return step.text or text_or_none(given.get("content")) or text_or_none(given.get("query")) or ""
 
 
 def kinds_asking_for(call: Call) -> AbstractSet[str]:
