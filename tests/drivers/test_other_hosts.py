@@ -58,6 +58,16 @@ def test_mirror_of_hermes_own_memory(mode: str, made: Made, broken: Broken) -> N
     assert breached == ({} if mode == "conforming" else {"SIG-MEM-006": Verdict.FAIL})
 
 
+@pytest.mark.parametrize(("mode", "verdict"), [("conforming", Verdict.PASS), ("tells-tools", Verdict.WARN)])
+def test_what_tools_gave_back_stands_in_the_conversation_of_hermes(
+    mode: str, verdict: Verdict, made: Made, recorded: Recorded
+) -> None:
+    """A provider that tells it as the user's words in its transcript is found out; another one is not blamed."""
+    module = str(FIXTURES / "hermes_conforming" / "__init__.py")
+    (own,) = recorded(made("hermes-agent", mode=mode, module=module), ["own-memory"])
+    assert engine.judge(trace.read(own)).verdicts["SIG-END-013"] is verdict
+
+
 def test_provider_that_throws_stops_no_turn(made: Made, tmp_path: Path) -> None:
     """The turn goes on, and the answer tells which method raised what, and where."""
     target = made("hermes-agent", mode="throws", module=str(FIXTURES / "hermes_conforming" / "__init__.py"))

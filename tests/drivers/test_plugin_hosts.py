@@ -58,6 +58,21 @@ def test_plugin_host(
     assert broken(target, SCENARIOS if mode == "conforming" else ("compaction",)) == expected
 
 
+@of_the_host
+@pytest.mark.parametrize(
+    ("name", "module"),
+    [("pi", "pi_extension.mjs"), ("oh-my-pi", "pi_extension.mjs"), ("openclaw", "openclaw_plugin.mjs")],
+)
+@pytest.mark.parametrize(("mode", "verdict"), [("conforming", Verdict.PASS), ("tells-tools", Verdict.WARN)])
+def test_what_tools_gave_back_stands_in_the_conversation(
+    name: str, module: str, mode: str, verdict: Verdict, runtime: str, made: Made, recorded: Recorded
+) -> None:
+    """A plugin that tells it as the user's words in its transcript is found out; another one is not blamed."""
+    target = made(name, mode=mode, module=str(FIXTURES / module), runtime=runtime)
+    (tools,) = recorded(target, ["tools"])
+    assert engine.judge(trace.read(tools)).verdicts["SIG-END-013"] is verdict
+
+
 @pytest.mark.parametrize(("mode", "verdict"), [("conforming", Verdict.PASS), ("asks-late", Verdict.WARN)])
 def test_messages_of_a_deleted_session_are_gone(
     mode: str, verdict: Verdict, runtime: str, made: Made, recorded: Recorded

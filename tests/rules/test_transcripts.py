@@ -55,6 +55,16 @@ def test_turns_that_occur_once(turns: str, once: set[str], tmp_path: Path) -> No
     assert [text for _, text in known.turns] == turns.split()
 
 
+@pytest.mark.parametrize("speaker", ["Tool", "toolResult", "tool output", "System", "developer", "Custom"])
+def test_lines_of_other_speakers_are_nobodys_turns(speaker: str, tmp_path: Path) -> None:
+    """What a tool or the harness said in a transcript of lines ends the turn before it, and belongs to no turn."""
+    lines = f"User: list the jobs\n{speaker}: 14 jobs\nthe last is late\nAssistant: the last one is late"
+    body = {**KEYED, "transcript": lines}
+    end = {"request": {"method": "POST", "path": "/api/hooks/session-end", "body": body}}
+    (known,) = transcripts_of(Recording(build(tmp_path / "trace.jsonl", [end])))
+    assert known.turns == [("user", "list the jobs"), ("assistant", "the last one is late")]
+
+
 def test_transcripts_of_checkpoints_count_and_others_do_not(tmp_path: Path) -> None:
     """Ends and checkpoints with a key carry transcripts; each key has neighbours of its own."""
     items = [

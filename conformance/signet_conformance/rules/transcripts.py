@@ -13,7 +13,10 @@ from msgspec import Struct
 
 from signet_conformance.facts import CHECKPOINT, END, Call, Recording, plain
 
-_SPEAKER = re.compile(r"(User|Human|Assistant):", re.IGNORECASE)
+_SPEAKER = re.compile(
+    r"(User|Human|Assistant|Tool(?:[ _]?(?:Call|Output|Result))?|System|Developer|Custom):", re.IGNORECASE
+)
+"""What opens a turn in a transcript of lines; only the first three are turns of the conversation."""
 
 SHORTEST_TEXT = 12
 """A shorter text, found within another one, says nothing of which turn it is of."""
@@ -84,11 +87,11 @@ def _speaker_turns(lines: Iterable[str]) -> list[Turn]:
     spoken: list[tuple[str, list[str]]] = []
     for line in lines:
         if match := _SPEAKER.match(line):
-            role = "assistant" if match[1].lower() == "assistant" else "user"
-            spoken.append((role, [line[match.end() :]]))
+            spoken.append((match[1].lower(), [line[match.end() :]]))
         elif spoken:
             spoken[-1][1].append(line)
-    return [(role, "\n".join(text).strip()) for role, text in spoken]
+    roles = {"user": "user", "human": "user", "assistant": "assistant"}
+    return [(roles[speaker], "\n".join(text).strip()) for speaker, text in spoken if speaker in roles]
 
 
 def names_a_speaker(text: str) -> bool:

@@ -323,6 +323,15 @@ class Gateway {
     appendFileSync(session.file, `${JSON.stringify({ type: "message", id: randomUUID().slice(0, 8), message })}\n`);
   }
 
+  /** The model's call of a tool, and what the tool gave back: a message each. */
+  #keepCall(session, toolName, toolCallId, params, result) {
+    if (session.turn === undefined) return;
+    const content = [{ type: "toolCall", id: toolCallId, name: toolName, arguments: params }];
+    this.#say(session, { role: "assistant", content, ...MODEL, stopReason: "toolUse", timestamp: Date.now() });
+    const { content: given = [], details, isError = false } = result ?? {};
+    this.#say(session, { role: "toolResult", toolCallId, toolName, content: given, details, isError, timestamp: Date.now() });
+  }
+
   async tool(step) {
     const session = this.#sessions.of(step);
     const runId = session.turn?.runId ?? randomUUID();
@@ -341,6 +350,7 @@ class Gateway {
       const result = await this.#calls.call(`tool ${name}`, () => made.get(name).execute(toolCallId, params));
       const durationMs = Math.round(performance.now() - began);
       await this.#fire("after_tool_call", { toolName: name, params, toolCallId, result, runId, durationMs }, ctx);
+      this.#keepCall(session, name, toolCallId, params, result);
       return result;
     });
   }

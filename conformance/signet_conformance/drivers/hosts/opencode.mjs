@@ -8,7 +8,7 @@ import { dirname, join } from "node:path";
 
 import { givenFor, modelTurn, NotLoaded, Skipped, tellAbout } from "./protocol.mjs";
 import { Registry } from "./registry.mjs";
-import { Calls, compaction, keepBack, listed, performerOf, pick, Sessions, useTool } from "./turns.mjs";
+import { Calls, compaction, keepBack, listed, OWN_CALL, performerOf, pick, Sessions, useTool } from "./turns.mjs";
 
 const MODEL = { providerID: "scripted", modelID: "scripted-model" };
 const SYSTEM_PROMPT = "You are opencode, an interactive CLI tool.";
@@ -257,6 +257,17 @@ class Server {
     await this.#event(session, "message.updated", { info });
   }
 
+  /** The model's call of a tool, with what the tool gave back: one message. */
+  #keepCall(session, tool, callID, input, output) {
+    if (session.turn === undefined) return;
+    const { id: sessionID } = session;
+    const info = { id: identifier("msg"), role: "assistant", sessionID, time: { created: Date.now() }, mode: "build", ...MODEL };
+    const part = (type, members) => ({ id: identifier("prt"), sessionID, messageID: info.id, type, ...members });
+    const state = { status: "completed", input, output, title: "", metadata: {}, time: { start: Date.now(), end: Date.now() } };
+    const parts = [part("step-start", {}), part("tool", { callID, tool, state }), part("step-finish", { reason: "tool-calls" })];
+    this.#messages.get(sessionID).push({ info, parts });
+  }
+
   /** Said when a turn begins, before each call of the model and as it begins, and when the last one has ended. */
   async #busy(session) {
     await this.#event(session, "session.status", { status: { type: "busy" } });
@@ -293,6 +304,7 @@ class Server {
       const said = await this.#calls.call(`tool ${tool}`, run);
       const output = { title: "", output: typeof said === "string" ? said : (said?.output ?? ""), metadata: said?.metadata ?? {} };
       await this.#hook(session, "tool.execute.after", { tool, sessionID, callID, args: given.args }, output);
+      this.#keepCall(session, tool, callID, given.args, output.output);
       return output.output;
     });
   }
@@ -305,6 +317,7 @@ class Server {
     } catch (trouble) {
       if (!(trouble instanceof Skipped)) throw trouble;
       // The model calls a tool of the host's own in its place.
+      this.#keepCall(session, OWN_CALL.name, identifier("call"), OWN_CALL.input, OWN_CALL.text);
       answer = { skipped: trouble.message };
     }
     // The turn's own call of the model goes on with what the tool gave back.

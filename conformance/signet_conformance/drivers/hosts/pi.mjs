@@ -8,11 +8,13 @@ import { randomUUID } from "node:crypto";
 
 import { givenFor, modelTurn, NotLoaded, Skipped, StepError } from "./protocol.mjs";
 import { Registry } from "./registry.mjs";
-import { Calls, compaction, listed, performerOf, pick, useTool } from "./turns.mjs";
+import { Calls, compaction, listed, OWN_CALL, performerOf, pick, useTool } from "./turns.mjs";
 
 const MODEL = { provider: "scripted", model: "scripted-model", api: "scripted" };
 const NO_PROJECT = "/workspace";
 const SYSTEM_PROMPT = "You are an expert coding assistant.";
+
+const newCall = () => `call_${randomUUID().slice(0, 8)}`;
 
 /** The words of a message's content. */
 const textOf = (content) => (typeof content === "string" ? content : [content ?? []].flat().map((part) => part?.text ?? "").join("\n"));
@@ -233,9 +235,22 @@ class Program {
   }
 
   #say(role, text) {
+    const said = { content: [{ type: "text", text }], timestamp: Date.now() };
+    this.#keep(role === "assistant" ? { role, ...said, ...MODEL, stopReason: "stop" } : { role, ...said });
+  }
+
+  #keep(message) {
     this.#session.said = (this.#session.said ?? 0) + 1;
-    const message = { role, content: [{ type: "text", text }], timestamp: Date.now() };
-    this.#session.add({ type: "message", message: role === "assistant" ? { ...message, ...MODEL, stopReason: "stop" } : message });
+    this.#session.add({ type: "message", message });
+  }
+
+  /** The model's call of a tool, and what the tool gave back: a message each. */
+  #keepCall(toolName, toolCallId, input, result) {
+    if (this.#turn === undefined) return;
+    const content = [{ type: "toolCall", id: toolCallId, name: toolName, arguments: input }];
+    this.#keep({ role: "assistant", content, timestamp: Date.now(), ...MODEL, stopReason: "toolUse" });
+    const { content: given = [], details, isError = false } = result ?? {};
+    this.#keep({ role: "toolResult", toolCallId, toolName, content: given, details, isError, timestamp: Date.now() });
   }
 
   async tool(step) {
@@ -244,6 +259,8 @@ class Program {
     } catch (trouble) {
       if (!(trouble instanceof Skipped)) throw trouble;
       // The model calls a tool of the host's own in its place.
+      const { name, input, text } = OWN_CALL;
+      this.#keepCall(name, newCall(), input, { content: [{ type: "text", text }] });
       return { skipped: trouble.message, ...(await this.#goOn()) };
     }
   }
@@ -252,12 +269,13 @@ class Program {
     const schemaOf = (name) => this.#tools.has(name) ? (this.#tools.get(name).parameters ?? null) : undefined;
     let told;
     const answer = await useTool(step, schemaOf, this.#options.tools, [...this.#tools.keys()], async (toolName, input) => {
-      const toolCallId = `call_${randomUUID().slice(0, 8)}`;
+      const toolCallId = newCall();
       await this.#fire("tool_call", { toolName, toolCallId, input });
       const run = () =>
         this.#tools.get(toolName).execute(toolCallId, input, new AbortController().signal, () => {}, this.#context());
       const result = await this.#calls.call(`tool ${toolName}`, run);
       await this.#fire("tool_result", { toolName, toolCallId, input, isError: false, ...result });
+      this.#keepCall(toolName, toolCallId, input, result);
       told = await this.#goOn();
       return result;
     });

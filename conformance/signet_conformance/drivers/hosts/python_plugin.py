@@ -171,7 +171,7 @@ class ProviderProgram:
         self._is_there = False
         self._told = False
         self._known: dict[str, Any] = {}
-        self._messages: list[dict[str, str]] = []
+        self._messages: list[dict[str, Any]] = []
         self._kept, self._compacting = 0, False
         self._turns = 0
         self._prompt_built = False
@@ -330,14 +330,26 @@ class ProviderProgram:
 
         def run(name: str, arguments: Mapping[str, Any]) -> tuple[str, bool]:
             text = self._call("handle_tool_call", name, arguments)
+            self._keep_call(name, arguments, str(text or ""))
             return str(text or ""), text is None
 
         return use_tool(step, self._known, self._names, run, self._peer.hand_over)
+
+    def _keep_call(self, name: str, arguments: Mapping[str, Any], text: str) -> None:
+        """Add the model's call of a tool to the conversation, and what the tool gave back."""
+        if self._turn is None:
+            return
+        call_id = f"call_{uuid.uuid4().hex}"
+        asked = {"name": name, "arguments": json.dumps(arguments)}
+        call = {"id": call_id, "type": "function", "function": asked}
+        self._messages.append({"role": "assistant", "content": "", "tool_calls": [call]})
+        self._messages.append({"role": "tool", "name": name, "content": text, "tool_call_id": call_id})
 
     def _use_own_memory(self, session: object, asked: Mapping[str, Any]) -> Mapping[str, Any]:
         """The harness's own tool writes, and the provider is told of a write that succeeded."""
         self._peer.hand_over(session, asked)
         result = self._memory.write(asked)
+        self._keep_call("memory", asked, json.dumps(result))
         if result["success"]:
             about = {
                 "write_origin": "assistant_tool",

@@ -122,9 +122,15 @@ export const compaction = {
   },
 };
 
+/** The call of a tool of the host's own, in place of one that the connector lacks, and what it gives back. */
+export const OWN_CALL = { name: "grep", input: { pattern: "retryLimit" }, text: "src/ledger.ts:12: export const retryLimit = 3;" };
+
+/** The words of what a tool gave back. */
+export const toolText = (given) => (typeof given === "string" ? given : (given?.content ?? []).map((part) => part?.text ?? "").join("\n"));
+
 /** What a tool gave back as `{text, content}`: `content` is an object, with the id of a memory where one is told. */
 export function toolAnswer(given) {
-  const text = typeof given === "string" ? given : (given?.content ?? []).map((part) => part?.text ?? "").join("\n");
+  const text = toolText(given);
   const told = typeof given === "object" && given !== null ? (given.details ?? {}) : {};
   const id = told.id ?? told.memoryId ?? told.memory?.id ?? text.match(UUID)?.[0];
   return { text, content: { ...told, ...(id === undefined ? {} : { id }) }, is_error: given?.isError === true };
