@@ -53,16 +53,27 @@ class DaemonRequest:
         """The body's JSON value. Raises `UnreadableJsonError`."""
         return parse_json(self.body)
 
-    def json_record(self) -> dict[str, Any] | None:
-        """The body when it is a JSON object, else None."""
-        try:
-            return record(self.json())
-        except UnreadableJsonError:
-            return None
+    def json_record(self, otherwise: str = "Invalid JSON body", *, optional: bool = False) -> dict[str, Any]:
+        """The body's JSON object; where it is `optional`, an empty one for a blank body.
 
-    def optional_record(self) -> dict[str, Any] | None:
-        """The body's JSON object, an empty one when the body is blank; None for anything else."""
-        return self.json_record() if self.body.strip() else {}
+        Raises `RefusedError` with the text `otherwise` for anything else.
+        """
+        if optional and not self.body.strip():
+            return {}
+        try:
+            body = record(self.json())
+        except UnreadableJsonError:
+            body = None
+        if body is None:
+            raise RefusedError(400, otherwise)
+        return body
+
+    def json_switch(self, name: str) -> bool:
+        """The boolean of this name in the body. Raises `RefusedError` without one."""
+        otherwise = f"{name} (boolean) is required"
+        value = self.json_record(otherwise, optional=True).get(name)
+        demand(isinstance(value, bool), otherwise)
+        return bool(value)
 
 
 @dataclass(frozen=True)
@@ -80,6 +91,27 @@ class DaemonAnswer:
 def refusal(status: int, error: str, **more: Any) -> DaemonAnswer:
     """An error answer: an object with `error` first."""
     return DaemonAnswer({"error": error, **more}, status)
+
+
+class RefusedError(Exception):
+    """Raised where a request gets an answer that is none of its handler's, mostly an error; `answer` is that."""
+
+    def __init__(self, status: int, error: str, **more: Any) -> None:
+        super().__init__(error)
+        self.answer = refusal(status, error, **more)
+
+    @classmethod
+    def by(cls, answer: DaemonAnswer) -> RefusedError:
+        """The refusal that is this answer."""
+        refused = cls(answer.status, "")
+        refused.answer = answer
+        return refused
+
+
+def demand(met: object, error: str, status: int = 400) -> None:
+    """Raise `RefusedError` unless `met`."""
+    if not met:
+        raise RefusedError(status, error)
 
 
 def plain(status: int, text: str) -> DaemonAnswer:

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Final
 
 from signet_conformance.daemon.state.agents import resolve_agent
 from signet_conformance.daemon.values import flag, text_or_none
-from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, present, refusal
+from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, demand, present, refusal
 
 if TYPE_CHECKING:
     from signet_conformance.daemon.state import Daemon
-    from signet_conformance.daemon.state.agents import resolve_agent
 
 _MOST_CHARACTERS: Final = 65_536
 _TYPES: Final = ("assist_request", "decision_update", "info", "question")
@@ -19,12 +18,9 @@ _TYPES: Final = ("assist_request", "decision_update", "info", "question")
 
 def post_presence(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """POST cross-agent/presence: a session says that it is at work."""
-    body = call.optional_record()
-    if body is None:
-        return refusal(400, "invalid request body")
+    body = call.json_record("invalid request body", optional=True)
     harness = text_or_none(body.get("harness"))
-    if not harness:
-        return refusal(400, "harness is required")
+    demand(harness, "harness is required")
     session = text_or_none(body.get("sessionKey"))
     agent = daemon.auth.scoped_agent(call.claims, resolve_agent(text_or_none(body.get("agentId")), session))
     path = text_or_none(body.get("runtimePath"))
@@ -42,24 +38,18 @@ def delete_presence(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
 
 def post_message(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """POST cross-agent/messages: accepted and not kept, as every inbox here is empty. Relays are refused."""
-    body = call.optional_record()
-    if body is None:
-        return refusal(400, "invalid request body")
-    content = text_or_none(body.get("content"))
-    if not content:
-        return refusal(400, "content is required")
-    if len(content) > _MOST_CHARACTERS:
-        return refusal(400, f"content too large (max {_MOST_CHARACTERS} chars)")
-    kind = text_or_none(body.get("type"))
-    if kind and kind not in _TYPES:
-        return refusal(400, f"unsupported message type '{kind}'")
+    body = call.json_record("invalid request body", optional=True)
+    content, kind = text_or_none(body.get("content")) or "", text_or_none(body.get("type"))
+    demand(content, "content is required")
+    demand(len(content) <= _MOST_CHARACTERS, f"content too large (max {_MOST_CHARACTERS} chars)")
+    demand(not kind or kind in _TYPES, f"unsupported message type '{kind}'")
     sender = daemon.auth.scoped_agent(call.claims, text_or_none(body.get("fromAgentId")))
     to_agent, to_session = text_or_none(body.get("toAgentId")), text_or_none(body.get("toSessionKey"))
     broadcast = flag(body.get("broadcast")) or False
-    if text_or_none(body.get("via")) == "acp":
-        return refusal(400, "acp.baseUrl and acp.targetAgentName are required when via='acp'")
-    if not (broadcast or to_agent or to_session):
-        return refusal(400, "local target required (toAgentId, toSessionKey, or broadcast=true)")
+    by_relay = text_or_none(body.get("via")) == "acp"
+    demand(not by_relay, "acp.baseUrl and acp.targetAgentName are required when via='acp'")
+    local = broadcast or to_agent or to_session
+    demand(local, "local target required (toAgentId, toSessionKey, or broadcast=true)")
     message = present(
         id=str(uuid.uuid4()),
         createdAt=daemon.now(),

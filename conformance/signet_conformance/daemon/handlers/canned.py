@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from signet_conformance.daemon.handlers.hooks import held_by_other, is_internal, runtime_path
+from signet_conformance.daemon.handlers.hooks import demand_unclaimed, is_internal, runtime_path
 from signet_conformance.daemon.state.agents import plain_agent, resolve_agent
 from signet_conformance.daemon.values import UnreadableJsonError, fields_of, iso, text_or_none, truthy
-from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, refusal
+from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, demand, refusal
 
 if TYPE_CHECKING:
     from signet_conformance.daemon.state import Daemon
@@ -49,8 +49,7 @@ class Canned:
                     raise
                 return refusal(400, self.unreadable)
             for meets, error in self.demands:
-                if not meets(body):
-                    return refusal(400, error)
+                demand(meets(body), error)
         if self.scoped:
             daemon.auth.scoped_agent(call.claims, call.query.get("agent_id"))
         return DaemonAnswer(self.body, self.status, self.headers, self.text)
@@ -174,17 +173,12 @@ def skill_invocation(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
         return DaemonAnswer({"recorded": False})
     body = call.json()
     fields = body if isinstance(body, dict) else {}
-    if not text_or_none(fields.get("harness")):
-        return refusal(400, "harness is required")
+    demand(text_or_none(fields.get("harness")), "harness is required")
     skill = fields.get("skillName")
-    if not text_or_none(fields.get("skill") if skill is None else skill):
-        return refusal(400, "skillName is required")
+    demand(text_or_none(fields.get("skill") if skill is None else skill), "skillName is required")
     if daemon.behaviour.skill_conflict_is_409:
-        refused = held_by_other(
-            daemon, text_or_none(fields.get("sessionKey")), runtime_path(call, fields), plain_agent(fields)
-        )
-        if refused:
-            return refused
+        key = text_or_none(fields.get("sessionKey"))
+        demand_unclaimed(daemon, key, runtime_path(call, fields), plain_agent(fields))
     return DaemonAnswer({"recorded": True})
 
 

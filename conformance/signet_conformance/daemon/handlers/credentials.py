@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from signet_conformance.daemon.state.auth import ROLES
 from signet_conformance.daemon.values import iso, text_or_none
-from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, refusal
+from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, demand, refusal
 
 if TYPE_CHECKING:
     from signet_conformance.daemon.state import Daemon
@@ -48,27 +48,20 @@ def login(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     limited = daemon.auth.rate_problem(call, "login")
     if limited:
         return limited
-    body = call.json_record()
-    if not body:
-        return refusal(400, "auth secret not available" if daemon.auth.mode == "local" else "invalid request body")
-    if daemon.auth.mode == "local":
-        return refusal(400, "auth secret not available")
+    demand(daemon.auth.mode != "local", "auth secret not available")
+    body = call.json_record("invalid request body")
+    demand(body, "invalid request body")
     for name, most in (("username", 128), ("password", 1024)):
-        if not isinstance(body.get(name), str) or not 0 < len(body[name]) <= most:
-            return refusal(400, f"{name} is required")
+        demand(isinstance(body.get(name), str) and 0 < len(body[name]) <= most, f"{name} is required")
     return refusal(503, "password login is not configured")
 
 
 def make_token(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """POST auth/token: a signed token for a role."""
-    if daemon.auth.mode == "local":
-        return refusal(400, "auth secret not available (local mode?)")
-    body = call.json_record()
-    if body is None:
-        return refusal(400, "invalid request body")
-    role = body.get("role")
-    if role not in ROLES:
-        return refusal(400, f"role must be one of: {', '.join(ROLES)}")
+    demand(daemon.auth.mode != "local", "auth secret not available (local mode?)")
+    body = call.json_record("invalid request body")
+    role = str(body.get("role"))
+    demand(role in ROLES, f"role must be one of: {', '.join(ROLES)}")
     given = body.get("ttlSeconds")
     seconds = given if isinstance(given, int | float) and not isinstance(given, bool) and given > 0 else _TOKEN_SECONDS
     scope = body.get("scope")
@@ -83,14 +76,10 @@ def list_keys(daemon: Daemon, _call: DaemonRequest) -> DaemonAnswer:
 
 def make_key(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """POST auth/api-keys: 201 with the key, shown this once."""
-    body = call.json_record()
-    if body is None:
-        return refusal(400, "invalid request body")
-    name = text_or_none(body.get("name"))
-    if not name:
-        return refusal(400, "name is required")
-    if isinstance(body.get("role"), str) and body["role"] not in ROLES:
-        return refusal(400, f"role must be one of: {', '.join(ROLES)}")
+    body = call.json_record("invalid request body")
+    name, role = text_or_none(body.get("name")) or "", body.get("role")
+    demand(name, "name is required")
+    demand(not isinstance(role, str) or role in ROLES, f"role must be one of: {', '.join(ROLES)}")
     kinds = {
         "role": str,
         "scope": dict,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from signet_conformance.daemon.state.agents import resolve_agent
 from signet_conformance.daemon.values import (
@@ -15,12 +15,10 @@ from signet_conformance.daemon.values import (
     number_or_none,
     text_or_none,
 )
-from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, refusal
+from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, RefusedError, demand, refusal
 
 if TYPE_CHECKING:
     from signet_conformance.daemon.state import Daemon
-
-_UNKNOWN: Final = "Session not found"
 
 
 def _live(daemon: Daemon, agent: str) -> list[dict[str, Any]]:
@@ -52,38 +50,31 @@ def list_sessions(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     return DaemonAnswer({"sessions": sessions, "count": len(sessions)})
 
 
-def _named_session(daemon: Daemon, call: DaemonRequest) -> tuple[dict[str, Any], str] | DaemonAnswer:
+def _named_session(daemon: Daemon, call: DaemonRequest) -> tuple[dict[str, Any], str]:
     agent = daemon.auth.scoped_agent(call.claims, call.query.get("agent_id"))
     key = daemon.sessions.normal(call.params["key"])
     session = next((session for session in _live(daemon, agent) if session["key"] == key), None)
-    return (session, agent) if session else refusal(404, _UNKNOWN)
+    if session is None:
+        raise RefusedError(404, "Session not found")
+    return session, agent
 
 
 def get_session(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """GET sessions/:key."""
-    named = _named_session(daemon, call)
-    return named if isinstance(named, DaemonAnswer) else DaemonAnswer(named[0])
+    return DaemonAnswer(_named_session(daemon, call)[0])
 
 
 def bypass_session(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """POST sessions/:key/bypass: hooks of the session answer with nothing, or again as usual."""
-    named = _named_session(daemon, call)
-    if isinstance(named, DaemonAnswer):
-        return named
-    body = call.optional_record()
-    if body is None or not isinstance(body.get("enabled"), bool):
-        return refusal(400, "enabled (boolean) is required")
-    key = named[0]["key"]
-    daemon.sessions.bypass(key, on=body["enabled"])
-    return DaemonAnswer({"key": key, "bypassed": body["enabled"]})
+    key = _named_session(daemon, call)[0]["key"]
+    enabled = call.json_switch("enabled")
+    daemon.sessions.bypass(key, on=enabled)
+    return DaemonAnswer({"key": key, "bypassed": enabled})
 
 
 def renew_session(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """POST sessions/:key/renew: the claim gets its full time again."""
-    named = _named_session(daemon, call)
-    if isinstance(named, DaemonAnswer):
-        return named
-    session, agent = named
+    session, agent = _named_session(daemon, call)
     if session["expiresAt"] is None:
         daemon.presence.touch(session["key"], agent)
         return DaemonAnswer({"key": session["key"], "renewed": True})
@@ -108,12 +99,9 @@ def get_transcript(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
 
 def search_sessions(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """POST sessions/search: the stored transcripts that a query finds."""
-    body = call.optional_record()
-    if body is None:
-        return refusal(400, "Invalid JSON body")
-    query = text_or_none(body.get("query"))
-    if not query:
-        return refusal(400, "query is required")
+    body = call.json_record(optional=True)
+    query = text_or_none(body.get("query")) or ""
+    demand(query, "query is required")
 
     def first(*names: str) -> str | None:
         return next((body[name] for name in names if isinstance(body.get(name), str)), None)
@@ -155,7 +143,7 @@ def list_summaries(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     depth = call.query.get("depth")
     number = number_or_none(depth) if depth is not None else 0
     if number is None or number < 0 or not float(number).is_integer():
-        return refusal(400, "depth must be a non-negative integer")
+        raise RefusedError(400, "depth must be a non-negative integer")
     where, values = "agent_id = ?", [agent]
     project = daemon.auth.scoped_project(call.claims, call.query.get("project"))
     if project:
@@ -179,8 +167,7 @@ def expand_summary(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
         body = {}
     fields = fields_of(body)
     node = text_or_none(fields.get("id"))
-    if not node:
-        return refusal(400, "id is required")
+    demand(node, "id is required")
     named = fields.get("agentId") if isinstance(fields.get("agentId"), str) else call.header("x-signet-agent-id")
     key = fields.get("sessionKey") if isinstance(fields.get("sessionKey"), str) else call.header("x-signet-session-key")
     agent = daemon.auth.scoped_agent(call.claims, resolve_agent(named, key))

@@ -16,9 +16,9 @@ from starlette.responses import Response
 
 from signet_conformance.daemon.http.routes import AREAS, PATTERNS, ROUTES, Endpoint, GuardedArea
 from signet_conformance.daemon.state import Daemon
-from signet_conformance.daemon.state.auth import ScopeError, unfinished
+from signet_conformance.daemon.state.auth import unfinished
 from signet_conformance.daemon.values import write_json
-from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, plain, refusal
+from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, RefusedError, plain, refusal
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -143,8 +143,8 @@ async def _run(route: Endpoint, daemon: Daemon, call: DaemonRequest) -> DaemonAn
     try:
         answer = route.handler(daemon, call)
         return await answer if inspect.isawaitable(answer) else answer
-    except ScopeError as problem:
-        return refusal(403, str(problem))
+    except RefusedError as refused:
+        return refused.answer
     except Exception:  # noqa: BLE001 # whatever goes wrong in a handler is a 500, as it is of the real daemon
         return refusal(500, route.failure) if route.failure else plain(500, "Internal Server Error")
 

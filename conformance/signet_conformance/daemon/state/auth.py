@@ -13,7 +13,7 @@ import sqlite3
 from typing import TYPE_CHECKING, Any, Final
 
 from signet_conformance.daemon.values import iso, read_moment, text_or_none
-from signet_conformance.daemon.wire import FAR_FUTURE, Claims, DaemonAnswer, DaemonRequest, refusal
+from signet_conformance.daemon.wire import FAR_FUTURE, Claims, DaemonAnswer, DaemonRequest, RefusedError, refusal
 
 if TYPE_CHECKING:
     from signet_conformance.daemon.state.store import Store
@@ -30,10 +30,6 @@ _LOOPBACK: Final = ("127.0.0.1", "::1", "::ffff:127.0.0.1")
 _WINDOW_SECONDS: Final = 60
 _LIMITS: Final = {"forget": 30, "modify": 60, "batchForget": 5, "admin": 10, "login": 5, "cross-agent-message": 120}
 _OPEN: Final = ("/health", "/api/auth/login", "/api/auth/methods", "/api/auth/whoami")
-
-
-class ScopeError(Exception):
-    """Raised for an agent or a project that a credential does not cover; `args[0]` is the error text for the client."""
 
 
 class Auth:
@@ -161,23 +157,23 @@ class Auth:
                 return f"scope restricted to {name} '{own}'"
         return None
 
-    def write_problem(self, claims: Claims | None, agent: str, project: Any) -> str | None:
-        """What keeps the bearer from saving for `agent` in `project`; a bearer with a project must name it."""
+    def demand_write(self, claims: Claims | None, agent: str, project: Any) -> None:
+        """Raise RefusedError unless the bearer may save for `agent` in `project`; one with a project must name it."""
         if claims is None:
-            return None
+            return
         own = claims.scope.get("project")
         if claims.role != "admin" and own and project != own:
-            return f"scope restricted to project '{own}'"
-        return self._scope_problem(claims, agent=agent, project=project)
+            raise RefusedError(403, f"scope restricted to project '{own}'")
+        self._demand_scope(claims, agent=agent, project=project)
 
     def scoped_agent(self, claims: Claims | None, requested: str | None) -> str:
-        """The agent of a request that may leave it to the credential. Raises ScopeError for one it does not cover."""
+        """The agent of a request, if only of the credential. Raises RefusedError for one that that does not cover."""
         agent = text_or_none(requested) or (claims.scope.get("agent") if claims else None) or "default"
         self._demand_scope(claims, agent=agent)
         return agent
 
     def scoped_project(self, claims: Claims | None, requested: str | None) -> str | None:
-        """The project of a request that may leave it to the credential. Raises ScopeError for one it does not cover."""
+        """The project of a request, if only of the credential. Raises RefusedError for one that that does not cover."""
         project = text_or_none(requested) or (claims.scope.get("project") if claims else None)
         if project:
             self._demand_scope(claims, project=project)
@@ -186,7 +182,7 @@ class Auth:
     def _demand_scope(self, claims: Claims | None, **target: Any) -> None:
         problem = self._scope_problem(claims, **target)
         if problem:
-            raise ScopeError(problem)
+            raise RefusedError(403, problem)
 
     def make_key(self, name: str, **traits: Any) -> dict[str, Any]:
         """A new API key with everything known of it; `key` is shown this once. Raises ValueError for a bad expiry."""

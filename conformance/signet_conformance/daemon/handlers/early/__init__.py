@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from signet_conformance.daemon.handlers.hooks import (
-    conflict,
-    held_by_other,
+    claim,
+    demand_unclaimed,
     is_bypassed,
     is_internal,
     runtime_path,
 )
 from signet_conformance.daemon.values import fields_of, text_or_none, truthy
-from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, refusal
+from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, RefusedError, demand
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -54,28 +54,19 @@ class Gate:
     seen: bool = False
     """The session is shown as present from here on."""
 
-    def admit(self, daemon: Daemon, call: DaemonRequest) -> Visit | DaemonAnswer:
-        """The visit, or the answer that ends it here."""
+    def admit(self, daemon: Daemon, call: DaemonRequest) -> Visit:
+        """The visit. Raises `RefusedError` with the answer that ends it here."""
         if self.internal is not None and is_internal(call):
-            return DaemonAnswer(dict(self.internal))
+            raise RefusedError.by(DaemonAnswer(dict(self.internal)))
         fields = fields_of(call.json())
-        if not self.complete(fields):
-            return refusal(400, self.complaint)
+        demand(self.complete(fields), self.complaint)
         path, key = runtime_path(call, fields), fields.get("sessionKey")
-        refused = self._claim_problem(daemon, key, path)
-        if refused:
-            return refused
+        (claim if self.claims else demand_unclaimed)(daemon, key, path, AGENT)
         if self.seen:
             _meet(daemon, fields, path)
         if is_bypassed(daemon, fields):
-            return DaemonAnswer({**self.nothing, "bypassed": True})
+            raise RefusedError.by(DaemonAnswer({**self.nothing, "bypassed": True}))
         return Visit(fields, path, key if truthy(key) else None)
-
-    def _claim_problem(self, daemon: Daemon, key: Any, path: str | None) -> DaemonAnswer | None:
-        if not self.claims:
-            return held_by_other(daemon, key, path, AGENT)
-        holder = daemon.sessions.claim(key, path, AGENT) if truthy(key) and path else None
-        return conflict(holder) if holder else None
 
 
 def _meet(daemon: Daemon, fields: Mapping[str, Any], path: str | None) -> None:

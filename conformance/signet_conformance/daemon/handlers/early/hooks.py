@@ -16,7 +16,7 @@ from signet_conformance.daemon.state.agents import identity_of, working_memory
 from signet_conformance.daemon.state.texts import subject_words, without_envelope
 from signet_conformance.daemon.state.transcripts import flat_lines, read_file
 from signet_conformance.daemon.values import ScriptError, date_line, fields_of, iso, text_or_none, trimmed, truthy
-from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, present, refusal
+from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, demand, present, refusal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -52,8 +52,6 @@ _NOTHING_SAVED: Final = {"memoriesSaved": 0}
 def session_start(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """POST hooks/session-start: the context of a session; a stub for a key that was started and has not ended."""
     visit = _START.admit(daemon, call)
-    if isinstance(visit, DaemonAnswer):
-        return visit
     today = f"# Current Date & Time\n{date_line(daemon.clock())}"
     marks = (daemon.sessions.normal(visit.key),) if visit.key is not None else None
     if marks and daemon.started.contains(marks):
@@ -80,8 +78,6 @@ def session_start(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
 def prompt_submit(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """POST hooks/user-prompt-submit: rows that the prompt's words find and that the last prompts did not show."""
     visit = _PROMPT.admit(daemon, call)
-    if isinstance(visit, DaemonAnswer):
-        return visit
     today = f"# Current Date & Time\n{date_line(daemon.clock())}\n"
     terms = _terms(visit.fields)
     rows = _fresh(daemon, visit, search_rows(daemon, any_of(terms), {"importance_min": 0.3})) if terms else []
@@ -132,8 +128,7 @@ def session_end(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     if is_internal(call):
         return DaemonAnswer(_NOTHING_SAVED)
     fields = fields_of(call.json())
-    if not truthy(fields.get("harness")):
-        return refusal(400, "harness is required")
+    demand(truthy(fields.get("harness")), "harness is required")
     key = next((fields[name] for name in ("sessionKey", "sessionId") if truthy(fields.get(name))), None)
     if key is None:
         return DaemonAnswer(_end_answer(fields))
@@ -162,15 +157,13 @@ def _end_answer(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 def pre_compaction(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """POST hooks/pre-compaction: how the host should sum up the session."""
-    visit = _BEFORE.admit(daemon, call)
-    return visit if isinstance(visit, DaemonAnswer) else DaemonAnswer(summary_request(daemon, AGENT))
+    _BEFORE.admit(daemon, call)
+    return DaemonAnswer(summary_request(daemon, AGENT))
 
 
 def compaction_complete(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """POST hooks/compaction-complete: the summary becomes a memory; the next prompt may show all rows again."""
     visit = _AFTER.admit(daemon, call)
-    if isinstance(visit, DaemonAnswer):
-        return visit
     now, harness = daemon.now(), visit.fields["harness"]
     row = {
         "id": str(uuid.uuid4()), "type": "session_summary", "content": visit.fields["summary"], "importance": 0.8,
@@ -183,7 +176,7 @@ def compaction_complete(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     return DaemonAnswer({"success": True, "memoryId": row["id"]})
 
 
-_UNKNOWN = "Session not found"
+_UNKNOWN: Final = "Session not found"
 
 
 def _live(daemon: Daemon) -> list[dict[str, Any]]:
@@ -213,9 +206,6 @@ def bypass_session(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     key = call.params["key"]
     if not any(session["key"] == key for session in _live(daemon)):
         return refusal(404, _UNKNOWN)
-    body = call.optional_record()
-    enabled = body.get("enabled") if body else None
-    if not isinstance(enabled, bool):
-        return refusal(400, "enabled (boolean) is required")
+    enabled = call.json_switch("enabled")
     daemon.sessions.bypass(key, on=enabled)
     return DaemonAnswer({"key": key, "bypassed": enabled})

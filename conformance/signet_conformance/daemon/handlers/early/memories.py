@@ -12,10 +12,10 @@ from signet_conformance.daemon.handlers.early import AGENT, Gate, Visit, has
 from signet_conformance.daemon.handlers.memories.reading import read_query
 from signet_conformance.daemon.handlers.memories.recall import shown_row
 from signet_conformance.daemon.handlers.memories.saving import (
-    FROZEN,
     Draft,
     MemoryPlace,
     chunk_answer,
+    demand_thawed,
     fresh_chunks,
     insert,
     read_body,
@@ -32,7 +32,7 @@ from signet_conformance.daemon.values import (
     trimmed,
     truthy,
 )
-from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, refusal
+from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, demand, refusal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -48,8 +48,6 @@ _HOOK: Final = Gate(has("harness", "content"), "harness and content are required
 def hook_remember(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """POST hooks/remember: a new row unless its idempotency key is known; one that cannot be stored gets a 200 too."""
     visit = _HOOK.admit(daemon, call)
-    if isinstance(visit, DaemonAnswer):
-        return visit
     text = trimmed(visit.fields["content"]) or ""
     try:
         return DaemonAnswer({"saved": True, "id": _hook_row(daemon, visit, text)})
@@ -102,16 +100,13 @@ def remember_alias(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
 
 def remember(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """POST memory/remember."""
-    fields = read_body(call)
-    return fields if isinstance(fields, DaemonAnswer) else _save(daemon, fields)
+    return _save(daemon, read_body(call))
 
 
 def _save(daemon: Daemon, fields: Mapping[str, Any]) -> DaemonAnswer:
-    raw = trimmed(fields.get("content"))
-    if not raw:
-        return refusal(400, "content is required")
-    if daemon.settings.frozen:
-        return refusal(503, FROZEN)
+    raw = trimmed(fields.get("content")) or ""
+    demand(raw, "content is required")
+    demand_thawed(daemon)
     marks = read_marks(raw)
     said = {"who": "daemon", "importance": marks.importance, "pinned": marks.pinned, "tags": marks.tags}
     said |= {name: fields[name] for name in said if fields.get(name) is not None}
@@ -224,10 +219,7 @@ _RECALL_HOOK: Final = Gate(
 
 def memory_recall(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """POST memory/recall: results, query and method, nothing else."""
-    asked = read_query(call)
-    if isinstance(asked, DaemonAnswer):
-        return asked
-    query, fields = asked
+    query, fields = read_query(call)
     try:
         words = trimmed(fields.get("keywordQuery"))
         rows = search_rows(daemon, all_of(query if words is None else words), fields)
@@ -245,8 +237,6 @@ def memory_recall(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
 def hook_recall(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """POST hooks/recall: rows with one of the query's words, else those whose text contains the query."""
     visit = _RECALL_HOOK.admit(daemon, call)
-    if isinstance(visit, DaemonAnswer):
-        return visit
     try:
         rows = _hook_rows(daemon, visit.fields)
     except sqlite3.Error:

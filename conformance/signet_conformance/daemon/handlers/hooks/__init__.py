@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from signet_conformance.daemon.values import text_or_none, truthy
-from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, refusal
+from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, RefusedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -34,27 +34,29 @@ def is_bypassed(daemon: Daemon, fields: Mapping[str, Any]) -> bool:
     return truthy(key) and daemon.sessions.bypassed(key)
 
 
-def claim(daemon: Daemon, key: Any, path: str | None, agent: str, nothing: Mapping[str, Any]) -> DaemonAnswer | None:
-    """Claim the session; the answer to give instead when the other path holds it: `nothing` and who holds it."""
-    if not truthy(key) or not path:
-        return None
-    holder = daemon.sessions.claim(key, path, agent)
+def claim(daemon: Daemon, key: Any, path: str | None, agent: str, nothing: Mapping[str, Any] | None = None) -> None:
+    """Claim the session. Raises `RefusedError` when the other path holds it.
+
+    The answer says then that the hook was skipped, beside `nothing`; without that it is a conflict.
+    """
+    holder = daemon.sessions.claim(key, path, agent) if truthy(key) and path else None
     if holder is None:
-        return None
-    return DaemonAnswer({**nothing, "skipped": True, "duplicateRuntimePath": True, "claimedBy": holder})
+        return
+    if nothing is None:
+        raise _conflict(holder)
+    skipped = {**nothing, "skipped": True, "duplicateRuntimePath": True, "claimedBy": holder}
+    raise RefusedError.by(DaemonAnswer(skipped))
 
 
-def conflict(holder: str) -> DaemonAnswer:
-    """The refusal of a hook whose session the other path holds."""
-    return refusal(409, f"session claimed by {holder} path")
+def _conflict(holder: str) -> RefusedError:
+    return RefusedError(409, f"session claimed by {holder} path")
 
 
-def held_by_other(daemon: Daemon, key: Any, path: str | None, agent: str) -> DaemonAnswer | None:
-    """The refusal for a hook that checks a claim without making one; None when nothing is in its way."""
-    if not truthy(key) or not path:
-        return None
-    owner = daemon.sessions.owner(key, agent)
-    return conflict(owner) if owner and owner != path else None
+def demand_unclaimed(daemon: Daemon, key: Any, path: str | None, agent: str) -> None:
+    """Raise `RefusedError` for a hook whose session the other path holds; it makes no claim itself."""
+    owner = daemon.sessions.owner(key, agent) if truthy(key) and path else None
+    if owner and owner != path:
+        raise _conflict(owner)
 
 
 def is_noise(*, project: Any, key: Any, harness: Any, session: Any = None) -> bool:

@@ -17,7 +17,7 @@ from signet_conformance.daemon.handlers.hooks import (
 from signet_conformance.daemon.state.agents import plain_agent, resolve_agent
 from signet_conformance.daemon.state.transcripts import plain_lines, read_file
 from signet_conformance.daemon.values import ScriptError, fields_of, text_or_none, truthy
-from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, refusal
+from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, demand
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -36,14 +36,10 @@ def pre_compaction(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """POST hooks/pre-compaction: how the host should sum up the session."""
     body = call.json()
     fields: Mapping[str, Any] = body if isinstance(body, dict) else {}
-    if not truthy(fields.get("harness")):
-        return refusal(400, "harness is required")
+    demand(truthy(fields.get("harness")), "harness is required")
     key, path = fields.get("sessionKey"), runtime_path(call, fields)
     agent = resolve_agent(fields.get("agentId") if daemon.behaviour.claims_by_agent else None, key)
-    nothing = {"guidelines": "", "instructions": "", "summaryPrompt": ""}
-    duplicate = claim(daemon, key, path, agent, nothing)
-    if duplicate:
-        return duplicate
+    claim(daemon, key, path, agent, {"guidelines": "", "instructions": "", "summaryPrompt": ""})
     if is_bypassed(daemon, fields):
         return DaemonAnswer({"instructions": "", "bypassed": True})
     return DaemonAnswer(summary_request(daemon, resolve_agent(fields.get("agentId"), key)))
@@ -63,12 +59,9 @@ def summary_request(daemon: Daemon, agent: str) -> dict[str, Any]:
 def compaction_complete(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """POST hooks/compaction-complete: the summary is filed and the session's context epoch moves on."""
     fields = fields_of(call.json())
-    if not truthy(fields.get("harness")) or not truthy(fields.get("summary")):
-        return refusal(400, "harness and summary are required")
-    key, path = fields.get("sessionKey"), runtime_path(call, fields)
-    duplicate = claim(daemon, key, path, plain_agent(fields), {"success": True})
-    if duplicate:
-        return duplicate
+    demand(truthy(fields.get("harness")) and truthy(fields.get("summary")), "harness and summary are required")
+    key = fields.get("sessionKey")
+    claim(daemon, key, runtime_path(call, fields), plain_agent(fields), {"success": True})
     if is_bypassed(daemon, fields):
         return DaemonAnswer({"success": True, "bypassed": True})
     scoped = daemon.behaviour.context_epochs
@@ -127,11 +120,8 @@ def checkpoint(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
         return DaemonAnswer({"skipped": True})
     fields = fields_of(call.json())
     key = fields.get("sessionKey")
-    if not truthy(fields.get("harness")) or not truthy(key):
-        return refusal(400, "harness and sessionKey are required")
-    duplicate = claim(daemon, key, runtime_path(call, fields), plain_agent(fields), {"skipped": True})
-    if duplicate:
-        return duplicate
+    demand(truthy(fields.get("harness")) and truthy(key), "harness and sessionKey are required")
+    claim(daemon, key, runtime_path(call, fields), plain_agent(fields), {"skipped": True})
     if daemon.sessions.bypassed(key):
         return DaemonAnswer({"skipped": True})
     daemon.sessions.renew(key, plain_agent(fields))

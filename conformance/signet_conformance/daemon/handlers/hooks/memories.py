@@ -8,13 +8,13 @@ import re
 import sqlite3
 from typing import TYPE_CHECKING, Any, Final
 
-from signet_conformance.daemon.handlers.hooks import held_by_other, is_bypassed, is_internal, runtime_path
-from signet_conformance.daemon.handlers.memories.reading import recall_problem, recalled, saving_problem
+from signet_conformance.daemon.handlers.hooks import demand_unclaimed, is_bypassed, is_internal, runtime_path
+from signet_conformance.daemon.handlers.memories.reading import demand_recall, demand_saving, recalled
 from signet_conformance.daemon.handlers.memories.recall import RecallRequest
 from signet_conformance.daemon.handlers.memories.saving import remember
 from signet_conformance.daemon.state.agents import plain_agent, resolve_agent
 from signet_conformance.daemon.values import ScriptError, UnreadableJsonError, fields_of, text_or_none, truthy
-from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, refusal
+from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, RefusedError, demand
 
 if TYPE_CHECKING:
     from signet_conformance.daemon.state import Daemon
@@ -29,12 +29,9 @@ def hook_remember(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     if is_internal(call):
         return DaemonAnswer({"success": True, "memories": []})
     fields = fields_of(call.json())
-    if not truthy(fields.get("harness")) or not truthy(fields.get("content")):
-        return refusal(400, "harness and content are required")
+    demand(truthy(fields.get("harness")) and truthy(fields.get("content")), "harness and content are required")
     path, key = runtime_path(call, fields), fields.get("sessionKey")
-    refused = held_by_other(daemon, key, path, plain_agent(fields))
-    if refused:
-        return refused
+    demand_unclaimed(daemon, key, path, plain_agent(fields))
     if is_bypassed(daemon, fields):
         return DaemonAnswer({"success": True, "memories": [], "bypassed": True})
     key = key if (given := call.header("x-signet-session-key")) is None else given
@@ -50,6 +47,8 @@ def _forward(daemon: Daemon, call: DaemonRequest, body: Any, key: Any) -> Daemon
     inner = dataclasses.replace(call, headers=headers, body=json.dumps(body, default=str).encode("utf-8", "replace"))
     try:
         answer = daemon.auth.permission_problem(inner, "remember") or remember(daemon, inner)
+    except RefusedError as refused:
+        answer = refused.answer
     except (ScriptError, sqlite3.Error):
         answer = DaemonAnswer(None, 500, text="Internal Server Error")
     return dataclasses.replace(answer, headers={"vary": "Origin, Origin"})
@@ -69,22 +68,15 @@ def hook_recall(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     if is_internal(call):
         return DaemonAnswer(_no_recall("", internal=True))
     fields = fields_of(call.json())
-    if not truthy(fields.get("harness")) or not truthy(fields.get("query")):
-        return refusal(400, "harness and query are required")
-    problem = recall_problem(fields)
-    if problem:
-        return refusal(400, problem)
+    demand(truthy(fields.get("harness")) and truthy(fields.get("query")), "harness and query are required")
+    demand_recall(fields)
     key = fields.get("sessionKey")
-    refused = held_by_other(daemon, key, runtime_path(call, fields), plain_agent(fields))
-    if refused:
-        return refused
+    demand_unclaimed(daemon, key, runtime_path(call, fields), plain_agent(fields))
     if is_bypassed(daemon, fields):
         return DaemonAnswer(_no_recall(fields["query"], bypassed=True))
     given = fields.get("agentId")
     agent = resolve_agent(call.header("x-signet-agent-id") if given is None else given, key)
-    denied = saving_problem(daemon, call, fields, agent)
-    if denied:
-        return denied
+    demand_saving(daemon, call, fields, agent)
     project = daemon.auth.scoped_project(call.claims, text_or_none(fields.get("project")))
     if not isinstance(fields["query"], str):
         raise ScriptError("a query is not a text")

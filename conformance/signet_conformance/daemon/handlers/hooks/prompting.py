@@ -12,7 +12,7 @@ from signet_conformance.daemon.state.agents import plain_agent, resolve_agent
 from signet_conformance.daemon.state.texts import phrase, says_little, subject_words, without_envelope
 from signet_conformance.daemon.state.transcripts import plain_lines, read_file
 from signet_conformance.daemon.values import date_line, fields_of, moment_line, text_or_none, trimmed, truthy
-from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, present, refusal
+from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, demand, present
 
 if TYPE_CHECKING:
     import sqlite3
@@ -30,15 +30,12 @@ def prompt_submit(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
         return DaemonAnswer({"inject": "", "memoryCount": 0})
     fields = fields_of(call.json())
     texts = [text for name in ("userMessage", "userPrompt") if (text := text_or_none(fields.get(name)))]
-    if not truthy(fields.get("harness")) or not texts:
-        return refusal(400, "harness and userMessage or userPrompt are required")
+    demand(truthy(fields.get("harness")) and texts, "harness and userMessage or userPrompt are required")
     path = runtime_path(call, fields)
     session, agent = text_or_none(fields.get("sessionKey")), plain_agent(fields)
     known = bool(session and daemon.sessions.owner(session, agent))
     said = {"sessionKnown": known}
-    duplicate = claim(daemon, session, path, agent, {"inject": "", "memoryCount": 0, **said})
-    if duplicate:
-        return duplicate
+    claim(daemon, session, path, agent, {"inject": "", "memoryCount": 0, **said})
     if not session or not daemon.presence.touch(session):
         daemon.presence.meet(
             session=session,

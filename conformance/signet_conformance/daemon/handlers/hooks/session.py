@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from signet_conformance.daemon.handlers.hooks import (
-    conflict,
+    claim,
     is_bypassed,
     is_internal,
     is_noise,
@@ -36,7 +36,7 @@ from signet_conformance.daemon.values import (
     trimmed,
     truthy,
 )
-from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, present, refusal
+from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, demand, present, refusal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -58,17 +58,13 @@ def session_start(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     if is_internal(call):
         return DaemonAnswer({"inject": "", "memories": []})
     fields = fields_of(call.json())
-    if not truthy(fields.get("harness")):
-        return refusal(400, "harness is required")
+    demand(truthy(fields.get("harness")), "harness is required")
     path = runtime_path(call, fields)
     key = fields.get("sessionKey")
     claim_only = daemon.behaviour.claim_only and fields.get("claimOnly") is True
-    if claim_only and not path:
-        return refusal(400, "claimOnly requires a runtime path")
+    demand(path or not claim_only, "claimOnly requires a runtime path")
     if truthy(key) and path:
-        holder = daemon.sessions.claim(key, path, resolve_agent(fields.get("agentId"), key))
-        if holder:
-            return conflict(holder)
+        claim(daemon, key, path, resolve_agent(fields.get("agentId"), key))
     daemon.presence.meet(
         session=text_or_none(key), agent=plain_agent(fields), harness=fields["harness"],
         project=text_or_none(fields.get("project")), path=path,
@@ -215,10 +211,9 @@ def session_end(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     if is_internal(call):
         return DaemonAnswer({"memoriesSaved": 0})
     fields = fields_of(call.json())
-    if not truthy(fields.get("harness")):
-        return refusal(400, "harness is required")
-    if daemon.behaviour.end_has_capture_job and "capturedAt" in fields and read_moment(fields["capturedAt"]) is None:
-        return refusal(400, "capturedAt must be an ISO timestamp")
+    demand(truthy(fields.get("harness")), "harness is required")
+    if daemon.behaviour.end_has_capture_job and "capturedAt" in fields:
+        demand(read_moment(fields["capturedAt"]) is not None, "capturedAt must be an ISO timestamp")
     path = runtime_path(call, fields)
     key = fields.get("sessionKey") if truthy(fields.get("sessionKey")) else fields.get("sessionId")
     agent = plain_agent(fields)

@@ -8,7 +8,7 @@ import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from signet_conformance.daemon.handlers.memories.saving import FROZEN
+from signet_conformance.daemon.handlers.memories.saving import demand_thawed
 from signet_conformance.daemon.state.texts import NO_TAGS, normalise, read_tags
 from signet_conformance.daemon.values import (
     BLANKS,
@@ -19,7 +19,7 @@ from signet_conformance.daemon.values import (
     record,
     text_or_none,
 )
-from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, plain, present, refusal
+from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, demand, plain, present, refusal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -227,70 +227,48 @@ def _single(result: dict[str, Any], done: str, **more: Any) -> DaemonAnswer:
 def patch_memory(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """PATCH memory/:id."""
     body = call.json_record()
-    if body is None:
-        return refusal(400, "Invalid JSON body")
-    memory, reason = call.params["id"].strip(BLANKS), text_or_none(body.get("reason"))
-    if not memory:
-        return refusal(400, "memory id is required")
-    if not reason:
-        return refusal(400, "reason is required")
+    memory, reason = _memory_id(call), text_or_none(body.get("reason")) or ""
+    demand(reason, "reason is required")
     version, problem = _version_in(body)
     changes, wrong = _changes_in(body)
-    if problem or wrong:
-        return refusal(400, problem or str(wrong))
-    if daemon.settings.frozen:
-        return refusal(503, FROZEN)
+    demand(not (problem or wrong), problem or str(wrong))
+    demand_thawed(daemon)
     actor = actor_of(call, text_or_none(body.get("changed_by")))
     return _single(_modify(daemon, memory, changes, actor, reason, version=version), "updated")
 
 
-def _with_reason(
-    daemon: Daemon, call: DaemonRequest, *, takes_force: bool
-) -> DaemonAnswer | tuple[str, str, bool, int | None, Actor]:
-    """What DELETE and recover read from body and query: id, reason, force, version and actor; or the refusal."""
-    body = call.optional_record()
-    if body is None:
-        return refusal(400, "Invalid JSON body")
+def _memory_id(call: DaemonRequest) -> str:
     memory = call.params["id"].strip(BLANKS)
-    if not memory:
-        return refusal(400, "memory id is required")
-    reason = text_or_none(body.get("reason")) or text_or_none(call.query.get("reason"))
-    if not reason:
-        return refusal(400, "reason is required")
+    demand(memory, "memory id is required")
+    return memory
+
+
+def _with_reason(daemon: Daemon, call: DaemonRequest, *, takes_force: bool) -> tuple[str, str, bool, int | None, Actor]:
+    """What DELETE and recover read from body and query: id, reason, force, version and actor."""
+    body = call.json_record(optional=True)
+    memory = _memory_id(call)
+    reason = text_or_none(body.get("reason")) or text_or_none(call.query.get("reason")) or ""
+    demand(reason, "reason is required")
     force = flag(body.get("force"))
-    if takes_force and "force" in body and force is None:
-        return refusal(400, "force must be a boolean")
+    demand(not takes_force or "force" not in body or force is not None, "force must be a boolean")
     force = flag(call.query.get("force")) if force is None else force
     version, problem = _version_in(body)
     asked, wrong = _version_in(call.query)
-    if problem or wrong:
-        return refusal(400, problem or str(wrong))
-    if daemon.settings.frozen:
-        return refusal(503, FROZEN)
-    return (
-        memory,
-        reason,
-        bool(force),
-        asked if version is None else version,
-        actor_of(call, text_or_none(body.get("changed_by"))),
-    )
+    demand(not (problem or wrong), problem or str(wrong))
+    demand_thawed(daemon)
+    actor = actor_of(call, text_or_none(body.get("changed_by")))
+    return memory, reason, bool(force), asked if version is None else version, actor
 
 
 def delete_memory(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """DELETE memory/:id."""
-    read = _with_reason(daemon, call, takes_force=True)
-    if isinstance(read, DaemonAnswer):
-        return read
-    memory, reason, force, version, actor = read
+    memory, reason, force, version, actor = _with_reason(daemon, call, takes_force=True)
     return _single(forget(daemon, memory, actor, reason, force=force, version=version), "deleted")
 
 
 def recover_memory(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """POST memory/:id/recover: a row deleted within 30 days comes back."""
-    read = _with_reason(daemon, call, takes_force=False)
-    if isinstance(read, DaemonAnswer):
-        return read
-    memory, reason, _, version, actor = read
+    memory, reason, _, version, actor = _with_reason(daemon, call, takes_force=False)
     row = daemon.store.row("SELECT * FROM memories WHERE id = ?", memory)
     result = {"id": memory, "status": "not_found"} | ({"currentVersion": row["version"]} if row else {})
     if not row:
@@ -319,15 +297,11 @@ def recover_memory(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
 def modify_memories(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """POST memory/modify: up to 200 patches, each with a status of its own."""
     body = call.json_record()
-    if body is None:
-        return refusal(400, "Invalid JSON body")
-    patches = body.get("patches")
-    if not isinstance(patches, list) or not patches:
-        return refusal(400, "patches[] is required")
-    if len(patches) > MOST_ITEMS:
-        return refusal(400, f"patches[] exceeds maximum batch size ({MOST_ITEMS})")
-    if daemon.settings.frozen:
-        return refusal(503, FROZEN)
+    given = body.get("patches")
+    patches = given if isinstance(given, list) else []
+    demand(patches, "patches[] is required")
+    demand(len(patches) <= MOST_ITEMS, f"patches[] exceeds maximum batch size ({MOST_ITEMS})")
+    demand_thawed(daemon)
     actor = actor_of(call, text_or_none(body.get("changed_by")))
     results = [_one_patch(daemon, record(patch), text_or_none(body.get("reason")), actor) for patch in patches]
     updated = sum(result["status"] == "updated" for result in results)
@@ -355,9 +329,7 @@ def _one_patch(daemon: Daemon, patch: dict[str, Any] | None, reason: str | None,
 
 def history(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """GET memory/:id/history: what was done to a row, oldest first."""
-    memory = call.params["id"].strip(BLANKS)
-    if not memory:
-        return refusal(400, "memory id is required")
+    memory = _memory_id(call)
     if not daemon.store.row("SELECT 1 FROM memories WHERE id = ?", memory):
         return refusal(404, "Not found", memoryId=memory)
     limit = min(positive_integer(call.query.get("limit")) or 200, 1000)

@@ -7,9 +7,9 @@ import sqlite3
 from typing import TYPE_CHECKING, Any, Final
 
 from signet_conformance.daemon.handlers.memories.changing import MOST_ITEMS, actor_of, forget
-from signet_conformance.daemon.handlers.memories.saving import FROZEN
+from signet_conformance.daemon.handlers.memories.saving import demand_thawed
 from signet_conformance.daemon.values import flag, positive_integer, text_or_none
-from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, refusal
+from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, demand, refusal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,26 +20,20 @@ _CONFIRM_ABOVE: Final = 25
 _NO_IF_VERSION: Final = (
     "if_version is not supported for batch forget; use DELETE /api/memory/:id for version-guarded deletes"
 )
+_NO_CHOICE: Final = "query, ids, or at least one filter (type/tags/who/source_type/since/until) is required"
 _FILTERS: Final = ("query", "type", "tags", "who", "source_type", "since", "until", "scope")
 
 
 def forget_memories(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """POST memory/forget: a preview of what would go, or with mode execute its deletion."""
     body = call.json_record()
-    if body is None:
-        return refusal(400, "Invalid JSON body")
     mode = text_or_none(body.get("mode")) or "preview"
-    if mode not in ("preview", "execute"):
-        return refusal(400, "mode must be preview or execute")
+    demand(mode in ("preview", "execute"), "mode must be preview or execute")
     limit = positive_integer(body.get("limit"))
-    if "limit" in body and limit is None:
-        return refusal(400, "limit must be a positive integer")
-    ids, problem = _ids_in(body)
-    if problem:
-        return refusal(400, problem)
+    demand("limit" not in body or limit is not None, "limit must be a positive integer")
+    ids = _ids_in(body)
     filters = {name: text_or_none(body.get(name)) for name in _FILTERS}
-    if not ids and not any(filters.values()):
-        return refusal(400, "query, ids, or at least one filter (type/tags/who/source_type/since/until) is required")
+    demand(ids or any(filters.values()), _NO_CHOICE)
     wanted = min(limit or 20, MOST_ITEMS)
     rows = _by_ids(daemon, ids[:wanted]) if ids else _by_filters(daemon, filters, wanted)
     token = hashlib.sha256("|".join(sorted({row["id"] for row in rows})).encode()).hexdigest()[:32]
@@ -65,32 +59,26 @@ def _execute(
     daemon: Daemon, call: DaemonRequest, body: Mapping[str, Any], ids: list[str], token: str | None
 ) -> DaemonAnswer:
     """Forget `ids`; when they are many only with the `token` of their preview."""
-    reason, force = text_or_none(body.get("reason")), flag(body.get("force"))
-    if not reason:
-        return refusal(400, "reason is required for execute mode")
-    if "force" in body and force is None:
-        return refusal(400, "force must be a boolean")
-    if "if_version" in body:
-        return refusal(400, _NO_IF_VERSION)
+    reason, force = text_or_none(body.get("reason")) or "", flag(body.get("force"))
+    demand(reason, "reason is required for execute mode")
+    demand("force" not in body or force is not None, "force must be a boolean")
+    demand("if_version" not in body, _NO_IF_VERSION)
     if token and text_or_none(body.get("confirm_token")) != token:
         error = "confirm_token is required for large forget operations; run preview first"
         return refusal(400, error, requiresConfirm=True, confirmToken=token, count=len(ids))
-    if daemon.settings.frozen:
-        return refusal(503, FROZEN)
+    demand_thawed(daemon)
     actor = actor_of(call, text_or_none(body.get("changed_by")))
     results = [forget(daemon, memory, actor, reason, force=bool(force)) for memory in ids]
     deleted = sum(result["status"] == "deleted" for result in results)
     return DaemonAnswer({"mode": "execute", "requested": len(ids), "deleted": deleted, "results": results})
 
 
-def _ids_in(body: Mapping[str, Any]) -> tuple[list[str], str | None]:
+def _ids_in(body: Mapping[str, Any]) -> list[str]:
     given = body.get("ids", [])
-    if not isinstance(given, list):
-        return [], "ids must be an array of strings"
+    demand(isinstance(given, list), "ids must be an array of strings")
     ids = [text_or_none(item) for item in given]
-    if not all(ids):
-        return [], "ids must contain non-empty strings"
-    return list(dict.fromkeys(str(item) for item in ids)), None
+    demand(all(ids), "ids must contain non-empty strings")
+    return list(dict.fromkeys(str(item) for item in ids))
 
 
 def _by_ids(daemon: Daemon, ids: list[str]) -> list[dict[str, Any]]:

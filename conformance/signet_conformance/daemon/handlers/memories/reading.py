@@ -7,6 +7,7 @@ import sqlite3
 from typing import TYPE_CHECKING, Any, Final
 
 from signet_conformance.daemon.handlers.memories.recall import RecallRequest, aggregated, budget_problem, plain, recall
+from signet_conformance.daemon.handlers.memories.saving import demand_thawed, read_body
 from signet_conformance.daemon.handlers.memories.search import time_problem
 from signet_conformance.daemon.state.agents import named_agent, plain_agent, resolve_agent
 from signet_conformance.daemon.values import (
@@ -20,7 +21,7 @@ from signet_conformance.daemon.values import (
     trimmed,
     truthy,
 )
-from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, refusal
+from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, RefusedError, demand, refusal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -41,8 +42,7 @@ _LATER_COLUMNS: Final = ("source_path", "runtime_path", "idempotency_key")
 def get_memory(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """GET memory/:id: the row, when the agent of the request may see it."""
     memory = call.params["id"].strip(BLANKS)
-    if not memory:
-        return refusal(400, "memory id is required")
+    demand(memory, "memory id is required")
     named = next((call.query[name] for name in ("agentId", "agent_id") if name in call.query), None)
     agent = resolve_agent(
         call.header("x-signet-agent-id") if named is None else named, call.header("x-signet-session-key")
@@ -117,25 +117,21 @@ def search_rows(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
         return DaemonAnswer({"results": []})
 
 
-def recall_problem(fields: Mapping[str, Any]) -> str | None:
-    """Return the error in the budget or the time of a recall, else None."""
-    return budget_problem(fields) or (time_problem(fields["time"]) if "time" in fields else None)
+def demand_recall(fields: Mapping[str, Any]) -> None:
+    """Raise `RefusedError` for a wrong budget or time of a recall."""
+    problem = budget_problem(fields) or (time_problem(fields["time"]) if "time" in fields else None)
+    demand(problem is None, str(problem))
 
 
-def saving_problem(daemon: Daemon, call: DaemonRequest, fields: Mapping[str, Any], agent: str) -> DaemonAnswer | None:
-    """The refusal of an aggregate recall that would be saved for a caller without the right to save."""
-    saves = (
-        fields.get("aggregate") is True
-        and fields.get("saveAggregate") is not False
-        and fields.get("save_aggregate") is not False
-    )
-    if not saves:
-        return None
+def demand_saving(daemon: Daemon, call: DaemonRequest, fields: Mapping[str, Any], agent: str) -> None:
+    """Raise `RefusedError` for an aggregate recall that would be saved for a caller without the right to save."""
+    declined = any(fields.get(name) is False for name in ("saveAggregate", "save_aggregate"))
+    if fields.get("aggregate") is not True or declined:
+        return
     denied = daemon.auth.permission_problem(call, "remember")
     if denied:
-        return denied
-    problem = daemon.auth.write_problem(call.claims, agent, fields.get("project"))
-    return refusal(403, problem) if problem else None
+        raise RefusedError.by(denied)
+    daemon.auth.demand_write(call.claims, agent, fields.get("project"))
 
 
 def recalled(daemon: Daemon, request: RecallRequest) -> dict[str, Any]:
@@ -145,35 +141,26 @@ def recalled(daemon: Daemon, request: RecallRequest) -> dict[str, Any]:
     return aggregated(daemon, request) if request.fields.get("aggregate") is True else recall(daemon, request)
 
 
-def read_query(call: DaemonRequest) -> tuple[str, Mapping[str, Any]] | DaemonAnswer:
-    """The query and the fields of a recall, or the refusal of a body without a query."""
-    try:
-        fields = fields_of(call.json())
-    except UnreadableJsonError:
-        return refusal(400, "Invalid JSON body")
-    query = trimmed(fields.get("query"))
-    return (query, fields) if query else refusal(400, "query is required")
+def read_query(call: DaemonRequest) -> tuple[str, Mapping[str, Any]]:
+    """The query and the fields of a recall. Raises `RefusedError` for a body without a query."""
+    fields = read_body(call)
+    query = trimmed(fields.get("query")) or ""
+    demand(query, "query is required")
+    return query, fields
 
 
 def memory_recall(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """POST memory/recall: the memories that a query finds for an agent."""
-    asked = read_query(call)
-    if isinstance(asked, DaemonAnswer):
-        return asked
-    query, fields = asked
+    query, fields = read_query(call)
     if daemon.behaviour.recall_is_plain:
         return _plainly(daemon, call, query, fields)
-    problem = recall_problem(fields)
-    if problem:
-        return refusal(400, problem)
+    demand_recall(fields)
     given = fields.get("sessionKey")
     key = call.header("x-signet-session-key") if given is None else given
     named = fields.get("agentId")
     try:
         agent = resolve_agent(named, key)
-        denied = saving_problem(daemon, call, fields, agent)
-        if denied:
-            return denied
+        demand_saving(daemon, call, fields, agent)
         owned = call.claims.scope.get("project") if call.claims else None
         request = RecallRequest(query, agent, {**fields, **({"project": owned} if owned else {})}, key)
         trimmed(request.fields.get("project"))
@@ -198,16 +185,12 @@ def _plainly(daemon: Daemon, call: DaemonRequest, query: str, fields: Mapping[st
 def feedback(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """POST memory/feedback: ratings of memories; those shown to the session at its start are accepted."""
     body = call.json_record()
-    if body is None:
-        return refusal(400, "Invalid JSON body")
     key, given = text_or_none(body.get("sessionKey")), body.get("feedback")
-    if not key or not truthy(given):
-        return refusal(400, "sessionKey and feedback required")
+    demand(key and truthy(given), "sessionKey and feedback required")
     ratings = (
         {name: value for name, value in given.items() if name and is_number(value)} if isinstance(given, dict) else {}
     )
-    if not ratings:
-        return refusal(400, "Invalid feedback format — expected map of ID to number (-1 to 1)")
+    demand(ratings, "Invalid feedback format — expected map of ID to number (-1 to 1)")
     shown = daemon.store.rows(
         "SELECT memory_id FROM shown_memories WHERE session_key = ? AND agent_id = ?", key, plain_agent(body)
     )
@@ -227,13 +210,10 @@ def codex_note(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
         body = fields_of(call.json())
     except UnreadableJsonError:
         body = {}
-    content = text_or_none(body.get("content"))
-    if not content:
-        return refusal(400, "content is required")
-    if len(content) > 8000:
-        return refusal(400, "content must be at most 8000 characters")
-    if daemon.settings.frozen:
-        return refusal(503, "Mutations are frozen (kill switch active)")
+    content = text_or_none(body.get("content")) or ""
+    demand(content, "content is required")
+    demand(len(content) <= 8000, "content must be at most 8000 characters")
+    demand_thawed(daemon)
     folder = daemon.workspace / "codex-notes"
     folder.mkdir(exist_ok=True)
     slug = re.sub(r"[^a-z0-9]+", "-", (text_or_none(body.get("title")) or content[:80]).lower()).strip("-")[:48]

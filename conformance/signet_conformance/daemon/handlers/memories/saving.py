@@ -31,15 +31,14 @@ from signet_conformance.daemon.values import (
     trimmed,
     truthy,
 )
-from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, refusal
+from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, RefusedError, demand, refusal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from signet_conformance.daemon.state import Daemon
 
-FROZEN: Final = "Mutations are frozen (kill switch active)"
-_MOMENTS: Final = ("sourceCreatedAt", "observedAt", "occurredAt", "validFrom", "validUntil")
+_MOMENTS: Final = ("createdAt", "sourceCreatedAt", "observedAt", "occurredAt", "validFrom", "validUntil")
 _CHUNK_EXISTS: Final = "chunk content already exists for this agent and scope"
 
 
@@ -75,30 +74,18 @@ class Draft:
 def remember(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """POST memory/remember: a saved row, the row it duplicates, or the chunks of a long text."""
     fields = read_body(call)
-    if isinstance(fields, DaemonAnswer):
-        return fields
-    raw = trimmed(fields.get("content"))
-    if not raw:
-        return refusal(400, "content is required")
+    raw = trimmed(fields.get("content")) or ""
+    demand(raw, "content is required")
     plain = daemon.behaviour.saving_is_plain
-    problem = _bad_moment({"createdAt": fields["createdAt"]} if "createdAt" in fields else {}) if plain else None
-    problem = problem if plain else _bad_moment(fields)
-    if problem:
-        return refusal(400, problem)
+    _demand_moments({name: fields[name] for name in fields if not plain or name == "createdAt"})
     agent = named_agent(fields.get("agentId"), call.header("x-signet-session-key"), any_value=plain)
-    scope_problem = daemon.auth.write_problem(call.claims, agent, fields.get("project"))
-    if scope_problem:
-        return refusal(403, scope_problem)
+    daemon.auth.demand_write(call.claims, agent, fields.get("project"))
     daemon.agents.register(agent)
     tags = read_tags(fields["tags"]) if "tags" in fields else None
-    if tags is NO_TAGS:
-        return refusal(400, "tags must be a string, string array, or null")
-    if daemon.settings.frozen:
-        return refusal(503, FROZEN)
+    demand(tags is not NO_TAGS, "tags must be a string, string array, or null")
+    demand_thawed(daemon)
     if "structured" in fields and not plain:
-        problem = _bad_structure(fields["structured"])
-        if problem:
-            return refusal(400, problem)
+        _demand_structure(fields["structured"])
     draft = _draft(daemon, fields, raw, agent, tags)
     if plain:
         draft = dataclasses.replace(draft, key=None)
@@ -108,33 +95,30 @@ def remember(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     return save_one(daemon, draft, fields)
 
 
-def read_body(call: DaemonRequest) -> Mapping[str, Any] | DaemonAnswer:
-    """The fields of a save, or the refusal of a body that is not JSON."""
+def demand_thawed(daemon: Daemon) -> None:
+    """Refuse a change of memories while the daemon makes none."""
+    demand(not daemon.settings.frozen, "Mutations are frozen (kill switch active)", 503)
+
+
+def read_body(call: DaemonRequest) -> Mapping[str, Any]:
+    """The fields of a save, or of a recall. Raises `RefusedError` for a body that is not JSON."""
     try:
         return fields_of(call.json())
     except UnreadableJsonError:
-        return refusal(400, "Invalid JSON body")
+        raise RefusedError(400, "Invalid JSON body") from None
 
 
-def _bad_moment(fields: Mapping[str, Any]) -> str | None:
-    if "createdAt" in fields and read_moment(fields["createdAt"]) is None:
-        return "createdAt must be a valid ISO timestamp"
+def _demand_moments(fields: Mapping[str, Any]) -> None:
     for name in _MOMENTS:
-        if name in fields and read_moment(fields[name]) is None:
-            return f"{name} must be a valid ISO timestamp"
+        demand(name not in fields or read_moment(fields[name]) is not None, f"{name} must be a valid ISO timestamp")
     begin, end = read_moment(fields.get("validFrom")), read_moment(fields.get("validUntil"))
-    if begin is not None and end is not None and end <= begin:
-        return "validUntil must be after validFrom"
-    return None
+    demand(begin is None or end is None or end > begin, "validUntil must be after validFrom")
 
 
-def _bad_structure(structured: Any) -> str | None:
-    if not isinstance(structured, dict):
-        return "structured must be an object with entities and/or aspects arrays"
+def _demand_structure(structured: Any) -> None:
+    demand(isinstance(structured, dict), "structured must be an object with entities and/or aspects arrays")
     for part in ("entities", "aspects", "hints"):
-        if part in structured and not isinstance(structured[part], list):
-            return f"structured.{part} must be an array"
-    return None
+        demand(isinstance(structured.get(part, []), list), f"structured.{part} must be an array")
 
 
 def _first_text(fields: Mapping[str, Any], *names: str) -> str | None:
