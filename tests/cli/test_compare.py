@@ -38,7 +38,7 @@ def test_what_is_new_fails_and_says_why(invoke: Invoke, old: Path, new: Path) ->
     assert done.exit_code == 1
     assert "new FAIL SIG-AGENT-002 what memory-recall runs as 'default'" in text
     assert 'because request body /agentId: "atlas-agent" became nothing: it is absent' in text
-    assert done.stdout.splitlines()[-1].startswith("2 new, 0 mended, ")
+    assert done.stdout.splitlines()[-1].startswith("2 new, 0 fixed, ")
 
 
 def test_a_change_that_many_calls_show_is_told_once(invoke: Invoke, tmp_path: Path) -> None:
@@ -58,7 +58,7 @@ def test_what_is_mended_does_not_fail(invoke: Invoke, old: Path, new: Path) -> N
     """The other way round nothing is new: 0, and both are told as fixed."""
     done = invoke("compare", new, old)
     assert done.exit_code == 0
-    assert "mended: SIG-AGENT-002 memory-recall runs as 'default'" in done.stdout
+    assert "fixed: SIG-AGENT-002 memory-recall runs as 'default'" in done.stdout
 
 
 def test_a_comment_says_only_what_is_new(invoke: Invoke, old: Path, new: Path) -> None:
@@ -88,7 +88,7 @@ def test_a_trend_is_in_the_order_of_time(invoke: Invoke, old: Path) -> None:
 
 @pytest.mark.usefixtures("new")
 def test_a_trend_compares_a_connector_with_itself(invoke: Invoke, old: Path, tmp_path: Path) -> None:
-    """What another connector breached between two runs is neither new nor mended by them."""
+    """What another connector breached between two runs is neither new nor fixed by them."""
     header = {**HEADER, "created": "2026-11-20T20:00:00Z", "target": "pi"}
     (tmp_path / "runs" / "pi").mkdir()
     recording = write(tmp_path / "runs" / "pi" / "a.jsonl", BREACHING, header)
@@ -120,7 +120,7 @@ def test_a_run_without_a_report_is_compared_as_far_as_it_goes(invoke: Invoke, ol
     assert "not judged whole" in done.stdout
     assert "judged for the first time: FAIL SIG-AGENT-002" in done.stdout
     assert "tools" not in done.stdout
-    assert invoke("compare", folder, folder).stdout.splitlines()[-1].startswith("0 new, 0 mended, ")
+    assert invoke("compare", folder, folder).stdout.splitlines()[-1].startswith("0 new, 0 fixed, ")
 
 
 HIDDEN = recall(agentId="atlas-agent")
@@ -191,7 +191,7 @@ def scenario(folder: Path, name: str, lines: list[Line], error: str | None = Non
         ({"plain": None, "tools": "died"}, {"plain": None, "tools": None}, 0),
         ({"plain": None}, {"plain": None, "tools": "died"}, 0),
     ],
-    ids=["as before", "anew", "another one", "mended", "one that is new"],
+    ids=["as before", "anew", "another one", "fixed", "one that is new"],
 )
 def test_a_scenario_that_broke_off_before_too_fails_nothing(
     invoke: Invoke, tmp_path: Path, before: dict[str, str | None], after: dict[str, str | None], status: int

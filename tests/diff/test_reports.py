@@ -1,4 +1,4 @@
-"""Facts about two reports compared: what is new, mended and still there, against verdicts that were drawn apart."""
+"""Facts about two reports compared: what is new, fixed and still there, against verdicts that were drawn apart."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def pairs(folder: Path) -> Iterator[tuple[Judged, Judged]]:
 
 
 def test_every_edit_of_a_real_recording_is_told_exactly(tmp_path: Path) -> None:
-    """Of 300 edits: what could have been shown and was not is new, what could be shown and is not is mended."""
+    """Of 300 edits: what could have been shown and was not is new, what could be shown and is not is fixed."""
     reports: dict[str, Report] = {}
     changed = 0
     for before, after in pairs(tmp_path):
@@ -149,9 +149,9 @@ def test_every_edit_of_a_real_recording_is_told_exactly(tmp_path: Path) -> None:
             fresh |= {key for key in added - hidden - undecided if key[2] in called}
         assert names(outcome, Became.FRESH) == fresh
         assert names(outcome, Became.FIRST) == added - fresh
-        mended = {key for key in gone if is_judged(after, key, was[key][1])}
-        assert names(outcome, Became.MENDED) == mended
-        assert names(outcome, Became.UNSEEN) == gone - mended
+        fixed = {key for key in gone if is_judged(after, key, was[key][1])}
+        assert names(outcome, Became.FIXED) == fixed
+        assert names(outcome, Became.UNSEEN) == gone - fixed
         assert names(outcome, Became.STILL) == now.keys() - added
         changed += was != now
     assert changed > EDITS // 4
@@ -184,7 +184,7 @@ def test_what_is_not_tested_any_more_is_not_mended(tmp_path: Path) -> None:
     new = judge(read(write(tmp_path / "a.jsonl", [health(), start(), end()])))
     outcome = compared(report(old), report(new))
     assert "SIG-REC-002" in {key[0] for key in names(outcome, Became.UNSEEN)}
-    assert "SIG-REC-002" not in {key[0] for key in names(outcome, Became.MENDED)}
+    assert "SIG-REC-002" not in {key[0] for key in names(outcome, Became.FIXED)}
 
 
 def test_a_report_carries_what_tells_its_run_from_others(tmp_path: Path) -> None:

@@ -58,8 +58,8 @@ def became(outcome: Compared, requirement: str) -> dict[Became, list[str]]:
 
 
 def counts(outcome: Compared) -> tuple[int, int]:
-    """How many breaches are new, and how many mended."""
-    return len(outcome.of(Became.FRESH)), len(outcome.of(Became.MENDED))
+    """How many breaches are new, and how many fixed."""
+    return len(outcome.of(Became.FRESH)), len(outcome.of(Became.FIXED))
 
 
 GOOD = [health(), start(), recall(agentId="atlas-agent"), end()]
@@ -141,7 +141,7 @@ def test_the_same_breach_of_another_operation_is_new(tmp_path: Path) -> None:
 
 
 def test_a_list_is_compared_by_its_elements(tmp_path: Path) -> None:
-    """Of the declared operations that are never called only the further one is new, and only it is mended."""
+    """Of the declared operations that are never called only the further one is new, and only it is fixed."""
     header = {**HEADER, "declared": {**HEADER["declared"], "capabilities": ["session-start", "session-end", "health"]}}
 
     def run(folder: str, *lines: Line) -> Report:
@@ -152,8 +152,8 @@ def test_a_list_is_compared_by_its_elements(tmp_path: Path) -> None:
     outcome = compared(one, two)
     fresh = [change.now.key for change in outcome.of(Became.FRESH) if change.now.requirement == "SIG-COV-001"]
     assert [key.element for key in fresh] == ["session-start"]
-    mended = [change.now.key for change in compared(two, one).of(Became.MENDED)]
-    assert [key.element for key in mended if key.requirement == "SIG-COV-001"] == ["session-start"]
+    fixed = [change.now.key for change in compared(two, one).of(Became.FIXED)]
+    assert [key.element for key in fixed if key.requirement == "SIG-COV-001"] == ["session-start"]
     assert "session-end" in {change.now.key.element for change in outcome.of(Became.STILL)}
 
 
@@ -196,10 +196,10 @@ def test_a_warning_behind_a_failure_is_not_new_when_the_failure_is_mended(tmp_pa
     assert row.verdict is Verdict.WARN
     failed = replace(row, verdict=Verdict.FAIL, findings=(replace(row.findings[0], fold="x", verdict=Verdict.FAIL),))
     old = report(replace(judged, judgements={**judged.judgements, name: failed}))
-    assert set(became(compared(old, report(judged)), name)) == {Became.MENDED, Became.FIRST}
+    assert set(became(compared(old, report(judged)), name)) == {Became.FIXED, Became.FIRST}
 
 
-# -- a part is mended
+# -- a part is fixed
 
 
 def spelt(path: str, body: str) -> list[Line]:
@@ -220,7 +220,7 @@ ATLAS = "atlas-agent"
 PARTS = {
     "the end still names no agent": (named(None, None, None), named(ATLAS, ATLAS, None)),
     "the start still names no agent": (named(None, None, None), named(None, ATLAS, ATLAS)),
-    "one more call is mended beside the start": (named(None, None, ATLAS), named(None, ATLAS, ATLAS)),
+    "one more call is fixed beside the start": (named(None, None, ATLAS), named(None, ATLAS, ATLAS)),
     "the body was hidden behind the header": (spelt("Plugin", "Plugin"), spelt("plugin", "Plugin")),
     "the agent is right, and the key says another": (
         named("", "", "", key="agent:x:s-1"), named(ATLAS, ATLAS, ATLAS, key="agent:x:s-1"),
@@ -230,10 +230,10 @@ PARTS = {
 
 @pytest.mark.parametrize("part", PARTS)
 def test_what_follows_from_a_mend_is_not_new(part: str, tmp_path: Path) -> None:
-    """Calls that are compared with each other differ once some are mended; of several flaws the first was told."""
+    """Calls that are compared with each other differ once some are fixed; of several flaws the first was told."""
     old, new = (report(driven(tmp_path / name, "plain", PARTS[part][n])) for n, name in enumerate(("old", "new")))
     outcome = compared(old, new)
-    assert outcome.of(Became.MENDED)
+    assert outcome.of(Became.FIXED)
     assert [change.now.key for change in outcome.of(Became.FRESH)] == []
     assert outcome.of(Became.FIRST)
 
@@ -359,7 +359,7 @@ def test_what_was_undecided_for_want_of_a_declaration_is_not_new(tmp_path: Path)
 
 @pytest.mark.parametrize(
     ("seeds", "there", "back"),
-    [((1, 2), Became.GENERATED, Became.GENERATED), ((1, 1), Became.FRESH, Became.MENDED)],
+    [((1, 2), Became.GENERATED, Became.GENERATED), ((1, 1), Became.FRESH, Became.FIXED)],
     ids=["other sessions", "the same sessions"],
 )
 def test_a_breach_of_a_generated_session_is_new_only_of_the_same_sessions(

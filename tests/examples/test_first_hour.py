@@ -99,7 +99,7 @@ def settle(folder: Path) -> None:
 
 
 def forgive_nothing(folder: Path) -> None:
-    """Take every entry out of the baseline, as a lane asks for whose failure is mended."""
+    """Take every entry out of the baseline, as a lane asks for whose failure is fixed."""
     baseline = folder / "signet-baseline.json"
     baseline.write_text(json.dumps({**json.loads(baseline.read_text()), "entries": []}))
 
@@ -238,12 +238,12 @@ def test_a_lane_that_is_red_since_yesterday(walk: Walk, environment: Path, capsy
     walk.type(lane.format("SIGNET_LANE_REPORT=before"), counts=False)
     connector.write_text(whole.replace(FORGOTTEN, ""))
     walk.type(lane.format("SIGNET_LANE_REPORT=yesterday"), 1, counts=False)
-    walk.type("signet-conformance compare before yesterday", 1, ["SIG-AGENT-002", "3 new, 0 mended"])
+    walk.type("signet-conformance compare before yesterday", 1, ["SIG-AGENT-002", "3 new, 0 fixed"])
     walk.reach("first finding")
     connector.write_text(whole)
     walk.type("signet-conformance run example-python -k SIG-AGENT-002", 0, ["conforming"])
     walk.type("signet-conformance run example-python --scenarios 0 --report today", 0, ["conforming"])
-    walk.type("signet-conformance compare yesterday today", 0, ["0 new, 3 mended"])
+    walk.type("signet-conformance compare yesterday today", 0, ["0 new, 3 fixed"])
     walk.reach("green")
     walk.type(lane.format(""), 0, ["lane: example-python conforming"])
     walk.reach("lane by hand")

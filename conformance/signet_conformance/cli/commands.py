@@ -37,7 +37,7 @@ COMMANDS = {
     "show": "Show a recording as a timeline.",
     "watch": "Show recordings in a browser while they grow.",
     "diff": "Two recordings: what does the connector send otherwise?",
-    "compare": "Two runs: what is new, mended, still there, and why?",
+    "compare": "Two runs: what is new, fixed, still there, and why?",
     "trend": "Many runs: since when, and what did each change?",
     "matrix": "Many connectors: which meets what? And a badge.",
     "convert": "Convert HAR and mitmproxy captures to traces, and back.",
@@ -64,7 +64,7 @@ SECTIONS = {
 """Heading of the overview to the commands below it."""
 WHICH = """\b
 Which question: diff, what two recordings send otherwise; compare, what is
-new, mended and still there between two runs; trend, since when, over many
+new, fixed and still there between two runs; trend, since when, over many
 runs; matrix, which of many connectors meets what."""
 """Stands below each of the four."""
 

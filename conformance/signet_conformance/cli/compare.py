@@ -1,4 +1,4 @@
-"""`signet-conformance compare`: new, mended and remaining breaches of a connector between two reports.
+"""`signet-conformance compare`: new, fixed and remaining breaches of a connector between two reports.
 
 Examples:
   signet-conformance compare main/report.json signet-report
@@ -32,7 +32,7 @@ from signet_conformance.errors import printable
 
 @click.command(
     "compare",
-    help="Say what is new, mended and still there between two reports, OLD and NEW, and which requests changed.",
+    help="Say what is new, fixed and still there between two reports, OLD and NEW, and which requests changed.",
     epilog=epilog_of(__doc__, WHICH),
 )
 @click.argument("old", metavar="OLD")

@@ -32,7 +32,7 @@ _COUNTED = (Verdict.FAIL, Verdict.WARN, Verdict.PASS)
 
 @click.command(
     "trend",
-    help="Show the runs whose reports are below DIR, in the order of time: verdicts, what is new, what is mended.",
+    help="Show the runs whose reports are below DIR, in the order of time: verdicts, what is new, what is fixed.",
     epilog=epilog_of(__doc__, WHICH),
 )
 @click.argument("folder", metavar="DIR")
@@ -69,7 +69,7 @@ def _created(report: Report) -> str:
 def _table(runs: Sequence[tuple[str, Report]]) -> Table:
     table = Table.grid(padding=(0, 2, 0, 0))
     counted = (verdict.value for verdict in _COUNTED)
-    table.add_row("recorded", "commit", "connector", "release", *counted, "new", "mended", "run")
+    table.add_row("recorded", "commit", "connector", "release", *counted, "new", "fixed", "run")
     for cells in _rows(runs):
         table.add_row(*map(Text, cells))
     return table
@@ -89,7 +89,7 @@ def _rows(runs: Sequence[tuple[str, Report]]) -> Iterator[Sequence[str]]:
         changed = ("", "")
         if before is not None:
             outcome = compared(before, report)
-            changed = (f"+{len(outcome.of(Became.FRESH))}", f"-{len(outcome.of(Became.MENDED))}")
+            changed = (f"+{len(outcome.of(Became.FRESH))}", f"-{len(outcome.of(Became.FIXED))}")
         counts = (str(tally[verdict]) for verdict in _COUNTED)
         when = _created(report)[:16].replace("T", " ")
         yield (when or "-", commit or "-", connector or "-", release or "-", *counts, *changed, name)

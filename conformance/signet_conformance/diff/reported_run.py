@@ -170,7 +170,7 @@ class ReportedRun:
     def rests_on(self, breach: ReportedBreach, before: ReportedRun) -> str | None:
         """The requirement by which one of the calls of a breach was wrong at the same place before, and still is.
 
-        Calls that are compared with each other differ as soon as one of them is mended.
+        Calls that are compared with each other differ as soon as one of them is fixed.
         """
         for requirement, finding in self._others_at(breach):
             places = ((key, breach.scenario) for key in self._kinds(requirement, finding))
@@ -195,7 +195,7 @@ class ReportedRun:
         """Whether a breach of another report is in this one, or was hidden in it."""
         return place in self.breaches or self.gave_way(after.breaches[place], after) is not None
 
-    def mended(self, scenario: str, after: ReportedRun) -> bool:
+    def fixed(self, scenario: str, after: ReportedRun) -> bool:
         """Whether a breach of a scenario, or of the run as a whole, is not in another report."""
         return any(
             key not in after.breaches and (breach.scenario in (scenario, WHOLE_RUN))

@@ -1,4 +1,4 @@
-"""Two reports of one connector compared by behaviour: new, mended and remaining breaches.
+"""Two reports of one connector compared by behaviour: new, fixed and remaining breaches.
 
 A commit that mends a breach, or a part of one, makes nothing new; nor is what the old run could not show. What it
 judged, or left undecided and looked otherwise in, is new when it is broken. A secret that leaks is, wherever it does.
@@ -43,7 +43,7 @@ class Became(StrEnum):
     FRESH = "new"
     FIRST = "judged for the first time"
     GENERATED = "in a generated session only"
-    MENDED = "mended"
+    FIXED = "fixed"
     UNSEEN = "not tested any more"
     STILL = "still there"
 
@@ -93,7 +93,7 @@ class Compared(Struct, frozen=True):
             return []
         old, new = (() if each.newer is None else each.newer.breaches for each in (self.old, self.new))
         fates = {True: Became.STILL, False: Became.FRESH}
-        gone = Became.UNSEEN if self.new.newer is None else Became.MENDED
+        gone = Became.UNSEEN if self.new.newer is None else Became.FIXED
         return [*((name, fates[name in old]) for name in new), *((name, gone) for name in old if name not in new)]
 
     @property
@@ -148,7 +148,7 @@ def compared(old: Report, new: Report, old_folder: Path | None = None, new_folde
         changes[change.became, breach.key] = change if known is None else _joined(known, change)
     told = [
         replace(change, why=requests.changed(change.now))
-        if change.became in (Became.FRESH, Became.MENDED, Became.UNSEEN)
+        if change.became in (Became.FRESH, Became.FIXED, Became.UNSEEN)
         else change
         for change in changes.values()
     ]
@@ -180,8 +180,8 @@ def _fate(breach: ReportedBreach, before: ReportedRun, after: ReportedRun) -> Be
     """Classify a breach that only the old report shows."""
     if before.is_generated(breach):
         same = before.draws_the_same(after) and after.verdicts.get(breach.requirement) is Verdict.PASS
-        return Became.MENDED if same else Became.GENERATED
-    return Became.MENDED if after.judges(breach) else Became.UNSEEN
+        return Became.FIXED if same else Became.GENERATED
+    return Became.FIXED if after.judges(breach) else Became.UNSEEN
 
 
 class _Origin(NamedTuple):
@@ -218,8 +218,8 @@ def _origin(breach: ReportedBreach, before: ReportedRun, after: ReportedRun) -> 
         if before.was_undecided(breach):
             return _Origin(Became.FRESH, before=shown)
         return _Origin(Became.FIRST, "undecided before")
-    if before.calls(breach) and not before.mended(breach.scenario, after):
-        # The operation was called before and nothing was wrong with it: no mended breach can have hidden this one.
+    if before.calls(breach) and not before.fixed(breach.scenario, after):
+        # The operation was called before and nothing was wrong with it: no fixed breach can have hidden this one.
         return _Origin(Became.FRESH)
     return _Origin(Became.FIRST, "nothing was subject to it before")
 

@@ -46,7 +46,7 @@ def identity_words(report: Report) -> str:
 def closing_words(compared: Compared) -> str:
     """Count the breaches of each group."""
     counts = {became: len(compared.of(became)) for became in Became}
-    always = (Became.FRESH, Became.MENDED, Became.STILL)
+    always = (Became.FRESH, Became.FIXED, Became.STILL)
     told = [*always, *(became for became in Became if counts[became] and became not in always)]
     return ", ".join(f"{counts[became]} {became.value}" for became in told)
 
@@ -85,7 +85,7 @@ def _things(compared: Compared) -> Iterator[RenderableType]:
     if missing := [*_missing(compared)]:
         yield Text()
         yield from (Paragraph(line, 0, 4) for line in missing)
-    for became in (Became.FIRST, Became.GENERATED, Became.MENDED, Became.UNSEEN):
+    for became in (Became.FIRST, Became.GENERATED, Became.FIXED, Became.UNSEEN):
         changes = compared.of(became)
         if changes:
             yield Text()

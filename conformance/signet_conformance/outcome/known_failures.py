@@ -253,7 +253,7 @@ def known_in_run(verdicts: Verdicts, known: Sequence[Known], today: date) -> Kno
             for target in failing:
                 if covers(entry, target, now[target]):
                     covered.setdefault((entry.requirement, target), (file, entry))
-            # Only a PASS shows that it is mended: what was not tested, or cannot be told, may still fail.
+            # Only a PASS shows that it is fixed: what was not tested, or cannot be told, may still fail.
             may_fail_elsewhere = file.flaky or (file.several_faces and entry.face is None)
             if not may_fail_elsewhere and not failing and Verdict.PASS in now.values():
                 stale.append((file, entry))

@@ -110,8 +110,8 @@ def changes(old: Column, new: Column) -> tuple[list[str], list[str]]:
         [name for name, verdict in new.verdicts.items() if verdict is wanted] for wanted in (Verdict.FAIL, Verdict.PASS)
     )
     broken = [name for name in failed if old.verdicts.get(name) is not Verdict.FAIL]
-    mended = [name for name in passed if old.verdicts.get(name) is Verdict.FAIL]
-    return broken, mended
+    fixed = [name for name in passed if old.verdicts.get(name) is Verdict.FAIL]
+    return broken, fixed
 
 
 _MEANINGS = (
