@@ -84,7 +84,7 @@ def _faster_loop() -> asyncio.AbstractEventLoop:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m signet_recording_proxy",
-        description="Record what connectors and a Signet daemon say to each other.",
+        description="Record the traffic between connectors and a Signet daemon.",
         epilog="The control channel is described by: python -m pydoc signet_recording_proxy.__main__",
     )
     add = parser.add_argument
@@ -105,8 +105,8 @@ def _parser() -> argparse.ArgumentParser:
     add("--bound", action="append", default=[], metavar="NAME=SECONDS", help="a declared bound, such as start=15")
     add("--capability", action="append", metavar="OPERATION", help="an operation the connector declares")
     add("--prompt-chars", type=int, metavar="N", help="after how many characters the connector cuts a prompt")
-    add("--bypass", choices=("connector", "application"), help="who heeds the user's bypass")
-    add("--side", choices=(MODEL,), help="what stands upstream, where that is not a daemon")
+    add("--bypass", choices=("connector", "application"), help="who applies the user's bypass")
+    add("--side", choices=(MODEL,), help="what is upstream, if it is not a daemon")
     add("--token-declared", action="store_true", help="the connector was given a token")
     add("--canary-env", action="append", default=[], metavar="NAME", help="redact the value of this variable anywhere")
     add("--body-limit", type=int, default=DEFAULT_LIMIT, metavar="BYTES", help="cut larger bodies (default: 8 MiB)")

@@ -46,7 +46,7 @@ export interface OwnTarget {
    */
   prompt_chars?: number;
   /**
-   * "connector" or "application": who heeds the user's bypass; without it the connector
+   * "connector" or "application": who applies the user's bypass; without it the connector
    */
   bypass?: "connector" | "application";
   /**
@@ -204,7 +204,7 @@ export interface TargetDeclarations {
    */
   prompt_chars?: number;
   /**
-   * "connector" or "application": who heeds the user's bypass; without it the connector
+   * "connector" or "application": who applies the user's bypass; without it the connector
    */
   bypass?: "connector" | "application";
   /**

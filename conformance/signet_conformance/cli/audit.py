@@ -6,8 +6,8 @@ Examples:
   signet-conformance audit query "SELECT connector, count(*) FROM recordings GROUP BY 1"
   signet-conformance audit show 3fb2a91c04d7e865 --exchange 12
 
-Stopped at any instant, the same command goes on where it was.
-Exit status: 0 nothing that fails, 1 a MUST is breached (see --fail-on), 2 wrong
+If it is stopped or killed, the same command continues it.
+Exit status: 0 nothing fails, 1 a MUST is breached (see --fail-on), 2 wrong
 usage or a recording that cannot be read, 3 nothing was tested, 4 the kit failed.
 """
 
@@ -80,13 +80,13 @@ def _day(_: click.Context, __: click.Parameter, text: str | None) -> str | None:
     _ANY,
     hidden=True,
     help="Judge all recordings of each DATASET (a folder, a glob, or a prefix of an object store such as s3://…),"
-    " in batches. `audit query SQL` asks the results, `audit show ID` shows a recording of them.",
+    " in batches. `audit query SQL` queries the results, `audit show ID` shows one of the recordings.",
     epilog=epilog_of(__doc__),
 )
 @click.argument("datasets", nargs=-1, required=True, metavar="DATASET...")
 @_out
 @click.option(
-    "--workers", type=click.IntRange(1), metavar="N", help="Processes that judge (default: a processor each)."
+    "--workers", type=click.IntRange(1), metavar="N", help="Processes that judge (default: one per processor)."
 )
 @click.option("--scheduler", metavar="ADDRESS", help="Judge on the Dask cluster of this scheduler instead.")
 @click.option("--since", metavar="DAY", callback=_day, help="Only recordings that began on this day or later.")
@@ -220,7 +220,7 @@ def _tell(ending: AuditEnding, out: str, places: Any) -> None:
 )
 @click.argument("sql")
 @_out
-@click.option("--json", "as_json", is_flag=True, help="Print a JSON object a row.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per row.")
 def query(*, sql: str, out: str, as_json: bool) -> int:
     """Answer; nothing but the results can be read, and nothing written."""
     from signet_conformance.audit.results import run_query

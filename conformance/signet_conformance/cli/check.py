@@ -12,8 +12,8 @@ Examples:
 
 Exit status: 0 conforming, 1 a MUST is breached (with --strict a SHOULD too),
 2 wrong usage or a file that cannot be read, 3 nothing was tested,
-4 not all could be judged: the kit itself failed, or nothing is breached but
-the recorder could not carry a request or decode a body.
+4 not everything could be judged: the kit itself failed, or no requirement is
+breached but the recorder could not pass on a request or decode a body.
 """
 
 from __future__ import annotations

@@ -33,25 +33,25 @@ _NO_COMMAND: Any = getattr(click.exceptions, "NoArgsIsHelpError", ())
 COMMANDS = {
     "run": "Drive a connector and judge it.",
     "check": "Judge recorded traces, offline.",
-    "audit": "Judge thousands of recordings in batches, and ask the results.",
+    "audit": "Judge thousands of recordings in batches, and query the results.",
     "show": "Show a recording as a timeline.",
     "watch": "Show recordings in a browser while they grow.",
-    "diff": "Two recordings: what does the connector send otherwise?",
-    "compare": "Two runs: what is new, fixed, still there, and why?",
+    "diff": "Two recordings: what does the connector send differently?",
+    "compare": "Two runs: what is new, fixed or still broken, and why?",
     "trend": "Many runs: since when, and what did each change?",
-    "matrix": "Many connectors: which meets what? And a badge.",
+    "matrix": "Many connectors: which requirements does each meet?",
     "convert": "Convert HAR and mitmproxy captures to traces, and back.",
-    "record": "Record what a connector and a daemon say to each other.",
+    "record": "Record the traffic between a connector and a daemon.",
     "daemon": "Run the embedded daemon.",
-    "explain": "Explain a requirement, or list them all.",
+    "explain": "Explain a requirement, or list all.",
     "targets": "List the known targets.",
-    "face": "Compare a face of the kit with what the real program did.",
-    "hosts": "The real programs that are launched, and their releases.",
-    "selftest": "Prove that each requirement, when broken, is noticed.",
-    "contract": "The frozen contract versions, and what changed between two.",
-    "init": "Write lane, settings and baseline into a connector's repository.",
-    "lane": "Drive a target as a CI lane does, by environment variables.",
-    "report-bug": "Pack the smallest recording that shows a verdict, made safe.",
+    "face": "Compare a face (a simulated harness) with the real program.",
+    "hosts": "List the real programs that the kit can start.",
+    "selftest": "Test the kit itself: it must find every breach, and no other.",
+    "contract": "Show the contract versions and what changed between them.",
+    "init": "Write a CI job, settings and a baseline into your repository.",
+    "lane": "Drive a target in CI; all inputs are environment variables.",
+    "report-bug": "Pack the smallest recording that shows a verdict, redacted.",
 }
 """Command name to its line in the overview. Its module is loaded when it runs: `check` must start fast."""
 SECTIONS = {
@@ -63,9 +63,9 @@ SECTIONS = {
 }
 """Heading of the overview to the commands below it."""
 WHICH = """\b
-Which question: diff, what two recordings send otherwise; compare, what is
-new, fixed and still there between two runs; trend, since when, over many
-runs; matrix, which of many connectors meets what."""
+Which command: diff compares what two recordings send; compare, what is new,
+fixed or still broken between two runs; trend, many runs over time; matrix,
+which requirements many connectors meet."""
 """Stands below each of the four."""
 
 
@@ -226,7 +226,7 @@ Examples:
 
 \b
 Exit status: 0 conforming, 1 a requirement is breached, 2 wrong usage or
-unreadable input, 3 nothing was tested, 4 not all could be judged.
+unreadable input, 3 nothing was tested, 4 not everything could be judged.
 """
 
 

@@ -4,17 +4,17 @@ Examples:
   signet-conformance compare main/report.json signet-report
   signet-conformance compare main signet-report --markdown comment.md
 
-OLD and NEW are reports (signet-report/1) or the folders of runs. Where the
-recordings lie beside them, the requests that changed are shown with each
-breach. The recordings of a run that broke off without a report are judged.
-A breach is known by requirement, kind, operation and scenario, not by its
-words. What nothing was subject to in OLD, what follows from a fix, and what
-only a generated session of another seed shows, is listed and fails nothing; a
-secret that leaks does.
+OLD and NEW are reports (signet-report/1) or the folders of runs. If the
+recordings are beside them, each breach is shown with the requests that changed.
+If a run broke off without a report, its recordings are judged.
+A breach is identified by requirement, kind, operation and scenario, not by its
+words. These are listed and fail nothing: a breach whose requirement had no
+subject in OLD, one that follows from a fix, and one that only a generated
+session of another seed shows. A leaked secret always fails.
 Exit status: 0 nothing new fails, 1 something does (with --strict a WARN too),
 2 wrong usage, an unreadable report, or a recording of NEW that could not be
-read, 3 nothing was tested in NEW, 4 NEW lacks what OLD judged, so what is new
-may be missing.
+read, 3 nothing was tested in NEW, 4 NEW lacks something that OLD judged, so
+new breaches may be missing.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from signet_conformance.errors import printable
 
 @click.command(
     "compare",
-    help="Say what is new, fixed and still there between two reports, OLD and NEW, and which requests changed.",
+    help="List what is new, fixed or still broken between two reports, OLD and NEW, and which requests changed.",
     epilog=epilog_of(__doc__, WHICH),
 )
 @click.argument("old", metavar="OLD")

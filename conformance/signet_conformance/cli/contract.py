@@ -107,7 +107,7 @@ _DAEMON = click.option(
     metavar="URL_OR_COMMAND",
     help="A command that starts a daemon with the workspace of SIGNET_PATH and the port of SIGNET_PORT, or an address.",
 )
-_WRITES = click.option("--allow-writes", is_flag=True, help="Let the probes write into a daemon that runs already.")
+_WRITES = click.option("--allow-writes", is_flag=True, help="Let the probes write into a running daemon.")
 
 
 def _put_probes(daemon: str, versions: Sequence[str], *, allow_writes: bool) -> Learnt:

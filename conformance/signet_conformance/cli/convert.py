@@ -5,8 +5,8 @@ Examples:
   signet-conformance convert capture.flow run.jsonl
   signet-conformance convert run.jsonl run.har
 
-The format follows from the name: .jsonl a trace, .har HAR 1.2, .flow .flows
-.mitm .dump mitmproxy's; --from and --to say it otherwise. One side is a trace.
+The file name decides the format: .jsonl a trace, .har HAR 1.2, .flow .flows
+.mitm .dump mitmproxy; --from and --to override it. One side must be a trace.
 Secrets are redacted on the way into a trace. Nothing is overwritten.
 """
 

@@ -4,7 +4,7 @@ Examples:
   signet-conformance daemon
   signet-conformance daemon --port 3850 --daemon-version 0.205 --workspace ./workspace
 
-When it can be reached, one JSON line on stdout says where:
+When it is ready, it prints one JSON line:
   {"url": "http://127.0.0.1:PORT", "version": "0.145.7", "workspace": DIR}
 """
 
@@ -38,9 +38,7 @@ from signet_conformance.errors import UsageError
 @click.option(
     "--auth", type=click.Choice(MODES), default="local", show_default=True, help="How callers prove who they are."
 )
-@click.option(
-    "--clock", metavar="MOMENT", help="Let the clock stand still at this moment, such as 2026-01-15T12:00:00Z."
-)
+@click.option("--clock", metavar="MOMENT", help="Stop the clock at this moment, such as 2026-01-15T12:00:00Z.")
 def command(
     *,
     port: int,

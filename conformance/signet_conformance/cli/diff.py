@@ -28,7 +28,7 @@ from signet_conformance.errors import NothingTestedError, printable
 from signet_conformance.facts import Recording
 from signet_conformance.reports.terminal import terminal_width, wants_colour
 
-_VOLATILE = f"""Left out as volatile: {", ".join(NAMES)}; and when and how long. uuid, id, hash and tmp
+_VOLATILE = f"""Left out as volatile: {", ".join(NAMES)}; also times and durations. uuid, id, hash and tmp
 must be renamed consistently within a session."""
 
 

@@ -5,8 +5,8 @@ Examples:
   signet-conformance face check claude-code real
   signet-conformance face update claude-code real --output claude-code-2.1.json
 
-A difference is drift of the face, and never the connector's. Exit status of
-check: 0 no drift, 1 drift, 2 wrong usage, 3 nothing that could be compared.
+A difference is a defect of the face, never of the connector. Exit status of
+check: 0 no difference, 1 a difference, 2 wrong usage, 3 nothing to compare.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def command() -> None:
     """The faces."""
 
 
-@command.command("check", help="Tell where the face NAME differs from the program in each RECORDING of --harness real.")
+@command.command("check", help="List where the face NAME differs from the program in each RECORDING of --harness real.")
 @click.argument("name")
 @click.argument("recordings", nargs=-1, required=True, metavar="RECORDING...")
 def check(name: str, recordings: tuple[str, ...]) -> int:
@@ -70,7 +70,7 @@ def check(name: str, recordings: tuple[str, ...]) -> int:
     return DRIFTED if differences else 0
 
 
-@command.command("update", help="Write the face NAME anew, with the members that each RECORDING shows.")
+@command.command("update", help="Rewrite the face NAME with the members that each RECORDING shows.")
 @click.argument("name")
 @click.argument("recordings", nargs=-1, required=True, metavar="RECORDING...")
 @click.option("--output", "-o", required=True, metavar="FILE", help="Where it is written.")

@@ -5,9 +5,9 @@ Examples:
   signet-conformance hosts codex --json
   signet-conformance hosts --bisect 0.160.0 0.169.0 --target codex -k SIG-LOAD
 
-The registry is asked by its own client (npm, pip). --bisect installs releases
-between OLD and NEW, drives the target in each, and names the one in which a
-verdict changed. Exit status: 0, or 3 when nothing could be told.
+npm and pip look up the releases. --bisect installs releases between OLD and
+NEW, drives the target in each, and names the one in which a verdict changed.
+Exit status: 0, or 3 when nothing could be found out.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _JUDGED = (0, 1)
 
 @click.command(
     "hosts",
-    help="List the real programs that the kit can launch: which releases are published, known, proven and installed.",
+    help="List the real programs that the kit can start: which releases are published, known, tested and installed.",
     epilog=epilog_of(__doc__),
 )
 @click.argument("named", nargs=-1, metavar="[NAME]...")

@@ -7,10 +7,10 @@ Examples:
   signet-conformance init packages/one packages/two
 
 Writes .github/workflows/signet-conformance.yml, signet-conformance.toml, and
-signet-baseline.json when something fails or warns: the lane is strict, and
-what is new fails it. No file is ever replaced. The recordings and reports of
-the run stay in signet-report, which git ignores.
-The exit status is that of the run at the end, of several the highest;
+signet-baseline.json if something fails or warns: the lane is strict, and new
+failures and warnings fail it. No file is ever replaced. The recordings and
+reports of the run stay in signet-report, which git ignores.
+The exit status is that of the run at the end, or the highest of several runs;
 0 with --no-run or --dry-run.
 """
 
@@ -118,7 +118,7 @@ class _SetUp(Struct):
     epilog=epilog_of(__doc__),
 )
 @click.argument("folders", nargs=-1, metavar="[FOLDER]...")
-@click.option("--target", metavar="NAME", help="The connector, where the folder does not tell which it is.")
+@click.option("--target", metavar="NAME", help="The connector, if the folder does not show which it is.")
 @click.option("--all", "every", is_flag=True, help="Each connector of a folder that holds several.")
 @click.option("--kit", metavar="OWNER/REPOSITORY@COMMIT", help="The kit's action that the lane uses.")
 @click.option(

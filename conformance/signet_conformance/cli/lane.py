@@ -30,13 +30,13 @@ _EPILOG = "\n".join(
         "  SIGNET_LANE_TARGET=mine signet-conformance lane",
         "",
         "\b",
-        "Where GITHUB_OUTPUT and GITHUB_STEP_SUMMARY name files, outputs and a summary",
-        "are added to them; where GITHUB_ACTIONS is true, breaches become annotations.",
+        "If GITHUB_OUTPUT and GITHUB_STEP_SUMMARY name files, outputs and a summary",
+        "are appended to them. If GITHUB_ACTIONS is true, breaches become annotations.",
     ]
 )
 
 
-@click.command("lane", help="Drive a target as a CI lane does. All inputs are environment variables.", epilog=_EPILOG)
+@click.command("lane", help="Drive a target in CI. All inputs are environment variables.", epilog=_EPILOG)
 def command() -> int:
     """Run the lane; the exit status is the run's, known failures let pass."""
     runner = Runner.from_environment(os.environ, sys.stdout)

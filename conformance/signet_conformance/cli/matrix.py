@@ -10,8 +10,8 @@ Examples:
 
 used: declared and observed; declared only; drift: observed, not declared;
 seen: observed, and nothing is declared; -: neither.
-Exit status: 0, whatever the reports say; 2 wrong usage or an unreadable report,
-which is told, and the others are shown.
+Exit status: 0, whatever the reports say; 2 wrong usage, or an unreadable report:
+it is named, and the others are shown.
 """
 
 from __future__ import annotations

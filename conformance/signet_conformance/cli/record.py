@@ -9,14 +9,14 @@ Examples:
   mitmdump -s "$(signet-conformance record --addon)" --set signet_out=run.jsonl \
       --mode reverse:http://127.0.0.1:3850
 
-COMMAND is run with SIGNET_DAEMON_URL set to the recorder (and SIGNET_PATH, where
-the daemon is the embedded one); when it ends the recording is judged, and the
-exit status is that of check. With --no-check it is that of COMMAND.
-With --target it gets the profile's first agent in SIGNET_AGENT_ID too, unless
---agent or that variable names another, and is expected to send a token where
-SIGNET_TOKEN or SIGNET_API_KEY holds one.
-Without COMMAND the connector is pointed at the recorder by hand, and Ctrl-C ends
-the recording. Secrets are redacted before anything is written.
+COMMAND runs with SIGNET_DAEMON_URL set to the recorder's address (and SIGNET_PATH
+if the daemon is the embedded one). When it ends, the recording is judged, and
+the exit status is that of check. With --no-check it is that of COMMAND.
+With --target, SIGNET_AGENT_ID is set to the profile's first agent, unless
+--agent or that variable names another. If SIGNET_TOKEN or SIGNET_API_KEY is set,
+the connector is expected to send that token.
+Without COMMAND, start the connector yourself with SIGNET_DAEMON_URL set to the
+printed address; Ctrl-C ends the recording. Secrets are redacted before anything is written.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def _print_addon(context: click.Context, _parameter: click.Parameter, wanted: bo
 
 @click.command(
     "record",
-    help="Record what a connector and a daemon say to each other: until COMMAND ends, or until Ctrl-C.",
+    help="Record the traffic between a connector and a daemon until COMMAND ends, or until Ctrl-C.",
     epilog=epilog_of(__doc__),
 )
 @click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="[-- COMMAND...]")

@@ -4,8 +4,8 @@ Examples:
   signet-conformance report-bug signet-report -k SIG-AGENT-002
   signet-conformance report-bug signet-report --out bug.zip --yes
 
-Secrets, the home folder and the user's name are taken out once more. What people
-and models said stays: it is shown first, and nothing is written before you agree.
+Secrets, the home folder and the user's name are removed once more. What people and
+models said stays in it: it is shown first, and nothing is written before you agree.
 """
 
 from __future__ import annotations

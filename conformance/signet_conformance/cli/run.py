@@ -10,8 +10,8 @@ Examples:
   signet-conformance run openclaw --face all --report report
 
 Exit status: 0 conforming, 1 a MUST is breached (with --strict a SHOULD too),
-2 wrong usage, 3 nothing was tested, 4 not all could be judged. With --face all
-it is that of the worst run: 4, then 1, then 3.
+2 wrong usage, 3 nothing was tested, 4 not everything could be judged. With --face all
+it is that of the worst run, in the order 4, 1, 3.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def _target_names(_ctx: click.Context, _param: click.Parameter, incomplete: str)
 @click.option(
     "--allow-writes",
     is_flag=True,
-    help="Write into the workspace of the daemon at that URL: sessions, memories, transcripts, summaries, a secret.",
+    help="Let the run write into the daemon at that URL: sessions, memories, transcripts, summaries, a secret.",
 )
 @click.option(
     "--allow-default-port",

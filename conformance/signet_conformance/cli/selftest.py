@@ -6,12 +6,11 @@ Examples:
   signet-conformance selftest --json > matrix.json
 
 Each mutant is the reference adapter, or the embedded daemon, with one change
-(schemas/mutants.json); those that make sense there are tried in
-another conforming connector too, which starts a session at its first prompt.
-Each variant is odd and conforms (schemas/variants.json). Exit status: 0 when
-every mutant is killed by the requirement it breaks and by no unrelated MUST, no
-variant is blamed, and the reference passes; 1 when not; 4 when a part of the
-kit itself failed.
+(schemas/mutants.json). Some are also tried in another conforming connector,
+which starts a session at its first prompt. Each variant is unusual and conforms
+(schemas/variants.json). Exit status: 0 if every mutant fails the requirement that
+it breaks and no unrelated MUST, no variant is blamed, and the reference passes;
+1 if not; 4 if a part of the kit itself failed.
 """
 
 from __future__ import annotations
@@ -54,7 +53,7 @@ _CODINGS = ("brotli", "zstandard")
 
 @click.command(
     "selftest",
-    help="Break the reference in every way the kit must notice; print who noticed.",
+    help="Break the reference in every way that the kit must notice; print which requirement failed.",
     epilog=epilog_of(__doc__),
 )
 @click.option("--only", "only", multiple=True, metavar="ID", help="This mutant or variant, or those of a requirement.")

@@ -34,7 +34,7 @@ def declared_options(command: _Command) -> _Command:
     """Add the options that declare agents, harness, bounds, capabilities, a token and what the connector leaves."""
     for option in (
         click.option(
-            "--bypass", type=click.Choice(BYPASSES), help="Who heeds the user's bypass (default: the connector)."
+            "--bypass", type=click.Choice(BYPASSES), help="Who applies the user's bypass (default: the connector)."
         ),
         click.option(
             "--prompt-chars",

@@ -7,7 +7,7 @@ Examples:
   signet-conformance show run.jsonl --exchange 12
   signet-conformance show run.jsonl --follow
 
-NAME may be a glob; - is the name of a call without session or operation.
+NAME may be a glob; - matches calls without session or operation.
 Exit status: 0, whatever was found; 2 wrong usage or an unreadable file.
 """
 
@@ -66,7 +66,7 @@ _NAMED = 8
     help="Only exchange N, with its bodies; repeatable.",
 )
 @click.option("--bodies", is_flag=True, help="Show headers and bodies.")
-@click.option("--follow", "-f", is_flag=True, help="Go on while the recording grows; Ctrl-C ends it.")
+@click.option("--follow", "-f", is_flag=True, help="Continue while the recording grows; Ctrl-C ends it.")
 @click.option(
     "--until-idle", type=float, metavar="SECONDS", help="End --follow when nothing was recorded for that long."
 )

@@ -4,10 +4,10 @@ Examples:
   signet-conformance trend reports/
 
 DIR holds the folders of runs, each with its report.json, at any depth; other
-*.json that are reports count too. A run is compared with the one of its
-connector before it.
-Exit status: 0, whatever the reports say; 2 wrong usage or an unreadable report,
-which is told, and the others are shown.
+*.json that are reports count too. Each run is compared with the previous run
+of its connector.
+Exit status: 0, whatever the reports say; 2 wrong usage, or an unreadable report:
+it is named, and the others are shown.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _COUNTED = (Verdict.FAIL, Verdict.WARN, Verdict.PASS)
 
 @click.command(
     "trend",
-    help="Show the runs whose reports are below DIR, in the order of time: verdicts, what is new, what is fixed.",
+    help="Show the runs whose reports are in DIR, ordered by time: verdicts, what is new, what is fixed.",
     epilog=epilog_of(__doc__, WHICH),
 )
 @click.argument("folder", metavar="DIR")

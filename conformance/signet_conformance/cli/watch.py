@@ -5,8 +5,8 @@ Examples:
   signet-conformance watch run.jsonl
   signet-conformance watch report/ --port 8765
 
-The page is served on 127.0.0.1 alone, below a token in its address: everyone with
-the address sees what is recorded. A file that is not there yet is waited for.
+The page is served only on 127.0.0.1, and its address contains a token: everyone with
+the address can read the recording. If a file does not exist yet, watch waits for it.
 Exit status: 0, whatever was found; 2 wrong usage.
 """
 

@@ -55,7 +55,7 @@ class Format(Struct, frozen=True):
 _TABLE = (
     Format("json", ".json", "json_document", "JsonReport", "Write one JSON object (signet-report/1).", True),
     Format("markdown", ".md", "markdown", "MarkdownReport", "Write Markdown, for a step summary or a comment."),
-    Format("junit", ".xml", "junit", "JunitReport", "Write JUnit XML, a test case a requirement, for CI systems."),
+    Format("junit", ".xml", "junit", "JunitReport", "Write JUnit XML, one test case per requirement, for CI systems."),
     Format("sarif", ".sarif", "sarif", "SarifReport", "Write SARIF 2.1.0, findings at lines of the traces."),
     Format(
         "html",

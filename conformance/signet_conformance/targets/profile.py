@@ -94,7 +94,7 @@ class TargetDeclarations(Part):
     prompt_chars: Maybe[Annotated[int, Field(ge=1)]] = None
     """a whole number: after how many characters the connector cuts what the user says"""
     bypass: Maybe[Literal["connector", "application"]] = None
-    """"connector" or "application": who heeds the user's bypass; without it the connector"""
+    """"connector" or "application": who applies the user's bypass; without it the connector"""
     recovers_s: Maybe[Annotated[float, Field(ge=0)]] = None
     """a number of seconds: how long after an outage the connector may be silent; without it 0"""
 

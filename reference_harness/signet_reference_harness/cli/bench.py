@@ -19,8 +19,8 @@ Examples:
 
 \b
 Exit status: 0 done, 1 an assertion of the suite failed or the run cannot go on,
-2 wrong usage or a broken suite, 130 ended by Ctrl-C. What was done stays done:
-the same command goes on where it was ended.
+2 wrong usage or a broken suite, 130 ended by Ctrl-C. The same command
+continues where it was ended.
 """
 
 
@@ -29,7 +29,7 @@ def bench() -> None:
     """The group itself does nothing."""
 
 
-@bench.command("run", help="Perform SUITE (default: the kit's own small one) and print its figures.", epilog=RUN_EPILOG)
+@bench.command("run", help="Run SUITE (default: the kit's own small one) and print its figures.", epilog=RUN_EPILOG)
 @click.argument("suite", type=FOLDER, required=False)
 @click.option(
     "--subject",
@@ -47,11 +47,11 @@ def bench() -> None:
     help="fixed: the embedded daemon's clock stands still, so that recency is the same in each run.",
 )
 @click.option("--out", type=FOLDER, metavar="DIR", help="Where log and results go (default: a folder in signet-bench).")
-@click.option("--record", is_flag=True, help="Record what is said to each daemon, as DIR/traces/NAME.jsonl.")
-@click.option("--limit", type=click.IntRange(1, 50), default=10, show_default=True, help="Memories asked for.")
+@click.option("--record", is_flag=True, help="Record the traffic with each daemon, as DIR/traces/NAME.jsonl.")
+@click.option("--limit", type=click.IntRange(1, 50), default=10, show_default=True, help="Memories to ask for.")
 @click.option("--jobs", type=click.IntRange(1, 64), metavar="N", help="Databases side by side (default: CPUs).")
 @click.option("--keep", is_flag=True, help="Keep the daemons' folders.")
-@click.option("--quiet", "-q", is_flag=True, help="Say nothing of the progress.")
+@click.option("--quiet", "-q", is_flag=True, help="Show no progress.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.option("--emit-pairs", type=FOLDER, metavar="FILE", help="Write training pairs for a predictive scorer.")
 @click.option("--answer", is_flag=True, help="Let a model answer the questions too (default provider: ollama).")
@@ -79,7 +79,7 @@ def run(**given: Any) -> int:
 @click.option("--out", type=FOLDER, metavar="DIR", required=True, help="Where each run gets a folder.")
 @click.option("--jobs", type=click.IntRange(1, 64), metavar="N", help="Databases side by side (default: CPUs).")
 @click.option("--html", "page_file", type=FOLDER, metavar="FILE", help="Write a plot as a page.")
-@click.option("--quiet", "-q", is_flag=True, help="Say nothing of the progress.")
+@click.option("--quiet", "-q", is_flag=True, help="Show no progress.")
 def sweep(settings: Path, out: Path, page_file: Path | None, jobs: int | None, *, quiet: bool) -> int:
     """Do the runs."""
     from signet_reference_harness.bench import sweeping

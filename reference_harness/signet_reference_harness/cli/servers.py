@@ -61,7 +61,7 @@ async def _serve(config: Any, routing: Any, port: int, host: str, *, until_stdin
 
 
 LLM_EPILOG = """\b
-Prints one JSON line with its url when it is ready. A program is pointed there:
+Prints one JSON line with its url when it is ready. Point a program there:
   ANTHROPIC_BASE_URL=URL   OPENAI_BASE_URL=URL/v1   OLLAMA_HOST=URL
 
 \b
@@ -72,8 +72,8 @@ Add turns while it plays: curl -d '{"turns": [{"content": "Hello."}]}' URL/turns
 
 @click.command(
     "llm",
-    help="Answer as a model does, from SCRIPT, over the interfaces of Anthropic, OpenAI and Ollama. "
-    "Without SCRIPT each request waits until POST /turns says its answer.",
+    help="Answer like a model, from SCRIPT, over the interfaces of Anthropic, OpenAI and Ollama. "
+    "Without SCRIPT each request waits until POST /turns gives its answer.",
     epilog=LLM_EPILOG,
 )
 @click.argument("script", type=click.Path(path_type=Path), required=False)

@@ -36,7 +36,7 @@ _SESSION = (
         "allowed",
         multiple=True,
         metavar="NAMES",
-        help="Let the model use these tools unasked, too: names or patterns with commas, such as file_write,mcp__*.",
+        help="Let the model use these tools without asking: names or patterns with commas, such as file_write,mcp__*.",
     ),
     click.option("--read-only", is_flag=True, help="Refuse every tool that changes something."),
     click.option("--without-memory", is_flag=True, help="Ask the daemon nothing."),
@@ -45,14 +45,11 @@ _SESSION = (
         "tools",
         multiple=True,
         metavar="MODULE:ATTRIBUTE",
-        help="A tool of your own beside those of memory, secrets, the project's files and installed packages; "
-        "repeatable.",
+        help="A tool of your own, in addition to the built-in and installed ones; repeatable.",
     ),
 )
 _PROVIDER = (
-    click.option(
-        "--provider", metavar="NAME", help="Who is asked: anthropic, openai, ollama, or one that is installed."
-    ),
+    click.option("--provider", metavar="NAME", help="The provider: anthropic, openai, ollama, or an installed one."),
     click.option(
         "--api",
         "--protocol",
@@ -68,7 +65,7 @@ _PROVIDER = (
         "--api-key",
         "--apikey",
         metavar="KEY",
-        help="The provider's key. Other users of the machine see it here: an environment variable keeps it from them.",
+        help="The provider's key. Other users can see it on the command line; an environment variable hides it.",
     ),
 )
 
@@ -113,7 +110,7 @@ that has begun is ended at the daemon in each of these cases.
 @click.option("--stdin", is_flag=True, help="Read the task from standard input.")
 @session_options
 @click.option("--run-id", metavar="ID", help="The run's name (default: an id of its own).")
-@click.option("--resume", metavar="ID", help="Go on with a run that failed or was killed, from its last checkpoint.")
+@click.option("--resume", metavar="ID", help="Continue a run that failed or was killed, from its last checkpoint.")
 @click.option(
     "--timeout-ms", type=click.IntRange(1, 86_400_000), metavar="MS", help="Give the task up after this time."
 )
@@ -125,7 +122,7 @@ that has begun is ended at the daemon in each of these cases.
     help="What goes to standard output.",
 )
 @click.option("--summary", type=PATH, metavar="FILE", help="Write the summary of the task (signet-run-summary/1).")
-@click.option("--explain", is_flag=True, help="Say on standard error what memory did to the answer, row by row.")
+@click.option("--explain", is_flag=True, help="Show on standard error how each memory affected the answer.")
 @click.option("--compare-memory", is_flag=True, help="Ask a second time without memory, and show both answers.")
 @click.option("--quiet", "-q", is_flag=True, help="Write no notes to standard error.")
 @provider_options
@@ -147,7 +144,7 @@ Examples:
   printf '%s\\n' "What did we decide?" "And why?" | signet-harness chat
 
 \b
-/help in the chat says what can be typed. Ctrl-C stops an answer, /quit or Ctrl-D
+/help in the chat lists the commands. Ctrl-C stops an answer, /quit or Ctrl-D
 ends the session and the chat. In a pipe, or on a dumb terminal, each line is a turn.
 Exit status: 0 ended, 2 wrong usage or configuration, 129, 130 or 143 ended by
 SIGHUP, SIGINT or SIGTERM. The session is ended at the daemon in each of these cases.

@@ -24,8 +24,8 @@ SERVERS: Final = (
 MOST_MODELS: Final = 20
 
 EPILOG = """\b
-Nothing is sent but a request for the daemon's health and for the models of servers on
-this machine. No key is shown. Exit status: 0 when a session can begin, else 1.
+It sends only a request for the daemon's health and for the models of servers on this
+machine. No key is shown. Exit status: 0 when a session can begin, else 1.
 """
 
 
