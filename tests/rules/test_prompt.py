@@ -73,6 +73,37 @@ def test_prompt_that_a_transcript_shows_answered(name: str, tmp_path: Path) -> N
     assert [finding.exchanges for finding in late] == exchanges
 
 
+TOLD = {"mark": "session_key", "data": {"session": "s1", "key": KEYED["sessionKey"]}}
+AWAY = {"mark": "fault", "data": {"kind": "refuse", "on": True}}
+BACK = {"mark": "fault", "data": {"kind": "refuse", "on": False}}
+IN_THE_NEXT_TURN: Mapping[str, tuple[Sequence[Item], list[tuple[int, ...]]]] = {
+    "alone": ([prompt("Where is it?")], [(6,)]),
+    "beside its own": ([prompt("Where is it?"), prompt("Who has it?")], [(6,)]),
+    "in a text with its own": ([prompt("Where is it? Who has it?")], []),
+    "in another case": ([prompt("WHERE IS IT?")], []),
+}
+
+
+@pytest.mark.parametrize("name", IN_THE_NEXT_TURN)
+def test_prompt_with_the_words_of_the_turn_before(name: str, tmp_path: Path) -> None:
+    """It is late, where the turn of its words was told nothing and the connector sends them in the next one."""
+    sent, exchanges = IN_THE_NEXT_TURN[name]
+    items = [START, TOLD, step("Where is it?"), MODEL, step("Who has it?"), *sent, MODEL]
+    found = findings(tmp_path, "SIG-PROMPT-003", items)
+    assert [finding.exchanges for finding in found if finding.fold == "late"] == exchanges
+
+
+@pytest.mark.parametrize(
+    "between",
+    [[prompt("Where is it?"), MODEL], [AWAY, MODEL, BACK]],
+    ids=["told in its turn", "told to nobody"],
+)
+def test_prompt_that_is_told_again_is_not_late(between: Sequence[Item], tmp_path: Path) -> None:
+    """Words that were told in their turn, or met nobody then, are not told late in the next one."""
+    items = [START, TOLD, step("Where is it?"), *between, step("Who has it?"), prompt("Where is it?"), MODEL]
+    assert not [f for f in findings(tmp_path, "SIG-PROMPT-003", items) if f.fold == "late"]
+
+
 def test_repeat_hides_no_late_submission(tmp_path: Path) -> None:
     """A prompt that is submitted twice is told once, and the next one of its turn is judged."""
     items = [START, step("a"), prompt("a"), prompt("a"), MODEL, prompt("b")]

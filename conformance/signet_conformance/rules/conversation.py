@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
+from itertools import accumulate, groupby, pairwise
 
 from msgspec import Struct
 
@@ -22,10 +22,12 @@ from signet_conformance.rules.transcripts import (
     quoted_turns,
     transcripts_of,
 )
-from signet_conformance.trace.marks import StepName
+from signet_conformance.trace.marks import StepMark, StepName
 
 MOST_TURNS = 12
 """After more turns than this a connector may hand over the latest alone."""
+_SMALLEST_CUT = 2
+"""So few turns in the middle are lost, and not left out to shorten the transcript."""
 LONGEST_TEXT = 200
 """A longer text may be cut."""
 _WORD = re.compile(r"[a-z]{5,}")
@@ -206,9 +208,9 @@ class Conversations:
             # The session was opened anew since it was cleared or ended, and this may be the end of what was before.
             return
         turns = [mark for mark in before[since + 1 :] if mark.step == StepName.PROMPT]
-        if since < 0 or len(turns) > MOST_TURNS or self._timeline.start_was_disturbed(before[-1]):
+        if since < 0 or self._timeline.start_was_disturbed(before[-1]):
             return
-        for mark in turns:
+        for mark in turns if len(turns) <= MOST_TURNS else self._gaps(transcript, turns):
             text, reply = words_of(mark.text), words_of(mark.reply)
             if (
                 mark.index in self._skipped
@@ -218,6 +220,20 @@ class Conversations:
             ):
                 continue
             yield from ((role, words) for role, words in (("user", text), ("assistant", reply)) if _is_kept(words))
+
+    def _gaps(self, transcript: Transcript, turns: Sequence[StepMark]) -> Sequence[StepMark]:
+        """The turns that are missing between two that are told; who shortens a long transcript leaves out more."""
+        told = self._told_so_far(transcript)["user"]
+        is_told = [words_of(mark.text) in told for mark in turns]
+        runs = [(there, len([*run])) for there, run in groupby(is_told)]
+        starts = accumulate((length for _, length in runs), initial=0)
+        inner = [*zip(runs, starts, strict=False)][1:-1]
+        return [
+            mark
+            for (there, length), start in inner
+            if not there and length <= _SMALLEST_CUT
+            for mark in turns[start : start + length]
+        ]
 
 
 def words_of(text: str | None) -> str:
@@ -316,13 +332,17 @@ class _MarkedOrder:
     def __init__(self, recording: Recording) -> None:
         self._timeline = recording.timeline
         turns: list[Turn] = []
+        speakers: list[str | None] = []
         for mark in self._timeline.steps:
             text, reply = text_or_none(mark.text), text_or_none(mark.reply)
             turns += [("user", text)] if text is not None else []
             turns += [("assistant", reply)] if reply is not None else []
+            speakers += [mark.session] * (len(turns) - len(speakers))
         # What a text quotes may stand in a transcript of lines as a turn, wherever it was said.
         seen = Counter([*turns, *(quoted for _, text in turns for quoted in quoted_turns(text))])
-        self.turns = {turn: place for place, turn in enumerate(turns) if seen[turn] == 1}
+        told = enumerate(zip(turns, speakers, strict=True))
+        self.turns = {turn: (place, speaker) for place, (turn, speaker) in told if seen[turn] == 1}
+        """Place and session of each turn."""
         self._twice = [said for _, said in seen if seen["user", said] + seen["assistant", said] > 1]
 
     def repeat(self, *turns: Turn) -> bool:
@@ -338,8 +358,14 @@ class _MarkedOrder:
         """The first two turns of a transcript that took place the other way round, in their true order."""
         if self._timeline.is_unmarked_sub_agent(transcript.call.key):
             return None
-        known = [turn for turn in transcript.turns if turn in self.turns and turn in transcript.once]
-        wrong = ((first, second) for first, second in pairwise(known) if self.turns[first] > self.turns[second])
+        session = self._timeline.session_of(transcript.call.key)
+        own = {
+            turn: place
+            for turn, (place, speaker) in self.turns.items()
+            if session is None or self._timeline.are_related(speaker, session)
+        }
+        known = [turn for turn in transcript.turns if turn in own and turn in transcript.once]
+        wrong = ((first, second) for first, second in pairwise(known) if own[first] > own[second])
         return next(((second, first) for first, second in wrong), None)
 
 

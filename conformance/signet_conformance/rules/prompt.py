@@ -127,6 +127,15 @@ def _marked_turn(recording: Recording, turn: Turn) -> Iterator[Outcome]:
                 received=call.text,
                 fold="twice",
             )
+        elif (earlier := _earlier_turn(recording, turn, call)) is not None:
+            yield warn(
+                call,
+                message=f"submitted after the model had begun: it says what was said in step {earlier.step.index}",
+                pointer="/request/path",
+                expected="user-prompt-submit before the model's turn",
+                received=call.text,
+                fold="late",
+            )
         elif turn.model_seq is not None and call.seq > turn.model_seq:
             yield warn(
                 call,
@@ -142,6 +151,25 @@ def _marked_turn(recording: Recording, turn: Turn) -> Iterator[Outcome]:
             yield PASS
         if call.accepted:
             accepted = call
+
+
+def _earlier_turn(recording: Recording, turn: Turn, call: Call) -> Turn | None:
+    """The turn before this one whose words a prompt tells alone, and that nothing kept from being told in its time."""
+    timeline, text = recording.timeline, plain(call.text or "")
+    if not text or plain(turn.text) in text:
+        return None
+    own = [t for t in timeline.turns if t.step.seq < turn.step.seq and t.step.session == timeline.session_of(call.key)]
+    said = [each for each in own if each.is_said_by(call)]
+    if len(said) != 1 or any(said[0].is_said_by(prompt) for prompt in said[0].prompts):
+        return None
+    step, until = said[0].step, turn.step.seq
+    if (
+        timeline.switches.any_between(step.seq, until)
+        or timeline.was_stopped(step.seq, until)
+        or timeline.start_was_disturbed(step)
+    ):
+        return None
+    return said[0] if said[0].model_seq is not None else None
 
 
 def _of_its_session(recording: Recording, turn: Turn, call: Call) -> Call | None:

@@ -74,6 +74,8 @@ def _another_text(call: Call, turn: Turn, others: set[str], *, beside: bool) -> 
         return undecided(call, message="what becomes of a slash command is the host's business")
     if text in others:
         message, fold = "the text of another turn", "stale"
+    elif not text.replace(wanted, "").strip():
+        message, fold = f"the prompt arrives {text.count(wanted)} times in one submission", "doubled"
     elif wanted in text:
         channel = turn.step.other.get("channel")
         message, fold = "the prompt in the host's envelope", "envelope"

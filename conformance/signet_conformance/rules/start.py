@@ -385,9 +385,10 @@ _REAL_ROOT = "/private"
 
 def is_folder(sent: str, folder: str) -> bool:
     """Whether a path names a folder, resolved or with a slash at its end; other letters name another one."""
-    told, wanted = _normal(sent), _normal(folder)
+    is_on_a_drive = not folder.startswith("/")
+    told, wanted = (_normal(path.replace("\\", "/") if is_on_a_drive else path) for path in (sent, folder))
     return told == wanted or told == _REAL_ROOT + wanted or wanted == _REAL_ROOT + told
 
 
 def _normal(path: str) -> str:
-    return posixpath.normpath(path.strip().replace("\\", "/"))
+    return posixpath.normpath(path.strip())

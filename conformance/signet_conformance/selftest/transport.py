@@ -98,7 +98,7 @@ class MutatingTransport(httpx.AsyncBaseTransport):
         finally:
             self._memory.note_request(outgoing)
         self._memory.note_answer(answer)
-        if self._held and outgoing.operation in _names(self._change["until"]):
+        if self._held and not concerned and outgoing.operation in _names(self._change["until"]):
             await self._send_held()
         return answer.to_httpx(request)
 
