@@ -7,6 +7,8 @@ Messages reach the terminal as they are, so a message never holds a traceback, a
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 INTERRUPTED = 130
 """Exit status of a run that its user stopped, as a shell reports it."""
@@ -108,3 +110,14 @@ class KitError(SignetConformanceError):
     """Raised when a part of the kit itself failed: a crashed recorder, a rule that raised."""
 
     exit_status = 4
+
+
+@contextmanager
+def os_errors(
+    what: str, *, where: str | None = None, remedy: str, error: type[SignetConformanceError] = UsageError
+) -> Iterator[None]:
+    """Raise an OSError of the block as `error`, which says `what` went wrong, and the system's reason."""
+    try:
+        yield
+    except OSError as failure:
+        raise error(f"{what}: {failure.strerror or failure}", where=where, remedy=remedy) from None

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 from urllib.parse import urlsplit
 
-from signet_conformance.errors import SignetConformanceError, UsageError, printable
+from signet_conformance.errors import SignetConformanceError, UsageError, os_errors, printable
 from signet_conformance.trace.marks import NO_ORIGIN, NoRequestMark, RefusedMark
 from signet_recording_proxy.faults import Fault, MadeUpAnswer
 from signet_recording_proxy.recorder import Recorder
@@ -171,15 +171,10 @@ def reserve(host: str, port: int) -> socket.socket:
 
     Raises UsageError when the port is taken or the host is not an address of this machine.
     """
-    try:
+    remedy = "choose another --port, or leave it out for a free one"
+    with os_errors("cannot listen there", where=f"{host}:{port}", remedy=remedy):
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         reserved = socket.socket(family, kind, protocol)
         reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         reserved.bind(address)
-    except OSError as failure:
-        raise UsageError(
-            f"cannot listen there: {failure.strerror or failure}",
-            where=f"{host}:{port}",
-            remedy="choose another --port, or leave it out for a free one",
-        ) from None
     return reserved

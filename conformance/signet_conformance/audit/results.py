@@ -27,7 +27,7 @@ from signet_conformance.audit.manifest import FILE, demand_audit
 from signet_conformance.audit.rows import BreachRow, RecordingRow, Row, SaveRow, SessionRow
 from signet_conformance.audit.summary import Summary, Summing
 from signet_conformance.contract import requirements
-from signet_conformance.errors import UsageError, printable
+from signet_conformance.errors import UsageError, os_errors, printable
 from signet_conformance.files import private_opener, write_whole
 
 TABLES = ("recordings", "sessions", "breaches")
@@ -50,23 +50,17 @@ _encoder = msgspec.json.Encoder()
 def lock_folder(folder: Path) -> Iterator[None]:
     """Make the folder of an audit ours alone; raise UsageError when that cannot be, or another audit is at it."""
     ours = not folder.exists()
-    try:
+    where = printable(folder, 400)
+    with os_errors("cannot be written", where=where, remedy="name a folder that you may write to: --out FOLDER"):
         (folder / "batches").mkdir(parents=True, exist_ok=True)
         (folder / "results").mkdir(exist_ok=True)
         lock = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    except OSError as failure:
-        raise UsageError(
-            f"cannot be written: {failure.strerror or failure}",
-            where=printable(folder, 400),
-            remedy="name a folder that you may write to: --out FOLDER",
-        ) from None
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         os.close(lock)
-        raise UsageError(
-            "another audit is at work there", where=printable(folder, 400), remedy="wait for its end, or name another"
-        ) from None
+        remedy = "wait for its end, or name another"
+        raise UsageError("another audit is at work there", where=where, remedy=remedy) from None
     try:
         yield
     finally:

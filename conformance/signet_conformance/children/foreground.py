@@ -14,7 +14,7 @@ from types import FrameType
 from typing import Any
 
 from signet_conformance.children import watchdog
-from signet_conformance.errors import NothingTestedError, printable
+from signet_conformance.errors import NothingTestedError, os_errors, printable
 
 _GRACE_S = 10.0
 _ENDING = (signal.SIGTERM, signal.SIGHUP)
@@ -36,14 +36,9 @@ def run_in_foreground(command: Sequence[str], env: Mapping[str, str]) -> Command
     SIGINT, SIGTERM and SIGHUP are passed on to its group. After the latter two it has some seconds to end. Raises
     NothingTestedError when it cannot be started.
     """
-    try:
+    where, remedy = printable(command[0], 400), "check that the program is installed and on PATH"
+    with os_errors("the command cannot be started", where=where, remedy=remedy, error=NothingTestedError):
         process = subprocess.Popen(command, env=dict(env), process_group=0)
-    except OSError as failure:
-        raise NothingTestedError(
-            f"the command cannot be started: {failure.strerror or failure}",
-            where=printable(command[0], 400),
-            remedy="check that the program is installed and on PATH",
-        ) from None
     watchdog.watch_group(process.pid)
     stopped = False
 

@@ -32,7 +32,7 @@ from msgspec.structs import replace
 from signet_conformance import targets
 from signet_conformance.cli.commands import PROGRAM, epilog_of, tell
 from signet_conformance.cli.run_lines import run_lines
-from signet_conformance.errors import NothingTestedError, UsageError, printable
+from signet_conformance.errors import NothingTestedError, UsageError, os_errors, printable
 from signet_conformance.files import create_file
 from signet_conformance.finding import Verdict
 from signet_conformance.github_action import CANCELLED, LaneRun, perform
@@ -350,13 +350,9 @@ class InitWriter:
             print(f"would write {name}:")
             print("".join(f"    {line}\n" for line in text.splitlines()), end="")
         else:
-            try:
+            with os_errors("cannot be written", where=str(path), remedy="check the permissions"):
                 path.parent.mkdir(parents=True, exist_ok=True)
                 create_file(path, text)
-            except OSError as failure:
-                raise UsageError(
-                    f"cannot be written: {failure.strerror}", where=str(path), remedy="check the permissions"
-                ) from None
             print(f"wrote     {name}")
 
     def extend(self, path: Path, lines: Sequence[str]) -> None:
@@ -367,13 +363,9 @@ class InitWriter:
         if self._dry_run:
             print(f"would add to {name}: {', '.join(lines)}")
             return
-        try:
+        with os_errors("cannot be written", where=str(path), remedy="check the permissions"):
             before = path.read_bytes() if path.exists() else b""
             gap = b"\n" if before and not before.endswith(b"\n") else b""
             with path.open("ab") as stream:
                 stream.write(gap + "".join(f"{line}\n" for line in lines).encode())
-        except OSError as failure:
-            raise UsageError(
-                f"cannot be written: {failure.strerror}", where=str(path), remedy="check the permissions"
-            ) from None
         print(f"added to  {name}: {', '.join(lines)}")

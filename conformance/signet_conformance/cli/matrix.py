@@ -26,7 +26,7 @@ import click
 from signet_conformance.cli.commands import WHICH, epilog_of, tell
 from signet_conformance.cli.output import demand_apart, report_stream
 from signet_conformance.cli.report_files import reports_in
-from signet_conformance.errors import SignetConformanceError, UsageError, printable, printable_json
+from signet_conformance.errors import SignetConformanceError, UsageError, os_errors, printable, printable_json
 from signet_conformance.reports import matrix
 from signet_conformance.reports.matrix import Column, page as matrix_page, site as matrix_site
 
@@ -103,18 +103,11 @@ def _read_reports(reports: Sequence[str]) -> tuple[Sequence[str], list[Column], 
 
 def _write_site(columns: Sequence[Column], folder: str, force: bool) -> int:
     """Write the files of the site; how many they are."""
-    try:
+    where = f"--site {printable(folder, 400)}"
+    with os_errors("cannot be made", where=where, remedy="name a folder that you may write to"):
         Path(folder).mkdir(parents=True, exist_ok=True)
-    except OSError as failure:
-        raise UsageError(
-            f"cannot be made: {failure.strerror or failure}",
-            where=f"--site {printable(folder, 400)}",
-            remedy="name a folder that you may write to",
-        ) from None
     if not force and Path(folder, matrix_site.INDEX).exists():
-        raise UsageError(
-            "holds a site already", where=f"--site {printable(folder, 400)}", remedy="replace it with --force"
-        )
+        raise UsageError("holds a site already", where=where, remedy="replace it with --force")
     files = list(matrix_site.files(columns))
     for name, write in files:
         with report_stream(str(Path(folder, name)), force) as stream:

@@ -25,7 +25,7 @@ from signet_conformance.cli.commands import epilog_of
 from signet_conformance.cli.recordings import read_recording
 from signet_conformance.cli.shared_options import selected
 from signet_conformance.engine import judge
-from signet_conformance.errors import TraceError, UsageError, printable
+from signet_conformance.errors import TraceError, UsageError, os_errors, printable
 from signet_conformance.facts import Recording
 from signet_conformance.reports.command_lines import shell_command
 from signet_conformance.reports.terminal import Paragraph, draw, terminal_width, wants_colour
@@ -184,12 +184,8 @@ def _growing(path: str, until_idle: float | None) -> Iterator[Trace]:
 
 
 def _size(path: str) -> int:
-    try:
+    with os_errors("cannot be read", where=path, remedy="start the recording first", error=TraceError):
         return Path(path).stat().st_size
-    except OSError as failure:
-        raise TraceError(
-            f"cannot be read: {failure.strerror or failure}", where=path, remedy="start the recording first"
-        ) from None
 
 
 def _print(lines: Iterable[str]) -> None:

@@ -39,7 +39,7 @@ from signet_conformance.cli.commands import epilog_of
 from signet_conformance.cli.recordings import read_recording, trace_files
 from signet_conformance.cli.shared_options import declared_options, parse_declared
 from signet_conformance.engine import Judged, judge
-from signet_conformance.errors import SignetConformanceError, UsageError, printable
+from signet_conformance.errors import SignetConformanceError, os_errors, printable
 from signet_conformance.finding import Verdict
 from signet_conformance.outcome.conclusion import Judging, Terms
 from signet_conformance.outcome.options import Declarations
@@ -250,14 +250,9 @@ class PageServer:
 
     def __init__(self, growing: Growing, port: int = 0) -> None:
         token = secrets.token_urlsafe(16)
-        try:
+        remedy = "choose another port, or none for a free one"
+        with os_errors(f"nothing can listen at 127.0.0.1:{port}", where="--port", remedy=remedy):
             self._server = _Server(("127.0.0.1", port), _Handler)
-        except OSError as failure:
-            raise UsageError(
-                f"nothing can listen at 127.0.0.1:{port}: {failure.strerror}",
-                where="--port",
-                remedy="choose another port, or none for a free one",
-            ) from None
         self._server.growing = growing
         self._server.token = token
         self.url = f"http://127.0.0.1:{self._server.server_port}/{token}/"

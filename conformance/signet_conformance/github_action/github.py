@@ -11,7 +11,7 @@ from typing import TextIO
 
 from msgspec import Struct
 
-from signet_conformance.errors import UsageError, printable
+from signet_conformance.errors import os_errors, printable
 from signet_conformance.finding import FOLDING_ORDER, Verdict
 from signet_conformance.outcome.conclusion import Conclusion
 from signet_conformance.reports.cause_text import extent
@@ -112,15 +112,12 @@ def without_runner(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def _append(path: Path, text: str) -> None:
-    try:
-        with path.open("a", encoding="utf-8", newline="") as stream:
-            stream.write(text)
-    except OSError as failure:
-        raise UsageError(
-            f"cannot be written: {failure.strerror}",
-            where=printable(path, 400),
-            remedy="let GITHUB_OUTPUT and GITHUB_STEP_SUMMARY name files, or unset them",
-        ) from None
+    remedy = "let GITHUB_OUTPUT and GITHUB_STEP_SUMMARY name files, or unset them"
+    with (
+        os_errors("cannot be written", where=printable(path, 400), remedy=remedy),
+        path.open("a", encoding="utf-8", newline="") as stream,
+    ):
+        stream.write(text)
 
 
 WORDS: Mapping[int, str] = {

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 
 from signet_conformance.contract import requirements
 from signet_conformance.engine import Judged
-from signet_conformance.errors import UsageError, printable
+from signet_conformance.errors import UsageError, os_errors, printable
 from signet_conformance.files import create_file, read_json
 from signet_conformance.finding import FOLDING_ORDER, Judgement, Verdict
 from signet_conformance.outcome.options import DEFAULT_DAYS, KnownOptions
@@ -99,12 +99,8 @@ class KnownFailures(Struct, frozen=True):
         if self.written is None:
             return None
         entries = entries_for(verdicts, self.owner, self.reason, self.today, self.expires)
-        try:
+        with os_errors("cannot be written", where=self.written, remedy="name a new file of your own"):
             create_file(Path(self.written), baseline_document(entries))
-        except OSError as failure:
-            raise UsageError(
-                f"cannot be written: {failure.strerror}", where=self.written, remedy="name a new file of your own"
-            ) from None
         return f"baseline: {len(entries)} known in {printable(self.written, 400)}, until {self.expires.isoformat()}"
 
 
@@ -171,15 +167,9 @@ def user_name() -> str:
 
 
 def _append(path: Path, line: str) -> None:
-    try:
-        with path.open("a", encoding="utf-8") as stream:
-            stream.write(line)
-    except OSError as failure:
-        raise UsageError(
-            f"cannot be written: {failure.strerror}",
-            where=str(path),
-            remedy="keep the baseline in a folder that you may write to: the kit logs there what it lets pass",
-        ) from None
+    remedy = "keep the baseline in a folder that you may write to: the kit logs there what it lets pass"
+    with os_errors("cannot be written", where=str(path), remedy=remedy), path.open("a", encoding="utf-8") as stream:
+        stream.write(line)
 
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Self, TextIO
 from msgspec.structs import replace
 
 from signet_conformance.children.forks import warmed
-from signet_conformance.errors import INTERRUPTED, KitError, UsageError, printable
+from signet_conformance.errors import INTERRUPTED, KitError, os_errors, printable
 from signet_conformance.finding import BREACHES
 from signet_conformance.outcome.broken_off import Recordings
 from signet_conformance.outcome.conclusion import Conclusion, Judging
@@ -193,15 +193,12 @@ class RunPerformance:
         # What a part of a run fails is no baseline.
         baseline = None if self.conclusion.is_interrupted else self.conclusion.write_baseline()
         if self.request.report:
-            try:
-                with self.request.stopwatch.phase(REPORTS):
-                    write_reports(self.request.folder, self.ending(self.conclusion), self.judging.known_in)
-            except OSError as failure:
-                raise UsageError(
-                    f"the report cannot be written: {failure.strerror}",
-                    where=printable(self.request.folder),
-                    remedy="name a folder on a disk that has room",
-                ) from None
+            where, remedy = printable(self.request.folder), "name a folder on a disk that has room"
+            with (
+                os_errors("the report cannot be written", where=where, remedy=remedy),
+                self.request.stopwatch.phase(REPORTS),
+            ):
+                write_reports(self.request.folder, self.ending(self.conclusion), self.judging.known_in)
         return baseline
 
     def write_report(self, form: Format, stream: TextIO) -> None:

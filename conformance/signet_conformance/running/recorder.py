@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from signet_conformance import trace
 from signet_conformance.children.environment import clean_environment
 from signet_conformance.children.processes import LineProcess
-from signet_conformance.errors import KitError, NothingTestedError, printable
+from signet_conformance.errors import KitError, NothingTestedError, os_errors, printable
 from signet_conformance.outcome.time_spent import Part
 from signet_conformance.running.stopwatch import Stopwatch
 from signet_conformance.trace.marks import KitMark
@@ -65,13 +65,10 @@ class RecorderClient:
     def demand_reachable(self) -> None:
         """Raise NothingTestedError if it cannot be reached: every call of a connector would be lost."""
         address = urlsplit(self.url)
-        try:
+        what = f"the recorder at {self.url} cannot be reached"
+        remedy = "let programs of this machine reach each other on loopback; in a container: ip link set lo up"
+        with os_errors(what, remedy=remedy, error=NothingTestedError):
             socket.create_connection((address.hostname, address.port), CONTROL_TIMEOUT_S).close()
-        except OSError as failure:
-            raise NothingTestedError(
-                f"the recorder at {self.url} cannot be reached: {failure.strerror or failure}",
-                remedy="let programs of this machine reach each other on loopback; in a container: ip link set lo up",
-            ) from failure
 
     def mark(self, says: KitMark) -> None:
         """Write a mark into the trace."""

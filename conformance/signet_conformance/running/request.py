@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from signet_conformance import targets
 from signet_conformance.children.temporary import kept_folder
 from signet_conformance.contract import version_document
-from signet_conformance.errors import SignetConformanceError, UsageError, printable
+from signet_conformance.errors import SignetConformanceError, UsageError, os_errors, printable
 from signet_conformance.outcome.conclusion import Terms
 from signet_conformance.outcome.coverage import percentage
 from signet_conformance.outcome.known_failures import KnownFailures
@@ -331,7 +331,7 @@ def _temporary_folder() -> Path:
 
 def _fresh_folder(folder: Path, option: str) -> Path:
     where = f"{option} {printable(folder)}"
-    try:
+    with os_errors("cannot be written", where=where, remedy="name a folder of your own"):
         folder.mkdir(parents=True, exist_ok=True)
         if not _claim(folder):
             raise UsageError(
@@ -343,9 +343,6 @@ def _fresh_folder(folder: Path, option: str) -> Path:
         # Trying beats asking: permissions are not all that can stand against writing.
         with tempfile.TemporaryFile(dir=folder):
             pass
-    except OSError as failure:
-        problem = f"cannot be written: {failure.strerror}"
-        raise UsageError(problem, where=where, remedy="name a folder of your own") from None
     return folder.resolve()
 
 

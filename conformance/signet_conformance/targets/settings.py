@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from signet_conformance.errors import TargetError, printable
+from signet_conformance.errors import TargetError, os_errors, printable
 from signet_conformance.targets.files import is_trusted, searched
 
 FILE = "signet-conformance.toml"
@@ -73,18 +73,14 @@ def read_settings(root: Path) -> Settings:
 
 
 def _parse(path: Path, below: tuple[str, ...]) -> Any:
+    where = printable(path)
     try:
-        if path.stat().st_size > _MOST_BYTES:
-            raise TargetError(
-                f"is larger than {_MOST_BYTES >> 20} MiB", where=printable(path), remedy="name a smaller file"
-            )
-        data: Any = tomllib.loads(path.read_text("utf-8"))
-    except OSError as failure:
-        raise TargetError(
-            f"cannot be read: {failure.strerror}", where=printable(path), remedy="check the path"
-        ) from None
+        with os_errors("cannot be read", where=where, remedy="check the path", error=TargetError):
+            if path.stat().st_size > _MOST_BYTES:
+                raise TargetError(f"is larger than {_MOST_BYTES >> 20} MiB", where=where, remedy="name a smaller file")
+            data: Any = tomllib.loads(path.read_text("utf-8"))
     except (ValueError, RecursionError) as failure:
-        raise TargetError(f"is not TOML: {printable(failure)}", where=printable(path), remedy="fix the file") from None
+        raise TargetError(f"is not TOML: {printable(failure)}", where=where, remedy="fix the file") from None
     for name in below:
         data = data.get(name) if isinstance(data, dict) else None
     return data

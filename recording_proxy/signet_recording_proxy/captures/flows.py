@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from mitmproxy import connection, exceptions, flow, http
 from mitmproxy.io import FlowReader, FlowWriter
 
-from signet_conformance.errors import UsageError, printable
+from signet_conformance.errors import UsageError, os_errors, printable
 from signet_conformance.trace.model import NOT_CARRIED
 from signet_recording_proxy.captures import Captured, CapturedMessage, Headers, as_sent, instant
 
@@ -22,14 +22,12 @@ _DAMAGE = (ValueError, TypeError, KeyError, AttributeError, RecursionError, Over
 def read(path: str) -> list[Captured]:
     """The HTTP exchanges of a flow file; other flows are passed over. Raises UsageError when it is damaged."""
     where = printable(path, 400)
+    unread = os_errors("cannot be read", where=where, remedy="check the path and its permissions")
     try:
-        with Path(path).open("rb") as stream:
+        with unread, Path(path).open("rb") as stream:
             return [
                 _captured(captured) for captured in FlowReader(stream).stream() if isinstance(captured, http.HTTPFlow)
             ]
-    except OSError as failure:
-        problem = f"cannot be read: {failure.strerror or failure}"
-        raise UsageError(problem, where=where, remedy="check the path and its permissions") from None
     # The reader lets what a damaged file makes of it through in many shapes.
     except (exceptions.FlowReadException, *_DAMAGE) as failure:
         raise UsageError(

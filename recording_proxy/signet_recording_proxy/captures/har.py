@@ -15,7 +15,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from msgspec import Struct
 
-from signet_conformance.errors import UsageError, printable
+from signet_conformance.errors import UsageError, os_errors, printable
 from signet_conformance.trace.model import NOT_CARRIED
 from signet_recording_proxy.captures import Captured, CapturedMessage, Headers, instant
 
@@ -38,12 +38,10 @@ def read(path: str) -> Capture:
     """What a HAR file holds. Raises UsageError naming the file and the wrong entry."""
     where = printable(path, 400)
     try:
-        if Path(path).stat().st_size > MAX_BYTES:
-            raise UsageError(f"is larger than {MAX_BYTES >> 20} MiB", where=where, remedy="export a part of it")
-        data = json.loads(Path(path).read_bytes())
-    except OSError as failure:
-        problem = f"cannot be read: {failure.strerror or failure}"
-        raise UsageError(problem, where=where, remedy="check the path and its permissions") from None
+        with os_errors("cannot be read", where=where, remedy="check the path and its permissions"):
+            if Path(path).stat().st_size > MAX_BYTES:
+                raise UsageError(f"is larger than {MAX_BYTES >> 20} MiB", where=where, remedy="export a part of it")
+            data = json.loads(Path(path).read_bytes())
     except (ValueError, RecursionError) as failure:
         raise UsageError(f"is not JSON: {printable(failure, 160)}", where=where, remedy=_REMEDY) from None
     log = data.get("log") if isinstance(data, dict) else None

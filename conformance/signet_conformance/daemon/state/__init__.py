@@ -17,7 +17,7 @@ from signet_conformance.daemon.state.sessions import AgentPresence, Epochs, Sess
 from signet_conformance.daemon.state.store import Store
 from signet_conformance.daemon.state.transcripts import Captures, Transcripts
 from signet_conformance.daemon.values import Clock, iso
-from signet_conformance.errors import UsageError
+from signet_conformance.errors import UsageError, os_errors
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -42,16 +42,11 @@ class Daemon:
         self.port = settings.port
         self._temporary = None if settings.workspace else tempfile.TemporaryDirectory(prefix="signet-daemon-")
         self.workspace = (settings.workspace or Path(self._temporary.name if self._temporary else ".")).absolute()
-        try:
+        remedy = "name another folder, or none, so that a temporary one is used"
+        with os_errors("the workspace cannot be written to", where=str(self.workspace), remedy=remedy):
             self.workspace.mkdir(parents=True, exist_ok=True)
             self.store = Store.open(self.workspace)
             seed(self.workspace)
-        except OSError as problem:
-            raise UsageError(
-                f"the workspace cannot be written to: {problem.strerror or problem}",
-                where=str(self.workspace),
-                remedy="name another folder, or none, so that a temporary one is used",
-            ) from problem
         self.agents = Agents(self.store, clock, self.behaviour)
         self.auth = Auth(self.store, clock, settings.auth, dict(settings.rate_limits), api_keys=self.behaviour.api_keys)
         self.sessions = SessionClaims(clock, self.behaviour, self.store, expired=settings.claims_expire)
