@@ -13,6 +13,7 @@ from uuid import uuid4
 from signet_reference_harness.channels import ChatFace, UserTurn
 from signet_reference_harness.chat.chat_session import ChatSession, ResumableSession
 from signet_reference_harness.chat.skills import Skill, skills
+from signet_reference_harness.daemon_client.reply import memory_rows
 from signet_reference_harness.errors import HarnessError
 from signet_reference_harness.identity import SessionIdentity
 from signet_reference_harness.providers import Usage
@@ -107,7 +108,7 @@ class ChatCommands:
         if not result.ok:
             self._face.error(f"no memories: {result.error}")
             return
-        rows = [_memory(row) for row in _rows(result.content)]
+        rows = [_memory(row) for row in memory_rows(result.content)]
         about = f"Memories of {argument!r}" if argument else "Memories, the newest first"
         if rows:
             self._face.rows(about, rows)
@@ -286,12 +287,6 @@ def is_at_once(turn: UserTurn) -> bool:
 
 def _dollars(price: PricePart, usage: Usage) -> float:
     return (price.input * usage.input_tokens + price.output * usage.output_tokens) / 1_000_000
-
-
-def _rows(content: Any) -> Sequence[Mapping[str, Any]]:
-    members = content if isinstance(content, Mapping) else {}
-    rows = members.get("results", members.get("memories"))
-    return [row for row in rows if isinstance(row, Mapping)] if isinstance(rows, list) else []
 
 
 def _memory(row: Mapping[str, Any]) -> tuple[str, str]:

@@ -97,6 +97,21 @@ def held_back(operation: str, reason: str) -> Reply:
     return Reply(operation, failure=FailureClass.HELD_BACK, detail=reason)
 
 
+def memory_rows(body: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The memories of an answer: those that it lists, or the one that it is."""
+    lists = (body.get(name) for name in ("results", "memories"))
+    rows = [row for rows in lists if isinstance(rows, list) for row in rows if isinstance(row, Mapping)]
+    return [*rows, body] if isinstance(body.get("content"), str) else rows
+
+
+def suppressed_rows(body: Mapping[str, Any]) -> int:
+    """How many rows a recall left out, as the session was shown them before."""
+    meta = body.get("meta")
+    dedupe = meta.get("dedupe") if isinstance(meta, Mapping) else None
+    count = dedupe.get("suppressed") if isinstance(dedupe, Mapping) else None
+    return count if isinstance(count, int) else 0
+
+
 NEEDED: Final[Mapping[str, Mapping[str, type]]] = MappingProxyType(
     {
         "health": {"status": str},

@@ -129,7 +129,7 @@ async def _send_raw(sender: Sender, api: Api, raw: RawAnswer, headers: Mapping[s
         return
     await sender.begin_stream(raw.status, api.media_type, headers)
     for event in raw.events:
-        await sender.chunk(api.raw_event(event))
+        await sender.chunk(api.write(event.data, event.event))
     await sender.end_stream()
 
 

@@ -11,6 +11,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Mapping
+from copy import deepcopy
 from dataclasses import replace
 from typing import Any, Final
 from uuid import uuid4
@@ -204,7 +205,9 @@ class _Task:
         )
         session.results = file.results
         if plan.stored is not None:
-            session.conversation = plan.stored.conversation
+            # --compare-memory asks again from where the session was.
+            was = plan.stored.conversation
+            session.conversation = deepcopy(was) if self._options.compare_memory else was
         await start_for(self._servers, plan.mcp, session.client, identity)
         self._mark = OpenMark.create(folders.open_sessions, OpenSession.of(session, file.path))
         self._output.events.publish(RunStarted(self._run, identity.key, identity.agent, resumed=journal.resumed))

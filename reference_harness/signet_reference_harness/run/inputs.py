@@ -82,7 +82,6 @@ class Folders:
     project: Path
     state: Path
     sessions: Path
-    runs: Path
     open_sessions: Path
 
     @classmethod
@@ -92,19 +91,18 @@ class Folders:
         if not os.path.isdir(project):  # noqa: PTH112 - it answers for names that are too long, too
             raise ConfigError(f"--cwd {project}: is not a folder", remedy="name the folder of the project")
         state = state_folder(options, environ)
-        sessions = (options.sessions_dir or state / "sessions").absolute()
-        _make(sessions, "--sessions-dir")
-        return cls(project.resolve(), state, sessions, runs_folder(state), _make_state_folder(state / "open-sessions"))
+        sessions = _make((options.sessions_dir or state / "sessions").absolute(), "--sessions-dir")
+        return cls(project.resolve(), state, sessions, _make(state / "open-sessions"))
 
 
 def state_folder(options: Options, environ: Mapping[str, str]) -> Path:
     """The folder of what the harness keeps, made where it does not exist. Raises ConfigError."""
-    return _make_state_folder((options.state_dir or _state(environ)).absolute())
+    return _make((options.state_dir or _state(environ)).absolute())
 
 
 def runs_folder(state: Path) -> Path:
     """The folder of the runs in that of the state, made where it does not exist. Raises ConfigError."""
-    return _make_state_folder(state / "runs")
+    return _make(state / "runs")
 
 
 def options_of_run(options: Options, recorded: Recorded) -> Options:
@@ -260,16 +258,12 @@ def _state(environ: Mapping[str, str]) -> Path:
     return (Path(base) if base else Path.home() / ".local" / "state") / "signet-harness"
 
 
-def _make_state_folder(folder: Path) -> Path:
-    _make(folder, "--state-dir")
-    return folder
-
-
-def _make(folder: Path, option: str) -> None:
+def _make(folder: Path, option: str = "--state-dir") -> Path:
     with os_errors(f"{option} {folder}: cannot be made", "name a folder of yours"):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     if not os.access(folder, os.W_OK | os.X_OK):
         raise ConfigError(f"{option} {folder}: cannot be written to", remedy="name a folder of yours")
+    return folder
 
 
 def _completion_options(options: Options, asked: ProviderSettings) -> CompletionOptions:

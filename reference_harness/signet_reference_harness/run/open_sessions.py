@@ -121,7 +121,6 @@ async def end_abandoned(client: AdapterClient, folder: Path, own: str, *, seized
 def _conversation(file: Path) -> Conversation:
     """Read the conversation from the session's file; it is empty if the file cannot be read."""
     try:
-        stored = read_session(file)
+        return read_session(file).conversation
     except ConfigError:
         return Conversation()
-    return stored.conversation

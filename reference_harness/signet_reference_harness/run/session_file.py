@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, Literal, Self
+from typing import Any, Final, Self
 
 from msgspec import convert, to_builtins
 
@@ -29,8 +29,8 @@ from signet_reference_harness.documents import read_file
 from signet_reference_harness.errors import ConfigError, IdentityError, os_errors
 from signet_reference_harness.identity import SessionIdentity
 from signet_reference_harness.kept_lines import SUFFIX, Scrub, append, as_line, file_of, lock, now, put_in_place
-from signet_reference_harness.messages import Message, Role, ToolCall
-from signet_reference_harness.session.conversation import UNDONE, Conversation, said_in
+from signet_reference_harness.messages import Message, ToolCall
+from signet_reference_harness.session.conversation import Conversation
 from signet_reference_harness.session.events import Event
 from signet_reference_harness.session.watching import Publisher
 from signet_reference_harness.tools import ToolResult
@@ -44,13 +44,10 @@ LARGEST_LISTED: Final = 32 * 1024 * 1024
 
 @dataclass(slots=True)
 class Stored:
-    """The content of a session file. `messages` are those since the last compaction, of whole turns."""
+    """The content of a session file: whose it is, and the conversation of its whole turns, which goes on from here."""
 
     identity: SessionIdentity
-    messages: list[Message] = field(default_factory=list)
-    turns: list[tuple[Role | Literal["system"], str]] = field(default_factory=list)
-    """The user's words and the reply to them, of every turn with a reply since the session began."""
-    summary: str = ""
+    conversation: Conversation = field(default_factory=Conversation)
     size: int = 0
     """Bytes of the file when it was read."""
     written: float = 0.0
@@ -59,41 +56,28 @@ class Stored:
     """Whether the last line is not whole."""
     runs: dict[str, str] = field(default_factory=dict)
     """How each run ended that had its turn in the session, by its id."""
-    _begun: list[tuple[int, int]] = field(default_factory=list)
-    """How many messages and turns stood before each turn since the last compaction."""
     _last: tuple[str | None, int, int] = (None, 0, 0)
-    """The run of the last turn, and how many messages and turns stood before it."""
+    """The run of the last turn, and how many messages and lines of the transcript stood before it."""
+
+    @property
+    def turns(self) -> Sequence[tuple[str, str]]:
+        """The lines of the transcript."""
+        return self.conversation.turns
 
     def add_turn(self, run: str | None, prompt: str, reply: str, messages: Sequence[Message]) -> None:
         """Add a whole turn."""
-        self._last = (run, len(self.messages), len(self.turns))
-        self._begun.append(self._last[1:])
-        self.messages += messages
-        self.turns += said_in(messages, prompt, reply)
+        self._last = (run, self.conversation.message_count, len(self.turns))
+        self.conversation.add_turn(prompt, reply, messages)
 
     def take_back(self, run: str) -> None:
         """Take back the last turn if it is of this run, which replaces it when it continues."""
         of, messages, turns = self._last
         if of == run:
-            del self.messages[messages:], self.turns[turns:]
+            self.conversation.cut(messages, turns)
             self._last = (None, 0, 0)
-            self._begun = self._begun[:-1]
 
-    def undo(self) -> None:
-        """Take the last turn from the model; the transcript keeps it, and says so."""
-        if self._begun:
-            del self.messages[self._begun.pop()[0] :]
-            self.turns.append(("system", UNDONE))
-
-    @property
-    def conversation(self) -> Conversation:
-        """The conversation that continues from here."""
-        return Conversation.restore(self.messages, self.turns, self.summary)
-
-    def compact(self, summary: str) -> None:
-        """Put a summary in the place of the messages."""
-        self.messages, self.summary = [], summary
-        self._begun.clear()
+    def forget_messages(self) -> None:
+        """Note that the model does not see the messages any more, so that none of them is taken back."""
         self._last = (self._last[0], 0, self._last[2])
 
 
@@ -239,12 +223,14 @@ def read_session(path: Path) -> Stored:
                 _end_turn(stored, pending, entry)
                 pending = []
             elif kind == "compaction":
-                stored.compact(str(entry["summary"]))
+                stored.conversation.compact(str(entry["summary"]))
+                stored.forget_messages()
                 pending = []
             elif kind == "undo":
-                stored.undo()
+                stored.conversation.undo()
             elif kind == "clear":
-                stored.compact("")
+                stored.conversation.clear()
+                stored.forget_messages()
                 pending = []
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             if damage is not None:
@@ -253,6 +239,7 @@ def read_session(path: Path) -> Stored:
     else:
         if stored is not None:
             stored.size, stored.torn = len(data), damage is not None
+            stored.conversation.settle()
             return stored
     raise ConfigError(damage or f"{path}: is empty", remedy="begin another session")
 

@@ -130,13 +130,13 @@ class Session(Lifecycle):
         except asyncio.CancelledError:
             kept = loop.completed_messages(before) if loop.reply.strip() else []
             if kept:
-                self._record(prompt, loop, kept)
+                self._record(prompt, loop, kept[before - 1 :])
             self.cut_turn = replace(loop.result(before - 1), messages=tuple(kept[before - 1 :]))
             raise
         self._context_tokens = loop.last_usage.input_tokens + loop.last_usage.output_tokens
         self._context_is_full = loop.outcome is StopReason.CONTEXT_LIMIT
         if loop.has_answer:
-            self._record(prompt, loop, loop.messages)
+            self._record(prompt, loop, loop.messages[before - 1 :])
         else:
             self._noticed = noticed
         effect = effect_of(

@@ -12,7 +12,6 @@ TRANSCRIPT_LIMIT: Final = 1_500_000
 """Characters. The daemon refuses bodies of over 10 MiB, and a character can take six bytes."""
 DIGEST_LIMIT: Final = 2_000
 BEGAN_AGAIN: Final = "The session began again: {}."
-CLEARED: Final = ("system", BEGAN_AGAIN.format("clear"))
 UNDONE: Final = "The user took back the turn before."
 UNTAKEN: Final = {"role": "system", "content": "This session holds no turn."}
 LINE_BREAKS: Final = str.maketrans({"\x85": "\\u0085", "\u2028": "\\u2028", "\u2029": "\\u2029"})
@@ -38,7 +37,7 @@ class Conversation:
         self._turns: list[tuple[Role | Literal["system"], str]] = []
         self._messages: list[Message] = []
         self._begun: list[tuple[int, str]] = []
-        """Of each turn since the conversation was restored, cleared or compacted: its place, and its prompt."""
+        """Of each turn that can be undone: its place, and its prompt."""
         self._cleared_at = 0
         """How many lines of the transcript the model no longer sees."""
         self.summary = ""
@@ -59,12 +58,11 @@ class Conversation:
         return len(self._messages)
 
     def add_turn(self, prompt: str, reply: str, messages: Sequence[Message]) -> None:
-        """Keep a completed turn; `messages` is the model's whole context after it."""
-        own = messages[len(self._messages) :]
+        """Keep a completed turn, which added these messages to the model's context."""
         self._begun.append((len(self._messages), prompt))
-        self._messages = list(messages)
+        self._messages += messages
         self.pending = ()
-        self._turns += said_in(own, prompt, reply)
+        self._turns += said_in(messages, prompt, reply)
         self._keep_last(reply)
 
     @property
@@ -72,17 +70,18 @@ class Conversation:
         """Role and content of each line of the transcript, from the beginning."""
         return tuple(self._turns)
 
-    @classmethod
-    def restore(
-        cls, messages: Sequence[Message], turns: Sequence[tuple[Role | Literal["system"], str]], summary: str = ""
-    ) -> Conversation:
-        """Restore a conversation from its kept `messages`, `turns` and `summary`."""
-        made = cls()
-        made._messages, made._turns, made.summary = list(messages), list(turns), summary
-        replies = (message.content for message in reversed(messages) if message.role == "assistant")
-        made._keep_last(next(replies, ""))
-        made._cleared_at = max((at for at, line in enumerate(turns) if line == CLEARED), default=0)
-        return made
+    def settle(self) -> None:
+        """Let no turn so far be undone."""
+        self._begun.clear()
+
+    def cut(self, messages: int, turns: int) -> None:
+        """Forget what came after this number of messages and of lines, as if it had not been said."""
+        del self._messages[messages:], self._turns[turns:]
+        self._begun = self._begun[:-1]
+        self._find_last_reply()
+
+    def _find_last_reply(self) -> None:
+        self._keep_last(next((each.content for each in reversed(self._messages) if each.role == "assistant"), ""))
 
     def _keep_last(self, reply: str) -> None:
         self.last_reply = reply[:TRANSCRIPT_LIMIT] if reply.strip() else None
@@ -101,7 +100,7 @@ class Conversation:
         place, prompt = self._begun.pop()
         del self._messages[place:]
         self._turns.append(("system", UNDONE))
-        self._keep_last(next((each.content for each in reversed(self._messages) if each.role == "assistant"), ""))
+        self._find_last_reply()
         self.pending = ()
         return prompt
 

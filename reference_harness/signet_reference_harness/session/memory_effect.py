@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from signet_reference_harness.daemon_client.reply import Reply
+from signet_reference_harness.daemon_client.reply import Reply, memory_rows, suppressed_rows
 from signet_reference_harness.tools import ToolResult
 
 WORD: Final = re.compile(r"\w[\w.:/@-]*\w|\w")
@@ -112,7 +112,7 @@ def effect_of(
     for result in results:
         if result.reply is None or not result.ok or not result.name.startswith("memory_"):
             continue
-        rows_of_result = [_row(row, result.name) for row in _rows(result.reply.body)]
+        rows_of_result = [_row(row, result.name) for row in memory_rows(result.reply.body)]
         given += rows_of_result
         characters += sum(len(row.content) for row in rows_of_result)
         left_out, note = _said_of_search(result.reply.body)
@@ -123,14 +123,6 @@ def effect_of(
     rows_with_words = (_with_words(row, known, list(said)) for row in given)
     once = {row.id or row.content: row for row in rows_with_words}
     return MemoryEffect(tuple(once.values()), characters // 4, suppressed, tuple(dict.fromkeys(notes)))
-
-
-def _rows(body: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    for name in ("results", "memories"):
-        rows = body.get(name)
-        yield from (row for row in rows if isinstance(row, Mapping)) if isinstance(rows, list) else ()
-    if isinstance(body.get("content"), str):
-        yield body
 
 
 def _row(row: Mapping[str, Any], source: str) -> ShownRow:
@@ -147,11 +139,7 @@ def _row(row: Mapping[str, Any], source: str) -> ShownRow:
 
 def _said_of_search(body: Mapping[str, Any]) -> tuple[int, str]:
     """How many rows a search left out, and what the daemon said of how it searched."""
-    meta = body.get("meta")
-    dedupe = meta.get("dedupe") if isinstance(meta, Mapping) else None
-    count = dedupe.get("suppressed") if isinstance(dedupe, Mapping) else None
-    left_out = count if isinstance(count, int) else 0
-    method = body.get("method")
+    left_out, method = suppressed_rows(body), body.get("method")
     told = [f"found by {method}"] if isinstance(method, str) else []
     told += [f"{left_out} left out, as they were shown before"] if left_out else []
     return left_out, ", ".join(told)

@@ -15,7 +15,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from signet_reference_harness.daemon_client import AdapterClient
-from signet_reference_harness.daemon_client.reply import FailureClass, Reply, held_back
+from signet_reference_harness.daemon_client.reply import FailureClass, Reply, held_back, suppressed_rows
 from signet_reference_harness.errors import ToolInputError
 from signet_reference_harness.identity import SessionIdentity
 from signet_reference_harness.tools import DEFINITIONS, DaemonTool, are_strings, integer, text, typed
@@ -99,10 +99,8 @@ def shown_rows(body: Mapping[str, Any]) -> dict[str, Any]:
     for name in ("results", "memories"):
         if isinstance(kept.get(name), list):
             kept[name] = [_shown_row(row) for row in kept[name]]
-    meta = body.get("meta")
-    dedupe = meta.get("dedupe") if isinstance(meta, Mapping) else None
-    count = dedupe.get("suppressed") if isinstance(dedupe, Mapping) else None
-    if isinstance(count, int) and count > 0:
+    count = suppressed_rows(body)
+    if count > 0:
         rows, them = ("1 row that fits was", "it") if count == 1 else (f"{count} rows that fit were", "them")
         kept["note"] = f"{rows} shown above; include_recalled shows {them} again"
     return kept

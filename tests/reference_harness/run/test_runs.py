@@ -67,8 +67,8 @@ def test_a_run_that_was_killed_in_a_write_comes_to_the_same_end(
         return
     assert exit_status(started({"resume": "r1"}, os.environ)) == 0
     over = read_session(session)
-    assert (over.turns, over.runs) == ([("user", "Deploy."), ("assistant", REPLY)], {"r1": "done"})
-    results = [message.content for message in over.messages if message.role == "tool"]
+    assert (over.turns, over.runs) == ((("user", "Deploy."), ("assistant", REPLY)), {"r1": "done"})
+    results = [message.content for message in over.conversation.messages if message.role == "tool"]
     unknown = [place for place, told in zip(STEPS, results, strict=True) if UNKNOWN in told]
     deployed = (project / DEPLOYED).read_text().splitlines()
     assert sorted(deployed) == sorted(set(deployed))
@@ -133,7 +133,7 @@ def test_a_failed_run_is_gone_on_with(do: Do, daemon: RecordingDaemon, serve: Se
     assert (done.status, done.out, done.summary["rounds"], done.summary["run"]) == (0, "Hm.\n", 2, "r1")
     assert len(served.requests()) == asked + 1
     assert daemon.paths().count("recall") == len(["research", "the call", "research again"])
-    assert read_session(Path(done.summary["session_file"])).turns == [("user", "Cache?"), ("assistant", "Hm.")]
+    assert read_session(Path(done.summary["session_file"])).turns == (("user", "Cache?"), ("assistant", "Hm."))
     assert [body.get("source") for body in daemon.bodies(START)] == ["startup", "resume"]
 
 

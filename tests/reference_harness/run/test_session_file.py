@@ -53,8 +53,9 @@ def test_messages_come_back_as_they_were(tmp_path: Path) -> None:
     """Role, content, calls, thinking and reminders of every message survive."""
     stored = read_session(written(tmp_path, "Hi."))
     assert stored.identity == IDENTITY
-    assert stored.messages == TURN
-    assert stored.turns == [("user", "Hello."), ("assistant", "Hi.")]
+    assert stored.conversation.messages == tuple(TURN)
+    assert stored.turns == (("user", "Hello."), ("assistant", "Hi."))
+    assert stored.conversation.last_reply == "Hi."
 
 
 def test_the_first_line_names_format_and_version(tmp_path: Path) -> None:
@@ -82,8 +83,34 @@ def test_a_compaction_takes_the_place_of_the_messages_above(tmp_path: Path) -> N
     file = SessionFile.open(tmp_path, IDENTITY)
     file.compaction("They said hello.")
     file.close()
-    stored = read_session(path)
-    assert (stored.summary, stored.messages, len(stored.turns)) == ("They said hello.", [], 2)
+    read = read_session(path).conversation
+    assert (read.summary, read.messages, len(read.turns)) == ("They said hello.", (), 2)
+
+
+def test_a_digest_knows_nothing_of_what_was_cleared_before_a_restart(tmp_path: Path) -> None:
+    """The list that takes the place of a summary begins after the clear, in the next process too."""
+    file = SessionFile.open(tmp_path, IDENTITY)
+    for prompt in ("before", "after"):
+        file.cleared()
+        file.turn(prompt)
+        file.outcome("end_turn", "Hi.", [Message("user", prompt), Message("assistant", "Hi.")])
+    file.close()
+    read = read_session(file.path).conversation
+    assert ("after" in read.digest(), "before" in read.digest()) == (True, False)
+    assert ("user", "before") in read.turns
+
+
+def test_a_turn_of_an_earlier_process_is_not_undone(tmp_path: Path) -> None:
+    """Undone is what was said since the session was taken up; its file says of older turns that they were undone."""
+    file = SessionFile.open(tmp_path, IDENTITY)
+    for prompt in ("first", "second"):
+        file.turn(prompt)
+        file.outcome("end_turn", "Hi.", [Message("user", prompt), Message("assistant", "Hi.")])
+    file.note_undo()
+    file.close()
+    read = read_session(file.path).conversation
+    assert [message.content for message in read.messages] == ["first", "Hi."]
+    assert read.undo() is None
 
 
 @pytest.mark.parametrize("cut", range(1, 50, 7))

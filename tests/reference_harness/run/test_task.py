@@ -178,6 +178,15 @@ def test_an_answer_is_compared_with_one_without_memory(do: Do, daemon: Recording
     assert daemon.paths() == WHOLE_TURN
 
 
+def test_an_answer_is_compared_from_where_its_session_was(do: Do, serve: Serve) -> None:
+    """Both answers of a session that is continued follow the turns before; neither sees the other."""
+    served = serve(turns=[{"content": "Hi."}, {"content": "Blue."}, {"content": "No idea."}])
+    do(prompt="Hello.", session="s1", **model(served.url))
+    do(prompt="Which runner?", session="s1", compare_memory=True, **model(served.url))
+    said = [[message["text"] for message in request["asked"]["messages"][-3:]] for request in served.requests()[1:]]
+    assert said == [["Hello.", "Hi.", "Which runner?"]] * 2
+
+
 def test_a_task_speaks_to_the_daemon_of_its_agent(
     do: Do, daemon: RecordingDaemon, serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:

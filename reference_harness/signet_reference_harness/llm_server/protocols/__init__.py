@@ -16,7 +16,7 @@ from signet_reference_harness.llm_server.protocols import (
     openai_responses,
 )
 from signet_reference_harness.llm_server.reply import Piece, TurnReply
-from signet_reference_harness.llm_server.script import ApiName, ErrorAnswer, RawEvent, ScriptedLimit
+from signet_reference_harness.llm_server.script import ApiName, ErrorAnswer, ScriptedLimit
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,14 +32,15 @@ class Api:
     stream: Callable[[TurnReply], Iterator[Piece]]
     failure: Callable[[ErrorAnswer], tuple[int, dict[str, Any]]]
     failure_event: Callable[[ErrorAnswer], bytes]
-    raw_event: Callable[[RawEvent], bytes]
+    write: Callable[[Any, str | None], bytes]
+    """Writes an event of a stream, with its name where the interface names them."""
     headers: Callable[[int, tuple[ScriptedLimit, ...], datetime], dict[str, str]]
 
 
 def _api(module: ModuleType) -> Api:
     return Api(
         module.NAME, module.PATH, module.MEDIA_TYPE, module.GARBAGE, module.parse, module.answer, module.stream,
-        module.failure, module.failure_event, module.raw_event, module.headers,
+        module.failure, module.failure_event, module.write, module.headers,
     )  # fmt: skip
 
 

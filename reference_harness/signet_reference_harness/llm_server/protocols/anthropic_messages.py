@@ -44,6 +44,7 @@ _ERRORS: Final = {
     504: "timeout_error",
     529: "overloaded_error",
 }
+write = server_sent
 _TOO_LONG: Final = "prompt is too long: 212345 tokens > 200000 maximum"
 
 
@@ -161,11 +162,6 @@ def failure(error: script.ErrorAnswer) -> tuple[int, dict[str, Any]]:
 def failure_event(error: script.ErrorAnswer) -> bytes:
     """An error in the middle of a stream."""
     return server_sent(failure(error)[1], "error")
-
-
-def raw_event(event: script.RawEvent) -> bytes:
-    """An event of the script as it is."""
-    return server_sent(event.data, event.event)
 
 
 def headers(number: int, limits: tuple[script.ScriptedLimit, ...], now: datetime) -> dict[str, str]:

@@ -8,8 +8,9 @@ from datetime import UTC, datetime
 from typing import Any, Final, Literal
 
 from signet_reference_harness.llm_server import script
-from signet_reference_harness.llm_server.playback import RequestMessage, ScriptedRequest, names, objects, text_of
-from signet_reference_harness.llm_server.reply import Piece, TurnReply, UnspeakableError, arguments_of, chunks_of, whole
+from signet_reference_harness.llm_server.playback import ScriptedRequest
+from signet_reference_harness.llm_server.protocols.openai_completions import joined, parse_chat
+from signet_reference_harness.llm_server.reply import Piece, TurnReply, UnspeakableError, arguments_of, chunks_of
 
 NAME: Final[script.ApiName] = "ollama-chat"
 PATH: Final = "/api/chat"
@@ -29,31 +30,13 @@ _EVALUATION: Final = 1_000_000
 
 def parse(body: Mapping[str, Any]) -> ScriptedRequest:
     """Read the request."""
-    tools = [tool.get("function") for tool in objects(body.get("tools"))]
-    return ScriptedRequest(
-        NAME,
-        str(body.get("model") or ""),
-        body.get("stream") is not False,
-        tuple(_message(message) for message in objects(body.get("messages"))),
-        names(tool.get("name") for tool in objects(tools)),
-    )
-
-
-def _message(message: Mapping[str, Any]) -> RequestMessage:
-    called = [call.get("function") for call in objects(message.get("tool_calls"))]
-    answered = message.get("tool_call_id") or message.get("tool_name")
-    return RequestMessage(
-        str(message.get("role")),
-        text_of(message.get("content")),
-        names(call.get("name") for call in objects(called)),
-        answered if isinstance(answered, str) else None,
-    )
+    return parse_chat(NAME, body, streams=body.get("stream") is not False)
 
 
 def answer(reply: TurnReply) -> dict[str, Any]:
     """The whole answer."""
-    message: dict[str, Any] = {"role": "assistant", "content": _joined(reply, script.TextPart)}
-    if thought := _joined(reply, script.ThinkingPart):
+    message: dict[str, Any] = {"role": "assistant", "content": joined(reply, script.TextPart) or ""}
+    if thought := joined(reply, script.ThinkingPart):
         message["thinking"] = thought
     if calls := [
         _call(reply, part, index) for index, part in enumerate(reply.parts) if isinstance(part, script.ToolCallPart)
@@ -77,12 +60,13 @@ def stream(reply: TurnReply) -> Iterator[Piece]:
 
 
 def _line(value: Mapping[str, Any], kind: Literal["delta", "end"] = "delta") -> Piece:
-    return Piece(_bytes(value), kind)
+    return Piece(write(value), kind)
 
 
-def _bytes(value: Any) -> bytes:
+def write(data: Any, _name: str | None = None) -> bytes:
+    """A line of a stream; a text is sent as it is."""
     # Escaped, as Ollama escapes what some readers take for the end of a line.
-    return json.dumps(value, separators=(",", ":")).encode() + b"\n"
+    return (data if isinstance(data, str) else json.dumps(data, separators=(",", ":"))).encode() + b"\n"
 
 
 def _head(reply: TurnReply) -> dict[str, Any]:
@@ -108,10 +92,6 @@ def _last(reply: TurnReply, message: dict[str, Any]) -> dict[str, Any]:
     return {**last, **_NANOSECONDS, **counts}
 
 
-def _joined(reply: TurnReply, kind: type[script.TextPart | script.ThinkingPart]) -> str:
-    return "".join(whole(part.text) for part in reply.parts if isinstance(part, kind))
-
-
 def _call(reply: TurnReply, part: script.ToolCallPart, index: int) -> dict[str, Any]:
     arguments: Any = part.arguments
     if isinstance(arguments, str):
@@ -132,12 +112,7 @@ def failure(error: script.ErrorAnswer) -> tuple[int, dict[str, Any]]:
 
 def failure_event(error: script.ErrorAnswer) -> bytes:
     """An error in the middle of a stream."""
-    return _bytes(failure(error)[1])
-
-
-def raw_event(event: script.RawEvent) -> bytes:
-    """A line of the script as it is."""
-    return event.data.encode() + b"\n" if isinstance(event.data, str) else _bytes(event.data)
+    return write(failure(error)[1])
 
 
 def headers(number: int, limits: tuple[script.ScriptedLimit, ...], now: datetime) -> dict[str, str]:

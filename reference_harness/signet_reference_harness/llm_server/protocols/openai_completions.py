@@ -30,6 +30,7 @@ _ERRORS: Final = {
     404: ("invalid_request_error", "model_not_found"),
     429: ("requests", "rate_limit_exceeded"),
 }
+write = server_sent
 _TOO_LONG: Final = (
     "This model's maximum context length is 128000 tokens. However, your messages resulted in 212345 tokens."
 )
@@ -37,11 +38,16 @@ _TOO_LONG: Final = (
 
 def parse(body: Mapping[str, Any]) -> ScriptedRequest:
     """Read the request."""
+    return parse_chat(NAME, body, streams=body.get("stream") is True)
+
+
+def parse_chat(api: script.ApiName, body: Mapping[str, Any], *, streams: bool) -> ScriptedRequest:
+    """Read a request of messages and functions, as Ollama has them too."""
     tools = [tool.get("function") for tool in objects(body.get("tools"))]
     return ScriptedRequest(
-        NAME,
+        api,
         str(body.get("model") or ""),
-        body.get("stream") is True,
+        streams,
         tuple(_message(message) for message in objects(body.get("messages"))),
         names(tool.get("name") for tool in objects(tools)),
     )
@@ -50,7 +56,8 @@ def parse(body: Mapping[str, Any]) -> ScriptedRequest:
 def _message(message: Mapping[str, Any]) -> RequestMessage:
     role = str(message.get("role"))
     called = [call.get("function") for call in objects(message.get("tool_calls"))]
-    answered = message.get("tool_call_id")
+    # Ollama names the tool where it has no id of the call.
+    answered = message.get("tool_call_id") or message.get("tool_name")
     return RequestMessage(
         "system" if role == "developer" else role,
         text_of(message.get("content")),
@@ -63,11 +70,11 @@ def answer(reply: TurnReply) -> dict[str, Any]:
     """The whole answer."""
     message: dict[str, Any] = {
         "role": "assistant",
-        "content": _joined(reply, script.TextPart),
-        "refusal": _joined(reply, script.RefusalPart),
+        "content": joined(reply, script.TextPart),
+        "refusal": joined(reply, script.RefusalPart),
         "annotations": [],
     }
-    if thought := _joined(reply, script.ThinkingPart):
+    if thought := joined(reply, script.ThinkingPart):
         message["reasoning_content"] = thought
     if calls := [_call(reply, part, index) for index, part in _calls(reply)]:
         message["tool_calls"] = calls
@@ -121,7 +128,7 @@ def _head(reply: TurnReply, kind: str) -> dict[str, Any]:
     }
 
 
-def _joined(reply: TurnReply, kind: type[script.TextPart | script.ThinkingPart | script.RefusalPart]) -> str | None:
+def joined(reply: TurnReply, kind: type[script.TextPart | script.ThinkingPart | script.RefusalPart]) -> str | None:
     """The texts of all parts of a kind; None when the message has no such part."""
     texts = [whole(part.text) for part in reply.parts if isinstance(part, kind)]
     return "".join(texts) if texts else None
@@ -150,11 +157,6 @@ def _usage(reply: TurnReply) -> dict[str, Any]:
 def failure_event(error: script.ErrorAnswer) -> bytes:
     """An error in the middle of a stream."""
     return server_sent(failure(error)[1])
-
-
-def raw_event(event: script.RawEvent) -> bytes:
-    """An event of the script as it is."""
-    return server_sent(event.data, event.event)
 
 
 def failure(error: script.ErrorAnswer) -> tuple[int, dict[str, Any]]:

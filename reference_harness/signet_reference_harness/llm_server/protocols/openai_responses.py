@@ -41,6 +41,7 @@ _ECHOED: Final[Mapping[str, Any]] = {
     "truncation": "disabled",
 }
 """Members of the request that a response repeats, with their values when the request lacks them."""
+write = server_sent
 headers = openai_completions.headers
 failure = openai_completions.failure
 
@@ -202,8 +203,3 @@ def failure_event(error: script.ErrorAnswer) -> bytes:
     told = failure(error)[1]["error"]
     event = {"type": "error", "code": told["code"] or told["type"], "message": told["message"], "param": told["param"]}
     return server_sent({**event, "sequence_number": 0}, "error")
-
-
-def raw_event(event: script.RawEvent) -> bytes:
-    """An event of the script as it is."""
-    return server_sent(event.data, event.event)
