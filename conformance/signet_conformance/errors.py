@@ -7,7 +7,7 @@ Messages reach the terminal as they are, so a message never holds a traceback, a
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 INTERRUPTED = 130
@@ -66,6 +66,13 @@ def printable_json(text: str) -> str:
 def counted(number: int, noun: str) -> str:
     """A number with its noun, which takes an s: `1 call`, `3,334 sessions`."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def first_of(names: Iterable[str], most: int) -> str:
+    """The first of some names, and how many more there are: `a, b and 3 more`."""
+    every = list(names)
+    more = f" and {len(every) - most} more" if len(every) > most else ""
+    return ", ".join(every[:most]) + more
 
 
 class SignetConformanceError(Exception):

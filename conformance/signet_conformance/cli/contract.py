@@ -16,7 +16,7 @@ from rich.text import Text
 
 from signet_conformance.contract import contract_versions, requirements, version_document, version_key
 from signet_conformance.contract.folder import schemas_folder
-from signet_conformance.errors import ContractError, UsageError, printable
+from signet_conformance.errors import ContractError, UsageError, first_of, printable
 from signet_conformance.reports.terminal import STRONG, Paragraph, draw, terminal_width, wants_colour
 
 if TYPE_CHECKING:
@@ -180,8 +180,7 @@ def _describe_others(others: Sequence[OtherAnswer], version: str, probes: int) -
             if (each.operation or "") == operation:
                 alike.setdefault(printable(each.differences[0], 300), []).append(each.probe)
         for said, probes_of_it in alike.items():
-            more = f" and {len(probes_of_it) - 1} more" if len(probes_of_it) > 1 else ""
-            yield Paragraph(f"{probes_of_it[0]}{more}: {said}", 4, 6)
+            yield Paragraph(f"{first_of(probes_of_it, 1)}: {said}", 4, 6)
 
 
 def _describe_changes(changed: Mapping[str, Any]) -> Iterator[RenderableType]:

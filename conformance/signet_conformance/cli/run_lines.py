@@ -11,7 +11,7 @@ from contextlib import closing
 from pathlib import Path
 
 from signet_conformance.cli.commands import tell
-from signet_conformance.errors import counted, printable
+from signet_conformance.errors import counted, first_of, printable
 from signet_conformance.finding import Verdict
 from signet_conformance.reports import run_text
 from signet_conformance.reports.cause_text import CauseText, summary_lines
@@ -154,5 +154,4 @@ class _Shown:
 def _names(saved: Sequence[Path]) -> str:
     here = Path.cwd()
     shown = [printable(path.relative_to(here) if path.is_relative_to(here) else path, 200) for path in saved]
-    more = f" and {len(shown) - _MOST_FILES} more" if len(shown) > _MOST_FILES else ""
-    return ", ".join(shown[:_MOST_FILES]) + more
+    return first_of(shown, _MOST_FILES)

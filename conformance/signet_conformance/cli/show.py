@@ -25,7 +25,7 @@ from signet_conformance.cli.commands import epilog_of
 from signet_conformance.cli.recordings import read_recording
 from signet_conformance.cli.shared_options import selected
 from signet_conformance.engine import judge
-from signet_conformance.errors import TraceError, UsageError, os_errors, printable
+from signet_conformance.errors import TraceError, UsageError, first_of, os_errors, printable
 from signet_conformance.facts import Recording
 from signet_conformance.reports.command_lines import shell_command
 from signet_conformance.reports.terminal import Paragraph, draw, terminal_width, wants_colour
@@ -135,9 +135,8 @@ def _nothing(recording: Recording, chosen: Filter, only: frozenset[str] | None) 
     )
     for option, wanted, names in asked:
         if wanted is not None:
-            known = [printable(name or "-", 60) for name in dict.fromkeys(names)]
-            more = f" and {len(known) - _NAMED} more" if len(known) > _NAMED else ""
-            yield Paragraph(f"{option} is one of {', '.join(known[:_NAMED])}{more}", 2, 4)
+            known = first_of((printable(name or "-", 60) for name in dict.fromkeys(names)), _NAMED)
+            yield Paragraph(f"{option} is one of {known}", 2, 4)
     if only is not None:
         yield Paragraph("--requirement: none of these exchanges has a finding about it", 2, 4)
 

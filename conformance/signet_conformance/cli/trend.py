@@ -23,7 +23,7 @@ from rich.text import Text
 
 from signet_conformance.cli.commands import WHICH, epilog_of, tell
 from signet_conformance.cli.report_files import FILE, read_report, reports_below
-from signet_conformance.errors import SignetConformanceError, UsageError, printable
+from signet_conformance.errors import SignetConformanceError, UsageError, first_of, printable
 from signet_conformance.finding import Verdict
 from signet_conformance.reports.report_document import Report
 
@@ -98,6 +98,5 @@ def _rows(runs: Sequence[tuple[str, Report]]) -> Iterator[Sequence[str]]:
 
 def _connector(report: Report) -> str:
     """The target, or the harness where none is named; of several the first and their number."""
-    names = list(dict.fromkeys(filter(None, (trace.target or trace.declared.harness for trace in report.traces))))
-    more = f" and {len(names) - 1} more" if len(names) > 1 else ""
-    return f"{printable(names[0], 30)}{more}" if names else ""
+    names = dict.fromkeys(filter(None, (trace.target or trace.declared.harness for trace in report.traces)))
+    return first_of((printable(name, 30) for name in names), 1)

@@ -10,7 +10,7 @@ from rich.text import Text
 from signet_conformance.contract import catalogue
 from signet_conformance.diff.difference import Difference, DifferenceKind, texts
 from signet_conformance.diff.reports import Became, Change, Compared
-from signet_conformance.errors import KitError, UsageError, counted, printable
+from signet_conformance.errors import KitError, UsageError, counted, first_of, printable
 from signet_conformance.reports.command_lines import explain_command, page_address
 from signet_conformance.reports.markdown import code, inline
 from signet_conformance.reports.report_document import Report
@@ -155,9 +155,7 @@ def _line(change: Change) -> Paragraph:
 
 def _places(change: Change) -> str:
     """Name the scenarios of a change; of many the first."""
-    names = [printable(name, 60) for name in change.scenarios]
-    more = f" and {len(names) - MAX_SCENARIOS} more" if len(names) > MAX_SCENARIOS else ""
-    return f"in {', '.join(names[:MAX_SCENARIOS])}{more}"
+    return f"in {first_of((printable(name, 60) for name in change.scenarios), MAX_SCENARIOS)}"
 
 
 def markdown(compared: Compared) -> str:

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from msgspec import Struct
 
 from signet_conformance.contract import REFERENCE_DAEMON, operation_table, routes_of, version_key
-from signet_conformance.errors import ContractError, printable
+from signet_conformance.errors import ContractError, first_of, printable
 from signet_conformance.facts.calls import END, LIFECYCLE, PROMPT, START, Call, HeldCall
 from signet_conformance.facts.light import Lightened, packed
 from signet_conformance.facts.steps import skipped_for
@@ -411,13 +411,9 @@ def refusals(traces: Iterable[Trace], *, counted: bool = True) -> Iterator[str]:
     if not refused:
         return
     count = refused.total()
-    shown = ", ".join(printable(origin, 60) for origin, _ in refused.most_common(_MOST_ORIGINS))
-    more = len(refused) - _MOST_ORIGINS
+    shown = first_of((printable(origin, 60) for origin, _ in refused.most_common()), _MOST_ORIGINS)
     which = "requests were" if not counted else "1 request was" if count == 1 else f"{count} requests were"
-    yield (
-        f"{which} refused (403) as a web page's (Origin: {shown}{f' and {more} more' if more > 0 else ''}):"
-        " send no Origin header and no Sec-Fetch-Site"
-    )
+    yield (f"{which} refused (403) as a web page's (Origin: {shown}): send no Origin header and no Sec-Fetch-Site")
 
 
 def _is_whole(trace: Trace) -> bool:

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from signet_conformance.contract import contract_version_of, document, version_document
 from signet_conformance.engine import Judged
+from signet_conformance.errors import first_of
 from signet_conformance.facts import Call
 from signet_conformance.outcome.newer import next_contract
 from signet_conformance.rules.tool_requests import is_value
@@ -76,8 +77,7 @@ class Reach(Struct, frozen=True):
 
 
 def _first(names: Sequence[str]) -> str:
-    more = len(names) - _MOST_NAMED
-    return ", ".join(names[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+    return first_of(names, _MOST_NAMED)
 
 
 class ReachMeter:

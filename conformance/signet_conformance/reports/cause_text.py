@@ -199,21 +199,20 @@ def _head(cause: Cause, *, level: bool = True) -> Text:
 
 def _example(breach: Evidence, *, in_file: bool, around: bool) -> Iterator[RenderableType]:
     """One problem: what, where, with, at, expected, received, trace; where only one trace is judged, its repeats."""
-    shown = breach
-    yield labelled("what", shown.what)
-    if shown.where:
-        yield labelled("where", shown.where)
+    yield labelled("what", breach.what)
+    if breach.where:
+        yield labelled("where", breach.where)
     if in_file and breach.place:
         yield labelled_line("in", breach.place)
-    for name, text in shown.facts:
+    for name, text in breach.facts:
         yield labelled(name, text)
     label = "trace"
-    for breaching, line in shown.around if around else ():
+    for breaching, line in breach.around if around else ():
         marked = Text(f"{'>' if breaching else ' '} {line}", STRONG if breaching else "")
         yield labelled(label, marked, hanging=4)
         label = ""
-    if shown.repeats and not in_file:
-        yield labelled("again", shown.repeated)
+    if breach.repeats and not in_file:
+        yield labelled("again", breach.repeated)
 
 
 def summary_lines(
@@ -246,9 +245,8 @@ def summary_lines(
 
 
 def _kind_line(breach: Evidence, where: str) -> str:
-    shown = breach
     # What no member of a request shows, such as a handler's exception, stands in the finding alone.
-    what = f"{shown.what} ({shown.received})" if shown.received and not shown.pointer else shown.what
+    what = f"{breach.what} ({breach.received})" if breach.received and not breach.pointer else breach.what
     return f"{what}, {where}" if where else what
 
 

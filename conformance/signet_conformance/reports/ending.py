@@ -126,6 +126,13 @@ class RunEnding(Struct, frozen=True):
         """The verdict of each requirement over the whole run."""
         return {name: whole.verdict for name, whole in self.together().items()}
 
+    def closing_line(self, verdicts: Mapping[str, Verdict]) -> str:
+        """The verdict of the run in one line."""
+        from signet_conformance.reports.text import closing_line
+
+        told = self.in_every_session
+        return closing_line(verdicts, len(self.judged), self.status, because=self.because, in_every_session=told)
+
     def contract_version(self) -> str:
         """The contract version of the run: the one asked for, or the newest that a daemon of the traces serves."""
         served = [contract_version_of(each.daemon_version) for each in self.judged]

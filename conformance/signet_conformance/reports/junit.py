@@ -16,7 +16,6 @@ from signet_conformance.reports.causes import Cause, Causes
 from signet_conformance.reports.command_lines import explain_command, shell_command
 from signet_conformance.reports.ending import RunEnding
 from signet_conformance.reports.evidence import Evidence, known_requirement
-from signet_conformance.reports.text import closing_line
 
 _BROKEN = (Verdict.FAIL, Verdict.ERROR)
 _UNTESTED = (Verdict.INCONCLUSIVE, Verdict.NOT_APPLICABLE)
@@ -67,13 +66,7 @@ class JunitReport:
                 passed += [line for _, lines in told[name] for line in lines]
         lines = [
             *passed,
-            closing_line(
-                verdicts,
-                len(ending.judged),
-                ending.status,
-                because=ending.because,
-                in_every_session=ending.in_every_session,
-            ),
+            ending.closing_line(verdicts),
             *ending.notes,
         ]
         lines += [text for cause in (*self._causes.daemon(), *self._causes.harness()) for text in _lines(cause, ())]

@@ -21,7 +21,6 @@ from signet_conformance.reports.command_lines import explain_command, page_addre
 from signet_conformance.reports.ending import RunEnding
 from signet_conformance.reports.evidence import Evidence, known_requirement
 from signet_conformance.reports.remarks import played, remarks
-from signet_conformance.reports.text import closing_line
 
 HEADING = "## Signet conformance"
 MAX_BYTES = 900_000
@@ -57,13 +56,7 @@ class MarkdownReport:
     def _blocks(self, ending: RunEnding) -> Iterator[str]:
         verdicts = ending.verdicts()
         yield f"{HEADING}\n"
-        told = closing_line(
-            verdicts,
-            len(ending.judged),
-            ending.status,
-            because=ending.because,
-            in_every_session=ending.in_every_session,
-        )
+        told = ending.closing_line(verdicts)
         yield f"{inline(told)}\n"
         yield f"{_counts(verdicts)}\n"
         for host in played(each.trace for each in ending.judged):

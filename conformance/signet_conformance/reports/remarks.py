@@ -8,7 +8,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from signet_conformance.errors import counted, printable
+from signet_conformance.errors import counted, first_of, printable
 from signet_conformance.facts import refusals
 from signet_conformance.trace import Gap, Trace
 from signet_conformance.trace.marks import (
@@ -103,11 +103,7 @@ def _gaps(traces: Iterable[Trace]) -> list[str]:
             requests.setdefault(_reason_of(gap), []).append(
                 f"exchange {gap.exchange} {printable(gap.method, 20)} {printable(gap.path, 80)}"
             )
-    return [
-        f"{reason}: {', '.join(named[:MAX_NAMED])}"
-        + (f" and {len(named) - MAX_NAMED} more" if len(named) > MAX_NAMED else "")
-        for reason, named in list(requests.items())[:MAX_KINDS]
-    ]
+    return [f"{reason}: {first_of(named, MAX_NAMED)}" for reason, named in list(requests.items())[:MAX_KINDS]]
 
 
 def _reason_of(gap: Gap) -> str:

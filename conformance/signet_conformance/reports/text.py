@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
@@ -13,7 +13,7 @@ from rich.text import Text
 
 from signet_conformance.contract import catalogue, requirements
 from signet_conformance.engine import Judged
-from signet_conformance.errors import KitError, NothingTestedError, counted, printable
+from signet_conformance.errors import KitError, NothingTestedError, counted, first_of, printable
 from signet_conformance.facts.steps import skipped_words
 from signet_conformance.finding import BREACHES, FOLDING_ORDER, Judgement, Verdict
 from signet_conformance.outcome.broken_off import broke_off
@@ -240,12 +240,8 @@ def _price(verdicts: Mapping[str, Verdict], in_every_session: Sequence[str]) -> 
     touching = [name for name in warned if name in in_every_session]
     if not warned:
         return ""
-    names = ", ".join(touching[:MAX_TOUCHING]) + (
-        f" and {more} more" if (more := len(touching) - MAX_TOUCHING) > 0 else ""
-    )
-    return f"; {len(warned)} SHOULD broken" + (
-        f", {len(touching)} of them in every session ({names})" if touching else ""
-    )
+    each = f", {len(touching)} of them in every session ({first_of(touching, MAX_TOUCHING)})" if touching else ""
+    return f"; {len(warned)} SHOULD broken{each}"
 
 
 MAX_TOUCHING = 3
@@ -290,25 +286,19 @@ class Headings:
         alone = len(self._files) == 1
         what = self._files[0] if alone else counted(len(self._files), "trace")
         facts = [
-            f"daemon {_first_of(self._daemons)}",
+            f"daemon {first_of(self._daemons, MAX_NAMES)}",
             counted(self._exchanges, "exchange"),
-            *([f"harness {_first_of(self._harnesses)}"] if self._harnesses else []),
-            f"agents {_first_of(self._agents)}" if self._agents else "no agent declared",
+            *([f"harness {first_of(self._harnesses, MAX_NAMES)}"] if self._harnesses else []),
+            f"agents {first_of(self._agents, MAX_NAMES)}" if self._agents else "no agent declared",
         ]
         block: list[RenderableType] = [one_line(Text.assemble((what, STRONG))), Paragraph(", ".join(facts), 2)]
         for note, files in list(self._notes.items())[:MAX_NOTES]:
-            block.append(Paragraph(note if alone else f"{note} ({_first_of(files, 3)})", 2, 4))
+            block.append(Paragraph(note if alone else f"{note} ({first_of(files, 3)})", 2, 4))
         if (more := len(self._notes) - MAX_NOTES) > 0:
             block.append(Paragraph(f"{counted(more, 'more note')}: --json lists them", 2))
         if self._broken_off is not None:
             block.append(labelled_command("so far", ["signet-conformance", "show", self._broken_off]))
         return draw(block, width, colour)
-
-
-def _first_of(names: Iterable[str], most: int = MAX_NAMES) -> str:
-    every = list(names)
-    more = f" and {len(every) - most} more" if len(every) > most else ""
-    return f"{', '.join(every[:most])}{more}"
 
 
 class Undecided:

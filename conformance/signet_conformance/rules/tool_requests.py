@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import unquote
 
 from msgspec import Struct
 
+from signet_conformance.errors import first_of
 from signet_conformance.facts import DELETE, FORGET, MODIFY, PATCH, SAVES, Call, Recording, plain
 from signet_conformance.finding import Finding
 from signet_conformance.rules.outcome import fail, in_body, undecided
@@ -214,7 +215,6 @@ def ids_superseded(call: Call) -> set[str]:
     return (ids | ({unquote(named[1])} if named else set())) - {""}
 
 
-def list_some(ids: Any) -> str:
+def list_some(ids: Iterable[str]) -> str:
     """Three of the ids, and the number of the others."""
-    named = sorted(ids)
-    return ", ".join(named[:3]) + (f" and {len(named) - 3} more" if len(named) > 3 else "")
+    return first_of(sorted(ids), 3)

@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from signet_conformance import __version__
 from signet_conformance.engine import Judged
-from signet_conformance.errors import printable
+from signet_conformance.errors import first_of, printable
 from signet_conformance.facts.steps import skipped_words
 from signet_conformance.finding import BREACHES, FOLDING_ORDER, Verdict
 from signet_conformance.outcome.newer import NewerContract
@@ -40,7 +40,6 @@ from signet_conformance.reports.html.page import (
     write_page,
 )
 from signet_conformance.reports.remarks import played, remarks
-from signet_conformance.reports.text import closing_line
 from signet_conformance.reports.values import cell, shown_path
 
 _SCRIPTS = tuple(
@@ -99,13 +98,7 @@ class HtmlReport:
         header = (
             element(
                 "p",
-                closing_line(
-                    verdicts,
-                    len(ending.judged),
-                    ending.status,
-                    because=ending.because,
-                    in_every_session=ending.in_every_session,
-                ),
+                ending.closing_line(verdicts),
                 class_="lead",
             ),
             facts(
@@ -204,9 +197,7 @@ def _trace_rows(rows: Sequence[_Row]) -> Iterator[Markup]:
 
 
 def _names_once(names: Iterable[str]) -> str:
-    once = list(dict.fromkeys(filter(None, names)))
-    more = f" and {len(once) - MAX_TOLD} more" if len(once) > MAX_TOLD else ""
-    return printable(", ".join(once[:MAX_TOLD]), 400) + more
+    return printable(first_of(dict.fromkeys(filter(None, names)), MAX_TOLD), 400)
 
 
 def _verdicts(ending: RunEnding, broken: set[str]) -> Markup:

@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from signet_conformance import __version__
 from signet_conformance.contract import contract_versions
-from signet_conformance.errors import UsageError, printable, printable_json
+from signet_conformance.errors import UsageError, first_of, printable, printable_json
 from signet_conformance.finding import Verdict
 from signet_conformance.reports import matrix
 from signet_conformance.reports.html.page import (
@@ -72,8 +72,7 @@ def answer(column: Column) -> Shipping:
     """The answer of one run: a part of a run can show a breach; only a whole run shows that nothing is broken."""
     failed = [name for name, verdict in column.verdicts.items() if verdict is Verdict.FAIL]
     if failed:
-        more = f" and {len(failed) - MAX_NAMED} more" if len(failed) > MAX_NAMED else ""
-        return Shipping(May.NO, f"breaks {', '.join(failed[:MAX_NAMED])}{more}")
+        return Shipping(May.NO, f"breaks {first_of(failed, MAX_NAMED)}")
     missing = column.full_set
     return Shipping(May.YES, "") if missing is None else Shipping(May.NOT_SHOWN, missing)
 
