@@ -237,8 +237,12 @@ def judge(
         seen.append((report, breaches(report)))
     (before, broken), (after, mended) = seen
     gone = {key: message for key, message in broken.items() if key not in mended}
-    # What loads, or does not, is a cause of others; what was never called is an effect.
-    gone = dict(sorted(gone.items(), key=lambda each: (not each[0][0].startswith("SIG-LOAD"), "COV" in each[0][0])))
+    # What loads, or does not, is a cause of others; what was never called is an effect. Of a requirement that the fix
+    # breaches as well, it may be the names alone that changed.
+    still = {name for name, _ in mended}
+    gone = dict(
+        sorted(gone.items(), key=lambda each: (each[0][0] in still, "LOAD" not in each[0][0], "COV" in each[0][0]))
+    )
     reachable = sorted(set(_unreachable(before)) - set(_unreachable(after)))
     told = dict.fromkeys((name, message) for (name, _), message in gone.items())
     return {**pair, "gone": [*map(list, told)], "reachable": reachable}

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from signet_conformance import engine, trace
 from signet_conformance.drivers.answers import handler_marks
@@ -66,6 +67,18 @@ def test_what_tools_gave_back_stands_in_the_conversation_of_hermes(
     module = str(FIXTURES / "hermes_conforming" / "__init__.py")
     (own,) = recorded(made("hermes-agent", mode=mode, module=module), ["own-memory"])
     assert engine.judge(trace.read(own)).verdicts["SIG-END-013"] is verdict
+
+
+@pytest.mark.parametrize(("mode", "verdict"), [("asks-later:2", Verdict.PASS), ("asks-later:0.6", Verdict.WARN)])
+def test_answer_in_time_reaches_a_provider_that_asks_in_the_background(
+    mode: str, verdict: Verdict, made: Made, recorded: Recorded
+) -> None:
+    """An answer that is held back comes after its step, too: a provider that gives up before it does is found out."""
+    module = str(FIXTURES / "hermes_conforming" / "__init__.py")
+    target = made("hermes-agent", mode=mode, module=module)
+    target = replace(target, declared=structs.replace(target.declared, bounds_s={"start": 2.0, "prompt": 2.0}))
+    (slow,) = recorded(target, ["daemon-slow-in-time"])
+    assert engine.judge(trace.read(slow)).verdicts["SIG-FAIL-006"] is verdict
 
 
 def test_provider_that_throws_stops_no_turn(made: Made, tmp_path: Path) -> None:

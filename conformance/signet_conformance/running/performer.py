@@ -41,6 +41,8 @@ from signet_conformance.trace.marks import RESTART, FaultMark, KitMark, ModelMar
 
 STOPPED = "stopped_prompt"
 """How a driver lists that it can play a turn which the user stops."""
+WITHIN = "within"
+"""The delay of an answer that comes late, and in time."""
 _NOT_SENT = ("as", "repeat", "for_late_start")
 """Members of steps that concern the kit alone."""
 _BOUND_OF: Mapping[object, str] = {"/api/hooks/session-start": "start", "/api/hooks/user-prompt-submit": "prompt"}
@@ -143,7 +145,12 @@ class Faults:
         self._recorder.ask({"op": "fault", "fault": self._specify(step), "match": step.match, "count": count})
 
     def _ask_off(self) -> bool:
-        """Switch off what is on. Return True if no request had met it."""
+        """Switch off what is on. Return True if no request had met it.
+
+        An answer that shall come late, but in time, comes: a connector may ask in the background of a step.
+        """
+        if self._fault is not None and self._fault.fault.get("delay_s") == WITHIN:
+            self._recorder.wait_until_idle(self._specify(self._fault)["delay_s"] + 1.0)
         (answer,) = self._recorder.ask({"op": "fault_off", "id": None})
         return bool(answer["unmet"])
 
@@ -296,7 +303,7 @@ class StepPerformer:
         if step.fault.get("delay_s") == "beyond":
             # Beyond the bound and its grace: only a connector that gives up in time is unharmed.
             return {**step.fault, "delay_s": bound_s + 2.0}
-        if step.fault.get("delay_s") == "within":
+        if step.fault.get("delay_s") == WITHIN:
             # Half of what the connector declares, and of what its host gives it by the installed settings.
             return {**step.fault, "delay_s": min(bound_s, self._timeouts_s.get(met, bound_s)) / 2}
         return step.fault

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -73,6 +74,12 @@ class RecorderClient:
     def mark(self, says: KitMark) -> None:
         """Write a mark into the trace."""
         self.ask(mark(says))
+
+    def wait_until_idle(self, at_most_s: float) -> None:
+        """Wait until no request is open, or for so many seconds."""
+        idle = {"op": "idle", "timeout_s": at_most_s}
+        with contextlib.suppress(KitError):
+            self.ask(idle, timeout_s=at_most_s + CONTROL_TIMEOUT_S, part=Part.OPEN_REQUESTS)
 
     def close(self) -> None:
         """End it."""
