@@ -122,6 +122,7 @@ def bodies(size: int) -> dict[str, Callable[[], Any]]:
         "JSON as text": lambda: until(_files("schemas", "*.json")),
         "lock file": lambda: until(_lock_file(drawn)),
         "JSON": lambda: _messages(drawn, size),
+        "rows of JSON as text": lambda: "\n".join(map(json.dumps, _messages(drawn, size))),
         "JSON of rows": lambda: _rows(drawn, size),
         "JSON of vectors": lambda: [[drawn.uniform(-1, 1) for _ in range(384)] for _ in range(size // 7700)],
         "nested JSON": lambda: _nested(drawn, size),

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
+from signet_recording_proxy.redaction.escaped_breaks import LINE_BREAK
 from signet_recording_proxy.redaction.secret_names import is_secret_member, is_secret_name, is_value
 
 Token = Callable[[str], str]
@@ -16,10 +17,12 @@ _ASSIGNMENT = re.compile(
     r"(?<![A-Za-z0-9_.])(?<![A-Za-z0-9_.]-)([A-Za-z_][A-Za-z0-9_.-]{1,63}+)(\\{0,4}[\"'])?[ \t]{0,40}+"
     rf"(:=|=>|=|:)[ \t]{{0,40}}+(?:{STRING_PREFIX}(?=\\{{0,4}}[\"'`]))?(\\{{0,4}}[\"'`])?"
 )
-_BLOCK = re.compile(r"[|>][+-]?[1-9]?[+-]?[ \t]{0,40}\r?\n(?:[ \t]{0,64}\r?\n){0,8}([ \t]{1,64}+)(?=\S)")
-_BLOCK_LINE = re.compile(r"\r?\n([ \t]{1,64}+)(\S{1,4096}+)[ \t]{0,64}(?=[\r\n]|\Z)")
-_BARE_LINE = re.compile(r"\S{1,4096}+(?=[ \t]{0,64}(?:[\r\n]|\Z))")
-_INDENTED = re.compile(r"[ \t]{0,64}\r?\n([ \t]{1,64}+)\S")
+_BLOCK = re.compile(
+    rf"[|>][+-]?[1-9]?[+-]?[ \t]{{0,40}}{LINE_BREAK}(?:[ \t]{{0,64}}{LINE_BREAK}){{0,8}}([ \t]{{1,64}}+)(?=\S)"
+)
+_BLOCK_LINE = re.compile(rf"{LINE_BREAK}([ \t]{{1,64}}+)(\S{{1,4096}}+)[ \t]{{0,64}}(?=[\r\n\x0b]|\Z)")
+_BARE_LINE = re.compile(r"\S{1,4096}+(?=[ \t]{0,64}(?:[\r\n\x0b]|\Z))")
+_INDENTED = re.compile(rf"[ \t]{{0,64}}{LINE_BREAK}([ \t]{{1,64}}+)\S")
 _LONGEST = 4096
 _BARE = re.compile(r"[^\s\"'<>;&|,(){}\[\]`\\]{4,512}+")
 _ELEMENT = re.compile(r"<([A-Za-z_][A-Za-z0-9_.:-]{1,63}+)(?:\s[^<>]{0,200}+)?>([^<>]{3,400}+)</")
@@ -161,15 +164,15 @@ _COMMANDS = (
     _Command(
         ("value:",),
         re.compile(
-            rf"\bname:\s{{1,4}}[\"']?[A-Za-z0-9_.-]{{0,48}}{_NAME}[\"']?[ \t]{{0,4}}\r?\n"
-            rf"\s{{1,64}}value:\s{{1,4}}[\"']?{_WITH_A_DIGIT}([^\s\"'#]{{6,}}+)"
+            rf"\bname:\s{{1,4}}[\"']?[A-Za-z0-9_.-]{{0,48}}{_NAME}[\"']?[ \t]{{0,4}}{LINE_BREAK}"
+            rf"\s{{1,64}}value:\s{{1,4}}[\"']?{_WITH_A_DIGIT}([^\s\"'#\\]{{6,}}+)"
         ),
         marks=("name:",),
         near=r"value:\s{1,4}\\{0,40}[\"']?[^\s\"'#]{5}",
     ),
     _Command(
         ("<string>",),
-        re.compile(rf"<key>[^<]{{0,48}}{_NAME}</key>\s{{0,64}}<string>([^<\s]{{6,}}+)</string>"),
+        re.compile(rf"<key>[^<]{{0,48}}{_NAME}</key>[\s\\]{{0,64}}<string>([^<\s]{{6,}}+)</string>"),
     ),
     _Command(
         ("&quot;", "&#34;", "&#39;", "&#x22;", "&#x27;"),

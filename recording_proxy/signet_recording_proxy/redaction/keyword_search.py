@@ -14,6 +14,7 @@ from itertools import accumulate, chain
 
 from signet_recording_proxy.redaction.assigned_values import ASSIGNMENTS, COMMANDS, ELEMENTS, MARKUP
 from signet_recording_proxy.redaction.beside_names import BESIDE
+from signet_recording_proxy.redaction.escaped_breaks import LINE_BREAK, search_behind_breaks, show_breaks
 from signet_recording_proxy.redaction.hidden_text import Hidden, coded_places
 from signet_recording_proxy.redaction.keywords import ADDRESS_NUMBERS, LONGEST_NAME, PLAIN_WORD, Hits, Window, has_digit
 from signet_recording_proxy.redaction.named_values import MEMBERS, MULTIPART, NESTED, PARAMETERS, end_of_string
@@ -28,7 +29,7 @@ _MARKS_OF_QUERIES = re.compile(r"[?&#;]")
 _SIGN = re.compile(r"[ \t]{0,40}=")
 _VALUE_FOLLOWS = re.compile(r"\s{0,64}+\\{0,15}+\"value")
 _OPENS_PAIR = re.compile(r"\[\s{0,64}\\{0,15}\"[A-Za-z0-9_.\-]{0,64}\Z")
-_BLOCK = re.compile(r"[+-]?[0-9]?[+-]?[ \t]{0,40}\r?\n")
+_BLOCK = re.compile(rf"[+-]?[0-9]?[+-]?[ \t]{{0,40}}{LINE_BREAK}")
 _SHORTEST_BARE = 6
 _LONGEST_VALUE = 4200
 _BEFORE_BLOCK = 80
@@ -99,62 +100,68 @@ class KeywordSearch:
 
     def _searched(self, text: str, *, names: bool) -> str:
         if names or self._hidden is None:
-            return self._without_hidden(self._piece(text, names=names))
+            return self._behind_breaks(text, names=names)
         # What is sent again and again, as transcripts are in full, was mostly found to be clean before.
         key = _digest(text)
         if key in _clean:
             return text
-        clean = self._without_hidden(self._piece(text, names=names))
+        clean = self._behind_breaks(text, names=names)
         if clean == text:
             _clean.add(key)
         return clean
 
-    def _without_hidden(self, text: str) -> str:
-        return text if self._hidden is None else self._hidden.replace(text, self._token)
+    def _behind_breaks(self, text: str, *, names: bool) -> str:
+        def search(text: str, token: Token) -> str:
+            text = _piece(text, token, names=names)
+            return text if self._hidden is None else self._hidden.replace(text, token)
 
-    def _piece(self, text: str, *, names: bool) -> str:
-        hits = Hits(text)
-        if hits.none:
-            return text
-        # A token may be glued to another one, and begin where that was taken out.
-        while (changed := self._issued(text, hits, names=names)) != text:
-            text, hits = changed, Hits(changed)
-        for number, pattern in enumerate(TEXT_PATTERNS):
-            if number in hits.shaped and not (names and pattern.may_name):
-                if pattern.stem_first:
-                    changed = pattern.replace_at(hits.shaped[number], text, self._token)
-                else:
-                    places = hits.shaped[number]
-                    around = hits.addresses if number in ADDRESS_NUMBERS else _around(text, pattern, places)
-                    changed = _replaced(text, _merge(around, len(text)), pattern.replace, self._token)
-                if changed != text:
-                    text, hits = changed, Hits(changed)
-        for windows_of, replace in _PARTS:
-            if windows := list(windows_of(text, hits)):
-                changed = replace(text, windows, self._token)
-                if changed != text:
-                    text, hits = changed, Hits(changed)
+        return search_behind_breaks(text, self._token, search)
+
+
+def _piece(text: str, token: Token, *, names: bool) -> str:
+    hits = Hits(text)
+    if hits.none:
         return text
+    # A token may be glued to another one, and begin where that was taken out.
+    while (changed := _issued(text, hits, token, names=names)) != text:
+        text, hits = changed, Hits(changed)
+    for number, pattern in enumerate(TEXT_PATTERNS):
+        if number in hits.shaped and not (names and pattern.may_name):
+            if pattern.stem_first:
+                changed = pattern.replace_at(hits.shaped[number], text, token)
+            else:
+                places = hits.shaped[number]
+                around = hits.addresses if number in ADDRESS_NUMBERS else _around(text, pattern, places)
+                changed = _replaced(text, _merge(around, len(text)), pattern.replace, token)
+            if changed != text:
+                text, hits = changed, Hits(changed)
+    for windows_of, replace in _PARTS:
+        if windows := list(windows_of(text, hits)):
+            changed = replace(text, windows, token)
+            if changed != text:
+                text, hits = changed, Hits(changed)
+    return text
 
-    def _issued(self, text: str, hits: Hits, *, names: bool) -> str:
-        spans: list[tuple[int, int]] = []
-        for number in sorted(hits.issued):
-            pattern = ISSUED[number]
-            if not (names and pattern.may_name):
-                for start, end in pattern.spans_at(text, hits.issued[number]):
-                    # What an earlier pattern has taken stays its own.
-                    at = bisect_left(spans, (start, end))
-                    free = (at == 0 or spans[at - 1][1] <= start) and (at == len(spans) or end <= spans[at][0])
-                    if free:
-                        spans.insert(at, (start, end))
-        if not spans:
-            return text
-        pieces: list[str] = []
-        done = 0
-        for start, end in spans:
-            pieces += (text[done:start], self._token(text[start:end]))
-            done = end
-        return "".join((*pieces, text[done:]))
+
+def _issued(text: str, hits: Hits, token: Token, *, names: bool) -> str:
+    spans: list[tuple[int, int]] = []
+    for number in sorted(hits.issued):
+        pattern = ISSUED[number]
+        if not (names and pattern.may_name):
+            for start, end in pattern.spans_at(text, hits.issued[number]):
+                # What an earlier pattern has taken stays its own.
+                at = bisect_left(spans, (start, end))
+                free = (at == 0 or spans[at - 1][1] <= start) and (at == len(spans) or end <= spans[at][0])
+                if free:
+                    spans.insert(at, (start, end))
+    if not spans:
+        return text
+    pieces: list[str] = []
+    done = 0
+    for start, end in spans:
+        pieces += (text[done:start], token(text[start:end]))
+        done = end
+    return "".join((*pieces, text[done:]))
 
 
 def _pieces(text: str) -> Iterator[str]:
@@ -372,7 +379,7 @@ _BATCH = 4 * _PIECE
 
 
 def _texts_to_search_in_batch(texts: Sequence[str]) -> list[str]:
-    joined = "\n".join(texts)
+    joined = show_breaks("\n".join(texts))
     hits = Hits(joined)
     places = [*coded_places(joined), *chain.from_iterable(hits.shaped.values())]
     spans = [(at, at + 1) for at in places]

@@ -13,6 +13,7 @@ from urllib.parse import unquote_plus
 
 from msgspec import Struct
 
+from signet_recording_proxy.redaction.escaped_breaks import LINE_BREAK
 from signet_recording_proxy.redaction.secret_names import (
     ALWAYS,
     MIXED,
@@ -30,7 +31,7 @@ SAMPLE = "a1b2c3d4e5f6"
 """What every kind of name takes for a secret."""
 _QUOTES = re.compile(r"(\\*+)\"")
 _PARAMETER = r"[A-Za-z0-9_.\-\[\]]{1,64}+"
-_LINE = re.compile(r"[^\r\n]++")
+_LINE = re.compile(rf"(?:(?!{LINE_BREAK})[^\r\n])++")
 
 
 class NamedValue(Struct, frozen=True):
@@ -103,8 +104,9 @@ FORM = NamedValue(
 MULTIPART = NamedValue(
     re.compile(
         r"(?i:form-data)(?:;[^;\r\n]{0,256}+){0,4}?;\s{0,4}(?i:name)"
-        r"(?:\s{0,4}=\s{0,4}[\"']?|\*\s{0,4}=\s{0,4}[A-Za-z0-9-]{0,16}'[A-Za-z-]{0,16}')([^\"'\r\n;]{1,64}+)[\"']?"
-        r"[^\r\n]{0,256}+\r?\n(?:[^\r\n]{1,256}+\r?\n){0,8}+\r?\n"
+        r"(?:\s{0,4}=\s{0,4}\\{0,8}[\"']?|\*\s{0,4}=\s{0,4}[A-Za-z0-9-]{0,16}'[A-Za-z-]{0,16}')"
+        r"([^\"'\r\n;\\]{1,64}+)"
+        rf"[^\r\n]{{0,256}}+{LINE_BREAK}(?:(?:(?!{LINE_BREAK})[^\r\n]){{1,256}}+{LINE_BREAK}){{0,8}}+{LINE_BREAK}"
     ),
     _end_of(_LINE),
     is_secret_parameter,

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence, Set as Abstra
 from itertools import chain
 from typing import Any
 
+from signet_recording_proxy.redaction.escaped_breaks import search_behind_breaks
 from signet_recording_proxy.redaction.keyword_search import KeywordSearch, texts_to_search
 from signet_recording_proxy.redaction.keywords import HOLDS_HOME, secret_names_among
 from signet_recording_proxy.redaction.known_secrets import KnownSecrets
@@ -92,11 +93,16 @@ class Cleaner:
         for form, token in self._suspects.known:
             if form in text:
                 text = text.replace(form, token)
-        if len(text) >= _SHORTEST:
+        if len(text) < _SHORTEST or not self._suspects.patterns:
+            return text
+
+        def search(text: str, token: Callable[[str], str]) -> str:
             for pattern in self._suspects.patterns:
                 if not (names and isinstance(pattern, TextPattern) and pattern.may_name):
-                    text = pattern.replace(text, self._token)
-        return text
+                    text = pattern.replace(text, token)
+            return text
+
+        return search_behind_breaks(text, self._token, search)
 
     def _object(self, members: dict[str, Any]) -> dict[str, Any]:
         cleaned = self._members(members)

@@ -15,6 +15,7 @@ import jsonschema_rs
 
 from signet_recording_proxy.redaction.assigned_values import ASSIGNMENTS, COMMANDS, ELEMENTS, MARKUP
 from signet_recording_proxy.redaction.beside_names import BESIDE, FOLLOWED, GATE
+from signet_recording_proxy.redaction.escaped_breaks import show_breaks
 from signet_recording_proxy.redaction.hidden_text import Hidden, may_hide, shows_escapes
 from signet_recording_proxy.redaction.keyword_search import KeywordSearch
 from signet_recording_proxy.redaction.known_secrets import KnownSecrets
@@ -66,6 +67,7 @@ _harmless: set[bytes] = set()
 """Runs that were examined already: lines repeat names of headers, keys of sessions and paths."""
 
 _BACKSLASH = b"\\"[0]
+_BREAKS = b"nrt"
 _CODE_UNIT = re.compile(rb"u[0-9a-fA-F]{4}")
 _GATES = {
     gate: tuple(stem for stem in _SHAPED if gate in stem)
@@ -181,7 +183,10 @@ def _long_runs(raw: bytes, *, escaped: bool = False) -> list[bytes]:
         if end < 0:
             end = len(raw)
         if escaped and start and raw[start - 1] == _BACKSLASH:
-            start += _letters_of_escape(raw, start)
+            letters = _letters_of_escape(raw, start)
+            if not letters and raw[start] in _BREAKS and end - start > len(_LONG_RUN):
+                runs.append(raw[start + 1 : end])  # or a break in JSON that is inside a string
+            start += letters
         if end - start >= len(_LONG_RUN):
             runs.append(raw[start:end])
         start = find(_LONG_RUN, end)
@@ -258,6 +263,7 @@ def shows_secret(text: str) -> bool:
     """Whether text that an encoding hid holds a secret."""
     if len(text) > _LONG_TEXT:
         return KeywordSearch(_nothing, None).clean(text) != text
+    text = show_breaks(text)
     raw = text.encode("utf-8", "surrogatepass")
     lowered = raw.lower()
     looks: tuple[Callable[[], Sequence[Pattern]], ...] = (
