@@ -9,6 +9,7 @@ import re
 import sqlite3
 import time
 from abc import ABC, abstractmethod
+from collections import defaultdict
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any, Final
@@ -135,6 +136,8 @@ class Recent(Collection):
         return [MemoryRow(name, None, SEARCH) for name in self._names[: -limit - 1 : -1]]
 
 
+Collections = defaultdict[str, Collection]
+"""The texts of one database by agent."""
 BASELINES: Final[dict[str, type[Collection]]] = {"fts5": FullText, "bm25s": Bm25, "recent": Recent}
 
 
@@ -160,38 +163,21 @@ class BaselineSubject(Subject):
     async def open(self, database: str, number: int) -> AsyncIterator[OpenDatabase]:
         """Collections that are empty."""
         del database, number
-        baseline = _OpenedBaseline(BASELINES[self.name], self._limit)
+        collections: Collections = defaultdict(BASELINES[self.name])
+        latencies = Latencies()
         try:
-            yield baseline
+            yield OpenDatabase(lambda run: _BaselinePlayer(collections, latencies, run, self._limit), latencies)
         finally:
-            baseline.close()
-
-
-class _OpenedBaseline(OpenDatabase):
-    def __init__(self, kind: type[Collection], limit: int) -> None:
-        self.latencies = Latencies()
-        self._kind = kind
-        self._limit = limit
-        self._agents: dict[str, Collection] = {}
-
-    def player(self, performance: ScenarioRun) -> Player:
-        return _BaselinePlayer(self, performance, self._limit)
-
-    def close(self) -> None:
-        for collection in self._agents.values():
-            collection.close()
-
-    def of(self, agent: str) -> Collection:
-        if agent not in self._agents:
-            self._agents[agent] = self._kind()
-        return self._agents[agent]
+            for collection in collections.values():
+                collection.close()
 
 
 class _BaselinePlayer(Player):
     has_sessions = False
 
-    def __init__(self, opened: _OpenedBaseline, performance: ScenarioRun, limit: int) -> None:
-        self._opened = opened
+    def __init__(self, collections: Collections, latencies: Latencies, performance: ScenarioRun, limit: int) -> None:
+        self._collections = collections
+        self._latencies = latencies
         self._scenario = performance.scenario.id
         self._limit = limit
         self._agent = performance.agent
@@ -202,7 +188,7 @@ class _BaselinePlayer(Player):
         self._store(step.id, step.text, self._agents.get(step.session, self._agent))
 
     async def forget(self, step: SuiteForget) -> None:
-        self._opened.of(self._owners[step.fact]).remove(self._key(step.fact))
+        self._collections[self._owners[step.fact]].remove(self._key(step.fact))
 
     async def query(self, step: SuiteQuery) -> Brought:
         return self._search(step.session, step.text)
@@ -220,14 +206,14 @@ class _BaselinePlayer(Player):
     def _store(self, name: str, text: str, agent: str) -> None:
         self._owners[name] = agent
         began = time.perf_counter()
-        self._opened.of(agent).add(self._key(name), text)
-        self._opened.latencies.note("store", (time.perf_counter() - began) * 1000)
+        self._collections[agent].add(self._key(name), text)
+        self._latencies.note("store", (time.perf_counter() - began) * 1000)
 
     def _search(self, session: str, text: str) -> Brought:
         began = time.perf_counter()
-        rows = self._opened.of(self._agents.get(session, self._agent)).search(text, self._limit)
+        rows = self._collections[self._agents.get(session, self._agent)].search(text, self._limit)
         ms = (time.perf_counter() - began) * 1000
-        self._opened.latencies.note(SEARCH, ms)
+        self._latencies.note(SEARCH, ms)
         return Brought(SEARCH, tuple(MemoryRow(self._name_of(row.item), row.score, row.source) for row in rows), ms)
 
     def _key(self, name: str) -> str:

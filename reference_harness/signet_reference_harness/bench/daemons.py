@@ -8,13 +8,13 @@ import secrets
 import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, aclosing, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from signet_reference_harness.bench.log import BenchFailureError
-from signet_reference_harness.bench.performing import Latencies, OpenDatabase, Player, Subject
+from signet_reference_harness.bench.performing import Latencies, OpenDatabase, Subject
 from signet_reference_harness.bench.programs import (
     READY_S,
     Database,
@@ -26,7 +26,6 @@ from signet_reference_harness.bench.programs import (
     running,
 )
 from signet_reference_harness.bench.sessions import DaemonPlayer, TimedClient
-from signet_reference_harness.bench.suite import ScenarioRun
 from signet_reference_harness.config import HARNESS_NAME
 from signet_reference_harness.daemon_client.reply import Reply
 
@@ -50,22 +49,6 @@ class DaemonOptions:
     token: str | None = None
     agent: dict[str, Any] | None = None
     """The members of agent.yaml in each workspace."""
-
-
-class OpenedDaemon(OpenDatabase):
-    """A daemon that answers, and a client of it."""
-
-    def __init__(self, client: TimedClient, latencies: Latencies, health: Reply, options: DaemonOptions) -> None:
-        self._client = client
-        self._limit = options.limit
-        self.latencies = latencies
-        self.version = health.text("version") or None
-        self.mark = ""
-        """What sets the agents of this run apart from those that the daemon knows."""
-
-    def player(self, performance: ScenarioRun) -> Player:
-        """The harness, in the sessions of the scenario."""
-        return DaemonPlayer(self._client, performance, self._limit, self.mark)
 
 
 class EmbeddedDaemon(Subject):
@@ -163,9 +146,7 @@ class RunningDaemon(Subject):
         async with AsyncExitStack() as stack:
             said = self._options.folder / "programs.log"
             url = await _recorded(stack, self._url, self._options, folder_name(database, number), said)
-            daemon = await stack.enter_async_context(_client(url, self._options))
-            daemon.mark = secrets.token_hex(4)
-            yield daemon
+            yield await stack.enter_async_context(_client(url, self._options, mark=secrets.token_hex(4)))
 
 
 Serve = Callable[[AsyncExitStack, DatabaseFolder, Path], Awaitable[str]]
@@ -197,41 +178,34 @@ async def _own(
 
 
 @asynccontextmanager
-async def _client(url: str, options: DaemonOptions) -> AsyncIterator[OpenedDaemon]:
+async def _client(url: str, options: DaemonOptions, *, mark: str = "") -> AsyncIterator[OpenDatabase]:
+    """The database of a daemon that answers; `mark` sets the agents of this run apart from those that it knows."""
     latencies = Latencies()
-    client = TimedClient(url, options.token, latencies)
-    try:
+    async with aclosing(TimedClient(url, options.token, latencies)) as client:
         health = await client.health()
         if health.failure is not None:
             raise BenchFailureError(
                 f"no daemon answers at {url}: {health.detail}", remedy="start it, or leave --daemon out"
             )
-        yield OpenedDaemon(client, latencies, health, options)
-    finally:
-        await client.aclose()
+        version = health.text("version") or None
+        yield OpenDatabase(lambda run: DaemonPlayer(client, run, options.limit, mark), latencies, version)
 
 
 async def health_of(url: str, token: str | None) -> Reply:
     """The answer of a daemon to GET /health."""
-    client = TimedClient(url, token, Latencies())
-    try:
+    async with aclosing(TimedClient(url, token, Latencies())) as client:
         return await client.health()
-    finally:
-        await client.aclose()
 
 
 async def _healthy(url: str, token: str | None, gone: Callable[[], bool]) -> Reply | None:
     """The answer to GET /health once there is one; None when the program is gone, or took too long."""
-    client = TimedClient(url, token, Latencies())
     deadline = time.monotonic() + READY_S
-    try:
+    async with aclosing(TimedClient(url, token, Latencies())) as client:
         while not gone() and time.monotonic() < deadline:
             reply = await client.health()
             if reply.accepted:
                 return reply
             await asyncio.sleep(LOOK_AGAIN_S)
-    finally:
-        await client.aclose()
     return None
 
 

@@ -107,16 +107,13 @@ class Player(ABC):
         return name
 
 
-class OpenDatabase(ABC):
-    """One database of a subject, open: it gives each scenario its player."""
+@dataclass(frozen=True, slots=True)
+class OpenDatabase:
+    """One database of a subject, open: `player` makes the player of a scenario; `version` is the daemon's own word."""
 
-    version: str | None = None
-    """The version that the daemon reports."""
+    player: Callable[[ScenarioRun], Player]
     latencies: Latencies
-
-    @abstractmethod
-    def player(self, performance: ScenarioRun) -> Player:
-        """Who performs a scenario here."""
+    version: str | None = None
 
 
 class Subject(ABC):

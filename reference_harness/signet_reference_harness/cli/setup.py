@@ -6,6 +6,7 @@ import asyncio
 import os
 import ssl
 from collections.abc import Iterator, Mapping
+from contextlib import aclosing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -90,11 +91,8 @@ async def _report_daemon() -> bool:
     from signet_reference_harness.config import HarnessConfig
     from signet_reference_harness.daemon_client import AdapterClient
 
-    client = AdapterClient(HarnessConfig.from_environment(os.environ))
-    try:
+    async with aclosing(AdapterClient(HarnessConfig.from_environment(os.environ))) as client:
         reply = await client.health()
-    finally:
-        await client.aclose()
     origin = client.config.origin
     if reply.shows_no_daemon:
         click.echo(f"daemon: {reply.told_of_no_daemon(origin)}")

@@ -34,7 +34,7 @@ from signet_reference_harness.session.conversation import Conversation
 from signet_reference_harness.session.events import Event
 from signet_reference_harness.session.watching import Publisher
 from signet_reference_harness.tools import ToolResult
-from signet_reference_harness.tools.bounds import ResultFolder
+from signet_reference_harness.tools.registry import ResultFolder
 
 FORMAT: Final = "signet-session/1"
 LARGEST: Final = 256 * 1024 * 1024

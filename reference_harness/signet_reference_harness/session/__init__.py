@@ -39,9 +39,8 @@ from signet_reference_harness.session.turn import (
     broken_reply,
 )
 from signet_reference_harness.tools import ToolResult
-from signet_reference_harness.tools.bounds import ResultFolder
 from signet_reference_harness.tools.permission import Permissions
-from signet_reference_harness.tools.registry import ToolRegistry
+from signet_reference_harness.tools.registry import ResultFolder, ToolRegistry
 
 
 @dataclass(slots=True, eq=False)

@@ -36,7 +36,7 @@ from signet_reference_harness.providers import (
 from signet_reference_harness.providers.failures import answer_too_long
 from signet_reference_harness.session.memory_effect import MemoryEffect
 from signet_reference_harness.tools import ToolResult
-from signet_reference_harness.tools.bounds import as_json
+from signet_reference_harness.tools.registry import as_json
 
 
 class Past:

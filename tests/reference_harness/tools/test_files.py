@@ -10,8 +10,8 @@ import pytest
 
 from signet_reference_harness.session.host import SessionHost
 from signet_reference_harness.tools import DEFINITIONS, ToolResult
-from signet_reference_harness.tools.bounds import ResultFolder
 from signet_reference_harness.tools.files import FILE_TOOLS, MOST_READ
+from signet_reference_harness.tools.registry import ResultFolder
 
 Use = Callable[..., ToolResult]
 

@@ -17,8 +17,7 @@ from signet_reference_harness.providers import CompletionResult, StopReason
 from signet_reference_harness.providers.scripted import ScriptedProvider
 from signet_reference_harness.session.host import SessionHost
 from signet_reference_harness.tools import ToolContext, ToolResult
-from signet_reference_harness.tools.bounds import TOLD_LIMIT, ResultFolder
-from signet_reference_harness.tools.registry import ToolRegistry
+from signet_reference_harness.tools.registry import TOLD_LIMIT, ResultFolder, ToolRegistry
 from tests.reference_harness.recording_daemon import RecordingDaemon
 from tests.reference_harness.sessions import AGENT, PROJECT, session_of
 
