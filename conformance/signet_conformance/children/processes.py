@@ -220,12 +220,7 @@ class LineProcess:
                 self._signal(signal.SIGKILL)
                 self._process.wait()
                 watchdog.forget_group(self._process.pid)
-            _running.discard(self)
-            self._stop_reading()
-            # Another thread that awaits an answer hears of the end first.
-            with self._receiving:
-                self._output_ended = True
-                self._stdout.close()
+            self._close_output()
 
     def kill(self) -> None:
         """Kill the child's whole group at once, and end it as :meth:`close` does."""
@@ -246,11 +241,7 @@ class LineProcess:
         # Not ours to wait for any more.
         self._process.returncode = 0
         watchdog.forget_group(self._process.pid)
-        _running.discard(self)
-        self._stop_reading()
-        with self._receiving:
-            self._output_ended = True
-            self._stdout.close()
+        self._close_output()
 
     def ask_to_end(self) -> None:
         """Close the child's stdin; a moment for its end begins."""
@@ -347,12 +338,17 @@ class LineProcess:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, number)
 
-    def _stop_reading(self) -> None:
+    def _close_output(self) -> None:
+        _running.discard(self)
         self._reader.join(_LOOK_S)
         # A process that left the group may still hold the pipes: their end will not come then.
         os.close(self._wake_write)
         self._reader.join()
         os.close(self._wake_read)
+        # Another thread that awaits an answer hears of the end first.
+        with self._receiving:
+            self._output_ended = True
+            self._stdout.close()
 
     def _read_stderr(self, stderr: IO[bytes], dropped: Sequence[IO[bytes]]) -> None:
         """The reading thread: takes lines of standard error until its end, or until it is woken up."""

@@ -229,7 +229,7 @@ class ProviderProgram:
 
     def _start(self, step: Mapping[str, Any]) -> Mapping[str, Any]:
         self._session = str(step.get("key") or uuid.uuid4())
-        self._messages, self._turns, self._kept, self._compacting = [], 0, 0, False
+        self._begin_anew()
         self._prompt_built = step["step"] != "start" and self._kept_prompt().is_file()
         # The harness has no word for a project: a provider sees the folder that the user started it in.
         os.chdir(self._projects.folder(step.get("project")))
@@ -251,6 +251,10 @@ class ProviderProgram:
         self._call("initialize", **said)
         self._take_tools(_by_name(early), _by_name(self._call("get_tool_schemas")))
         return {"opened": self._is_there}
+
+    def _begin_anew(self) -> None:
+        self._messages, self._turns, self._kept, self._compacting = [], 0, 0, False
+        self._prompt_built = False
 
     def _take_tools(self, early: Mapping[str, Any], late: Mapping[str, Any]) -> None:
         """Take the tools that the provider names before and after it is initialised; tell once what becomes of them."""
@@ -391,12 +395,7 @@ class ProviderProgram:
         return {**said, **self._compaction_complete(step)}
 
     def _clear(self, _step: Mapping[str, Any]) -> Mapping[str, Any]:
-        before, self._session = self._session, str(uuid.uuid4())
-        self._left = before
-        self._call("on_session_end", list(self._messages))
-        self._messages, self._turns, self._kept, self._compacting = [], 0, 0, False
-        self._prompt_built = False
-        self._call("on_session_switch", self._session, parent_session_id=before, reset=True, reason="new_session")
+        self._switch(str(uuid.uuid4()), "new_session", reset=True)
         return {"opened": True}
 
     def _fork(self, _step: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -411,10 +410,12 @@ class ProviderProgram:
         self._switch(self._left, "resume")
         return {"opened": True}
 
-    def _switch(self, session: str, reason: str) -> None:
+    def _switch(self, session: str, reason: str, *, reset: bool = False) -> None:
         self._left, self._session = self._session, session
         self._call("on_session_end", list(self._messages))
-        self._call("on_session_switch", session, parent_session_id=self._left, reset=False, reason=reason)
+        if reset:
+            self._begin_anew()
+        self._call("on_session_switch", session, parent_session_id=self._left, reset=reset, reason=reason)
 
     def _close_window(self, _step: Mapping[str, Any]) -> Mapping[str, Any]:
         """The session is over, and the program lives on with its provider."""
@@ -422,12 +423,11 @@ class ProviderProgram:
         self._call("on_session_end", list(self._messages))
         return {"key": key, "ended": True}
 
-    def _end(self, _step: Mapping[str, Any]) -> Mapping[str, Any]:
-        key, self._session = self._session, ""
-        self._call("on_session_end", list(self._messages))
+    def _end(self, step: Mapping[str, Any]) -> Mapping[str, Any]:
+        ended = self._close_window(step)
         self._call("shutdown")
         self._is_there = False
-        return {"key": key, "ended": True}
+        return ended
 
     def _settle(self, limit_s: float) -> None:
         deadline = time.monotonic() + limit_s
