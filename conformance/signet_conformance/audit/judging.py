@@ -202,8 +202,8 @@ def _sessions(name: str, recording: Recording, begun: float | None, hashes: Hash
     for key, hooks in recording.hooks_of.items():
         operations = [str(call.operation) for call in hooks]
         starts = [call for call in hooks if call.operation == START]
-        project = next((text for call in starts if (text := text_or_none(call.body.get("project")))), None)
-        native = next((text for call in hooks if (text := text_or_none(call.body.get("sessionId")))), None)
+        project = next((text for call in starts if (text := call.body_text("project"))), None)
+        native = next((text for call in hooks if (text := call.body_text("sessionId"))), None)
         yield SessionRow(
             recording=name,
             session=str(hashes.of(key)),
@@ -252,7 +252,7 @@ def _session(recording: Recording, finding: Finding) -> str | None:
 def _saves(name: str, recording: Recording, begun: float | None, hashes: Hashes) -> Iterator[SaveRow]:
     seen: set[tuple[str, str]] = set()
     for call in recording.of(REMEMBER, HOOK_REMEMBER):
-        key, content = idempotency_key(call), text_or_none(call.body.get("content"))
+        key, content = idempotency_key(call), call.body_text("content")
         if key is not None and content is not None and (key, content) not in seen:
             seen.add((key, content))
             yield SaveRow(

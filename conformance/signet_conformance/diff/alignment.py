@@ -13,7 +13,7 @@ from itertools import groupby
 
 from msgspec import Struct, field
 
-from signet_conformance.facts import Call, Recording, text_or_none
+from signet_conformance.facts import Call, Recording
 
 MAX_CELLS = 40_000
 """The largest remainder, as items of one side times items of the other, that is compared cell by cell."""
@@ -251,7 +251,7 @@ class Session(Struct):
         return self._first("project") or self._first("cwd")
 
     def _first(self, member: str) -> str | None:
-        return next((text for call in self.calls if (text := text_or_none(call.body.get(member)))), None)
+        return next((text for call in self.calls if (text := call.body_text(member))), None)
 
     @property
     def identity(self) -> Hashable:

@@ -117,6 +117,15 @@ class Call:
         """The first value of a request header by lower-case name."""
         raise NotImplementedError
 
+    def body_text(self, name: str) -> str | None:
+        """The text of a member of the request's body, trimmed; None where it is blank or no text."""
+        return text_or_none(self.body.get(name))
+
+    def answer_value(self, name: str) -> Any:
+        """The value of a member of the answer; None where there is none."""
+        answer = self.answer
+        return None if answer is None else answer.get(name)
+
     @property
     def text(self) -> str | None:
         """The text of a prompt: `userMessage` if not blank, else `userPrompt`; None when both are blank."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from math import inf
 
-from signet_conformance.facts import END, PROMPT, START, Call, Recording, text_or_none
+from signet_conformance.facts import END, PROMPT, START, Call, Recording
 from signet_conformance.rules.excuses import end_is_owed, lost_between
 from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undecided, warn
 from signet_conformance.trace.marks import SessionKeyMark, StepMark, StepName
@@ -17,7 +17,7 @@ def cleared_context_is_said(recording: Recording) -> Iterator[Outcome]:
         before: Call | None = None
         for call in hooks:
             if call.operation == START:
-                source = text_or_none(call.body.get("source"))
+                source = call.body_text("source")
                 after_end = before is not None and before.operation == END
                 if source == "clear":
                     yield _said_cleared(recording, call)

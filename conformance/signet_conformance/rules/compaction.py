@@ -73,7 +73,7 @@ def one_complete_a_pre(recording: Recording) -> Iterator[Outcome]:
                 expected="one accepted compaction-complete a pre-compaction",
                 received=COMPLETE,
             )
-        if call.accepted and call.answer is not None and not call.answer.get("skipped"):
+        if call.accepted and not call.answer_value("skipped"):
             stored.setdefault(call.key, call)
 
 
@@ -238,7 +238,7 @@ def summary_is_what_is_left(recording: Recording) -> Iterator[Outcome]:
     timeline, completes = recording.timeline, recording.of(COMPLETE)
     yield from check_fields("SIG-CMP-002")(recording)
     for call in completes:
-        sent = words_of(text_or_none(call.body.get("summary")))
+        sent = words_of(call.body_text("summary"))
         session = timeline.session_of(call.key)
         # What an accepted complete has told is told: the summary of a compaction before is not that of this one.
         earlier = (c for c in completes if c.seq < call.seq and timeline.session_of(c.key) == session)

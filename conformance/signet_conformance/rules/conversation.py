@@ -194,7 +194,7 @@ class Conversations:
         """The transcripts of a key up to one of them, as they stand."""
         calls = (earlier.call for earlier in transcripts_of(self._recording))
         told = (c for c in calls if c.key == transcript.call.key and c.seq <= transcript.call.seq)
-        return " ".join(words_of(text_or_none(call.body.get("transcript"))) for call in told)
+        return " ".join(words_of(call.body_text("transcript")) for call in told)
 
     def _owed_turns(self, transcript: Transcript, session: str) -> Iterator[Turn]:
         """The turns that an end has to tell: those since the session was opened or compacted, but the latest step's."""

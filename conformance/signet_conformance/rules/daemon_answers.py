@@ -86,7 +86,7 @@ def is_served(call: Call) -> bool:
     return (
         is_own_answer(call)
         and (call.accepted or call.status == 409)
-        and not (call.answer or {}).get("bypassed")
+        and not call.answer_value("bypassed")
         and call.header("x-signet-no-hooks") != "1"
     )
 
@@ -241,7 +241,7 @@ def health_names_the_version(recording: Recording) -> Iterator[Outcome]:
     for call in whole_answers(recording):
         if call.operation != HEALTH or call.status != 200:
             continue
-        version = (call.answer or {}).get("version")
+        version = call.answer_value("version")
         if isinstance(version, str) and _VERSION.match(version):
             yield PASS
         else:

@@ -53,15 +53,17 @@ class _Claims:
             return None
         return first
 
+    def _may_claim(self, call: Call) -> bool:
+        return call.operation in self._claiming and call.accepted and call.runtime_path is not None
+
     def see(self, call: Call) -> None:
         """Take a call into account, after it was judged."""
         if call.key is None or call.operation not in LIFECYCLE:
             return
-        answer = call.answer or {}
-        if call.operation == END or not is_own_answer(call) or answer.get("bypassed"):
+        if call.operation == END or not is_own_answer(call) or call.answer_value("bypassed"):
             # An end whose answer was lost may have arrived, and so may anything else.
             self._claims.pop(call.key, None)
-        elif call.operation in self._claiming and call.accepted and call.runtime_path and not answer.get("skipped"):
+        elif self._may_claim(call) and not call.answer_value("skipped"):
             claims = self._claims.setdefault(call.key, {})
             first, _ = claims.get(call.agent, (call, call))
             if first.runtime_path == call.runtime_path:
@@ -80,15 +82,9 @@ def conflict_is_told(recording: Recording) -> Iterator[Outcome]:
         owner = claims.claim_at(call) if asks else None
         if owner is not None and owner.runtime_path != call.runtime_path:
             refused = call.operation == START or call.operation in CLAIM_CHECKING or not skips
-            answer = call.answer or {}
-            told = (
-                call.status == 409
-                if refused
-                else call.status == 200
-                and answer.get("skipped") is True
-                and answer.get("duplicateRuntimePath") is True
-                and answer.get("claimedBy") == owner.runtime_path
-            )
+            is_skipped = all(call.answer_value(name) is True for name in ("skipped", "duplicateRuntimePath"))
+            names_owner = call.answer_value("claimedBy") == owner.runtime_path
+            told = call.status == 409 if refused else call.status == 200 and is_skipped and names_owner
             if told:
                 yield PASS
             else:
@@ -120,14 +116,13 @@ def repeated_start_gets_the_stub(recording: Recording) -> Iterator[Outcome]:
             if not call.accepted or not is_served(call) or call.operation in (END, COMPLETE):
                 full = None
                 continue
-            answer = call.answer or {}
-            if answer.get("sessionKnown") is False:
+            if call.answer_value("sessionKnown") is False:
                 full = None
             if call.operation != START:
                 continue
             repeats = full is not None and dedupe_key(full) == dedupe_key(call) and call.body.get("source") != "clear"
             claims_only = call.body.get("claimOnly") is True and recording.at_least(CLAIM_ONLY_SINCE)
-            if answer.get("skipped") or claims_only:
+            if call.answer_value("skipped") or claims_only:
                 continue
             if full is not None and repeats and not interrupted(recording, full, call):
                 if call.is_stub:
@@ -140,7 +135,7 @@ def repeated_start_gets_the_stub(recording: Recording) -> Iterator[Outcome]:
                         message="a repeated start is answered with the whole context again",
                         pointer=in_answer("inject"),
                         expected="the stub: no memories, inject beginning with [memory active",
-                        received=str(answer.get("inject"))[:80],
+                        received=str(call.answer_value("inject"))[:80],
                     )
             else:
                 full = None if call.is_stub else call
@@ -155,12 +150,11 @@ def second_end_is_dropped(recording: Recording) -> Iterator[Outcome]:
             same_path = before.runtime_path is not None and before.runtime_path == call.runtime_path
             if not same_path or before.agent != call.agent or not all(map(is_served, (before, call))):
                 continue
-            if (before.answer or {}).get("skipped") or call.t0 - before.t1 > TOMBSTONE_S:
+            if before.answer_value("skipped") or call.t0 - before.t1 > TOMBSTONE_S:
                 continue
             if interrupted(recording, before, call):
                 continue
-            answer = call.answer or {}
-            if answer.get("skipped") is True and answer.get("duplicateSessionEnd") is True:
+            if call.answer_value("skipped") is True and call.answer_value("duplicateSessionEnd") is True:
                 yield PASS
             else:
                 yield forgot(
@@ -170,7 +164,7 @@ def second_end_is_dropped(recording: Recording) -> Iterator[Outcome]:
                     message="a second end of an ended session is taken once more",
                     pointer=in_answer("duplicateSessionEnd"),
                     expected="skipped and duplicateSessionEnd",
-                    received=dict(answer),
+                    received=dict(call.answer or {}),
                 )
 
 
@@ -190,7 +184,7 @@ def job_can_be_looked_at(recording: Recording) -> Iterator[Outcome]:
             job = jobs.get(identifier)
             if job is None or (call.status is not None and call.status in (401, 403, 429)):
                 continue
-            if call.status == 200 and call.answer is not None and call.answer.get("id") == identifier:
+            if call.status == 200 and call.answer_value("id") == identifier:
                 yield PASS
             elif interrupted(recording, job, call):
                 yield undecided(call, message="the daemon may have been restarted since it accepted the job")
@@ -212,9 +206,8 @@ def started_session_is_known(recording: Recording) -> Iterator[Outcome]:
     for call in recording.hooks:
         if call.operation == PROMPT and call.runtime_path is not None and call.accepted and is_served(call):
             owner = claims.claim_at(call) if call.key is not None else None
-            answer = call.answer or {}
-            if owner is not None and owner.runtime_path == call.runtime_path and not answer.get("skipped"):
-                if answer.get("sessionKnown") is not False:
+            if owner is not None and owner.runtime_path == call.runtime_path and not call.answer_value("skipped"):
+                if call.answer_value("sessionKnown") is not False:
                     yield PASS
                 else:
                     yield forgot(

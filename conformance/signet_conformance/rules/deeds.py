@@ -297,7 +297,7 @@ def _judge_previews(step: AskedStep, asked: set[str]) -> Iterator[Outcome]:
     previews = [call for call in step.calls if call.operation == FORGET and call.accepted]
     if not previews:
         return
-    if any((call.answer or {}).get("requiresConfirm") is True for call in previews):
+    if any(call.answer_value("requiresConfirm") is True for call in previews):
         yield step.undecided(previews[0], "the daemon asks that as many be confirmed first")
     elif step.given.get("mode") is None and asked:
         yield step.undecided(previews[0], "a preview, and no mode was asked for")
@@ -391,7 +391,7 @@ def _previewed(step: AskedStep, asked: Mapping[str, Any]) -> set[str]:
 
 def _found_by(preview: Call) -> set[str]:
     """The ids of the memories that a preview was answered with."""
-    listed = (preview.answer or {}).get("candidates")
+    listed = preview.answer_value("candidates")
     rows = listed if isinstance(listed, list) else []
     return {identifier_in(row.get("id")) for row in rows if isinstance(row, dict)}
 

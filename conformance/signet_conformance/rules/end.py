@@ -150,7 +150,7 @@ def working_directory_is_the_project(recording: Recording) -> Iterator[Outcome]:
             project = call.body.get("project")
             if isinstance(project, str) and project.strip():
                 projects[call.key] = project
-        elif call.operation == END and recording.timeline.steps and text_or_none(call.body.get("cwd")) is not None:
+        elif call.operation == END and recording.timeline.steps and call.body_text("cwd") is not None:
             yield _held_against_the_folder(recording, call, projects.get(str(call.key)), users)
         elif call.operation == END:
             cwd = call.body.get("cwd")
@@ -313,7 +313,7 @@ def end_is_not_repeated(recording: Recording) -> Iterator[Outcome]:
                 )
             else:
                 yield PASS
-            if call.accepted and call.answer is not None and not call.answer.get("skipped"):
+            if call.accepted and not call.answer_value("skipped"):
                 ended = call
 
 

@@ -45,7 +45,7 @@ def _agent_calls(recording: Recording) -> list[Call]:
 
 def _agent_of(recording: Recording, call: Call) -> str:
     """The agent that this release runs a call as: before 0.109 neither a key nor a header names one."""
-    return call.agent if recording.at_least("0.109") else text_or_none(call.body.get("agentId")) or "default"
+    return call.agent if recording.at_least("0.109") else call.body_text("agentId") or "default"
 
 
 def key_keeps_its_agent(recording: Recording) -> Iterator[Outcome]:
@@ -128,7 +128,7 @@ def body_agent_agrees_with_the_key(recording: Recording) -> Iterator[Outcome]:
         named = pattern_agent(call.raw_key)
         if named is None or str(call.raw_key).count(":") < 2:
             continue
-        sent = text_or_none(call.body.get("agentId"))
+        sent = call.body_text("agentId")
         if sent in (None, named):
             yield PASS
         else:
@@ -202,7 +202,7 @@ def notifications_are_the_sessions(recording: Recording) -> Iterator[Outcome]:
         wanted = timeline.agent_of(session) or next((hook.agent for hook in hooks if hook.operation == START), None)
         if wanted is None:
             continue
-        named = text_or_none(call.body.get("agentId")) or pattern_agent(_text(call.body.get("sessionKey"))) or "default"
+        named = call.body_text("agentId") or pattern_agent(_text(call.body.get("sessionKey"))) or "default"
         if named == wanted:
             yield PASS
         elif _is_hidden(named, {wanted}):
@@ -293,7 +293,7 @@ def _first_with(member: str, hooks: Iterable[Call]) -> dict[str, Call]:
     """The first hook with each text of a member, the last text first: that is where the key was used anew."""
     by_text: dict[str, Call] = {}
     for call in hooks:
-        if (text := text_or_none(call.body.get(member))) is not None:
+        if (text := call.body_text(member)) is not None:
             by_text.setdefault(text, call)
     return dict(reversed(by_text.items()))
 

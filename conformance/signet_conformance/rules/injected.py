@@ -126,11 +126,8 @@ def _subjects(recording: Recording) -> Iterator[tuple[Call, list[tuple[str, str]
 
 def _inject(source: Call) -> str | None:
     """The text that an answer injects, if it can be recognised when it comes back."""
-    if source.accepted and source.answer is not None:
-        inject = source.answer.get("inject")
-        if isinstance(inject, str) and len(inject) >= SHORTEST_INJECT:
-            return inject
-    return None
+    inject = source.answer_value("inject") if source.accepted else None
+    return inject if isinstance(inject, str) and len(inject) >= SHORTEST_INJECT else None
 
 
 def _held_injects(recording: Recording, first: int | None) -> Injects | None:

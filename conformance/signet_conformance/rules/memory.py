@@ -231,7 +231,7 @@ def mutation_has_a_reason(recording: Recording) -> Iterator[Outcome]:
     for call in recording.of(PATCH, DELETE, FORGET):
         if call.operation == FORGET and call.body.get("mode") != "execute":
             continue
-        reason = text_or_none(call.body.get("reason"))
+        reason = call.body_text("reason")
         if reason is None and call.operation == DELETE:
             reason = text_or_none(call.query.get("reason"))
         if reason is not None:
@@ -301,11 +301,11 @@ def large_forget_is_confirmed(recording: Recording) -> Iterator[Outcome]:
         if not call.cut and call.body.get("mode") == "execute":
             ids = call.body.get("ids")
             many = isinstance(ids, list) and len(ids) > MAX_UNCONFIRMED
-            asked = call.answer is not None and call.answer.get("requiresConfirm") is True
+            asked = call.answer_value("requiresConfirm") is True
             # The preview may have been asked for in another session.
             if many or asked:
                 recording = recording.whole
-                if text_or_none(call.body.get("confirm_token")) in tokens:
+                if call.body_text("confirm_token") in tokens:
                     yield PASS
                 else:
                     yield fail(
@@ -315,7 +315,7 @@ def large_forget_is_confirmed(recording: Recording) -> Iterator[Outcome]:
                         expected="the confirmToken of an earlier forget answer",
                         received=call.body.get("confirm_token"),
                     )
-        token = call.answer.get("confirmToken") if call.answer is not None else None
+        token = call.answer_value("confirmToken")
         if (token := text_or_none(token)) is not None:
             tokens.add(token)
 
@@ -365,4 +365,4 @@ def secret_job_is_polled_to_its_end(recording: Recording) -> Iterator[Outcome]:
 def _is_terminal(call: Call) -> bool:
     if not call.delivered:
         return False
-    return call.status == 404 or (call.answer is not None and call.answer.get("status") in TERMINAL)
+    return call.status == 404 or call.answer_value("status") in TERMINAL

@@ -202,7 +202,7 @@ def prompt_uses_a_started_key(recording: Recording) -> Iterator[Outcome]:
         elif started:
             if call.key in started:
                 yield PASS
-            elif call.accepted and call.answer is not None and call.answer.get("sessionKnown") is True:
+            elif call.accepted and call.answer_value("sessionKnown") is True:
                 yield undecided(call, message="the daemon knew the session: it began before the recording")
             elif recording.trace.growing:
                 yield undecided(call, message="its start may follow: the recording still grows")
@@ -278,13 +278,8 @@ def unknown_session_is_started(recording: Recording) -> Iterator[Outcome]:
                         received=False,
                     )
                 pending = None
-            if (
-                call.operation == PROMPT
-                and call.accepted
-                and call.answer is not None
-                and call.answer.get("sessionKnown") is False
-                and not call.answer.get("skipped")
-            ):
+            unknown = call.accepted and call.answer_value("sessionKnown") is False
+            if call.operation == PROMPT and unknown and not call.answer_value("skipped"):
                 pending = call
         if pending is not None:
             yield undecided(pending, message="answered sessionKnown:false, and nothing of the key follows")

@@ -248,7 +248,7 @@ def undisturbed_call_is_accepted(recording: Recording) -> Iterator[Outcome]:
         if not call.delivered or status is None or recording.timeline.is_disturbed(call):
             continue
         refused = status in _REFUSED or (status >= 500 and status != 503)
-        if call.answer is not None and call.answer.get("requiresConfirm") is True:
+        if call.answer_value("requiresConfirm") is True:
             # SIG-MEM-005's.
             continue
         if status == 500 and call.operation == EXEC and EXEC_JOB not in recording.routes.operations:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from signet_conformance.facts import END, PROMPT, REDACTION, Call, Recording, plain, text_or_none
+from signet_conformance.facts import END, PROMPT, REDACTION, Call, Recording, plain
 from signet_conformance.rules.outcome import PASS, Outcome, in_body, undecided, warn
 from signet_conformance.rules.transcripts import SHORTEST_TEXT
 from signet_conformance.rules.words import is_said
@@ -45,7 +45,7 @@ def last_message_is_the_newest_reply(recording: Recording) -> Iterator[Outcome]:
     for reply in _replies(recording):
         replies.setdefault(str(reply.mark.session), []).append(reply)
     for call in recording.of(PROMPT, END) if replies else ():
-        told = plain(text_or_none(call.body.get("lastAssistantMessage")) or "")
+        told = plain(call.body_text("lastAssistantMessage") or "")
         session = None if timeline.is_unmarked_sub_agent(call.key) else timeline.session_of_call(call)
         own = [reply for reply in replies.get(str(session), ()) if reply.mark.seq < call.seq]
         if told and session is not None and any(reply.words for reply in own):

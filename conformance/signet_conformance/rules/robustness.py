@@ -97,9 +97,9 @@ def _may_be_silent(recording: Recording, calls: Iterable[Call]) -> bool:
 
 
 def _sends_away(call: Call) -> bool:
-    claimed = call.is_hook and call.status == 409
-    answer = call.answer or {}
-    return claimed or call.status in (401, 403) or any(answer.get(name) is True for name in ("bypassed", "skipped"))
+    if (call.is_hook and call.status == 409) or call.status in (401, 403):
+        return True
+    return any(call.answer_value(name) is True for name in ("bypassed", "skipped"))
 
 
 def _stopped(say: Callable[..., Finding], silence: _Silence, message: str, *calls: Call) -> Finding:
@@ -296,12 +296,7 @@ def odd_answer_is_tolerated(recording: Recording) -> Iterator[Outcome]:
 def _odd(call: Call) -> bool:
     if call.fault == "shape":
         return not _unusable(call)
-    answer = call.answer
-    return (
-        call.status == 200
-        and answer is not None
-        and any(answer.get(name) for name in ("skipped", "bypassed", "duplicateRuntimePath"))
-    )
+    return call.status == 200 and any(map(call.answer_value, ("skipped", "bypassed", "duplicateRuntimePath")))
 
 
 def works_again_after_trouble(recording: Recording) -> Iterator[Outcome]:

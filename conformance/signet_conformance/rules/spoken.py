@@ -268,13 +268,13 @@ def user_turns_are_the_users(recording: Recording) -> Iterator[Outcome]:
         said = _user_marks(recording, session, call)
         if told and said:
             yield from _judge(recording, transcript, session, told, said)
-        elif said and text_or_none(call.body.get("transcript")) is None and call.body.get("reason") != "clear":
+        elif said and call.body_text("transcript") is None and call.body.get("reason") != "clear":
             yield from _judge_path(call)
 
 
 def _judge_path(call: Call) -> Iterator[Outcome]:
     """The breach of a path at which the daemon finds no file, wherever it runs."""
-    path = text_or_none(call.body.get("transcriptPath"))
+    path = call.body_text("transcriptPath")
     if path is None or ABSOLUTE.match(path):
         return
     kind = "a URI" if _URI.match(path) else "not absolute"
@@ -377,7 +377,7 @@ def _kind(
     if words in replies:
         return "what the model said", "reply"
     # A word or two stands in many a text.
-    told = (text_or_none((other.answer or {}).get("inject")) for other in recording.calls if other.seq < call.seq)
+    told = (text_or_none(other.answer_value("inject")) for other in recording.calls if other.seq < call.seq)
     if len(words) >= SHORTEST_TEXT and any(text is not None and words in words_of(text) for text in told):
         return "what the daemon injected", "injected"
     return "what no step of the session said, such as what a tool gave back", "not said"

@@ -59,7 +59,7 @@ def start_comes_first(recording: Recording) -> Iterator[Outcome]:
 
 def _prompt_first(first: Call, following: Call | None, *, excused: bool) -> Outcome:
     """A prompt before its start. Nothing excuses it where the daemon cannot say that it does not know the session."""
-    known = first.answer.get("sessionKnown") if first.accepted and first.answer is not None else None
+    known = first.answer_value("sessionKnown") if first.accepted else None
     if known is not False:
         return undecided(first, message="a prompt comes first, and no answer says that its session was unknown")
     if excused and following is not None and following.operation == START:
@@ -166,8 +166,8 @@ def start_is_not_repeated(recording: Recording) -> Iterator[Outcome]:
                     reset = True
             elif call.operation == END or (call.operation == COMPLETE and call.accepted):
                 reset = True
-            elif call.operation == PROMPT and call.accepted and call.answer is not None:
-                forgotten = forgotten or call.answer.get("sessionKnown") is False
+            elif call.operation == PROMPT and call.accepted:
+                forgotten = forgotten or call.answer_value("sessionKnown") is False
 
 
 def _injects_again(recording: Recording, last: Call, call: Call) -> str | None:
@@ -178,7 +178,7 @@ def _injects_again(recording: Recording, last: Call, call: Call) -> str | None:
     """
     if not recording.at_least(CLAIM_ONLY_SINCE) or not call.accepted or call.body.get("claimOnly") is True:
         return None
-    inject = call.answer.get("inject") if call.answer is not None else None
+    inject = call.answer_value("inject")
     if call.is_stub or not text_or_none(inject):
         return None
     is_same = dedupe_key(last) == dedupe_key(call)
@@ -206,13 +206,13 @@ def native_agent_id_stays_apart(recording: Recording) -> Iterator[Outcome]:
         for c in recording.calls
         if not c.cut and (c.operation in LIFECYCLE or c.operation == SKILL or c.operation in CLAIM_CHECKING)
     ]
-    native = {n for c in recording.calls if (n := text_or_none(c.body.get("harnessAgentId"))) is not None}
+    native = {n for c in recording.calls if (n := c.body_text("harnessAgentId")) is not None}
     # The id of a sub-agent may be an agentId in any session.
     recording = recording.whole if native else recording
     for call in calls:
-        agent = text_or_none(call.body.get("agentId"))
+        agent = call.body_text("agentId")
         marked = not call.body.keys().isdisjoint(SUB_AGENT_MEMBERS) and any(
-            text_or_none(call.body.get(name)) for name in SUB_AGENT_MEMBERS
+            call.body_text(name) for name in SUB_AGENT_MEMBERS
         )
         foreign = agent is not None and agent not in declared
         if not marked and not (foreign and agent in native):
@@ -339,7 +339,7 @@ def _switches(recording: Recording) -> Iterator[Outcome]:
 
 def _works_inside(recording: Recording, start: Call, old: str, end: Call) -> bool:
     """Whether a start names an open session as its parent, and has ended before that: a sub-agent takes no place."""
-    parents = (text_or_none(start.body.get(name)) for name in SUB_AGENT_MEMBERS)
+    parents = (start.body_text(name) for name in SUB_AGENT_MEMBERS)
     later = recording.later(start)
     ended = any(hook.operation == END and hook.seq < end.seq for hook in later)
     return ended and all(hook.seq < end.seq for hook in later) and old in map(normalised_key, parents)

@@ -143,7 +143,7 @@ class SaidBefore:
             if call.accepted:
                 text = plain(text_in(call.body.get("content")))
                 self._stored.add(text)
-                if call.operation in SAVES and (identifier := identifier_in((call.answer or {}).get("id"))):
+                if call.operation in SAVES and (identifier := identifier_in(call.answer_value("id"))):
                     self.rows[identifier] = text
         self.texts |= {plain(text) for text in (mark.text, mark.reply, given.get("content")) if isinstance(text, str)}
         if mark.tool == "memory_modify":

@@ -12,7 +12,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from signet_conformance.facts import PROMPT, REDACTION, Call, Recording, Turn, once_a_recording, plain, text_or_none
+from signet_conformance.facts import PROMPT, REDACTION, Call, Recording, Turn, once_a_recording, plain
 from signet_conformance.finding import Finding, Verdict
 from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undecided
 from signet_conformance.rules.transcripts import SHORTEST_TEXT
@@ -168,7 +168,7 @@ def _damaged(call: Call, current: _Told, text: str) -> Outcome:
 
 def text_pointer(call: Call) -> str:
     """The places of the words of a prompt in it."""
-    return in_body("userMessage" if text_or_none(call.body.get("userMessage")) else "userPrompt")
+    return in_body("userMessage" if call.body_text("userMessage") else "userPrompt")
 
 
 def normal_form(text: str, wanted: str) -> str | None:

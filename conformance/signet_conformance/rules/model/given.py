@@ -44,7 +44,7 @@ class InjectedText(Struct, frozen=True, dict=True):
     @cached_property
     def memories(self) -> tuple[str, ...]:
         """Of a start the lines that are memories: identity and instructions a program may read from their files."""
-        rows = (self.call.answer or {}).get("memories") if self.call.operation == START else None
+        rows = self.call.answer_value("memories") if self.call.operation == START else None
         contents = [plain_words(str(row.get("content", ""))) for row in _objects(rows)]
         known = [words for words in contents if words]
         return tuple(
@@ -89,7 +89,7 @@ def _kind(call: Call) -> str:
 def _read_texts(recording: Recording) -> Iterator[InjectedText]:
     for call in recording.of(START, PROMPT, cut=True):
         heard = call.accepted or _came_in_time(recording, call)
-        inject = (call.answer or {}).get("inject") if heard else None
+        inject = call.answer_value("inject") if heard else None
         if not isinstance(inject, str) or any(call.body.get(name) for name in _PARENTS):
             continue
         session = recording.timeline.session_of(call.key)

@@ -134,12 +134,12 @@ def _beginning(line: str) -> str:
 
 def _names_the_row(call: Call, part: SaidPart) -> bool:
     """Whether a result holds the id that the daemon gave what it kept."""
-    identifier = (call.answer or {}).get("id")
+    identifier = call.answer_value("id")
     return isinstance(identifier, str) and bool(words := plain_words(identifier)) and says(words, padded([part.text]))
 
 
 def _succeeded(call: Call) -> bool:
-    return call.accepted and (call.answer or {}).get("success") is not False
+    return call.accepted and call.answer_value("success") is not False
 
 
 def _contents(call: Call) -> Sequence[tuple[str, ...]]:
