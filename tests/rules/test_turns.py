@@ -28,7 +28,7 @@ SHAPES: dict[str, tuple[Any, list[tuple[str, str]]]] = {
     "a brace before the first speaker": ("{session of Friday}\nUser: one", [("user", "one")]),
     "a speaker inside a line": ("User: one User: two", [("user", "one User: two")]),
     "an indented speaker": ("User: one\n  Assistant: eins", [("user", "one\n  Assistant: eins")]),
-    "another speaker": ("User: one\nTool: ls", [("user", "one\nTool: ls")]),
+    "another speaker": ("User: one\nTool: ls", [("user", "one")]),
     "an empty turn": ("User:\nAssistant: eins", [("user", ""), ("assistant", "eins")]),
     "no speaker": ("we spoke of deploys", []),
     "JSON lines": (
