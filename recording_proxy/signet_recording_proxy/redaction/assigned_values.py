@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
-from signet_recording_proxy.redaction.escaped_breaks import LINE_BREAK
+from signet_recording_proxy.redaction.glued_letters import LINE_BREAK
 from signet_recording_proxy.redaction.secret_names import is_secret_member, is_secret_name, is_value
 
 Token = Callable[[str], str]

@@ -14,7 +14,7 @@ from itertools import accumulate, chain
 
 from signet_recording_proxy.redaction.assigned_values import ASSIGNMENTS, COMMANDS, ELEMENTS, MARKUP
 from signet_recording_proxy.redaction.beside_names import BESIDE
-from signet_recording_proxy.redaction.escaped_breaks import LINE_BREAK, search_behind_breaks, show_breaks
+from signet_recording_proxy.redaction.glued_letters import LINE_BREAK, search_unglued, unglue
 from signet_recording_proxy.redaction.hidden_text import Hidden, coded_places
 from signet_recording_proxy.redaction.keywords import ADDRESS_NUMBERS, LONGEST_NAME, PLAIN_WORD, Hits, Window, has_digit
 from signet_recording_proxy.redaction.named_values import MEMBERS, MULTIPART, NESTED, PARAMETERS, end_of_string
@@ -115,7 +115,7 @@ class KeywordSearch:
             text = _piece(text, token, names=names)
             return text if self._hidden is None else self._hidden.replace(text, token)
 
-        return search_behind_breaks(text, self._token, search)
+        return search_unglued(text, self._token, search)
 
 
 def _piece(text: str, token: Token, *, names: bool) -> str:
@@ -379,7 +379,7 @@ _BATCH = 4 * _PIECE
 
 
 def _texts_to_search_in_batch(texts: Sequence[str]) -> list[str]:
-    joined = show_breaks("\n".join(texts))
+    joined = unglue("\n".join(texts))
     hits = Hits(joined)
     places = [*coded_places(joined), *chain.from_iterable(hits.shaped.values())]
     spans = [(at, at + 1) for at in places]

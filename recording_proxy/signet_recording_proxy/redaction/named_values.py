@@ -13,7 +13,7 @@ from urllib.parse import unquote_plus
 
 from msgspec import Struct
 
-from signet_recording_proxy.redaction.escaped_breaks import LINE_BREAK
+from signet_recording_proxy.redaction.glued_letters import LINE_BREAK
 from signet_recording_proxy.redaction.secret_names import (
     ALWAYS,
     MIXED,

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence, Set as Abstra
 from itertools import chain
 from typing import Any
 
-from signet_recording_proxy.redaction.escaped_breaks import search_behind_breaks
+from signet_recording_proxy.redaction.glued_letters import search_unglued
 from signet_recording_proxy.redaction.keyword_search import KeywordSearch, texts_to_search
 from signet_recording_proxy.redaction.keywords import HOLDS_HOME, secret_names_among
 from signet_recording_proxy.redaction.known_secrets import KnownSecrets
@@ -102,7 +102,7 @@ class Cleaner:
                     text = pattern.replace(text, token)
             return text
 
-        return search_behind_breaks(text, self._token, search)
+        return search_unglued(text, self._token, search)
 
     def _object(self, members: dict[str, Any]) -> dict[str, Any]:
         cleaned = self._members(members)

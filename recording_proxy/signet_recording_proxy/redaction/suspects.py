@@ -15,7 +15,7 @@ import jsonschema_rs
 
 from signet_recording_proxy.redaction.assigned_values import ASSIGNMENTS, COMMANDS, ELEMENTS, MARKUP
 from signet_recording_proxy.redaction.beside_names import BESIDE, FOLLOWED, GATE
-from signet_recording_proxy.redaction.escaped_breaks import show_breaks
+from signet_recording_proxy.redaction.glued_letters import unglue
 from signet_recording_proxy.redaction.hidden_text import Hidden, may_hide, shows_escapes
 from signet_recording_proxy.redaction.keyword_search import KeywordSearch
 from signet_recording_proxy.redaction.known_secrets import KnownSecrets
@@ -263,7 +263,7 @@ def shows_secret(text: str) -> bool:
     """Whether text that an encoding hid holds a secret."""
     if len(text) > _LONG_TEXT:
         return KeywordSearch(_nothing, None).clean(text) != text
-    text = show_breaks(text)
+    text = unglue(text)
     raw = text.encode("utf-8", "surrogatepass")
     lowered = raw.lower()
     looks: tuple[Callable[[], Sequence[Pattern]], ...] = (

@@ -1,4 +1,4 @@
-"""A transcript is mostly JSON in a string: there a line begins behind an escaped break, and not with its `n`."""
+"""In JSON inside a string, and in what a terminal shows in colour, a word begins behind a letter that is none of it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import example, given, strategies as st
 
-from signet_recording_proxy.redaction.escaped_breaks import search_behind_breaks, show_breaks
+from signet_recording_proxy.redaction.glued_letters import search_unglued, unglue
 from tests.recording_proxy.redaction.lines import body_json
 
 S = "q7RtZ2mXw9Kp4Ls8"
@@ -57,26 +57,41 @@ def test_a_secret_behind_an_escaped_break_is_redacted(name: str, depth: int, pad
     assert KEY.split("\n")[1] not in second
 
 
-PIECES = st.lists(st.sampled_from([*"\\nrt\n\r\t\x0b ab"]), max_size=30).map("".join)
-PLAIN_PIECES = st.lists(st.sampled_from([*"\\nrt\n\r\t ab"]), max_size=30).map("".join)
+@pytest.mark.parametrize("in_json", [False, True])
+@pytest.mark.parametrize("name", [name for name in SECRETS if name != "twice base64"])
+def test_a_secret_in_colour_is_redacted(name: str, in_json: bool) -> None:
+    """What begins and ends the colour stays."""
+    text = f"\x1b[1;32m{SECRETS[name]}\x1b[0m"
+    found = body_json({"transcript": _row(text) if in_json else text})["transcript"]
+    content = _content(found) if in_json else found
+    assert S not in content
+    assert KEY.split("\n")[1] not in content
+    assert re.fullmatch(r"\x1b\[1;32m.*<redacted:1>.*\x1b\[0m", content, re.DOTALL)
 
 
-@given(PIECES)
+PIECES = [*"\\nrt\n\r\t ab", "\x1b[", "32m", "0m", "\\u001b["]
+TEXTS = st.lists(st.sampled_from(PIECES), max_size=30).map("".join)
+ODD_TEXTS = st.lists(st.sampled_from([*PIECES, "\x0b", "\x0c"]), max_size=30).map("".join)
+
+
+@given(ODD_TEXTS)
 @example("\\\n\\n")
 @example("\\\\n\\\x0b")
-def test_shown_breaks_move_nothing(text: str) -> None:
-    """A place in the text is a place in what is shown."""
-    assert len(show_breaks(text)) == len(text)
-    assert search_behind_breaks(text, str, lambda shown, _token: shown) == text
+@example("\x1b[32\x0c\\n\x1b[32m")
+def test_nothing_moves_and_nothing_is_lost(text: str) -> None:
+    """A place in the text is a place in what is searched."""
+    assert len(unglue(text)) == len(text)
+    assert search_unglued(text, str, lambda unglued, _token: f"{unglued}!") == f"{text}!"
 
 
-@given(PLAIN_PIECES, PLAIN_PIECES)
+@given(TEXTS, TEXTS)
 @example("\\\n\\n", "\\\n")
-def test_breaks_around_a_secret_stay(before: str, after: str) -> None:
-    """Whatever a break looks like, and whether or not real ones stand beside it."""
+@example("", "\x1b[32m")
+def test_what_stands_around_a_secret_stays(before: str, after: str) -> None:
+    """Whatever an escape looks like, and though a secret is taken up to what seems to be the end of a word."""
 
-    def search(shown: str, token: Any) -> str:
-        return re.sub(r"SECRET[\\\x0b]*", lambda match: token(match[0]), shown)
+    def search(unglued: str, token: Any) -> str:
+        return re.sub(r"SECRET(?:[\\\x0b]|\x1b\[[0-9]*)*", lambda match: token(match[0]), unglued)
 
-    found = search_behind_breaks(f"{before}\\n=SECRET\\{after}", lambda secret: f"<{secret.lower()}>", search)
-    assert found == f"{before}\\n=<secret>\\{after}"
+    found = search_unglued(f"{before}\\n=SECRET{after}", lambda secret: f"<{secret.lower()}>", search)
+    assert found == f"{before}\\n=<secret>{after}"
