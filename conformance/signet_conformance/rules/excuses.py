@@ -12,7 +12,7 @@ from math import inf
 from msgspec import Struct
 
 from signet_conformance.contract import requirements
-from signet_conformance.facts import COMPLETE, END, LIFECYCLE, Call, Recording, once_a_recording
+from signet_conformance.facts import COMPLETE, END, LIFECYCLE, PRE, PROMPT, START, Call, Recording, once_a_recording
 from signet_conformance.finding import Finding, Verdict
 from signet_conformance.rules.outcome import undecided
 from signet_conformance.trace.marks import LoadedMark, ReinstalledMark, SessionKeyMark, StepMark, StepName
@@ -48,6 +48,9 @@ def excused(requirement: str, finding: Finding, recording: Recording, broken: Ma
         if why is not None:
             message = excuse.says.format(why=why, breach=finding.message)
             return undecided(*calls[excuse.names], message=message, fold=finding.kind)
+    if calls and (unread := _unread_hook(requirement, calls, recording)) is not None:
+        what = f"the body of #{unread.seq} ({unread.operation}) was not recorded whole, and it may be of this session"
+        return undecided(*calls, message=f"{finding.message}; {what}", fold=finding.kind)
     return _resting_on_the_daemon(requirement, finding, recording, broken) if broken else finding
 
 
@@ -67,6 +70,67 @@ def _sent_by_another_installation(finding: Finding, recording: Recording) -> Fin
     if not calls:
         return None
     return undecided(*calls, message="each hook is sent twice, for two installations act (SIG-LOAD-005)")
+
+
+class _Unread(Struct, frozen=True):
+    """Hooks that may keep a breach from being one, and where they stand among the calls that its finding names."""
+
+    operations: frozenset[str]
+    since_first: bool = False
+    until_last: bool = False
+
+    def may_hold(self, call: Call, seqs: Collection[int]) -> bool:
+        """Whether a hook is one of them."""
+        low = (min(seqs) if self.until_last else max(seqs)) if self.since_first else -inf
+        return call.operation in self.operations and low < call.seq and (not self.until_last or call.seq < max(seqs))
+
+
+_BETWEEN: Mapping[str, bool] = {"since_first": True, "until_last": True}
+_UNREAD: Mapping[str, _Unread] = {
+    "SIG-HTTP-007": _Unread(frozenset({END}), **_BETWEEN),
+    "SIG-START-004": _Unread(frozenset({START})),
+    "SIG-START-005": _Unread(frozenset({START, COMPLETE, END}), **_BETWEEN),
+    "SIG-START-008": _Unread(frozenset({START}), until_last=True),
+    "SIG-PROMPT-003": _Unread(LIFECYCLE, **_BETWEEN),
+    "SIG-PROMPT-005": _Unread(frozenset({START})),
+    "SIG-PROMPT-006": _Unread(frozenset({START}), **_BETWEEN),
+    "SIG-END-002": _Unread(frozenset({START, PROMPT, END})),
+    "SIG-END-005": _Unread(frozenset({END}), since_first=True),
+    "SIG-END-006": _Unread(LIFECYCLE - {END}, **_BETWEEN),
+    "SIG-END-007": _Unread(frozenset({START, PROMPT}), **_BETWEEN),
+    "SIG-END-008": _Unread(frozenset({START, PROMPT, END}), since_first=True),
+    "SIG-END-009": _Unread(frozenset({START}), **_BETWEEN),
+    "SIG-END-010": _Unread(frozenset({END})),
+    "SIG-CKPT-001": _Unread(frozenset({START, PROMPT}), until_last=True),
+    "SIG-CMP-003": _Unread(frozenset({PRE}), until_last=True),
+    "SIG-CMP-004": _Unread(frozenset({PRE}), **_BETWEEN),
+    "SIG-CMP-007": _Unread(frozenset({START, PROMPT}), until_last=True),
+    "SIG-CMP-008": _Unread(frozenset({COMPLETE}), **_BETWEEN),
+    "SIG-REC-004": _Unread(frozenset({START, PROMPT, END}), until_last=True),
+}
+"""By requirement id. `since_first` without `until_last`: after the last of them, as an end that may still come."""
+
+
+def _unread_hook(requirement: str, calls: Sequence[Call], recording: Recording) -> Call | None:
+    """A hook whose session is not known, since its body was not recorded whole, and without which there is no breach.
+
+    Marks may tell that it came in the step of another session.
+    """
+    unread = _UNREAD.get(requirement)
+    if unread is None:
+        return None
+    timeline, seqs = recording.timeline, [call.seq for call in calls]
+    hooks = [call for call in _unread_hooks(recording.whole) if unread.may_hold(call, seqs)]
+    sessions = {timeline.session_of(call.key) for call in calls} - {None}
+    steps = {call.seq: timeline.step_at(call.seq) for call in hooks}
+    return next(
+        (call for call in hooks if (step := steps[call.seq]) is None or not sessions or step.session in sessions), None
+    )
+
+
+@once_a_recording
+def _unread_hooks(recording: Recording) -> Sequence[Call]:
+    return [call for call in recording.of(*LIFECYCLE, cut=True) if call.cut]
 
 
 def _resting_on_the_daemon(

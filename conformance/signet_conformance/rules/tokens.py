@@ -11,7 +11,7 @@ from urllib.parse import unquote
 from signet_conformance.facts import REDACTION, Call, Recording
 from signet_conformance.files.json_values import escape
 from signet_conformance.rules.outcome import PASS, Outcome, fail, route_of, undecided
-from signet_conformance.trace.marks import LoadedMark, PrintedMark, StepMark
+from signet_conformance.trace.marks import LoadedMark, PrintedMark, StepMark, StepName
 
 _TOKEN = re.compile(r"sig_sk_[A-Za-z0-9_-]{8,}|Bearer [A-Za-z0-9._~+/=-]{16,}|<redacted:\d+>")
 _JWT = re.compile(r"eyJ[A-Za-z0-9_-]{7,}+(\.[A-Za-z0-9_-]{10,}+\.[A-Za-z0-9_-]{10,}+)?")
@@ -35,7 +35,7 @@ def token_travels_in_authorization(recording: Recording) -> Iterator[Outcome]:
                 message=f"a redaction mark in {stray.place}, which is no JSON in the recording: whether a token stood "
                 "there, nothing tells",
             )
-        elif stray is not None and stray.spoken and not _kit_knows_better(recording, stray.text):
+        elif stray is not None and stray.spoken and not _kit_knows_better(recording, stray):
             yield undecided(
                 call, message=f"a token-shaped text in {stray.place}, that a person or a model may have written"
             )
@@ -106,8 +106,9 @@ def _hinted(text: str) -> bool:
 class _Stray(NamedTuple):
     """A token-shaped `text`, and where it stands.
 
-    `spoken`: inside what a person or a model wrote. `unreadable`: it is a redaction mark in a body that the recording
-    holds as text, where any word beside a secret's name was redacted (`"secrets": {"DEPLOY_TOKEN": "name"}`).
+    `spoken`: inside what a person or a model wrote, behind the word `beside`. `unreadable`: it is a redaction mark in a
+    body that the recording holds as text, where any word beside a secret's name was redacted (`"secrets":
+    {"DEPLOY_TOKEN": "name"}`).
     """
 
     text: str
@@ -115,6 +116,7 @@ class _Stray(NamedTuple):
     place: str
     spoken: bool = False
     unreadable: bool = False
+    beside: str = ""
 
     @property
     def is_doubtful(self) -> bool:
@@ -135,6 +137,7 @@ _OF_TOOLS = frozenset({"arguments", "command", "reason"})
 _IDENTIFYING = ("x-signet-", "x-api-key", "x-auth")
 """How the headers begin that tell a daemon who calls: a secret in another one was redacted for what it is."""
 _REDACTED = re.compile(r"<redacted:\d+>")
+_WORD = re.compile(r"\w+")
 
 
 def _own_tokens(recording: Recording) -> frozenset[str]:
@@ -178,7 +181,8 @@ def _stray_tokens(call: Call, own: Callable[[], frozenset[str]]) -> Iterator[_St
             names = pointer.split("/")
             spoken = not free.isdisjoint(names) and names[-1] != text
             place = f"{pointer[:80]} of the body" if pointer else "the body"
-            yield _Stray(token, f"/request/body/{kind}{pointer}", place, spoken, unreadable)
+            beside = _WORD.findall(text.partition(token)[0])[-1:] if spoken else []
+            yield _Stray(token, f"/request/body/{kind}{pointer}", place, spoken, unreadable, "".join(beside))
 
 
 def _tokens_in(text: str) -> Iterator[str]:
@@ -186,16 +190,19 @@ def _tokens_in(text: str) -> Iterator[str]:
     yield from (match[0] for match in _JWT.finditer(text) if match[1])
 
 
-def _kit_knows_better(recording: Recording, token: str) -> bool:
+def _kit_knows_better(recording: Recording, stray: _Stray) -> bool:
     """Whether marks tell what was said, and nobody said this.
 
-    Written in JSON or in code, a secret is another text than where it was said, and has another redaction token.
+    Written in JSON or in code, a secret is another text than where it was said, and has another redaction token. What
+    was said under a name may be redacted in such a text alone, where it stands behind the name.
     """
     steps = recording.marks(StepMark)
+    if any(step.step == StepName.TOOL and step.arguments is None for step in steps):
+        return False  # what a tool was given is not known
     spoken = [said for step in steps for _, said in strings([step.text, step.reply, step.arguments, dict(step.other)])]
-    if _REDACTED.fullmatch(token):
-        return bool(steps) and not any(map(_REDACTED.search, spoken))
-    return bool(steps) and not any(token in said for said in spoken)
+    if _REDACTED.fullmatch(stray.text):
+        return bool(steps) and stray.beside not in spoken and not any(map(_REDACTED.search, spoken))
+    return bool(steps) and not any(stray.text in said for said in spoken)
 
 
 def strings(value: object) -> Iterator[tuple[str, str]]:
