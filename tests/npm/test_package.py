@@ -18,6 +18,7 @@ from tests.support.drives import PLAIN
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "conformance" / "npm"
+HOSTS = "conformance/signet_conformance/drivers/hosts"
 KIT = Path(sys.executable).with_name("signet-conformance")
 README = (PACKAGE / "README.md").read_text(encoding="utf-8")
 MODULES = packages_beside_bun("typescript", "json-schema-to-typescript")
@@ -221,6 +222,7 @@ def test_types_are_those_of_the_schemas_and_of_the_code(tmp_path: Path) -> None:
     copied = tmp_path / "conformance/npm"
     shutil.copytree(PACKAGE, copied, ignore=shutil.ignore_patterns("node_modules"))
     shutil.copytree(ROOT / "schemas", tmp_path / "schemas")
+    shutil.copytree(ROOT / HOSTS, tmp_path / HOSTS)
     (tmp_path / "node_modules").symlink_to(MODULES)
     run("node", copied / "scripts/types.mjs", "--check", cwd=tmp_path)
     entry = json.dumps(str(copied / "src/driver.mjs"))

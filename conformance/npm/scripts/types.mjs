@@ -1,12 +1,15 @@
-// Makes the types of types/ from the kit's JSON Schemas; with --check only tells whether they are up to date.
+// Makes the types of types/ from the kit's JSON Schemas, and copies what the package shares with the kit's own hosts;
+// with --check only tells whether both are up to date.
 
-import { readdirSync, readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 import { compile } from "json-schema-to-typescript";
 
 const SCHEMAS = fileURLToPath(new URL("../../../schemas", import.meta.url));
+const HOSTS = fileURLToPath(new URL("../../signet_conformance/drivers/hosts", import.meta.url));
+const SOURCES = fileURLToPath(new URL("../src", import.meta.url));
 const TYPES = fileURLToPath(new URL("../types", import.meta.url));
 /** File of types to the schema it is made from, and the name of its outermost type. */
 const TABLE = {
@@ -16,18 +19,23 @@ const TABLE = {
   scenario: ["scenario/signet-scenario", "Scenario"],
   settings: ["settings/signet-settings", "Settings"],
 };
+/** A package of npm holds no file of another folder. */
+const SHARED = "lateness.mjs";
 const check = process.argv.includes("--check");
 let stale = 0;
 
+function renew(path, text, origin) {
+  if (existsSync(path) && readFileSync(path, "utf8") === text) return;
+  stale += 1;
+  if (check) console.error(`${basename(dirname(path))}/${basename(path)} is not what ${origin} says; run: npm run types`);
+  else writeFileSync(path, text);
+}
+
+renew(join(SOURCES, SHARED), readFileSync(join(HOSTS, SHARED), "utf8"), `drivers/hosts/${SHARED}`);
 for (const [name, [schema, type]] of Object.entries(TABLE)) {
   const document = JSON.parse(readFileSync(join(SCHEMAS, `${schema}.schema.json`), "utf8"));
   const bannerComment = `// Made from schemas/${schema}.schema.json by \`npm run types\`; not to be changed by hand.`;
   const text = await compile({ ...document, title: type }, type, { bannerComment, additionalProperties: true, cwd: join(SCHEMAS, schema, "..") });
-  const path = join(TYPES, `${name}.d.ts`);
-  const before = readdirSync(TYPES).includes(`${name}.d.ts`) ? readFileSync(path, "utf8") : "";
-  if (before === text) continue;
-  stale += 1;
-  if (check) console.error(`types/${name}.d.ts is not what schemas/${schema}.schema.json says; run: npm run types`);
-  else writeFileSync(path, text);
+  renew(join(TYPES, `${name}.d.ts`), text, `schemas/${schema}.schema.json`);
 }
 process.exitCode = check && stale > 0 ? 1 : 0;

@@ -4,6 +4,7 @@ import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { format } from "node:util";
 
+import { Lateness } from "./lateness.mjs";
 import { watchSent } from "./sent.mjs";
 
 const PROTOCOL = "signet-driver/1";
@@ -119,17 +120,18 @@ class Driver {
     const opens = step.step === "start" || step.step === "resume";
     const alone = step.step === "sessionless_prompt";
     if (!opens && !alone && !this.#sessions.has(step.session)) throw new StepError(`session ${step.session} is not open`);
-    const began = performance.now();
     const session = this.#sessions.get(step.session);
-    let result;
+    const call = { event: step.step };
+    const [began, lateness] = [performance.now(), new Lateness()];
+    let made;
     try {
-      const made = await handler(step, session);
-      if (opens) this.#sessions.set(step.session, made ?? session ?? {});
-      result = opens ? opened(this.#sessions.get(step.session)) : resultOf(step, made);
+      made = await handler(step, session);
     } catch (error) {
-      if (opens && session === undefined) this.#sessions.set(step.session, {});
-      result = { calls: [{ event: step.step, thrown: told(error), ms: performance.now() - began }] };
+      call.thrown = told(error);
     }
+    Object.assign(call, { late_ms: lateness.end(), ms: performance.now() - began });
+    if (opens) this.#sessions.set(step.session, (made ??= session ?? {}));
+    const result = { calls: [call], ...(call.thrown ? {} : opens ? opened(made) : resultOf(step, made)) };
     if ((step.step === "prompt" || alone) && result.turn !== false) {
       await this.#modelTurn(step.session);
       await this.#handlers.answered?.(step, this.#sessions.get(step.session));

@@ -88,12 +88,23 @@ test("a step without a function is skipped, one of a session that is not open is
   assert.match(told[2].error.message, /s1 is not open/);
 });
 
+test("how long a function took is told, and for how long the machine kept it waiting", async () => {
+  const ran = (since) => { const { user, system } = process.cpuUsage(since); return (user + system) / 1000; };
+  const work = () => { const since = process.cpuUsage(); while (ran(since) < 120); };
+  const [, answer] = await answers({ start: () => ({}), prompt: work }, step("start"), step("prompt", { text: "q" }));
+  const [call] = answer.result.calls;
+  assert.equal(call.event, "prompt");
+  assert.ok(call.ms >= 119);
+  // Its own work is no lateness.
+  assert.ok(call.late_ms >= 0 && call.late_ms <= call.ms - 118, `${call.late_ms} of ${call.ms} ms`);
+});
+
 test("a compaction is played by its halves unless it has a function of its own", async () => {
   const played = [];
   const halves = { start: () => ({}), pre_compaction: ({ step: name }) => { played.push(name); }, compaction_complete: ({ step: name, summary }) => { played.push(name, summary); } };
   const [hello, , compacted] = await answers(halves, HELLO, step("start"), step("compact", { summary: "all" }));
   assert.deepEqual(hello.result.steps, ["start", "compact", "pre_compaction", "compaction_complete"]);
-  assert.deepEqual(compacted.result, {});
+  assert.deepEqual(Object.keys(compacted.result), ["calls"]);
   assert.deepEqual(played, ["pre_compaction", "compaction_complete", "all"]);
   await answers({ ...halves, compact: () => { played.push("compact"); } }, HELLO, step("start"), step("compact"));
   assert.equal(played.at(-1), "compact");

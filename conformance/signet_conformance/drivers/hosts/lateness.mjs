@@ -2,8 +2,6 @@
 
 import { readFileSync } from "node:fs";
 
-import { waitBeside } from "./clock.mjs";
-
 const TICK_MS = 50;
 
 /**
@@ -19,8 +17,11 @@ export class Lateness {
   #ran;
   #queued;
   #stop;
+  #wait;
 
-  constructor() {
+  /** `wait` calls a function in so many milliseconds of real time, and returns what calls it off. */
+  constructor(wait = waitInRealTime) {
+    this.#wait = wait;
     this.#tick();
   }
 
@@ -28,7 +29,7 @@ export class Lateness {
     this.#began = performance.now();
     this.#ran = processorMs();
     this.#queued = queuedMs();
-    this.#stop = waitBeside(() => {
+    this.#stop = this.#wait(() => {
       this.#look();
       this.#tick();
     }, TICK_MS);
@@ -49,6 +50,11 @@ export class Lateness {
     this.#look();
     return Math.round(this.#most * 10) / 10;
   }
+}
+
+function waitInRealTime(done, ms) {
+  const timer = setTimeout(done, ms);
+  return () => clearTimeout(timer);
 }
 
 function processorMs() {

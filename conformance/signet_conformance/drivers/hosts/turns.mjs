@@ -1,6 +1,6 @@
 // What the hosts share: calling a connector's handlers as a harness does, and reading what a tool gave back.
 
-import { advance } from "./clock.mjs";
+import { advance, waitBeside } from "./clock.mjs";
 import { Lateness } from "./lateness.mjs";
 import { handOver, Skipped, StepError } from "./protocol.mjs";
 
@@ -77,7 +77,7 @@ export class Calls {
     const budget = this.#budgets[event];
     const noted = { event };
     this.#calls.push(noted);
-    const lateness = new Lateness();
+    const lateness = new Lateness(waitBeside);
     let timer;
     try {
       const running = Promise.resolve(handler(...args));
