@@ -21,7 +21,7 @@ def recorded(folder: Path, number: int) -> str:
 def test_a_summary_names_what_did_not_reach_the_model(invoke: Invoke, option: str, tmp_path: Path) -> None:
     """One line a requirement, as for the connector's."""
     done = invoke("check", recorded(tmp_path, 9), option)
-    assert "WARN SIG-MODEL-009 after the compaction the model goes on without the summary" in done.stdout
+    assert "WARN SIG-MODEL-009 after the compaction the model does not get the summary" in done.stdout
 
 
 @pytest.mark.parametrize("words", ["SIG-MODEL-009", "model-009", "SIG-MODEL"])
@@ -48,7 +48,7 @@ def test_nothing_is_tested_where_the_recording_has_nothing_of_it(invoke: Invoke,
     build(tmp_path / "run.jsonl", items)
     done = invoke("check", str(tmp_path / "run.jsonl"), "-k", f"SIG-MODEL-{number:03d}")
     assert done.exit_code == 3
-    why = "nothing in the trace is subject to it" if number == 9 else "let the kit drive the real program"
+    why = "nothing in the trace is subject to it" if number == 9 else "drive the real program"
     assert why in done.stdout.splitlines()[-1]
 
 
@@ -56,4 +56,4 @@ def test_show_finds_what_a_requirement_of_the_model_says(invoke: Invoke, tmp_pat
     """The finding stands beside the call of the daemon that it is about."""
     done = invoke("show", recorded(tmp_path, 1), "-k", "SIG-MODEL-001")
     assert "session-start" in done.stdout
-    assert "WARN SIG-MODEL-001 what session-start injected is not before the model" in done.stdout
+    assert "WARN SIG-MODEL-001 what session-start injected does not reach the model" in done.stdout

@@ -111,7 +111,7 @@ def test_event_of_another_host_is_found_out(made: Made, recorded: Recorded, tmp_
     path.write_text(path.read_text().replace("SessionEnd", "SessionClosed"))
     (plain,) = map(trace.read, recorded(made("claude-code", config=str(path), capabilities=["session-end"]), ["plain"]))
     finding = engine.judge(plain).judgements["SIG-LOAD-002"].findings[0]
-    assert finding.message == "claude-code 2.1.197 knows no event SessionClosed: the daemon never heard of session-end"
+    assert finding.message == "claude-code 2.1.197 knows no event SessionClosed: the daemon never got session-end"
 
 
 def test_remarks_reach_the_recording(made: Made, recorded: Recorded, tmp_path: Path) -> None:

@@ -106,7 +106,7 @@ def test_tools_are_none_of_an_adapter(made: Made, tmp_path: Path) -> None:
 
 
 def test_adapter_that_fails_stops_no_turn(made: Made, tmp_path: Path) -> None:
-    """An adapter that answers 500 is noted with its status, and the harness goes on."""
+    """An adapter that answers 500 is noted with its status, and the harness continues."""
     _, turn = performed(made("mine", mode="fails", command=PYTHON, **DRIVER), tmp_path / "home", [START, PROMPT])
     assert (turn["turn"], turn["injected"], [call["status"] for call in turn["calls"]]) == (True, "", [500])
 
@@ -115,7 +115,7 @@ def test_adapter_that_fails_stops_no_turn(made: Made, tmp_path: Path) -> None:
     ("mode", "noted"), [("prose", "the answer's body is not a JSON object"), ("says-nothing", None), ("null", None)]
 )
 def test_answer_that_is_no_object_is_noted(mode: str, noted: str | None, made: Made, tmp_path: Path) -> None:
-    """A text where an object belongs is noted, an empty body and null say nothing; the harness goes on."""
+    """A text where an object belongs is noted, an empty body and null say nothing; the harness continues."""
     _, turn = performed(made("mine", mode=mode, command=PYTHON, **DRIVER), tmp_path / "home", [START, PROMPT])
     assert (turn["turn"], [call.get("thrown") for call in turn["calls"]]) == (True, [noted])
 

@@ -261,7 +261,7 @@ def test_what_stays_open_says_what_would_settle_it(tmp_path: Path) -> None:
     text = " ".join(" ".join(undecided(judged)).split())
     assert "SIG-AGENT-002 no agent is declared for the trace. To settle it: declare the agent" in text
     assert "INCONCLUSIVE SIG-START-001" in text
-    assert text.count("the body was recorded in part only. To settle it: record with a larger --body-limit") == 1
+    assert text.count("only a part of the body was recorded. To settle it: record with a larger --body-limit") == 1
 
 
 def test_what_another_trace_decides_is_only_named(judged: Judged, tmp_path: Path) -> None:

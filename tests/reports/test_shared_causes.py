@@ -188,7 +188,9 @@ def test_sub_agent_under_the_key_of_its_caller_is_one_cause(tmp_path: Path) -> N
     mixed = causes(tmp_path, lines)
     (cause,) = [cause for cause in mixed if "SIG-SESS-005" in cause.requirements]
     assert cause.says == "a sub-agent's start and end are sent for the session that called it"
-    assert cause.first.what.startswith("a session and that of its sub-agent, s1 (s-41c7) and s2 (k-sub), have one key")
+    assert cause.first.what.startswith(
+        "a session and its sub-agent's session, s1 (s-41c7) and s2 (k-sub), have the same key"
+    )
     assert {"SIG-SESS-001", "SIG-START-005", "SIG-END-005"} <= set(cause.requirements)
     apart = [*first, *turn(1, prompt("Question 1?")), *sub_agent("k-sub", own=True), *last, end()]
     assert "SIG-SESS-005" not in {name for each in causes(tmp_path, apart) for name in each.requirements}

@@ -208,7 +208,7 @@ def test_turn_of_another_session_is_told_by_a_sub_agent_alone(
     assert verdict(tmp_path, beside(parent)) == expected
 
 
-LEFT_OUT, TWICE = "the transcript leaves out or changes what the", "the transcript tells a turn more often than it"
+LEFT_OUT, TWICE = "the transcript leaves out or changes what the", "the transcript holds a turn more often than it"
 
 
 @pytest.mark.parametrize(
@@ -219,13 +219,13 @@ LEFT_OUT, TWICE = "the transcript leaves out or changes what the", "the transcri
         (transcript(FIRST, SECOND, SECOND), (f"{TWICE} took place", SECOND[0], "2 times")),
         (
             transcript(FIRST, SECOND, roles=("assistant", "user")),
-            ("the transcript takes one speaker for the other", f"user: {FIRST[0]}", "assistant"),
+            ("the transcript confuses the speakers", f"user: {FIRST[0]}", "assistant"),
         ),
         (
             transcript(FIRST, SECOND, FOREIGN),
             ("the transcript holds a turn of another session", "the session's own turns", FOREIGN[0]),
         ),
-        ("[object Object]", ("the transcript tells nothing of what was said", FIRST[0], "[object Object]")),
+        ("[object Object]", ("the transcript holds nothing that was said", FIRST[0], "[object Object]")),
     ],
     ids=["of the user", "of the model", "twice", "speakers", "foreign", "nothing"],
 )
@@ -258,7 +258,7 @@ def test_short_text_is_nobody_s(tmp_path: Path, text: str, expected: str) -> Non
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [("Flowerpot 3", f"{LEFT_OUT} user said"), ("Flowerpot 03", "the transcript takes one speaker for the other")],
+    [("Flowerpot 3", f"{LEFT_OUT} user said"), ("Flowerpot 03", "the transcript confuses the speakers")],
 )
 def test_speaker_of_a_short_text_is_nobody(tmp_path: Path, text: str, message: str) -> None:
     """That a short text is told of the other speaker may be chance."""

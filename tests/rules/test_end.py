@@ -88,7 +88,7 @@ def test_turn_alone_follows_an_end(
     [
         ([START, PROMPT, CHECKPOINT, END], "1 subject"),
         ([START, hook("session-end")], "session-end without cwd"),
-        ([START, hook("session-end", cwd="/srv/other")], "cwd is not the project that the session was started for"),
+        ([START, hook("session-end", cwd="/srv/other")], "cwd is not the project of the session's start"),
         ([hook("session-start", ""), PROMPT], "nothing in the trace is subject to it"),
     ],
 )

@@ -100,8 +100,8 @@ CAUGHT = "the host caught it and went on"
 @pytest.mark.parametrize(
     ("items", "verdict", "message", "exchanges"),
     [
-        ([step(0), CALL, handler(0)], "FAIL", "step 0: before_prompt took the user's turn away", (2,)),
-        ([CALL, handler(None)], "FAIL", "before_prompt took the user's turn away", (1,)),
+        ([step(0), CALL, handler(0)], "FAIL", "step 0: before_prompt cancelled the user's turn", (2,)),
+        ([CALL, handler(None)], "FAIL", "before_prompt cancelled the user's turn", (1,)),
         ([step(0), CALL, handler(0, "thrown", lost=False)], "WARN", f"before_prompt threw: {CAUGHT}", (2,)),
         ([step(0), handler(0, "failed", lost=False)], "WARN", f"before_prompt failed: {CAUGHT}", ()),
         ([fault("reset"), step(0), handler(0, "thrown", lost=False)], "WARN", "before_prompt threw", ()),
@@ -111,11 +111,11 @@ CAUGHT = "the host caught it and went on"
         ([fault("status"), step(0, "end"), SPOILT, handler(0, "thrown", lost=True)], "NOT-APPLICABLE", "", None),
         ([step(0), handler(0, "slow", lost=False)], "NOT-APPLICABLE", "", None),
         ([step(0), handler(0, "thrown")], "NOT-APPLICABLE", "", None),
-        ([step(0), handler(0, "slow"), handler(0)], "FAIL", "step 0: before_prompt took", ()),
-        ([step(0), handler(0, "thrown", lost=True)], "FAIL", "before_prompt took the user's turn away", ()),
-        ([step(0, "start"), handler(0)], "FAIL", "before_prompt took the user's turn away", ()),
+        ([step(0), handler(0, "slow"), handler(0)], "FAIL", "step 0: before_prompt cancelled", ()),
+        ([step(0), handler(0, "thrown", lost=True)], "FAIL", "before_prompt cancelled the user's turn", ()),
+        ([step(0, "start"), handler(0)], "FAIL", "before_prompt cancelled the user's turn", ()),
         *(
-            ([step(0, kind), handler(0, "thrown", lost=True)], "FAIL", "before_prompt ended the harness, with", ())
+            ([step(0, kind), handler(0, "thrown", lost=True)], "FAIL", "before_prompt ended the harness, although", ())
             for kind in ("start", "resume", "clear", "end")
         ),
         ([mark("loaded", ok=True), mark("loaded", ok=False)], "FAIL", "the connector cannot be loaded by its host", ()),
@@ -239,10 +239,10 @@ def test_a_harness_that_ended_with_a_step_is_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        ({"accepted": None}, "whether its host takes what was installed is not known"),
+        ({"accepted": None}, "whether its host accepts what was installed is not known"),
         (
             {"accepted": None, "file": "hooks.json", "host": "codex", "release": "0.169.0"},
-            "whether codex 0.169.0 takes hooks.json is not known",
+            "whether codex 0.169.0 accepts hooks.json is not known",
         ),
         ({"accepted": False}, "its host does not accept what was installed"),
         ({"accepted": False, "file": "hooks.json", "words": "no"}, "its host does not accept hooks.json: no"),

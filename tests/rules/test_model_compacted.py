@@ -102,7 +102,7 @@ def test_half_of_a_summary_is_enough(lines: int, note: str, expected: object, tm
     assert verdicts(tmp_path, 9, [*head, first, asks("…", NEXT)]) == [expected]
     if expected is OPEN:
         finding = only(tmp_path, 9, [*head, first, asks("", NEXT)])
-        assert finding.message == "only 1 of 4 lines of the summary are before the model"
+        assert finding.message == "only 1 of 4 lines of the summary reach the model"
         assert (finding.exchanges, finding.model) == ((6,), (8,))
 
 
@@ -111,7 +111,7 @@ def test_what_is_found_after_a_compaction_is_told_in_words(tmp_path: Path) -> No
     long = "Decided that Atlas deploys on Fridays only. " * 6
     head = [*BEGUN, step("compact"), told(long), said(NEXT)]
     finding = only(tmp_path, 9, [*head, asks("You code.", NEXT), asks("Go on.", NEXT)])
-    assert finding.message == "after the compaction the model goes on without the summary that the daemon was told"
+    assert finding.message == "after the compaction the model does not get the summary that the daemon got"
     assert finding.expected == f"a request that holds {long.strip()[:200]!r}"
     assert finding.received == f"You code. | {NEXT}"
     assert (finding.exchanges, finding.model, finding.fold) == ((6,), (8,), "without the summary")
@@ -120,8 +120,8 @@ def test_what_is_found_after_a_compaction_is_told_in_words(tmp_path: Path) -> No
 def test_why_it_is_left_open_is_told_in_words(tmp_path: Path) -> None:
     """It is told whether nothing is known of the request, or the conversation still stands there."""
     unknown = only(tmp_path, 9, [*HEAD, asks("", "A title"), asks("", "A topic")])
-    assert unknown.message == "what the model was asked after the compaction is not known"
+    assert unknown.message == "the request to the model after the compaction is not known"
     assert unknown.model == (8, 9)
     kept = only(tmp_path, 9, [*HEAD, asks("", f"{ASKED}\n{NEXT}"), asks("", NEXT)])
-    assert kept.message == "what was said before the compaction is still before the model"
+    assert kept.message == "the model still gets what was said before the compaction"
     assert kept.model == (8,)

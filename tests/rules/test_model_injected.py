@@ -154,7 +154,7 @@ def test_a_start_that_is_absent_is_told_in_words(tmp_path: Path) -> None:
     """The finding says which hook gave the text, what was expected and what the model was told in its place."""
     text = f"{MEMORY} " + "It was said so in the meeting of the team. " * 5
     finding = only(tmp_path, 1, [step("start"), start(text), said(), asks("You code."), asks("A title.", tools=False)])
-    assert finding.message == "what session-start injected is not before the model"
+    assert finding.message == "what session-start injected does not reach the model"
     assert finding.expected == f"a request that holds {text[:200]!r}"
     assert finding.received == f"You code. | {ASKED}"
     assert (finding.exchanges, finding.model, finding.fold) == ((2,), (4,), "session-start absent")
@@ -165,7 +165,7 @@ def test_a_prompts_context_that_comes_late_is_told_in_words(tmp_path: Path) -> N
     goes_on = [{"role": "user", "content": ASKED}, {"role": "assistant", "content": "I look."}]
     finding = only(tmp_path, 2, [said(), hook(FACT), asks("You code."), asks(FACT, messages=goes_on)])
     assert finding.message == (
-        "what the prompt hook injected is not before the model when it is first asked, only later in the turn"
+        "what the prompt hook injected does not reach the model in its first request, only later in the turn"
     )
     assert (finding.model, finding.fold) == ((3, 4), "user-prompt-submit late")
 
@@ -193,18 +193,18 @@ def test_the_first_request_beside_the_turn_is_named(tmp_path: Path) -> None:
 
 
 def test_why_a_turn_is_left_open(tmp_path: Path) -> None:
-    """It is told whether the request was recorded in part only, or not at all, or came before the start."""
+    """It is told whether the request was only partly recorded, or not at all, or came before the start."""
     head = [step("start"), start(), said(index=7)]
     not_its = asks(text="Something else entirely")
     for requests, message in (
         ([not_its], "step 7: what the model was asked was not recorded"),
-        ([not_its, UNREAD], "step 7: what the model was asked was recorded in part only"),
-        ([asks(), UNREAD], "some requests of the turn were recorded in part only"),
+        ([not_its, UNREAD], "step 7: what the model was asked was only partly recorded"),
+        ([asks(), UNREAD], "some requests of the turn were only partly recorded"),
     ):
         finding = only(tmp_path, 1, [*head, *requests])
         assert (finding.verdict, finding.message) == (OPEN, message)
     late = only(tmp_path, 1, [said(), asks(), start()])
-    assert late.message == "the session was started when the model had been asked"
+    assert late.message == "the session was started after the model had been asked"
     assert late.model == (2,)
 
 
@@ -218,7 +218,7 @@ def test_half_of_the_lines_are_enough(lines: int, note: str, expected: object, t
     items = [step("start"), start("\n".join(text)), said(), asks("\n".join([*text[:lines], note]))]
     assert verdicts(tmp_path, 1, items) == [expected]
     if expected is OPEN:
-        message = "only 1 of 4 lines of what was injected are before the model"
+        message = "only 1 of 4 lines of what was injected reach the model"
         assert only(tmp_path, 1, items).message == message
 
 
@@ -285,7 +285,7 @@ def test_a_text_that_stands_too_often_is_told_in_words(
 ) -> None:
     """The finding says how often it was given, and how often it stands there."""
     finding = only(tmp_path, 3, [said(), *[hook(FACT)] * given, asks(stands)])
-    assert finding.message == "an injected text stands before the model more often than it was given"
+    assert finding.message == "an injected text reaches the model more often than it was injected"
     assert (finding.expected, finding.received) == (f"{FACT!r}, {expected}", received)
     assert (finding.exchanges, finding.model) == ((2,), (2 + given,))
 
@@ -306,7 +306,7 @@ def test_an_answer_that_came_in_time_counts_although_the_connector_left(tmp_path
     items = [step("start"), said(), hook(FACT, **HELD), asks()]
     finding = only(tmp_path, 2, items)
     assert finding.message == (
-        "what the prompt hook injected is not before the model: the connector gave it up after 2.0 s, before its bound"
+        "what the prompt hook injected does not reach the model: the connector gave it up after 2.0 s, before its bound"
     )
     assert finding.fold == "user-prompt-submit given up"
 

@@ -113,7 +113,7 @@ def test_a_late_hook_is_of_the_session_that_its_key_began_in(tmp_path: Path) -> 
     items = [*THEIRS[:2], *MINE, hook(FACT, key="k1"), asks("", OTHER), step("start", "s3"), start(key="k3"),
              said("Tag it.", "s3"), asks(FACT, "Tag it.")]  # fmt: skip
     finding = only(tmp_path, 4, items)
-    assert finding.message == "what was injected into session s1 is before the model in session s3"
+    assert finding.message == "what was injected into session s1 reaches the model in session s3"
 
 
 AGENTS = [("atlas", "beacon"), ("beacon", "atlas")]
@@ -168,7 +168,7 @@ def test_a_leak_is_told_in_words(tmp_path: Path) -> None:
     named = [step("start", agent="atlas", project="/srv/atlas"), *THEIRS[1:]]
     mine = [step("start", "s2", agent="atlas", project="/srv/atlas"), *MINE[1:]]
     finding = only(tmp_path, 4, [*named, *mine, asks(FACT, OTHER)])
-    assert finding.message == "what was injected into session s1 is before the model in session s2"
+    assert finding.message == "what was injected into session s1 reaches the model in session s2"
     assert finding.expected == "nothing of session s1 (agent atlas, project /srv/atlas)"
     assert finding.received == "refunds over 500 eur need approval from mira"
     assert (finding.exchanges, finding.model, finding.fold) == ((4,), (9,), "another session's text")

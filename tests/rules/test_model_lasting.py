@@ -121,7 +121,7 @@ def test_it_is_told_which_step_a_text_was_given_for(tmp_path: Path) -> None:
     items = [*STOPPED[:2], said(NEXT, index=1), STOPPED[3], said(index=2), hook(), asks(f"{MEMORY}\n{FACT}")]
     (finding,) = judged(tmp_path, items).harness["SIG-MODEL-012"].findings
     assert finding.message == (
-        "what was injected for step 1, in which the model was never asked, is before the model in step 2 as if it"
+        "text injected for step 1, in which the model was never asked, reaches the model in step 2 as if it"
         " belonged there"
     )
     assert (finding.exchanges, finding.model, finding.received) == ((4,), (7,), FACT)

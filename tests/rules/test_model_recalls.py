@@ -1,4 +1,4 @@
-"""Facts about which result belongs to which call of a memory tool, and how a result that tells otherwise is worded."""
+"""Facts about which result belongs to which call of a memory tool, and how a result that shows otherwise is worded."""
 
 from __future__ import annotations
 
@@ -165,19 +165,19 @@ def test_a_result_that_tells_otherwise_is_told_in_words(tmp_path: Path) -> None:
     """The finding says what the daemon did, what the model is told of it, and quotes the result."""
     long = f"{NONE} " + "We looked everywhere for them. " * 12
     for asked_for, query, result, message, wanted in (
-        (recall(), QUERY, long, "the daemon answered with 1 memory, and the model is told of none",
+        (recall(), QUERY, long, "the daemon answered with 1 memory, but the model gets no memory",
          "memories of memory-recall"),
-        (TWO, QUERY, NONE, "the daemon answered with 2 memories, and the model is told of none",
+        (TWO, QUERY, NONE, "the daemon answered with 2 memories, but the model gets no memory",
          "memories of memory-recall"),
-        (recall(**FAILED), QUERY, NONE, "the daemon did not answer, and the model is told that nothing is known",
+        (recall(**FAILED), QUERY, NONE, "the daemon did not answer, but the model is told that nothing is known",
          "failure of memory-recall"),
-        (save(FACT, **FAILED), FACT, "Saved.", "the daemon did not answer, and the model is told that it was done",
+        (save(FACT, **FAILED), FACT, "Saved.", "the daemon did not answer, but the model is told that it was done",
          "failure of memory-remember"),
-        (save(FACT), FACT, "It failed.", "the daemon kept it, and the model is told that it failed",
+        (save(FACT), FACT, "It failed.", "the daemon stored it, but the model is told that it failed",
          "success of memory-remember"),
     ):  # fmt: skip
         finding = only(tmp_path, 7, [*HEAD, asked_for, results((query, result))])
         assert (finding.verdict, finding.message) == (WARN, message)
-        assert finding.expected == f"a result that tells the {wanted}"
+        assert finding.expected == f"a result that shows the {wanted}"
         assert (finding.received, finding.exchanges, finding.model) == (result[:300], (5,), (6,))
         assert finding.fold == f"{wanted.rpartition(' ')[2]} told otherwise"

@@ -291,7 +291,7 @@ def test_a_turn_without_the_daemon_is_answered_in_time(tmp_path: Path) -> None:
     answered = [*items[: away + 1], {**anthropic(text, INJECTED), "t0": 9.1}, *items[away + 1 :]]
     passed = of(tmp_path, 8, answered)
     assert (passed.verdict, passed.findings) == (Verdict.PASS, ())
-    assert passed.message.endswith("with the daemon away asked 2.1 s later than else")
+    assert passed.message.endswith("while the daemon does not run, asked 2.1 s later than otherwise")
     late = [*items[: away + 1], {**anthropic(text, INJECTED), "t0": 39.1}, *items[away + 1 :]]
     assert of(tmp_path, 8, late).verdict is Verdict.WARN
     assert of(tmp_path, 8, late, declared={}).verdict is Verdict.PASS

@@ -84,7 +84,7 @@ def test_a_model_asked_too_early_is_told_in_words(asked: float, state: str, rece
     items = [said(), hook(t0=4.0, t1=4.6), asks(t0=asked)]
     finding = only(tmp_path, 6, items, **PROMPT_BOUND)
     assert finding.message == f"the model is asked before the prompt hook has {state}"
-    assert finding.expected == "the answer of the prompt hook before the model is asked, or 5 s of waiting for it"
+    assert finding.expected == "the answer of the prompt hook before the model is asked, or 5 s of waiting"
     assert finding.received == f"asked {received} s before its end"
     assert (finding.exchanges, finding.model, finding.fold) == ((2,), (3,), "asked too early")
     if state == "begun":
@@ -133,7 +133,7 @@ def test_how_much_later_is_told(usual: float, away: float, later: str, tmp_path:
     """It is told against what turns of the session take with the daemon, and never less than nothing."""
     finding = only(tmp_path, 8, waiting(usual, away))
     assert (finding.verdict, finding.model) == (PASS, (7,))
-    assert finding.message == f"with the daemon away asked {later} s later than else"
+    assert finding.message == f"while the daemon does not run, asked {later} s later than otherwise"
 
 
 def test_a_turn_that_waits_too_long_is_told_in_words(tmp_path: Path) -> None:
@@ -141,7 +141,7 @@ def test_a_turn_that_waits_too_long_is_told_in_words(tmp_path: Path) -> None:
     items = [*waiting(0.0, 30.125)]
     items[5] = said(THEN, index=4)
     finding = only(tmp_path, 8, items, **PROMPT_BOUND)
-    assert finding.message == "step 4: with the daemon away the model is asked 30.1 s later than else"
+    assert finding.message == "step 4: while the daemon does not run, the model is asked 30.1 s later than otherwise"
     assert finding.expected == "at most 6 s, by the declared bounds"
     assert (finding.received, finding.model, finding.fold) == (round(30.125, 2), (7,), "late")
 
@@ -157,7 +157,7 @@ def test_first_turns_are_compared_with_first_turns(
         ON, said(THEN, second if away_is_first else first), asks(text=THEN, t0=10.0), OFF,
     ]  # fmt: skip
     later = "1.0" if away_is_first else "4.0"
-    assert only(tmp_path, 8, items).message == f"with the daemon away asked {later} s later than else"
+    assert only(tmp_path, 8, items).message == f"while the daemon does not run, asked {later} s later than otherwise"
 
 
 def test_a_first_turn_with_nothing_to_compare_passes(tmp_path: Path) -> None:
@@ -215,13 +215,13 @@ def test_a_turn_without_an_answer_is_told_in_words(tmp_path: Path) -> None:
                                                                      "is never asked", (5,))):  # fmt: skip
         finding = only(tmp_path, 8, [*head, request, OFF])
         assert (finding.verdict, finding.model, finding.fold) == (FAIL, named, "no answer")
-        assert finding.message == f"step 5: with the daemon away the model {what} in the user's turn"
+        assert finding.message == f"step 5: while the daemon does not run, the model {what} in the user's turn"
         assert finding.expected == f"an answer to {long.strip()[:200]!r}"
     unread = {"side": "model", "request": {"method": "POST", "path": "/v1/messages",
               "raw_body": {"cut": True, "size": 9, "sha256": "0" * 64}}}  # fmt: skip
     for items in ([*head, unread, OFF], [ON, said(index=5), silent, OFF]):
         finding = only(tmp_path, 8, items)
-        message = "step 5: with the daemon away the model may have been asked what was not recorded"
+        message = "step 5: while the daemon does not run, the model may have been asked what was not recorded"
         assert (finding.verdict, finding.message) == (OPEN, message)
 
 

@@ -73,9 +73,9 @@ def test_what_it_hears_is_quoted(tmp_path: Path) -> None:
     (tmp_path / "b").mkdir()
     (offline,) = judged(tmp_path / "a", begun(start(**DELAY), OFFLINE)).harness["SIG-MODEL-013"].findings
     assert (offline.message, offline.received) == (
-        "the model is told that the daemon is away, which answered late or oddly", OFFLINE
+        "the model is told that the daemon does not run, although it answered late or in an unexpected way", OFFLINE
     )  # fmt: skip
     other = f"## Agent Instructions\n\nYou are Max.\n\n{ASKED}"
     (identity,) = judged(tmp_path / "b", [*TOLD, *begun(GONE, other)]).harness["SIG-MODEL-013"].findings
-    assert identity.message == "the model is told another identity than that of the agent's workspace"
+    assert identity.message == "the model gets an identity that is not that of the agent's workspace"
     assert identity.received == "you are max"

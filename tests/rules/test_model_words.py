@@ -75,10 +75,10 @@ def test_the_user_s_words_reach_the_model_as_they_were_said(case: str, tmp_path:
 def test_what_became_of_the_words_is_told(tmp_path: Path) -> None:
     """How often they stand there, or what stands there in their place."""
     doubled = only(tmp_path, 10, asked(ASKED, ASKED, ASKED))
-    assert doubled.message == "step None: the user's words are before the model 2 times, and were said once"
+    assert doubled.message == "step None: the user's words reach the model 2 times, but were said once"
     assert (doubled.model, doubled.fold) == ((4,), "words doubled")
     changed = only(tmp_path, 10, asked(LONG, LONG.replace("billing", "ledger")))
-    assert changed.message == "step None: the user's words are not before the model as they were said"
+    assert changed.message == "step None: the user's words do not reach the model unchanged"
     assert (changed.expected, changed.fold) == (LONG, "words changed")
 
 

@@ -172,7 +172,7 @@ UNDECIDED = {
 def test_other_silence_decides_nothing(why: str, tmp_path: Path) -> None:
     """Where something else explains the silence, or nothing shows it, the requirement stays open."""
     judgement = judge(build(tmp_path / "trace.jsonl", UNDECIDED[why])).judgements["SIG-FAIL-001"]
-    assert judgement.message == "the daemon was unreachable, and no prompt follows that would show the next turn"
+    assert judgement.message == "the daemon was unreachable, and no prompt follows to show the next turn"
 
 
 def test_a_hook_after_the_fault_is_no_silence(tmp_path: Path) -> None:

@@ -149,14 +149,14 @@ def test_text_that_another_session_says_in_another_step_is_its_own(items: Sequen
 
 OTHER_TURNS = ("Fix the host", "Fix my host", "Fix the first host")
 GIVEN = "Write the notes of 3 May"
-AS_GIVEN = "the prompt does not arrive as it was given"
+AS_GIVEN = "the prompt does not arrive unchanged"
 OTHER_TEXTS: Mapping[str, str] = {
     "> Fix the host <": "the text of another turn, in the host's envelope",
     "> Fix my host <": AS_GIVEN,
     "> Fix the first host <": "the text of another turn, in the host's envelope",
     "Write th? notes ?f 3 May": "the prompt arrives with characters replaced",
     "Write th\ufffd notes of 3 May": "the prompt arrives with characters replaced",
-    "the notes of 3 May": "the prompt arrives with 6 characters less",
+    "the notes of 3 May": "the prompt arrives with 6 characters missing",
     "???": AS_GIVEN,
 }
 

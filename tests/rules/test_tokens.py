@@ -99,7 +99,7 @@ def test_beginning_of_a_token_and_of_its_place_is_shown(request_: Any, place: st
     """Of the token twelve characters, of the name of its place as many as a line holds."""
     (finding,) = token_judgement(tmp_path, **request_).findings
     assert finding.received == "sig_sk_01234…"
-    assert finding.message == f"a token stands outside the Authorization header, in {place}"
+    assert finding.message == f"a token outside the Authorization header, in {place}"
     assert finding.fold == place
 
 

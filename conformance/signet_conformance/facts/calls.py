@@ -78,7 +78,7 @@ class Call:
     `method` is in upper case, `path` as the daemon matches it, without query; `is_hook`: it lies under /api/hooks/.
     `body` is the request's JSON object, empty when it has none; `answer` is the response's JSON object
     or None, `readable` whether the response is a JSON object or list at all. `cut` tells
-    that the request body was recorded in part only and has no readable field. `error` is the exchange's. `incomplete`
+    that the request body was only partly recorded and has no readable field. `error` is the exchange's. `incomplete`
     tells that the client left before all of the request had come, and without an answer: no daemon has handled it, so
     it is of no operation and has no readable field.
     """

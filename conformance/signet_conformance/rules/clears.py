@@ -65,7 +65,7 @@ def _going_on(recording: Recording, hooks: Sequence[Call], before: Call, prompt:
     yield warn(
         prompt,
         before,
-        message=f"the user cleared the session (step {clear.index}), and it goes on:"
+        message=f"the user cleared the session (step {clear.index}), and it continues:"
         " neither an end nor a start says so",
         pointer="/request/path",
         expected='a start with source:"clear", or an end with reason:"clear" and a start',
@@ -104,9 +104,9 @@ def _said_cleared(recording: Recording, call: Call) -> Outcome:
         return PASS
     return warn(
         call,
-        message='source:"clear", and the user has cleared nothing since the last start of the session',
+        message='source:"clear", but the user has not cleared the session since its last start',
         pointer=in_body("source"),
-        expected="another source, or none",
+        expected="another source, or no source",
         received="clear",
         fold="not cleared",
     )
@@ -152,7 +152,7 @@ def _restart(recording: Recording, call: Call, end: Call, source: str | None) ->
     if step is None:
         if source is not None:
             return PASS
-        return undecided(call, end, message="no source: whether the context was cleared cannot be seen")
+        return undecided(call, end, message="without a source it is unknown whether the context was cleared")
     clears = step.step == StepName.CLEAR and not recording.timeline.was_skipped(step)
     # The session may have been ended by a clear, and be opened anew only in a later step.
     clear = _last_clear(recording, step)
@@ -161,7 +161,9 @@ def _restart(recording: Recording, call: Call, end: Call, source: str | None) ->
     if not clears and (why := lost_between(recording, end.seq, call.seq, call.key)):
         return undecided(call, end, message=f"{why}: a start may be lost")
     if end_is_owed(recording, call, StepName.END):
-        return undecided(call, end, message="nothing listened when the user ended it before; this may make up for it")
+        return undecided(
+            call, end, message="no daemon listened when the user ended it before; this end may be sent in its place"
+        )
     if clears and _is_late(recording, call, step):
         return PASS
     return warn(
@@ -208,7 +210,7 @@ def clear_means_a_discarded_context(recording: Recording) -> Iterator[Outcome]:
         if ended and not late:
             yield fail(
                 call,
-                message='reason:"clear", of a session that the user ended otherwise: nothing was summarised',
+                message='reason:"clear", but the user did not clear the session: nothing is summarised',
                 pointer=in_body("reason"),
                 expected="another reason: the context was not discarded",
                 received="clear",
@@ -218,7 +220,7 @@ def clear_means_a_discarded_context(recording: Recording) -> Iterator[Outcome]:
             yield fail(
                 call,
                 following,
-                message=f'reason:"clear", and the session goes on with {following.operation}: nothing was summarised',
+                message=f'reason:"clear", and the session continues with {following.operation}: nothing is summarised',
                 pointer=in_body("reason"),
                 expected="a start next, or another reason",
                 received="clear",
@@ -227,7 +229,7 @@ def clear_means_a_discarded_context(recording: Recording) -> Iterator[Outcome]:
         elif last_start > call.seq:
             yield PASS
         else:
-            yield undecided(call, message='reason:"clear", and no start follows that would show a fresh context')
+            yield undecided(call, message='reason:"clear", and no start follows to show a fresh context')
 
 
 def _after_its_repeats(recording: Recording, end: Call) -> Call | None:

@@ -70,7 +70,7 @@ def one_complete_a_pre(recording: Recording) -> Iterator[Outcome]:
                 earlier,
                 message="a second compaction-complete for one compaction: the summary is stored twice",
                 pointer="/request/path",
-                expected="one accepted compaction-complete a pre-compaction",
+                expected="one accepted compaction-complete per pre-compaction",
                 received=COMPLETE,
             )
         if call.accepted and not call.answer_value("skipped"):
@@ -124,7 +124,7 @@ def pre_is_completed(recording: Recording) -> Iterator[Outcome]:
                     )
                 waiting = []
         for pre in waiting:
-            yield undecided(pre, message="nothing after the pre-compaction tells whether it was completed")
+            yield undecided(pre, message="nothing after the pre-compaction shows whether it was completed")
     yield from _ended_by_a_compaction(recording)
 
 
@@ -146,17 +146,17 @@ def pre_is_answered_first(recording: Recording) -> Iterator[Outcome]:
             if complete.t0 < pre.t1:
                 message, fold = "compaction-complete begins before pre-compaction is answered", "complete"
             elif early and step is not None and step.step in _COMPACTS:
-                message, fold = "the summary is asked for before pre-compaction is answered", "summary"
+                message, fold = "the host asks for the summary before pre-compaction is answered", "summary"
             else:
                 yield PASS
                 continue
             yield warn(
                 complete if fold == "complete" else pre,
                 pre if fold == "complete" else complete,
-                message=f"{message}: what the daemon says of the summary comes too late",
+                message=f"{message}: the daemon's guidelines for the summary come too late",
                 pointer="/request/path",
                 expected="the answer of pre-compaction before the compaction goes on",
-                received=f"{pre.t1 - pre.t0:.3f} s until it was answered",
+                received=f"{pre.t1 - pre.t0:.3f} s until the answer",
                 fold=fold,
             )
 
@@ -186,7 +186,7 @@ def _ended_by_a_compaction(recording: Recording) -> Iterator[Outcome]:
             continue
         yield warn(
             call,
-            message="a session is ended in its compaction, and goes on under the same id",
+            message="a session is ended during its compaction, and continues under the same id",
             pointer="/request/path",
             expected="pre-compaction and compaction-complete",
             received=call.body.get("reason"),
@@ -270,7 +270,7 @@ def summary_is_what_is_left(recording: Recording) -> Iterator[Outcome]:
             continue
         yield warn(
             call,
-            message="the summary is not what the compaction left of the conversation",
+            message="the summary is not the one that the compaction produced",
             pointer=in_body("summary"),
             expected=min(wanted),
             received=sent,

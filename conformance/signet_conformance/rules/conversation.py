@@ -139,7 +139,7 @@ class Conversations:
         if len(words) < _FEWEST_WORDS or any(word in whole.casefold() for word in words):
             return None
         return Deviation(
-            "the transcript tells nothing of what was said", owed[0][1], text_or_none(body.get("transcript")),
+            "the transcript holds nothing that was said", owed[0][1], text_or_none(body.get("transcript")),
             "nothing told",
         )  # fmt: skip
 
@@ -174,8 +174,8 @@ class Conversations:
         if turn is None or not any(since):
             return None
         return Deviation(
-            "the transcript tells again what was cleared, and was told when it was",
-            "what was said since the session was cleared", turn[1], "cleared",
+            "the transcript repeats turns that were cleared and already sent",
+            "only what was said since the session was cleared", turn[1], "cleared",
         )  # fmt: skip
 
     def _told_so_far(self, transcript: Transcript) -> Mapping[str, str]:
@@ -249,9 +249,7 @@ def _of_the_other_role(told: Sequence[Turn], own: Counter[Turn]) -> Deviation | 
     other = {"user": "assistant", "assistant": "user"}
     for role, words in told:
         if len(words) >= SHORTEST_TEXT and own[other[role], words] and not own[role, words]:
-            return Deviation(
-                "the transcript takes one speaker for the other", f"{other[role]}: {words}", role, "speaker"
-            )
+            return Deviation("the transcript confuses the speakers", f"{other[role]}: {words}", role, "speaker")
     return None
 
 
@@ -260,7 +258,7 @@ def _twice(told: Sequence[Turn], own: Counter[Turn]) -> Deviation | None:
     for turn, count in counted.items():
         if len(turn[1]) >= SHORTEST_TEXT and 0 < own[turn] < count:
             return Deviation(
-                "the transcript tells a turn more often than it took place", turn[1], f"{count} times", "twice"
+                "the transcript holds a turn more often than it took place", turn[1], f"{count} times", "twice"
             )
     return None
 
@@ -301,7 +299,7 @@ def _in_opposite_order(recording: Recording, marked: _MarkedOrder, transcript: T
         yield warn(
             call,
             clash,
-            message="two transcripts of one session show the same two turns in opposite order",
+            message="two transcripts of one session have the same two turns in opposite order",
             pointer=in_body("transcript"),
             expected="turns in the order of the conversation",
             fold="opposite order",
@@ -309,7 +307,7 @@ def _in_opposite_order(recording: Recording, marked: _MarkedOrder, transcript: T
     elif (wrong := marked.out_of_order(transcript)) is not None:
         yield warn(
             call,
-            message="the transcript shows turns in another order than they took place",
+            message="the transcript has turns in another order than they took place",
             pointer=in_body("transcript"),
             expected=f"{wrong[0][1][:80]!r} before {wrong[1][1][:80]!r}",
             received="the other way round",

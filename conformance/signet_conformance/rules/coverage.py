@@ -54,7 +54,7 @@ def endpoints_are_declared(recording: Recording) -> Iterator[Outcome]:
     if recording.requests and not outside:
         observed = sorted({call.operation for call in recording.calls if call.operation})
         if recording.declared.capabilities is not None:
-            why = "equality with the manifest needs a whole run"
+            why = "only a whole run can show that calls and manifest are equal"
         elif recording.marks(StepMark):
             why = "no coverage manifest is declared, so a turn that is never submitted goes unnoticed (SIG-PROMPT-011)"
         else:

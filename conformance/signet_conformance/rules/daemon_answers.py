@@ -55,7 +55,7 @@ def forgot(
 ) -> Finding:
     """What shows that the daemon lost something it had kept: a breach only if the kit would have marked a restart."""
     if not recording.marks(StepMark):
-        return undecided(call, *others, message=f"{message}; no mark says whether it was restarted")
+        return undecided(call, *others, message=f"{message}; no mark says whether the daemon was restarted")
     return breach(call, *others, message=message, pointer=pointer, expected=expected, received=received)
 
 
@@ -153,7 +153,7 @@ def success_has_its_shape(recording: Recording) -> Iterator[Outcome]:
         member = "/".join(str(part) for part in path[1:]) or ("status" if path[:1] == ("status",) else "the answer")
         yield breach(
             call,
-            message=f"{call.operation}: {member} is {'absent' if why == 'absent' else 'not as the contract has it'}",
+            message=f"{call.operation}: {member} is {'absent' if why == 'absent' else 'not as the contract requires'}",
             pointer="/response/status" if path[:1] == ("status",) else in_answer(*path[1:]),
             expected="absent members present" if why == "absent" else why[:200],
             received=received,
@@ -177,7 +177,7 @@ def refusal_says_why(recording: Recording) -> Iterator[Outcome]:
         else:
             yield breach(
                 call,
-                message=f"a refusal with {call.status} that does not say why",
+                message=f"a refusal with {call.status} without a reason",
                 pointer="/response/body" if answer is None else in_answer("error"),
                 expected='{"error": "…"}',
                 received=_body(call),
@@ -296,7 +296,7 @@ def every_patch_is_answered(recording: Recording) -> Iterator[Outcome]:
         else:
             yield breach(
                 call,
-                message="the results do not answer the patches one by one",
+                message="the results do not match the patches one by one",
                 pointer=in_answer("results"),
                 expected=f"{len(asked)} results, in the order of the patches",
                 received=told,

@@ -76,7 +76,7 @@ def _judge_store(step: AskedStep, said: SaidBefore) -> Iterator[Outcome]:
     wanted = plain(text_in(step.given.get("content")))
     strange = next((call for call in step.calls if said.unasked_ids(call)), None)
     if strange is not None:
-        yield step.not_asked(strange, "a memory is changed or forgotten by a tool that was to store one")
+        yield step.not_asked(strange, "a memory is changed or forgotten by a tool that should store one")
         return
     # What is held whole by a text that was said before may be late, or stored by the connector of itself.
     told = {call.seq: plain(text_in(call.body.get("content"))) for call in step.calls if call.operation in SAVES}
@@ -106,7 +106,7 @@ def _judge_store(step: AskedStep, said: SaidBefore) -> Iterator[Outcome]:
             first,
             f"only the first {len(text)} of {len(wanted)} characters are stored"
             if is_cut
-            else "another text is stored than the tool was given",
+            else "the stored text differs from the one given to the tool",
             pointer=in_body("content"),
             expected=text_in(step.given.get("content")),
             received=first.body.get("content"),
@@ -147,7 +147,9 @@ def _judge_own_memory(step: AskedStep, said: SaidBefore) -> Iterator[Outcome]:
         return
     yield step.fail(
         call,
-        "a memory is stored where the harness removed one" if removed else "another text is stored than replaced it",
+        "a memory is stored although the harness removed one"
+        if removed
+        else "the stored text differs from the replacement",
         pointer=in_body("content"),
         expected="nothing stored" if removed else text_in(step.given.get("content")),
         received=call.body.get("content"),
@@ -161,7 +163,7 @@ def _judge_change(step: AskedStep, said: SaidBefore) -> Iterator[Outcome]:
         return
     forgetting = next((call for call in step.calls if call.operation in FORGETS and said.unasked_ids(call)), None)
     if forgetting is not None:
-        yield step.not_asked(forgetting, "a memory is forgotten that was to be changed")
+        yield step.not_asked(forgetting, "a memory is forgotten instead of changed")
         return
     sent = [(call, *each) for call in step.calls for each in sent_changes(call)]
     done = {identifier for _, identifier, _, _ in sent}
@@ -169,7 +171,7 @@ def _judge_change(step: AskedStep, said: SaidBefore) -> Iterator[Outcome]:
         if identifier not in asked and identifier not in said.changes and call.accepted:
             yield step.fail(
                 call,
-                "a memory is changed that the tool was not asked to change",
+                "the tool changes a memory that it was not asked to change",
                 pointer=pointer,
                 expected=list_some(asked),
                 received=identifier,
@@ -179,7 +181,7 @@ def _judge_change(step: AskedStep, said: SaidBefore) -> Iterator[Outcome]:
     if missing := [identifier for identifier in asked if identifier not in done]:
         # Newer releases offer to supersede a memory; nothing says whether a tool may do so in place of a change.
         lost = [identifier for identifier in missing if identifier not in step.superseded]
-        why = "the memory is superseded by another one, and not changed"
+        why = "the memory is replaced by a new one instead of changed"
         yield step.missing(lost) if lost else step.undecided(step.calls[0], why)
         return
     for identifier, wanted in asked.items():
@@ -203,7 +205,7 @@ def _other_value(
             return step.undecided(call, NOT_WHOLE)
         return step.fail(
             call,
-            "the memory gets another text than the tool was given",
+            "the memory gets a text that differs from the one given to the tool",
             pointer=in_body("content"),
             expected=text_in(wanted.get("content")),
             received=members.get("content"),
@@ -280,10 +282,10 @@ def judge_forget(step: AskedStep, said: SaidBefore) -> Iterator[Outcome]:
     executed = [call for call in step.calls if call.accepted and (ids_forgotten(call) or is_executed(call))]
     changing = next((call for call in step.calls if call.operation in CHANGES and said.unasked_ids(call)), None)
     if changing is not None:
-        yield step.not_asked(changing, "a memory is changed by a tool that was to forget one")
+        yield step.not_asked(changing, "a memory is changed by a tool that should forget one")
     elif mode == "preview":
         late = all(ids_forgotten(call) and ids_forgotten(call) <= said.forgets for call in executed)
-        yield PASS if late else _other_mode(executed[0], step, "a preview was asked for, and memories are forgotten")
+        yield PASS if late else _other_mode(executed[0], step, "a preview was requested, but memories are forgotten")
     elif not executed:
         yield from _judge_previews(step, asked)
     elif asked:
@@ -298,13 +300,13 @@ def _judge_previews(step: AskedStep, asked: set[str]) -> Iterator[Outcome]:
     if not previews:
         return
     if any(call.answer_value("requiresConfirm") is True for call in previews):
-        yield step.undecided(previews[0], "the daemon asks that as many be confirmed first")
+        yield step.undecided(previews[0], "the daemon requires confirmation for this number of memories")
     elif step.given.get("mode") is None and asked:
         yield step.undecided(previews[0], "a preview, and no mode was asked for")
     elif step.given.get("mode") is None or not any(map(_found_by, previews)):
         yield PASS
     elif step.undisturbed:
-        yield _other_mode(previews[0], step, "a preview takes place where memories were to be forgotten")
+        yield _other_mode(previews[0], step, "a preview is made instead of forgetting memories")
 
 
 def _judge_forgotten_ids(step: AskedStep, asked: set[str], executed: Sequence[Call], said: SaidBefore) -> Outcome:
@@ -314,7 +316,7 @@ def _judge_forgotten_ids(step: AskedStep, asked: set[str], executed: Sequence[Ca
             named = ", ".join(name for name in _FILTERS if call.body.get(name))
             return step.fail(
                 call,
-                f"memories are forgotten by {named or 'no choice at all'}, where the tool was given ids",
+                f"memories are forgotten by {named or 'no selection'}, although the tool was given ids",
                 pointer=in_body("ids"),
                 expected=list_some(asked),
                 received={name: call.body[name] for name in _FILTERS if call.body.get(name)},
@@ -323,7 +325,7 @@ def _judge_forgotten_ids(step: AskedStep, asked: set[str], executed: Sequence[Ca
         if others := ids - asked - said.forgets:
             return step.fail(
                 call,
-                "a memory is forgotten that the tool was not asked to forget",
+                "the tool forgets a memory that it was not asked to forget",
                 pointer="/request/path" if call.operation == DELETE else in_body("ids"),
                 expected=list_some(asked),
                 received=list_some(others),
@@ -336,7 +338,7 @@ def _judge_forgotten_ids(step: AskedStep, asked: set[str], executed: Sequence[Ca
 def _judge_forgotten_by_filter(step: AskedStep, executed: Sequence[Call], said: SaidBefore) -> Outcome:
     asked = {name: step.given[name] for name in _FILTERS if step.given.get(name)}
     if not asked:
-        return step.undecided(executed[0], "the tool was given neither ids nor a choice")
+        return step.undecided(executed[0], "the tool was given neither ids nor a selection")
     for call in executed:
         ids = ids_forgotten(call)
         if not ids:
@@ -353,7 +355,7 @@ def _judge_forgotten_by_filter(step: AskedStep, executed: Sequence[Call], said: 
             if (most := step.given.get("limit")) and _limit_of(call) > _number(most):
                 return step.fail(
                     call,
-                    "more memories may be forgotten than were asked for",
+                    "more memories may be forgotten than requested",
                     pointer=in_body("limit"),
                     expected=f"at most {most!r}",
                     received=call.body.get("limit"),

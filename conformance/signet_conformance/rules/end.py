@@ -24,12 +24,12 @@ def end_names_the_started_session(recording: Recording) -> Iterator[Outcome]:
         if call.key is None:
             lost = recording.any_open(call.seq) and _a_start_may_be_lost(recording, call)
             if recording.timeline.is_sessionless(call):
-                yield undecided(call, message="without a key, in a turn that the harness knows no session of")
+                yield undecided(call, message="without a key, in a turn for which the harness knows no session")
             elif not lost and (prompt := _prompt_of_its_session(recording.whole, call)) is not None:
                 yield fail(
                     call,
                     prompt,
-                    message="an end without a key, of a session whose prompts have one: it ends nothing",
+                    message="an end without a key, although the session's prompts have one: it ends nothing",
                     pointer=in_body("sessionKey"),
                     expected=str(prompt.key),
                     received=call.body.get("sessionKey"),
@@ -39,11 +39,11 @@ def end_names_the_started_session(recording: Recording) -> Iterator[Outcome]:
                 if any_started:
                     yield undecided(call, message="an end without a key, after a start without one")
             elif lost:
-                yield undecided(call, message="an end without a key, and a start without one may have met a refusal")
+                yield undecided(call, message="an end without a key; a start without a key may have been refused")
             elif recording.any_open(call.seq):
                 yield fail(
                     call,
-                    message="an end without a key while a keyed session is open: its claim lingers for hours",
+                    message="an end without a key while a keyed session is open: the daemon keeps its claim for hours",
                     pointer=in_body("sessionKey"),
                     expected="sessionKey or sessionId of the started session",
                     received=call.body.get("sessionKey"),
@@ -109,7 +109,7 @@ def transcript_is_sent(recording: Recording) -> Iterator[Outcome]:
                 yield PASS
                 continue
             if was_silent(recording, _first_told(recording, end)):
-                yield undecided(end, message="no transcript, of a session in which nothing was said")
+                yield undecided(end, message="no transcript; nothing was said in the session")
                 continue
         yield outcome
 
@@ -166,7 +166,7 @@ def working_directory_is_the_project(recording: Recording) -> Iterator[Outcome]:
             elif call.key in projects and cwd != projects[call.key]:
                 yield warn(
                     call,
-                    message="cwd is not the project that the session was started for",
+                    message="cwd is not the project of the session's start",
                     pointer=in_body("cwd"),
                     expected=projects[call.key],
                     received=cwd,
@@ -187,19 +187,19 @@ def _held_against_the_folder(recording: Recording, end: Call, started: str | Non
     if folder is not None:
         if is_folder(cwd, folder):
             return PASS
-        message, expected, fold = "cwd is not the folder that the user worked in", folder, "another folder"
+        message, expected, fold = "cwd is not the user's working folder", folder, "another folder"
     elif started is not None and not is_folder(cwd, started):
-        message, expected, fold = "cwd is not the project that the session was started for", started, "another cwd"
+        message, expected, fold = "cwd is not the project of the session's start", started, "another cwd"
     elif project is None:
-        return undecided(end, message="no mark tells in which folder the user worked")
+        return undecided(end, message="no mark says in which folder the user worked")
     elif started is None and ABSOLUTE.match(project) and not ABSOLUTE.match(cwd):
-        message = "cwd is not an absolute path, so it does not say which folder the user worked in"
+        message = "cwd is not an absolute path, so it does not show the user's working folder"
         expected, fold = f"the folder of {project}", "no absolute path"
     elif users.setdefault(cwd, project) != project:
         message = "cwd is the folder of a session that the user opened in another project"
         expected, fold = f"the folder of {project}", "another project"
     else:
-        return undecided(end, message="no mark tells in which folder the host was run, or which it handed over")
+        return undecided(end, message="no mark says in which folder the host ran, or which folder it passed on")
     return warn(end, message=message, pointer=in_body("cwd"), expected=expected, received=cwd, fold=fold)
 
 
@@ -214,7 +214,7 @@ def started_key_is_ended(recording: Recording) -> Iterator[Outcome]:
         if last_end is None:
             if was_never_let_in(hooks):
                 yield undecided(
-                    start, message="another path holds the key: SIG-HTTP-012 asks for silence after its 409"
+                    start, message="another runtime path holds the key: SIG-HTTP-012 requires silence after its 409"
                 )
             elif _has_no_way_out(recording, start):
                 yield undecided(start, message="the driver skipped the step in which its window is closed")
@@ -250,7 +250,7 @@ def _describe_left_key(recording: Recording, start: Call) -> str:
     keys = (hooks[0] for key, hooks in recording.whole.hooks_of.items() if timeline.session_of(key) == session)
     if not any(first.seq > restarts[0].seq for first in keys):
         return ""
-    return f": since its host was restarted (step {restarts[0].index}) the session goes on under another key"
+    return f": since its host was restarted (step {restarts[0].index}) the session continues under another key"
 
 
 def _has_no_way_out(recording: Recording, start: Call) -> bool:
@@ -285,9 +285,9 @@ def _closed_windows(recording: Recording) -> Iterator[Outcome]:
                 last = next(call for call in reversed(hooks) if call.seq < step.seq)
                 yield warn(
                     last,
-                    message=f"step {step.index}: the window of {step.session} was closed, its program lived on, and the"
-                    " session was not ended",
-                    expected="a session-end when the host tells that the window is closed",
+                    message=f"step {step.index}: the window of {step.session} was closed, its program kept"
+                    " running, and the session was not ended",
+                    expected="a session-end when the host reports that the window is closed",
                     received="no end by the step after the next",
                     fold="closed window",
                 )
@@ -362,7 +362,7 @@ def boundary_reason_is_given(recording: Recording) -> Iterator[Outcome]:
             else:
                 yield warn(
                     call,
-                    message="the last end of its session carries no boundary reason: it counts as a turn's checkpoint",
+                    message="the last end of the session has no boundary reason, so it counts only as a checkpoint",
                     pointer=in_body("reason"),
                     expected=f"one of {', '.join(sorted(BOUNDARY_REASONS))}",
                     received=call.body.get("reason"),

@@ -69,7 +69,7 @@ def _sent_by_another_installation(finding: Finding, recording: Recording) -> Fin
     calls = [call for call in _calls_of(finding, recording) if call.seq in again]
     if not calls:
         return None
-    return undecided(*calls, message="each hook is sent twice, for two installations act (SIG-LOAD-005)")
+    return undecided(*calls, message="each hook is sent twice, because two installations are active (SIG-LOAD-005)")
 
 
 class _Unread(Struct, frozen=True):
@@ -175,7 +175,7 @@ def _calls_of(finding: Finding, recording: Recording) -> Sequence[Call]:
 def lost_between(recording: Recording, low: int, high: int, key: str | None) -> str | None:
     """Why a hook of a key may have been sent, or was about to be, and is not in the recording; None where none may."""
     if recording.timeline.switches.closed_between(low, high):
-        return "nothing listened for a while between"
+        return "no daemon listened for a while between"
     if recording.timeline.was_stopped(low, high, key):
         return "the host stopped a hook at its timeout between"
     return None
@@ -194,9 +194,9 @@ def lost_start(recording: Recording, call: Call) -> str | None:
         opened.pop()
     for last in reversed(opened):
         if recording.timeline.was_closed_in(last):
-            return "nothing listened when its session was opened: a start may have been refused"
+            return "no daemon listened when the session was opened: its start may have been refused"
         if recording.timeline.was_stopped_in(last):
-            return "the host stopped a hook when its session was opened: its start may be lost"
+            return "the host stopped a hook when the session was opened: its start may be lost"
         if not recording.timeline.was_skipped(last):
             # What was skipped opened nothing: the step before it counts then.
             break
@@ -260,7 +260,7 @@ def _reset_is_unheard(recording: Recording, calls: Sequence[Call]) -> str | None
         return f"{why}, and its end may be lost"
     between = (hook for hook in recording.earlier(again) if hook.seq > before.seq and hook.operation == COMPLETE)
     spoilt = any(hook.fault is not None and not hook.accepted for hook in between)
-    return "a fault kept the compaction between from the daemon" if spoilt else None
+    return "a fault kept the compaction in between from the daemon" if spoilt else None
 
 
 def _lost_since_the_hook_before(recording: Recording, calls: Sequence[Call]) -> str | None:
@@ -280,7 +280,7 @@ def _left_untold(recording: Recording, call: Call) -> str | None:
     left = (mark for mark in recording.marks(SessionKeyMark) if mark.end_untold and mark.seq > call.seq)
     if step is None or all(mark.session != step.session for mark in left):
         return None
-    return "its host tells of no end when the user begins anew"
+    return "its host reports no end when the user begins a new session"
 
 
 def _lost_or_untold(recording: Recording, calls: Sequence[Call]) -> str | None:
@@ -303,11 +303,11 @@ def _end_is_unseen(recording: Recording, calls: Sequence[Call]) -> str | None:
     if not ended and (untold := _left_untold(recording, start)) is not None:
         return untold
     if recording.timeline.switches.outage_lasts and not ended:
-        return "the daemon was away until the recording's end"
+        return "the daemon did not run until the end of the recording"
     if end_may_be_lost(recording, str(start.key)):
-        return "nothing listened when the user ended it, nor did its program send anything later"
+        return "no daemon listened when the user ended it, and its program sent nothing later"
     if recording.timeline.was_stopped(hooks[-1].seq, inf, start.key):
-        return "the host stopped a hook of it at its timeout, after the last that was sent"
+        return "the host stopped one of its hooks at its timeout, after the last hook that was sent"
     return "the scenario was broken off" if recording.timeline.is_broken_off else None
 
 

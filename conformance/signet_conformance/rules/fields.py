@@ -135,7 +135,7 @@ def check_fields(requirement: str) -> Rule:
         breaches = 0
         for call in recording.of(*operations, cut=check.accepted_when_cut):
             if call.cut:
-                yield PASS if call.accepted else undecided(call, message="the body was recorded in part only")
+                yield PASS if call.accepted else undecided(call, message="only a part of the body was recorded")
                 continue
             body = call.body if isinstance(call.body, dict) else dict(call.body)
             if deciders.applies is not None and not _valid(deciders.applies, body):

@@ -111,7 +111,7 @@ def turn_was_lost(turn: LostTurn, why: str) -> Finding:
     return fail(
         *turn.calls,
         message=f"step {turn.step.index}: {why}, and {what}",
-        expected="the turn takes place, without memory",
+        expected="the turn continues without memory",
         received=turn.handler.text,
         fold=f"blocked {event}",
     )
@@ -146,7 +146,7 @@ def connector_loads(recording: Recording) -> Iterator[Outcome]:
                 *_calls_of(recording, step, handler),
                 message=f"{handler.event} {'threw' if handler.outcome == THROWN else 'failed'}:"
                 " the host caught it and went on",
-                expected="a handler that lets its own errors go no further",
+                expected="a handler that catches its own errors",
                 received=handler.text,
                 fold=f"caught {handler.event}",
             )
@@ -166,7 +166,8 @@ def _empty_registration(recording: Recording) -> Finding | None:
         return None  # nor one whose daemon is disturbed just then
     host = name_host(registered[0], "the host")
     return fail(
-        message=f"{NOTHING_REGISTERED}: {host} has loaded the connector, and calls nothing of it{recording.host_age}",
+        message=f"{NOTHING_REGISTERED}: {host} has loaded the connector, but nothing was registered that it"
+        f" could call{recording.host_age}",
         expected="a handler or a tool for what the target declares",
         received=NOTHING_REGISTERED,
         fold="nothing registered",
@@ -197,8 +198,8 @@ def _dead_hooks(recording: Recording) -> Finding | None:
         return None
     events = list(dict.fromkeys(str(dead[index].event) for index in given))
     return fail(
-        message=f"{', '.join(events)} failed whenever they ran: the daemon hears of no prompt and of no end",
-        expected="a handler that lets its own errors go no further",
+        message=f"{', '.join(events)} failed each time: the daemon gets no prompt and no end",
+        expected="a handler that catches its own errors",
         received=next((dead[index].text for index in given if dead[index].text), None),
         fold="dead hooks",
     )
@@ -207,12 +208,12 @@ def _dead_hooks(recording: Recording) -> Finding | None:
 def _lost_turn(recording: Recording, step: StepMark | None, handler: HandlerMark) -> Finding:
     where = "" if step is None else f"step {step.index}: "
     what, expected = (
-        ("ended the harness", "the harness goes on") if _ended_the_harness(step, handler)
-        else ("took the user's turn away", "the turn takes place")
+        ("ended the harness", "the harness continues") if _ended_the_harness(step, handler)
+        else ("cancelled the user's turn", "the turn takes place")
     )  # fmt: skip
     return fail(
         *_calls_of(recording, step, handler),
-        message=f"{where}{handler.event} {what}, with nothing in its way",
+        message=f"{where}{handler.event} {what}, although nothing disturbed it",
         expected=expected,
         received=handler.text,
         fold=f"lost {handler.event}",
@@ -237,8 +238,8 @@ def nothing_goes_on_after_the_host(recording: Recording) -> Iterator[Outcome]:
         after = "" if mark.after_s is None else f" {mark.after_s:g} s"
         memory = "" if mark.memory_mb is None else f", with {mark.memory_mb:.0f} MB of memory"
         yield warn(
-            message=f"`{mark.command}` goes on{after} after its harness closed its pipes and ended{memory}",
-            expected="a process that ends when its input does",
+            message=f"`{mark.command}` keeps running{after} after its harness closed its pipes and ended{memory}",
+            expected="a process that exits when its input ends",
             received="still there",
             fold="left",
         )
@@ -258,7 +259,7 @@ def address_is_the_given_one(recording: Recording) -> Iterator[Outcome]:
     unheard = next(iter(recording.marks(UnheardPortMark)), None)
     if unheard is not None and not strays:
         yield no_subject(
-            f"requests to the default port could not be heard: {unheard.words or 'the kit did not hold it'}"
+            f"requests to the default port could not be observed: {unheard.words or 'the kit did not hold it'}"
         )
     elif not strays and recording.calls and recording.marks(StepMark):
         yield from [PASS] * len(recording.calls)

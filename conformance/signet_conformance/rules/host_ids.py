@@ -91,13 +91,13 @@ class _Following:
             return
         step, _ = self._changed
         if (why := self._excuse(call, step, present)) is not None:
-            yield undecided(call, former, message=f"{call.operation} goes under the key of a former id, and {why}")
+            yield undecided(call, former, message=f"{call.operation} uses the key of a former id, and {why}")
             return
         events = "" if not present.told_by else f", of which {', '.join(present.told_by)} told the connector"
         yield fail(
             call,
             former,
-            message=f"{call.operation} goes on under the key of a former id, though the host calls the session"
+            message=f"{call.operation} uses the key of a former id, although the host calls the session"
             f" {present.id[:60]} since step {step.index} ({step.step}){events}",
             pointer=in_body("sessionKey"),
             expected="the key of the present id",
@@ -107,12 +107,12 @@ class _Following:
 
     def _excuse(self, call: Call, step: StepMark, present: HostId) -> str | None:
         if present.told_by == ():
-            return "no event of the host is known to tell the connector of another"
+            return "no known event of the host tells the connector the new id"
         disturbed = self._timeline.switches.any_between(step.seq, self._timeline.next_step(step))
         if disturbed or self._timeline.was_stopped_in(step):
-            return f"step {step.index}, in which it changed, was disturbed"
+            return f"step {step.index}, in which the id changed, was disturbed"
         if call.operation == START and not any(each.accepted for each in self._recording.earlier(call)):
-            return "nothing of that key was accepted before: it may be late"
+            return "no call with that key was accepted before: this one may be late"
         return None
 
 
@@ -150,11 +150,11 @@ def sessions_of_host_are_apart(recording: Recording) -> Iterator[Outcome]:
             mixed |= {first.session, other.session}
             whose = f"{_describe(recording, first)} and {_describe(recording, other)},"
             is_sub_agents = recording.timeline.are_related(first.session, other.session)
-            what = "a session and that of its sub-agent" if is_sub_agents else "two sessions of the host"
+            what = "a session and its sub-agent's session" if is_sub_agents else "two sessions of the host"
             yield fail(
                 other.call,
                 first.call,
-                message=f"{what}, {whose} have one key: at the daemon they are one session, with one transcript",
+                message=f"{what}, {whose} have the same key: for the daemon they are one session, with one transcript",
                 pointer=in_body("sessionKey"),
                 expected="a key of its own for each session of the host",
                 received=key,

@@ -108,7 +108,7 @@ def call_runs_as_the_declared_agent(recording: Recording) -> Iterator[Outcome]:
         if call.agent in wanted:
             yield PASS
         elif _is_hidden(call.agent, wanted):
-            yield undecided(call, message="the agent id was redacted, and what is declared was not")
+            yield undecided(call, message="the agent id in the request was redacted, the declared one was not")
         else:
             yield fail(
                 call,
@@ -180,7 +180,7 @@ def memory_is_read_as_the_declared_agent(recording: Recording) -> Iterator[Outco
         elif call.agent in wanted:
             yield PASS
         elif _is_hidden(call.agent, wanted):
-            yield undecided(call, message="the agent id was redacted, and what is declared was not")
+            yield undecided(call, message="the agent id in the request was redacted, the declared one was not")
         else:
             yield warn(
                 call,
@@ -206,13 +206,15 @@ def notifications_are_the_sessions(recording: Recording) -> Iterator[Outcome]:
         if named == wanted:
             yield PASS
         elif _is_hidden(named, {wanted}):
-            yield undecided(call, message="the agent id was redacted, and what is declared was not")
+            yield undecided(call, message="the agent id in the request was redacted, the declared one was not")
         elif key is None and any(mark.agent == named and mark.seq < call.seq for mark in timeline.steps):
-            yield undecided(call, message="no key, and another session runs as this agent: it may be the one that asks")
+            yield undecided(
+                call, message="no key, and another session of this agent is open: the request may be its own"
+            )
         else:
             yield warn(
                 call,
-                message=f"notifications are asked for as {named!r}, not as the session's agent",
+                message=f"notifications are requested as {named!r}, not as the session's agent",
                 pointer=in_body("agentId"),
                 expected=f"agentId {wanted!r}",
                 received=call.body.get("agentId"),
@@ -255,7 +257,7 @@ def keys_are_distinct(recording: Recording) -> Iterator[Outcome]:
     if clean and len(recording.hooks_of) >= 2:
         yield PASS
     elif clean:
-        yield undecided(message="one session only: whether keys differ cannot be seen")
+        yield undecided(message="only one session: whether keys differ is unknown")
 
 
 def _are_of_one_project(recording: Recording, sessions: Collection[str]) -> bool:
@@ -311,7 +313,7 @@ def session_is_not_taken_for_noise(recording: Recording) -> Iterator[Outcome]:
         if isinstance(path, str) and path.startswith(NOISE_PATHS):
             yield warn(
                 call,
-                message="a path under /tmp makes the session noise: nothing of it is stored",
+                message="a path under /tmp: the daemon treats the session as a test and stores nothing",
                 pointer=in_body(member),
                 expected="a path outside /tmp and /private/tmp",
                 received=path,
@@ -320,7 +322,8 @@ def session_is_not_taken_for_noise(recording: Recording) -> Iterator[Outcome]:
         elif text_or_none(path) is None and call.operation in (END, COMPLETE) and _noisy(call):
             yield warn(
                 call,
-                message="without a path, this key or harness makes the session noise: nothing of it is stored",
+                message="without a path, and with this key or harness, the daemon treats the session as a test"
+                " and stores nothing",
                 pointer=in_body("sessionKey"),
                 expected=f"a path, or a key without the prefixes {', '.join(NOISE_KEYS)}",
                 received=call.key,
@@ -350,7 +353,7 @@ def harness_is_constant(recording: Recording) -> Iterator[Outcome]:
         else:
             yield warn(
                 call,
-                message="the harness name changes: repeated starts and presence no longer meet",
+                message="the harness name changes: the daemon no longer recognises the session",
                 pointer=in_body("harness"),
                 expected=expected,
                 received=harness,

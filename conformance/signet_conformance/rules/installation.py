@@ -55,7 +55,7 @@ def nothing_stands_twice(recording: Recording) -> Iterator[Outcome]:
             yield warn(
                 *(effects[0] if effects else ()),
                 message=_effect(effects)
-                + f"{_when(mark)}, what the older release wrote is left beside the new: {_name_first(left)}",
+                + f"{_when(mark)}, what the older release wrote is still there beside the new: {_name_first(left)}",
                 expected="what an older release wrote is replaced or removed",
                 received=list(left),
                 fold=f"old {file}",
@@ -65,7 +65,7 @@ def nothing_stands_twice(recording: Recording) -> Iterator[Outcome]:
             what = "what the user wrote for the model is" if file.endswith(_PROSE) else "settings of others are"
             yield warn(
                 message=f"{_when(mark)}, {what} changed or gone: {_name_first(losses)}",
-                expected="what is not the connector's own stays as it was",
+                expected="files and entries of others stay unchanged",
                 received=list(losses),
                 fold=f"changed {file}",
             )
@@ -121,14 +121,14 @@ def installed_files_are_accepted(recording: Recording) -> Iterator[Outcome]:
         if mark.accepted is True:
             yield PASS
         elif mark.accepted is None:
-            yield undecided(message=f"whether {host} takes {what} is not known")
+            yield undecided(message=f"whether {host} accepts {what} is not known")
         elif mark.event is not None:
             yield _unknown_event(recording, mark, host)
         else:
-            breach, does = (warn, "takes") if mark.minor else (fail, "does not accept")
+            breach, does = (warn, "accepts") if mark.minor else (fail, "does not accept")
             yield breach(
                 message=f"{host} {does} {what}" + (f": {mark.words}" if mark.words else "") + recording.host_age,
-                expected=f"what {host} takes",
+                expected=f"something that {host} accepts",
                 received=mark.words,
                 fold=f"{mark.file}",
             )
@@ -148,16 +148,16 @@ def _unknown_event(recording: Recording, mark: InstalledMark, host: str) -> Outc
         # A connector may serve several releases of its host.
         return PASS
     if mark.formerly and not recording.of(*LIFECYCLE, cut=True):
-        return undecided(message=f"{told}: no hook of the connector was called, so something else keeps it silent")
+        return undecided(message=f"{told}: no hook of the connector was called, so it is silent for another reason")
     if mark.elsewhere is not None:
-        why = f"the handler of {mark.elsewhere} stands in for it"
+        why = f"the handler of {mark.elsewhere} takes its place"
     elif called or not mark.operations:
-        why = f"{operations} reached the daemon all the same" if called else "nothing tells what it was for"
+        why = f"{operations} reached the daemon anyway" if called else "its purpose is unknown"
     elif not recording.timeline.switches.any_between(-inf, inf) and any(
         _OCCASIONS.get(name, _NEVER) <= given for name in mark.operations
     ):
         return fail(
-            message=f"{told}: the daemon never heard of {operations}{recording.host_age}",
+            message=f"{told}: the daemon never got {operations}{recording.host_age}",
             expected=f"an event that {host} knows",
             received=mark.event,
             fold=f"event {mark.event}",
@@ -192,6 +192,6 @@ def _silence(recording: Recording) -> Iterator[Outcome]:
             message=f"{host} asked its model in {len(asked)} turn{'s'[: len(asked) != 1]}, and no hook of the connector"
             f" reached the daemon{why}",
             expected=f"a connector that {host} loads and calls",
-            received="silence at the daemon",
+            received="no request at the daemon",
             fold="silence",
         )

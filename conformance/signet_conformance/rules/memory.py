@@ -41,7 +41,7 @@ def recall_has_a_query(recording: Recording) -> Iterator[Outcome]:
         if call.operation == MEMORY_SEARCH:
             yield _has_text(call, "q", call.query)
         elif call.cut:
-            yield PASS if call.accepted else undecided(call, message="the body was recorded in part only")
+            yield PASS if call.accepted else undecided(call, message="only a part of the body was recorded")
         else:
             yield _has_text(call, "query", call.body)
 
@@ -76,18 +76,18 @@ def recall_carries_the_open_key(recording: Recording) -> Iterator[Outcome]:
                 continue
             yield warn(
                 call,
-                message=f"a recall carries the key of another session ({owner}): what is shown there counts as seen",
+                message=f"a recall has the key of another session ({owner}): its results count as shown there",
                 pointer=in_body("sessionKey"),
                 expected="sessionKey of the session whose turn it is",
                 received=call.key,
                 fold="foreign",
             )
         elif call.key is not None and _could_not_be_opened(recording, call):
-            yield undecided(call, message="its session could not be opened undisturbed: there is no better key to send")
+            yield undecided(call, message="its session could not be opened undisturbed, so no better key exists")
         else:
             yield warn(
                 call,
-                message="a recall inside an open session without its key: what was shown before comes again"
+                message="a recall inside an open session without its key: results shown before are shown again"
                 if call.key is None
                 else "a recall inside an open session with the key of no open session",
                 pointer=in_body("sessionKey"),
@@ -140,7 +140,7 @@ def save_has_content(recording: Recording) -> Iterator[Outcome]:
         if call.cut:
             # Before 0.109 the hook takes blank content as well.
             tells = call.accepted and (call.operation == REMEMBER or recording.at_least("0.109"))
-            yield PASS if tells else undecided(call, message="the body was recorded in part only")
+            yield PASS if tells else undecided(call, message="only a part of the body was recorded")
         else:
             yield _has_text(call, "content", call.body)
 
@@ -171,7 +171,7 @@ def repeated_save_keeps_its_key(recording: Recording) -> Iterator[Outcome]:
             yield warn(
                 call,
                 named,
-                message="one idempotency key for two contents: the daemon answers with the first, the second is lost",
+                message="one idempotency key for two contents: the daemon returns the first, the second is lost",
                 pointer=in_body("idempotencyKey"),
                 expected="another key for another content",
                 received=key,
@@ -310,7 +310,7 @@ def large_forget_is_confirmed(recording: Recording) -> Iterator[Outcome]:
                 else:
                     yield fail(
                         call,
-                        message=f"a forget of more than {MAX_UNCONFIRMED} rows without the token of a preview",
+                        message=f"a forget of more than {MAX_UNCONFIRMED} rows without the confirmToken of a preview",
                         pointer=in_body("confirm_token"),
                         expected="the confirmToken of an earlier forget answer",
                         received=call.body.get("confirm_token"),
@@ -352,14 +352,14 @@ def secret_job_is_polled_to_its_end(recording: Recording) -> Iterator[Outcome]:
             yield fail(
                 polls[-1],
                 job,
-                message="the job is polled in a tight loop without end",
+                message="the job is polled in a tight loop that does not end",
                 pointer="/request/path",
                 expected=f"a pause of {TIGHT_POLL_S} s or more between polls",
                 received=f"{len(polls)} polls",
                 fold="tight loop",
             )
         else:
-            yield undecided(job, message="no poll saw the job's end: its id may have been handed to the caller")
+            yield undecided(job, message="no poll saw the job's end: its id may have been passed to the caller")
 
 
 def _is_terminal(call: Call) -> bool:

@@ -83,24 +83,24 @@ def _in_time(slow: _Slow, held_s: float, unused: InjectedText | None) -> Iterato
     call, limit_s = slow.call, 2 * held_s
     said = f"{call.operation}, whose answer came after {held_s:.1f} s of {slow.bound_s:g} s that the connector declares"
     if slow.asked_s > limit_s * _LATE_REQUEST:
-        yield undecided(call, message=f"{said}: it was sent {slow.asked_s:.1f} s after its step began")
+        yield undecided(call, message=f"{said}: it was sent {slow.asked_s:.1f} s after the step began")
     elif call.error == "client_closed" and slow.lasted_s < held_s - _CLOCK_S:
         yield _breach(slow, f"{said}, was given up after {slow.lasted_s:.1f} s", f"left after {slow.lasted_s:.1f} s")
     elif slow.lasted_s < held_s - _CLOCK_S:
-        yield undecided(call, message=f"{said}: it was let go after {slow.lasted_s:.1f} s, when its step was over")
+        yield undecided(call, message=f"{said}: the fault ended after {slow.lasted_s:.1f} s, when the step was over")
     elif slow.lasted_s > limit_s * _LATE_ANSWER:
         yield undecided(call, message=f"{said}: it left the recorder after {slow.lasted_s:.1f} s")
     elif slow.stopped:
         event, after_s = slow.stopped[0].event, (slow.stopped[0].ms or 0.0) / 1000
         if after_s - slow.asked_s - slow.lasted_s < max(2 * slow.asked_s, limit_s * _LATE_REQUEST):
-            yield undecided(call, message=f"{said}: the machine left it no time until the host stopped {event}")
+            yield undecided(call, message=f"{said}: the machine was too busy before the host stopped {event}")
         else:
             yield _breach(slow, f"{said}, was lost: the host stopped {event} after {after_s:.1f} s", "stopped")
     elif call.error == "client_closed":
-        yield undecided(call, message=f"{said}: the connector left when it came")
+        yield undecided(call, message=f"{said}: the connector gave up when it came")
     elif unused is not None:
         yield _breach(
-            slow, f"{said}, was not used: what it injected is not before the model, as it is elsewhere", "not used"
+            slow, f"{said}, was not used: the model does not get what it injected, as it does elsewhere", "not used"
         )
     else:
         yield PASS
@@ -120,9 +120,8 @@ def _stopped_first(slow: _Slow) -> Iterator[Outcome]:
             continue
         yield _breach(
             slow,
-            f"the host stopped {handler.event} after {after_s:.0f} s, the timeout that the installed settings give it,"
-            f" while the connector itself waits {slow.bound_s:g} s for {slow.call.operation}: an answer in between is"
-            " lost",
+            f"the host stopped {handler.event} after {after_s:.0f} s, the timeout in the installed settings,"
+            f" while the connector itself waits {slow.bound_s:g} s for {slow.call.operation}: a later answer is lost",
             f"stopped after {after_s:.0f} s",
         )
         return
@@ -133,7 +132,7 @@ def _breach(slow: _Slow, message: str, received: str) -> Outcome:
         slow.call,
         message=message,
         pointer="/t1",
-        expected=f"an answer that comes within {slow.bound_s:g} s is waited for and used",
+        expected=f"an answer that comes within {slow.bound_s:g} s is awaited and used",
         received=received,
         fold=f"{slow.call.operation} {received.partition(' after')[0]}",
     )

@@ -29,7 +29,7 @@ def one_submission_before_the_model(recording: Recording) -> Iterator[Outcome]:
         yield warn(
             late,
             transcript,
-            message="submitted late: a transcript shows that the model had already answered this very text",
+            message="submitted late: a transcript shows that the model had already answered this text",
             pointer=in_body("lastAssistantMessage"),
             expected="user-prompt-submit before the model's turn",
             received=late.text,
@@ -46,7 +46,7 @@ def one_submission_before_the_model(recording: Recording) -> Iterator[Outcome]:
         settled.update(p.seq for p in turn.prompts)
     rest = [p for p in prompts if p.seq not in settled]
     if rest:
-        yield undecided(*rest[:20], message="without step marks HTTP does not show when the model's turn began")
+        yield undecided(*rest[:20], message="without step marks it is unknown when the model's turn began")
 
 
 def submitted_twice(recording: Recording) -> Iterator[Finding]:
@@ -65,7 +65,7 @@ def submitted_twice(recording: Recording) -> Iterator[Finding]:
                     before,
                     message="the same prompt is submitted twice with no hook between",
                     pointer=in_body("userMessage"),
-                    expected="one submission a user turn",
+                    expected="one submission per user turn",
                     received=call.text,
                     fold="twice",
                 )
@@ -111,9 +111,9 @@ def _marked_turn(recording: Recording, turn: Turn) -> Iterator[Outcome]:
             yield warn(
                 call,
                 own,
-                message="one turn of the user is submitted in two sessions",
+                message="one user turn is submitted in two sessions",
                 pointer=in_body("sessionKey"),
-                expected="one submission a user turn",
+                expected="one submission per user turn",
                 received=call.key,
                 fold="two sessions",
             )
@@ -123,7 +123,7 @@ def _marked_turn(recording: Recording, turn: Turn) -> Iterator[Outcome]:
                 accepted,
                 message="two submissions for one user turn",
                 pointer=in_body("userMessage"),
-                expected="one submission a user turn",
+                expected="one submission per user turn",
                 received=call.text,
                 fold="twice",
             )
@@ -146,7 +146,7 @@ def _marked_turn(recording: Recording, turn: Turn) -> Iterator[Outcome]:
                 fold="late",
             )
         elif turn.model_seq is None:
-            yield undecided(call, message="no mark tells when the model's turn began")
+            yield undecided(call, message="no mark says when the model's turn began")
         else:
             yield PASS
         if call.accepted:
@@ -196,7 +196,7 @@ def prompt_uses_a_started_key(recording: Recording) -> Iterator[Outcome]:
     first_keyless = min((c.seq for c in starts if c.key is None), default=None)
     for call in recording.of(PROMPT, cut=True):
         if call.cut:
-            yield undecided(call, message="the body was recorded in part only")
+            yield undecided(call, message="only a part of the body was recorded")
         elif call.key is None:
             yield from _keyless(recording, call, bool(started), first_keyless)
         elif started:
@@ -219,12 +219,12 @@ def prompt_uses_a_started_key(recording: Recording) -> Iterator[Outcome]:
 
 def _keyless(recording: Recording, call: Call, any_started: bool, first_keyless: int | None) -> Iterator[Outcome]:
     if recording.timeline.is_sessionless(call):
-        yield undecided(call, message="without a key, in a turn that the harness knows no session of")
+        yield undecided(call, message="without a key, in a turn for which the harness knows no session")
     elif any_started and (start := _start_of_its_turn(recording, call)) is not None:
         yield fail(
             call,
             start,
-            message="without a key, in a turn of a session that was started under one",
+            message="without a key, although the session was started with a key",
             pointer=in_body("sessionKey"),
             expected=str(start.key),
             received=call.body.get("sessionKey"),
@@ -232,7 +232,7 @@ def _keyless(recording: Recording, call: Call, any_started: bool, first_keyless:
         )
     elif first_keyless is not None and first_keyless < call.seq:
         if any_started:
-            yield undecided(call, message="without a key, after a start without one: whose it is cannot be seen")
+            yield undecided(call, message="without a key, after a start without a key: its session is unknown")
     elif recording.any_open(call.seq):
         yield fail(
             call,
@@ -272,7 +272,7 @@ def unknown_session_is_started(recording: Recording) -> Iterator[Outcome]:
                     yield warn(
                         pending,
                         call,
-                        message="answered sessionKnown:false, and the next prompt comes without a start between",
+                        message="answered sessionKnown:false, and no start follows before the next prompt",
                         pointer="/response/body/json/sessionKnown",
                         expected="session-start of this key before its next prompt",
                         received=False,
@@ -282,7 +282,7 @@ def unknown_session_is_started(recording: Recording) -> Iterator[Outcome]:
             if call.operation == PROMPT and unknown and not call.answer_value("skipped"):
                 pending = call
         if pending is not None:
-            yield undecided(pending, message="answered sessionKnown:false, and nothing of the key follows")
+            yield undecided(pending, message="answered sessionKnown:false, and no call of the key follows")
 
 
 def is_of_one_turn(recording: Recording, earlier: Call, call: Call) -> bool:
@@ -301,7 +301,7 @@ def few_prompts_in_flight(recording: Recording) -> Iterator[Outcome]:
         if len(ends) > MAX_IN_FLIGHT:
             yield fail(
                 call,
-                message="more prompts in flight than the daemon takes",
+                message="more prompts in flight than the daemon accepts",
                 pointer="/request/path",
                 expected=f"at most {MAX_IN_FLIGHT} at once",
                 received=len(ends),

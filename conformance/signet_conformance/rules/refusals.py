@@ -77,7 +77,7 @@ def refused_request_is_not_repeated(recording: Recording) -> Iterator[Outcome]:
                 call,
                 earlier,
                 message=f"the request that was answered {earlier.status} is sent again unchanged",
-                expected="a changed request, or none",
+                expected="a changed request, or no repeat",
                 received=f"{call.method} {call.path}",
                 fold=f"{earlier.status}",
             )
@@ -176,7 +176,7 @@ def _repeated(call: Call, before: Call, gap: float, gap_before: float | None) ->
         return fail(
             call,
             before,
-            message="repeated before the time that Retry-After names",
+            message="repeated before the time given by Retry-After",
             expected=f"not before {asked:g} s after the 503, or not at all",
             received=f"{gap:.3f} s after it",
             fold=route_of(call),
@@ -232,7 +232,7 @@ def waits_after_429(recording: Recording) -> Iterator[Outcome]:
             yield warn(
                 call,
                 before,
-                message="repeated after a 429 before the time that Retry-After names",
+                message="repeated after a 429 before the time given by Retry-After",
                 expected=f"not before {asked:g} s after the 429, or not at all",
                 received=f"{gap:.3f} s after it",
                 fold=route_of(call),
@@ -262,7 +262,7 @@ def undisturbed_call_is_accepted(recording: Recording) -> Iterator[Outcome]:
                 told.add(status)
                 yield warn(
                     call,
-                    message=f"answered {status} though nothing disturbed it: what it carried is lost",
+                    message=f"answered {status} although no fault disturbed it: its content is lost",
                     expected="an accepted request",
                     received=status,
                     fold=f"{status}",

@@ -105,7 +105,7 @@ def _judge(
         return
     related = [each for each in others if recording.timeline.are_related(each.mark.session, own[0].mark.session)]
     if any(_is_told(told, each.words) for each in related):
-        yield undecided(call, message="a reply in a session that this one works in, or that works in it")
+        yield undecided(call, message="a reply in a session that this one works for, or that works for it")
         return
     strange = next((each for each in others if _is_told(told, each.words)), None)
     older = next((each for each in before if _is_told(told, each.words)), None)
@@ -116,9 +116,9 @@ def _judge(
         return
     message, fold = "lastAssistantMessage holds words that the model did not say", "not said"
     if older is not None and not accepted:
-        message, fold = "lastAssistantMessage is a reply from before the user began anew", "cleared"
+        message, fold = "lastAssistantMessage is a reply from before the user began a new session", "cleared"
     elif older is not None:
-        message, fold = "lastAssistantMessage is an older reply, and not the newest of its session", "older"
+        message, fold = "lastAssistantMessage is an older reply, not the newest of its session", "older"
     elif strange is not None:
         message, fold = (
             f"lastAssistantMessage is a reply of another session ({strange.mark.session})",

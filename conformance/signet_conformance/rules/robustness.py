@@ -138,7 +138,7 @@ def turn_takes_place_without_daemon(recording: Recording) -> Iterator[Outcome]:
     elif (silence := _silence_after(recording, min(away))) is not None:
         yield _stopped(fail, silence, "the daemon was unreachable for a while, and no hook was sent since")
     else:
-        yield undecided(message="the daemon was unreachable, and no prompt follows that would show the next turn")
+        yield undecided(message="the daemon was unreachable, and no prompt follows to show the next turn")
 
 
 _BOUND_OF: Mapping[str, str] = {
@@ -167,7 +167,7 @@ def slow_call_is_abandoned(recording: Recording) -> Iterator[Outcome]:
                 continue
             yield fail(
                 call,
-                message=f"{call.operation} waits {duration:.1f} s for a slow daemon: the user waits with it",
+                message=f"{call.operation} waits {duration:.1f} s for a slow daemon, and so does the user",
                 pointer="/t1",
                 expected=f"given up within {bound:g} s",
                 received=f"{duration:.1f} s",
@@ -189,7 +189,7 @@ def _why_undecided(recording: Recording, call: Call, over_s: float) -> str | Non
     marks = (mark for mark in recording.marks(HandlerMark) if recording.timeline.step_at(mark.seq) is step)
     late_s = max((mark.late_ms or 0.0 for mark in marks), default=0.0) / 1000
     if late_s >= over_s:
-        return f"the machine was busy, and kept the connector or its driver waiting for {late_s:.1f} s"
+        return f"the machine was busy, and delayed the connector or its driver by {late_s:.1f} s"
     is_open = recording.trace.growing and recording.timeline.next_step(step) == inf
     return "the driver has not said yet how busy the machine was" if is_open else None
 
@@ -217,8 +217,8 @@ def _slow_handlers(recording: Recording) -> Iterator[Outcome]:
         step, _, bound = found[0]
         yield warn(
             *recording.timeline.calls_in(step),
-            message=f"{event} takes {took_s:.1f} s or more in {len(found)} steps, though its requests are answered at"
-            " once: the user waits with it",
+            message=f"{event} takes {took_s:.1f} s or more in {len(found)} steps, although its requests are answered"
+            " at once: the user has to wait",
             expected=f"done within {bound:g} s",
             received=f"{took_s:.1f} s",
             fold=f"slow {event}",
@@ -229,7 +229,7 @@ def bad_answer_does_not_stop_hooks(recording: Recording) -> Iterator[Outcome]:
     """A 5xx, or an answer that cannot be read, does not stop the hooks after it."""
     for turn in lost_turns(recording):
         if turn.faults and not turn.away:
-            yield turn_was_lost(turn, f"the daemon's answers were spoilt ({', '.join(sorted(turn.faults))})")
+            yield turn_was_lost(turn, f"a fault changed the daemon's answers ({', '.join(sorted(turn.faults))})")
     bad = [c for c in recording.calls if c.is_hook and c.delivered and _unusable(c)]
     if not bad:
         return
@@ -239,7 +239,7 @@ def bad_answer_does_not_stop_hooks(recording: Recording) -> Iterator[Outcome]:
         if last_hook > call.seq:
             yield PASS
         elif (silence := _silence_after(recording, call.seq)) is not None:
-            yield _stopped(fail, silence, "after a failing or unreadable answer no hook was sent any more", call)
+            yield _stopped(fail, silence, "after a failed or unreadable answer no further hook was sent", call)
         else:
             yield undecided(call, message="a bad answer, and no lifecycle hook follows")
 
@@ -268,7 +268,7 @@ def bypass_is_silent(recording: Recording) -> Iterator[Outcome]:
     if hooks:
         yield fail(
             *hooks[:20],
-            message=f"hook requests are made although {name} is set",
+            message=f"hook requests are sent although {name} is set",
             pointer="/request/path",
             expected="no request to /api/hooks/",
             received=f"{len(hooks)} requests",
@@ -288,9 +288,9 @@ def odd_answer_is_tolerated(recording: Recording) -> Iterator[Outcome]:
         if last > call.seq:
             yield PASS
         elif call.fault == "shape" and (silence := _silence_after(recording, call.seq)) is not None:
-            yield _stopped(warn, silence, "after an answer of an odd shape no hook was sent any more", call)
+            yield _stopped(warn, silence, "after an answer of an unexpected shape no further hook was sent", call)
         else:
-            yield undecided(call, message="an odd answer, and no request follows")
+            yield undecided(call, message="an unexpected answer, and no request follows")
 
 
 def _odd(call: Call) -> bool:
@@ -344,7 +344,7 @@ def _recovery(recording: Recording, session: str | None, over: int, until: float
     recovers_s = recording.declared.recovers_s or 0.0
     last = hooks[-1]
     if timeline.was_stopped(over, inf, last.key):
-        return undecided(last, message="the host stopped a hook of it at its timeout, after the trouble was over")
+        return undecided(last, message="the host stopped one of its hooks at its timeout, after the trouble was over")
     if waited_s < recovers_s:
         told = f"the recording ends {waited_s:.0f} s after the trouble was over, and {recovers_s:g} s are declared"
         return undecided(last, message=f"no hook of {session} since; {told}")

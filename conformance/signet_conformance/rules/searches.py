@@ -62,7 +62,7 @@ def _searched_instead(recording: Recording, mark: StepMark, given: Mapping[str, 
         if call.operation in _SEARCHES and call.accepted and wanted in text_in(_sent_members(call).get("query")):
             return warn(
                 call,
-                message=f"step {mark.index}: a search for the text of an id, in place of the memory of that id",
+                message=f"step {mark.index}: searches for the text of an id instead of reading the memory with that id",
                 pointer="/request/path",
                 expected=f"GET /api/memory/{wanted}",
                 received=f"{call.method} {call.path}",
@@ -78,7 +78,7 @@ def _other_member(mark: StepMark, given: Mapping[str, Any], call: Call) -> Findi
             return None
         return warn(
             call,
-            message=f"step {mark.index}: another memory is read than the tool was asked for",
+            message=f"step {mark.index}: reads another memory than the tool was asked for",
             pointer="/request/path",
             expected=wanted,
             received=call.memory_id,
@@ -96,9 +96,9 @@ def _other_member(mark: StepMark, given: Mapping[str, Any], call: Call) -> Findi
         place = next((each for each in (*call.query, *call.body) if _name(each) == _name(name)), name)
         return warn(
             call,
-            message=f"step {mark.index}: {name} is not asked for"
+            message=f"step {mark.index}: {name} is not in the request"
             if value is None
-            else f"step {mark.index}: another {name} is asked for than the tool was given",
+            else f"step {mark.index}: the request has another {name} than the tool was given",
             pointer="/request/query" if place in call.query else in_body(place),
             expected=f"{name}: {wanted!r}",
             received=value,

@@ -69,9 +69,9 @@ def _another_text(call: Call, turn: Turn, others: set[str], *, beside: bool) -> 
     if REDACTION in text or REDACTION in wanted:
         return undecided(call, message="the text was redacted")
     if not wanted:
-        return undecided(call, message="what was said is blank: what stands for it is the host's business")
+        return undecided(call, message="the prompt is blank: the host decides what to send instead")
     if wanted.startswith("/"):
-        return undecided(call, message="what becomes of a slash command is the host's business")
+        return undecided(call, message="the host decides what a slash command becomes")
     if text in others:
         message, fold = "the text of another turn", "stale"
     elif not text.replace(wanted, "").strip():
@@ -85,9 +85,9 @@ def _another_text(call: Call, turn: Turn, others: set[str], *, beside: bool) -> 
     elif any(other in text for other in others if len(other) >= SHORTEST_TEXT):
         message, fold = "the text of another turn, in the host's envelope", "stale"
     elif reply and text == reply:
-        message, fold = "what the model answered, submitted as a prompt", "reply"
+        message, fold = "the model's answer, submitted as a prompt", "reply"
     elif beside:
-        return undecided(call, message="a text that no step gave, beside the one that was given")
+        return undecided(call, message="a text that no step contains, beside the right one")
     else:
         message, fold = _how_changed(text, wanted), "changed"
     return warn(
@@ -103,8 +103,8 @@ def _another_text(call: Call, turn: Turn, others: set[str], *, beside: bool) -> 
 def _how_changed(text: str, wanted: str) -> str:
     form = normal_form(text, wanted)
     if form is not None:
-        return f"the prompt arrives in another normalisation form ({form})"
-    return damage(text, wanted) or "the prompt does not arrive as it was given"
+        return f"the prompt arrives in another Unicode normalisation form ({form})"
+    return damage(text, wanted) or "the prompt does not arrive unchanged"
 
 
 def every_turn_is_submitted(recording: Recording) -> Iterator[Outcome]:
@@ -125,22 +125,24 @@ def every_turn_is_submitted(recording: Recording) -> Iterator[Outcome]:
         if _window_has_prompt(recording, prompts, step, end):
             yield PASS
         elif recording.trace.growing and step is steps[-1]:
-            yield undecided(message=f"step {step.index}: it may still be submitted: the recording grows")
+            yield undecided(message=f"step {step.index}: it may still be submitted: the recording still grows")
         elif not text or text.startswith("/") or again:
-            yield undecided(message=f"step {step.index}: a turn that the host may keep to itself")
+            yield undecided(message=f"step {step.index}: a turn that the host may not pass on")
         elif _under_a_related_key(recording, prompts, step, end):
-            yield undecided(message=f"step {step.index}: submitted under the key of a session that it belongs to")
+            yield undecided(message=f"step {step.index}: submitted under the key of a related session")
         elif _is_submitted_later(recording, prompts, step, end):
             yield undecided(message=f"step {step.index}: its text is submitted later")
         elif not recording.calls:
             yield undecided(message=f"step {step.index}: the recording holds no request at all")
         elif recording.timeline.was_stopped(step.seq, end):
-            yield undecided(message=f"step {step.index}: the host stopped a handler, which may be the machine's doing")
+            yield undecided(
+                message=f"step {step.index}: the host stopped a handler, perhaps because the machine was busy"
+            )
         elif (waited_s := _outlasted_its_bound(recording, step, end)) is not None:
-            why = f"the turn took {waited_s:.1f} s, in which the connector may have given up as it declares"
+            why = f"the turn took {waited_s:.1f} s, so the connector may have given up at its declared bound"
             yield undecided(message=f"step {step.index}: {why}; the machine may be too slow")
         elif not any_submitted:
-            yield undecided(message="no prompt of the trace is submitted, which only a whole run can judge")
+            yield undecided(message="no prompt of the trace is submitted; only a whole run can judge that")
         else:
             yield _never_submitted(recording, prompts, step, end)
 
@@ -176,7 +178,7 @@ def _never_submitted(recording: Recording, prompts: Sequence[Call], step: StepMa
         if not any(recording.timeline.session_of(start.key) == step.session for start in recording.of(START, cut=True)):
             # Of which session a key is shows where it was started: this one may have been started late, in a step of
             # another, or have the key of another (SIG-SESS-001).
-            return undecided(elsewhere, message=f"step {step.index}: no start tells which key is its session's")
+            return undecided(elsewhere, message=f"step {step.index}: no start shows the key of its session")
         return warn(
             elsewhere,
             message=f"step {step.index}: the user's turn is submitted under the key of another session",
@@ -280,7 +282,7 @@ def _judge_path(call: Call) -> Iterator[Outcome]:
     kind = "a URI" if _URI.match(path) else "not absolute"
     yield warn(
         call,
-        message=f"transcriptPath is {kind}: the daemon finds no file there, and nothing of the session is told",
+        message=f"transcriptPath is {kind}: the daemon finds no file there and gets nothing of the session",
         pointer=in_body("transcriptPath"),
         expected="the absolute path of a file, or the transcript itself",
         received=path,
@@ -313,21 +315,23 @@ def _judge(
         yield PASS
         return
     if any(REDACTION in words for words in now):
-        yield undecided(call, message="what was said holds a secret, which the connector may have taken out")
+        yield undecided(call, message="the conversation contains a secret, which the connector may have removed")
         return
     if not _is_json(call) and _may_be_quoted(recording):
-        yield undecided(call, message="what was said holds a line that opens a turn in a transcript of lines")
+        yield undecided(call, message="the conversation contains a line that looks like the beginning of a turn")
         return
     message, fold = _kind(recording, call, session, strange, now, before)
     if fold == "cleared" and _may_have_been_used(recording, call, session, cleared):
         # The daemon keeps nothing of an end that says clear, and one transcript a key.
-        yield undecided(call, message="one key before the clear and after it: what was said before has no other place")
+        yield undecided(
+            call, message="the key is the same before and after the clear, so earlier turns belong to it too"
+        )
         return
     yield warn(
         call,
-        message=f"the transcript tells as the user's words {message}",
+        message=f"the transcript has as the user's words {message}",
         pointer=in_body("transcript"),
-        expected="what the user said in this session since the context was last cleared",
+        expected="only what the user said in this session since the last clear",
         received=strange[:400],
         fold=fold,
     )
@@ -372,7 +376,7 @@ def _kind(
     if any(each and each in words for each in summaries):
         return "the summary of a compaction", "summary"
     if any(each in words for each in now if len(each) >= SHORTEST_TEXT):
-        return "what the user said in the host's envelope, or with what was injected", "envelope"
+        return "the user's words inside the host's envelope, or with injected text", "envelope"
     replies = {words_of(mark.reply) for mark in timeline.steps if mark.session == session} - {""}
     if words in replies:
         return "what the model said", "reply"
@@ -380,7 +384,7 @@ def _kind(
     told = (text_or_none(other.answer_value("inject")) for other in recording.calls if other.seq < call.seq)
     if len(words) >= SHORTEST_TEXT and any(text is not None and words in words_of(text) for text in told):
         return "what the daemon injected", "injected"
-    return "what no step of the session said, such as what a tool gave back", "not said"
+    return "a text that no step of the session contains, such as a tool's result", "not said"
 
 
 def _is_json(call: Call) -> bool:

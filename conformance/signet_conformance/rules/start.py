@@ -52,7 +52,9 @@ def start_comes_first(recording: Recording) -> Iterator[Outcome]:
         else:
             following = hooks[1] if len(hooks) > 1 else None
             if following is None and recording.trace.growing:
-                yield undecided(first, message="a prompt comes first; its start may follow: the recording still grows")
+                yield undecided(
+                    first, message="a prompt comes first; the start may follow, since the recording still grows"
+                )
                 continue
             yield _prompt_first(first, following, excused=recording.at_least("0.123.15"))
 
@@ -61,13 +63,13 @@ def _prompt_first(first: Call, following: Call | None, *, excused: bool) -> Outc
     """A prompt before its start. Nothing excuses it where the daemon cannot say that it does not know the session."""
     known = first.answer_value("sessionKnown") if first.accepted else None
     if known is not False:
-        return undecided(first, message="a prompt comes first, and no answer says that its session was unknown")
+        return undecided(first, message="a prompt comes first, and no answer says that the session was unknown")
     if excused and following is not None and following.operation == START:
         return PASS
     return fail(
         first,
         *(() if following is None else (following,)),
-        message="a prompt comes first, was answered sessionKnown:false, and no session-start follows at once",
+        message="a prompt comes first and is answered sessionKnown:false, but no session-start follows at once",
         pointer="/request/path",
         expected="session-start first, or as the very next hook of the key",
         received=None if following is None else following.operation,
@@ -81,7 +83,7 @@ def key_is_sent(recording: Recording) -> Iterator[Outcome]:
         if outcome is not PASS and outcome.verdict is Verdict.WARN:
             start = recording.by_seq[outcome.exchanges[0]]
             if recording.timeline.is_sessionless(start):
-                yield undecided(start, message="no key, in a turn that the harness knows no session of")
+                yield undecided(start, message="no key, in a turn for which the harness knows no session")
                 continue
         yield outcome
 
@@ -103,13 +105,13 @@ def project_is_the_folder(recording: Recording) -> Iterator[Outcome]:
             continue
         folder = recording.timeline.folder_of(call)
         if folder is None:
-            yield undecided(call, message="no mark tells in which folder the host was run, or which it handed over")
+            yield undecided(call, message="no mark says in which folder the host ran, or which folder it passed on")
         elif is_folder(project, folder):
             yield PASS
         else:
             yield warn(
                 call,
-                message="project is not the folder that the user works in",
+                message="project is not the user's working folder",
                 pointer=in_body("project"),
                 expected=folder,
                 received=project,
@@ -152,9 +154,9 @@ def start_is_not_repeated(recording: Recording) -> Iterator[Outcome]:
                     yield warn(
                         call,
                         last,
-                        message=f"{why} a session that goes on is started with everything again",
+                        message=f"{why} an open session is started again with all its context",
                         pointer=in_body("claimOnly"),
-                        expected="claimOnly: true, which takes the session up again without its context",
+                        expected="claimOnly: true, which resumes the session without its context",
                         received=call.body.get("claimOnly"),
                         fold="everything again",
                     )
@@ -218,11 +220,13 @@ def native_agent_id_stays_apart(recording: Recording) -> Iterator[Outcome]:
         if not marked and not (foreign and agent in native):
             continue
         if foreign and not declared:
-            yield undecided(call, message="no agent is declared: a native id cannot be told from a Signet agent")
+            yield undecided(
+                call, message="no agent is declared: a native id cannot be distinguished from a Signet agent"
+            )
         elif foreign:
             yield fail(
                 call,
-                message="a native sub-agent id is sent as agentId: its memories land in a scope of their own",
+                message="a native sub-agent id is sent as agentId: its memories are stored in a separate scope",
                 pointer=in_body("agentId"),
                 expected=f"agentId absent or one of {sorted(declared)}, the native id in harnessAgentId",
                 received=agent,
@@ -327,7 +331,7 @@ def _switches(recording: Recording) -> Iterator[Outcome]:
                 yield PASS
             if unclear is not None:
                 yield undecided(
-                    call, unclear, message="the old session's end follows the new start at once or was in trouble"
+                    call, unclear, message="the old session's end follows the new start at once, or was disturbed"
                 )
         if call.operation in (START, PROMPT):
             if not (marked and was_never_let_in(recording.hooks_of[key])):
@@ -361,7 +365,7 @@ def _never_ended(turn: Call, start: Call) -> Outcome:
     return warn(
         turn,
         start,
-        message="a new session starts, and the old one is never ended nor used again",
+        message="a new session starts, and the old one is neither ended nor used again",
         expected="session-end of the old key before the new start",
         received=f"start of {start.key!r}",
         fold="never ended",

@@ -32,8 +32,8 @@ def token_travels_in_authorization(recording: Recording) -> Iterator[Outcome]:
         if stray is not None and stray.unreadable:
             yield undecided(
                 call,
-                message=f"a redaction mark in {stray.place}, which is no JSON in the recording: whether a token stood "
-                "there, nothing tells",
+                message=f"a redaction mark in {stray.place}, which is no JSON in the recording: it is unknown "
+                "whether it was a token",
             )
         elif stray is not None and stray.spoken and not _kit_knows_better(recording, stray):
             yield undecided(
@@ -42,7 +42,7 @@ def token_travels_in_authorization(recording: Recording) -> Iterator[Outcome]:
         elif stray is not None:
             yield fail(
                 call,
-                message=f"a token stands outside the Authorization header, in {stray.place}",
+                message=f"a token outside the Authorization header, in {stray.place}",
                 pointer=stray.pointer,
                 expected="tokens in Authorization only",
                 received=stray.text[:12] + "…",
@@ -244,7 +244,7 @@ def token_is_sent(recording: Recording) -> Iterator[Outcome]:
         elif sent:
             yield fail(
                 call,
-                message="a request with another token than the connector was given",
+                message="a request with a token that the connector was not given",
                 pointer="/request/headers",
                 expected="Authorization: Bearer <the token that it was given>",
                 received=sent,
@@ -265,7 +265,7 @@ def printed_text_is_clean(recording: Recording) -> Iterator[Outcome]:
     """The connector prints neither the token nor a secret that it was given."""
     hosts = recording.marks(LoadedMark)
     if any(host.real for host in hosts):
-        yield undecided(message="what a real program's connector prints is not recorded")
+        yield undecided(message="the output of a real program's connector is not recorded")
         return
     canaries = recording.declared.canaries
     for mark in recording.marks(PrintedMark):
@@ -276,7 +276,7 @@ def printed_text_is_clean(recording: Recording) -> Iterator[Outcome]:
                 where = "while it is loaded" if mark.index is None else f"in step {mark.index}"
                 yield fail(
                     message=f"the connector prints {what} {where}: {line.strip()[:_LONGEST_LINE]}",
-                    expected="no token and no secret in what is printed or logged",
+                    expected="no token and no secret in printed or logged text",
                     received=line.strip()[:_LONGEST_LINE],
                     fold="token" if leak == recording.declared.given_token else "secret",
                 )

@@ -22,7 +22,7 @@ CHANGES = frozenset({PATCH, MODIFY})
 _BY_FILTER = "*"
 """Stands for the ids of memories that a request, or a tool, chooses by a filter."""
 _SUPERSEDED = re.compile(r"/api/memories/([^/]+)/(?:supersede|tombstone)")
-NOT_WHOLE = "it was disturbed or stopped, or not every request was accepted"
+NOT_WHOLE = "the step was disturbed or stopped, or not every request was accepted"
 
 NO_ARGUMENTS = "the step's mark does not say what the tool was given"
 

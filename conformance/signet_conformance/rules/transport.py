@@ -53,7 +53,7 @@ def body_is_object(recording: Recording) -> Iterator[Outcome]:
                 fold=f"{route_of(call)} encoded",
             )
         elif call.cut:
-            yield PASS if call.accepted else undecided(call, message="the body was recorded in part only")
+            yield PASS if call.accepted else undecided(call, message="only a part of the body was recorded")
         elif body is not None and (body.object is not None):
             yield PASS
         else:
@@ -79,7 +79,7 @@ def content_type_is_json(recording: Recording) -> Iterator[Outcome]:
         else:
             yield warn(
                 call,
-                message="a body without content-type" if sent is None else "a body of another content-type",
+                message="a body without content-type" if sent is None else "a body with another content-type",
                 pointer="/request/headers",
                 expected="content-type: application/json",
                 received=sent,
@@ -98,7 +98,7 @@ def route_is_served(recording: Recording) -> Iterator[Outcome]:
         elif call.served:
             yield PASS
         elif not recording.routes.lacks(call.method, call.path):
-            yield undecided(call, message=f"the routes of daemon {recording.daemon_version} are not all known")
+            yield undecided(call, message=f"not all routes of daemon {recording.daemon_version} are known")
         else:
             near = recording.routes.nearest(call.method, call.path)
             such_as = "" if near is None else f", such as {near.method} {near.path}"
@@ -209,7 +209,7 @@ def key_keeps_runtime_path(recording: Recording) -> Iterator[Outcome]:
             yield fail(
                 call,
                 owner,
-                message=f"the session of this key is claimed on {owner.runtime_path}, this call comes on {path}",
+                message=f"the session of this key is claimed on {owner.runtime_path}, this call uses {path}",
                 pointer="/request/headers",
                 expected=str(owner.runtime_path),
                 received=path,
@@ -230,7 +230,8 @@ def hooks_are_not_disabled(recording: Recording) -> Iterator[Outcome]:
         if call.header("x-signet-no-hooks") == "1":
             yield fail(
                 call,
-                message="x-signet-no-hooks: 1 turns the hook into an empty success: nothing is stored or injected",
+                message="x-signet-no-hooks: 1 makes the daemon answer with an empty success: it stores and"
+                " injects nothing",
                 pointer="/request/headers",
                 expected="no such header",
                 received="1",
@@ -252,7 +253,7 @@ def health_comes_first(recording: Recording) -> Iterator[Outcome]:
         yield PASS
         return
     if any(p.status == 200 and p.delivered and _is_unread(p) and p.t1 <= first.t0 for p in probes):
-        yield undecided(first, message="a GET /health was answered 200, and its body is not in the recording")
+        yield undecided(first, message="a GET /health was answered 200, but its body is not in the recording")
         return
     if recording.timeline.switches.closed_between(-1, first.seq):
         yield undecided(
@@ -263,7 +264,7 @@ def health_comes_first(recording: Recording) -> Iterator[Outcome]:
         yield undecided(first, message="the host stopped a hook at its timeout before: its GET /health may be lost")
         return
     if _is_asked_by_a_program_beside(recording, first, probes):
-        yield undecided(first, message="the connector's programs ran side by side: which is heard first is chance")
+        yield undecided(first, message="the connector's programs ran side by side: the order of their calls is chance")
         return
     if _probe_was_lost(recording, first, probes):
         yield undecided(first, message="a GET /health was sent before and did not arrive: the machine may be too slow")
@@ -271,13 +272,11 @@ def health_comes_first(recording: Recording) -> Iterator[Outcome]:
     before = [p for p in probes if p.t1 <= first.t0]
     spoilt = next((p.fault for p in before if p.fault is not None), None)
     if spoilt is not None:
-        message = (
-            f"no GET /health answered 200 before the first call: the one before it was answered with a fault ({spoilt})"
-        )
+        message = f"no GET /health was answered 200 before the first call: a fault answered the one before ({spoilt})"
     elif probes:
-        message = "the first call does not wait for a GET /health answered 200"
+        message = "the first call does not wait until a GET /health is answered 200"
     else:
-        message = "no GET /health answered 200 before the first call"
+        message = "no GET /health was answered 200 before the first call"
     yield warn(
         first,
         message=message,

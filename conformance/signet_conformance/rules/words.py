@@ -63,10 +63,10 @@ def _outcomes(recording: Recording) -> Iterator[tuple[int, Outcome]]:
             continue
         session = recording.timeline.session_of_call(call)
         if session is None:
-            yield call.seq, undecided(call, message="no mark tells whose session the key of this prompt is")
+            yield call.seq, undecided(call, message="no mark says to which session the key of this prompt belongs")
             continue
         if recording.timeline.is_unmarked_sub_agent(call.key):
-            yield call.seq, undecided(call, message="a sub-agent's prompt, of which no mark tells the words")
+            yield call.seq, undecided(call, message="a sub-agent's prompt, whose words no mark contains")
             continue
         begun = [told for told in turns if told.turn.step.seq < call.seq]
         own = [told for told in begun if told.turn.step.session == session]
@@ -108,9 +108,9 @@ def _of_no_own_turn(
     elsewhere = [told for told in begun if told.text == text]
     if elsewhere:
         if any(recording.timeline.are_related(told.turn.step.session, session) for told in elsewhere):
-            return undecided(call, message="a turn of the session that this one works in, or of one that works in it")
+            return undecided(call, message="a turn of the session that this one works for, or of one that works for it")
         if _may_be_started_late(recording, call, elsewhere[-1].turn.step.session):
-            return undecided(call, message="no start tells which key is that of the session that said it")
+            return undecided(call, message="no start shows the key of the session that said it")
         return fail(
             call,
             message=f"the words of a turn of another session ({elsewhere[-1].turn.step.session}) arrive in {session}",
@@ -128,7 +128,7 @@ def _of_no_own_turn(
         # SIG-PROMPT-010's.
         return PASS
     if current.text.startswith("/") or re.search(r"(?:^|\s)@\S", current.text):
-        return undecided(call, message="what the host makes of a command or of a file's name is its own business")
+        return undecided(call, message="the host decides what it makes of a command or a file name")
     return _damaged(call, current, text)
 
 
@@ -144,7 +144,7 @@ def _may_be_started_late(recording: Recording, call: Call, speaker: str | None) 
 def _stale(call: Call, current: _Told) -> Finding:
     return fail(
         call,
-        message="the words of an earlier turn, which arrived before, stand in place of those of this turn",
+        message="the words of an earlier turn, which arrived before, are sent instead of those of this turn",
         pointer=text_pointer(call),
         expected=current.turn.text,
         received=call.text,
@@ -155,7 +155,7 @@ def _stale(call: Call, current: _Told) -> Finding:
 def _damaged(call: Call, current: _Told, text: str) -> Outcome:
     message = damage(text, current.text)
     if message is None:
-        return undecided(call, message="a text that no turn of its session said: the host may have made it")
+        return undecided(call, message="a text from no turn of its session: the host may have made it")
     return fail(
         call,
         message=message,
@@ -188,7 +188,9 @@ def damage(text: str, wanted: str) -> str | None:
     if _likeness(text, wanted) < _ALIKE:
         return None
     lost = len(wanted) - len(text)
-    return f"the prompt arrives with {lost} characters less" if lost > 0 else "the prompt arrives with other characters"
+    return (
+        f"the prompt arrives with {lost} characters missing" if lost > 0 else "the prompt arrives with other characters"
+    )
 
 
 def _is_replaced(text: str, wanted: str) -> bool:

@@ -218,7 +218,7 @@ class FaceDocument(Document):
     reason, as SessionEnd prompt_input_exit, comes with another reason there.
     """
     budgets_ms: dict[str, Annotated[float, Field(gt=0)]] = Field(default_factory=dict)
-    """Event to the milliseconds after which the harness goes on without its handlers."""
+    """Event to the milliseconds after which the harness continues without its handlers."""
     registration_modes: Maybe[Annotated[Items[str], Field(min_length=1)]] = None
     """The modes in which the harness registers a plugin, in order; runs fire the handlers of the last."""
     registrars: Texts = ()

@@ -26,7 +26,7 @@ Steps, each with `session`, a name for as long as the process lives:
     sessionless_prompt   text, reply: a turn of no session, which the daemon does not hear of
     tool                 tool, arguments
     compact              summary; or its halves pre_compaction, and compaction_complete with summary
-    clear                anew (true: the session goes on under another key), end_untold (true: and nobody is told that
+    clear                anew (true: the session continues under another key), end_untold (true: and nobody is told that
                          the one before ends)
     resume, checkpoint
     restart_host         anew and end_untold, as with a clear: what was open is lost, and taken up again

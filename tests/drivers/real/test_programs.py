@@ -36,7 +36,7 @@ from tests.support.processes import Watched as WatchedProcesses, descendants, wa
 from tests.support.stand_ins import PROGRAMS, STAND_IN, install_stand_in, write_target
 
 REFUSING = ("codex", "pi")
-"""Those that say what they refuse; of the others only their silence at the daemon tells."""
+"""Those that say what they refuse; of the others only their no request at the daemon tells."""
 WORDS = "this file has an unknown member: statusLine"
 needs_node = pytest.mark.skipif(shutil.which("node") is None, reason="node is not on PATH")
 
@@ -240,7 +240,7 @@ def test_a_program_that_its_connector_ends_is_a_breach(name: str, run: Run) -> N
     recorded, error = run(name, steps)
     assert error is None
     finding = engine.judge(recorded).judgements["SIG-LOAD-001"].findings[0]
-    assert str(finding.message).startswith("step 2: a promise or timer of its own took the user's turn away")
+    assert str(finding.message).startswith("step 2: a promise or timer of its own cancelled the user's turn")
     assert str(finding.received).startswith("Error: nobody awaits it at told (file://")
     skipped = [(mark.index, mark.reason) for mark in marks_of(recorded, SkippedMark)]
     assert skipped == [(index, "the program has ended, and session s1 with it") for index in (3, 4)]

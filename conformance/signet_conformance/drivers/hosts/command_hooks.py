@@ -272,7 +272,7 @@ class CommandHooks:
     def _fire(
         self, session: HookSession, thread: Thread, step: Mapping[str, Any], action: Mapping[str, Any], **more: Any
     ) -> bool:
-        """Run the hooks of an event. Return True if the harness goes on after them; `more` are members of its JSON."""
+        """Run the hooks of an event. Return True if the harness goes on after; `more` are members of its JSON."""
         event = str(action["event"])
         bag = {
             "session_id": thread.id,

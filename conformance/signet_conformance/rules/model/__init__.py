@@ -18,11 +18,11 @@ from signet_conformance.rules.outcome import Outcome, Rule
 from signet_conformance.trace.marks import InstalledMark
 
 NOT_RECORDED = (
-    "nothing was recorded between the harness and its model, nor does the kit know what this host puts before it: "
-    "let the kit drive the real program with --harness real"
+    "the traffic between the harness and its model was not recorded, and the kit does not know what this host sends "
+    "to its model: drive the real program with --harness real"
 )
-REFUSED = "the host refuses what was installed, so nothing that the daemon answers reaches its model"
-NO_TURNS = "no turn of the user is marked in both recordings, by which the model's requests are told apart"
+REFUSED = "the host refuses the installed connector, so no answer of the daemon reaches its model"
+NO_TURNS = "no user turn is marked in both recordings, so the model's requests cannot be assigned"
 
 
 def rule_of(name: str, recording: Recording) -> Rule | None:

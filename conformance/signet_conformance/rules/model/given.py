@@ -214,8 +214,8 @@ class ExpectedText(Struct, frozen=True):
         """Why it is left open whether a request holds the text, `what` by name."""
         here = presence(self.telling, request.everything)
         if here.mostly:
-            return f"of {what} only lines are before the model that a program may know by itself, and no memory"
-        return f"only {here.present} of {here.total} lines of {what} are before the model"
+            return f"of {what} the model gets only lines that a program may know by itself, and no memory"
+        return f"only {here.present} of {here.total} lines of {what} reach the model"
 
     def _may_stand_there(self, request: ModelCall) -> bool:
         """Whether a request holds other lines of the text, and too few are left to call it missing."""

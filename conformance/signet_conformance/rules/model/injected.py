@@ -40,7 +40,7 @@ def start_is_before_the_model(recording: Recording) -> Iterator[Outcome]:
             continue
         main = [request for request in turn.main if request.t0 >= text.call.t1 - TOLERANCE_S]
         if turn.main and not main:
-            yield unclear(text.call, asked=turn.main, message="the session was started when the model had been asked")
+            yield unclear(text.call, asked=turn.main, message="the session was started after the model had been asked")
             continue
         yield from _in_first(recording, text, turn, main)
 
@@ -64,7 +64,7 @@ def _in_first(
 ) -> Iterator[Outcome]:
     """Judge a text that the first of the `main` requests should hold."""
     if not main:
-        why = "was recorded in part only" if turn.unread else "was not recorded"
+        why = "was only partly recorded" if turn.unread else "was not recorded"
         yield unclear(text.call, asked=turn.asked, message=f"step {turn.step.index}: what the model was asked {why}")
         return
     first = main[0]
@@ -77,7 +77,7 @@ def _in_first(
     elif here is not Standing.LACKED:
         yield unclear(text.call, asked=[first], message=wanted.in_words(first, "what was injected"))
     elif turn.unread:
-        yield unclear(text.call, asked=turn.asked, message="some requests of the turn were recorded in part only")
+        yield unclear(text.call, asked=turn.asked, message="some requests of the turn were only partly recorded")
     else:
         later = next((each for each in main[1:] if wanted.standing_in(each) is Standing.HELD), None)
         if later is not None and not later.continues(first):
@@ -91,16 +91,16 @@ def _breach_of(
 ) -> Outcome:
     what = "session-start" if text.call.operation == START else "the prompt hook"
     aside = [each for each in turn.asked if each not in turn.main and wanted.standing_in(each) is Standing.HELD]
-    where = " when it is first asked, only later in the turn" if later is not None else ""
+    where = " in its first request, only later in the turn" if later is not None else ""
     if aside and later is None:
-        where = ", it went into a request beside the turn's own, such as for a title"
+        where = ": it is in a request beside the turn's own, such as for a title"
     given_up = not text.call.accepted
     if given_up:
         where = f": the connector gave it up after {text.call.t1 - text.call.t0:.1f} s, before its bound{where}"
     return breach(
         text.call,
         asked=[first, *([later] if later is not None else aside[:1])],
-        message=f"what {what} injected is not before the model{where}",
+        message=f"what {what} injected does not reach the model{where}",
         expected=f"a request that holds {text.text.strip()[:200]!r}",
         received=first.excerpt,
         fold=f"{text.call.operation} {'given up' if given_up else 'absent' if later is None else 'late'}",
@@ -127,10 +127,10 @@ def _judge_repeats(texts: Sequence[InjectedText], request: ModelCall) -> Iterato
             yield breach(
                 text.call,
                 asked=[request],
-                message="an injected text stands before the model more often than it was given",
+                message="an injected text reaches the model more often than it was injected",
                 expected=f"{text.text.strip()[:200]!r}, {_often(max(allowed.values()))}",
                 received=f"{_often(most)} in one request",
-                fold="more often than given",
+                fold="more often than injected",
             )
         else:
             yield PASS
@@ -174,7 +174,7 @@ def _judge_summary(
     summary = str(call.body.get("summary"))
     main = [request for request in turn.main if request.t0 >= call.t0]
     if not main or main[0].chained:
-        yield unclear(call, asked=turn.asked, message="what the model was asked after the compaction is not known")
+        yield unclear(call, asked=turn.asked, message="the request to the model after the compaction is not known")
         return
     first = main[0]
     wanted = expect_text(recording, session, call, summary, lines)
@@ -185,12 +185,12 @@ def _judge_summary(
     elif here is not Standing.UNKNOWABLE and (here is not Standing.LACKED or turn.unread):
         yield unclear(call, asked=[first], message=wanted.in_words(first, "the summary"))
     elif here is Standing.LACKED and any(says(plain_words(said.text), first.users) for said in said_before):
-        yield unclear(call, asked=[first], message="what was said before the compaction is still before the model")
+        yield unclear(call, asked=[first], message="the model still gets what was said before the compaction")
     elif here is Standing.LACKED:
         yield breach(
             call,
             asked=[first],
-            message="after the compaction the model goes on without the summary that the daemon was told",
+            message="after the compaction the model does not get the summary that the daemon got",
             expected=f"a request that holds {summary.strip()[:200]!r}",
             received=first.excerpt,
             fold="without the summary",
@@ -256,7 +256,7 @@ def _judge_leak(
     return breach(
         text.call,
         asked=[request],
-        message=f"what was injected into session {text.session} is before the model in session {turn.session}",
+        message=f"what was injected into session {text.session} reaches the model in session {turn.session}",
         expected=f"nothing of session {text.session} (agent {agent or 'not named'}, project {project or 'not named'})",
         received=line,
         fold="another session's text",
@@ -299,8 +299,8 @@ def text_stands_through_its_turn(recording: Recording) -> Iterator[Outcome]:
             yield breach(
                 text.call,
                 asked=[first],
-                message="what was injected stands before the model as the user's own words",
-                expected="it where the host has a place for context",
+                message="injected text reaches the model as the user's own words",
+                expected="the text in the host's place for context",
                 received=first.excerpt,
                 fold="as the user's words",
             )
@@ -315,8 +315,9 @@ def text_stands_through_its_turn(recording: Recording) -> Iterator[Outcome]:
             yield breach(
                 text.call,
                 asked=[first, lacking],
-                message="what was injected for a turn is before the model when it is first asked, and no longer in the"
-                " same turn",
+                message="text injected for a turn is in its first request to the model, but not in later"
+                " requests of that"
+                " turn",
                 expected=f"each request of the turn to hold {text.text.strip()[:200]!r}",
                 received=lacking.excerpt,
                 fold=f"{text.call.operation} dropped",
@@ -353,9 +354,9 @@ def untaken_text_stays_away(recording: Recording) -> Iterator[Outcome]:
             yield breach(
                 text.call,
                 asked=[later.main[0]],
-                message=f"what was injected for step {turn.step.index}, in which the model was never asked, is before"
+                message=f"text injected for step {turn.step.index}, in which the model was never asked, reaches"
                 f" the model in step {later.step.index} as if it belonged there",
-                expected="nothing of a turn that was stopped or failed",
+                expected="nothing from a turn that was stopped or failed",
                 received=text.text.strip()[:200],
                 fold="of a turn before",
             )

@@ -102,27 +102,27 @@ def _judged(call: Call, request: ModelCall, part: SaidPart) -> Outcome:
         if says_failure:
             return PASS
         if call.fault == "shape":
-            return unclear(call, asked=[request], message="an answer of an odd shape was taken for one of success")
+            return unclear(call, asked=[request], message="an answer of an unexpected shape was taken for success")
         if _SUCCESS.search(text) or _NOTHING.search(text):
             claim = "it was done" if call.operation in _SAVES else "nothing is known"
             return _lie(
-                call, request, part, f"the daemon did not answer, and the model is told that {claim}", "failure"
+                call, request, part, f"the daemon did not answer, but the model is told that {claim}", "failure"
             )
-        return unclear(call, asked=[request], message="the tool's result tells neither success nor failure")
+        return unclear(call, asked=[request], message="the tool's result shows neither success nor failure")
     if call.operation in _SAVES:
         # Who hands the daemon's own answer on tells what it said: it has members that are false.
         if says_failure and not _SUCCESS.search(text) and not _names_the_row(call, part):
-            return _lie(call, request, part, "the daemon kept it, and the model is told that it failed", "success")
+            return _lie(call, request, part, "the daemon stored it, but the model is told that it failed", "success")
         return PASS
     contents = _contents(call)
     if not contents:
-        return unclear(call, asked=[request], message="the daemon knew nothing, which any result can tell")
+        return unclear(call, asked=[request], message="the daemon found nothing; any result can say so")
     said = padded([part.text])
     if any(any(says(_beginning(line), said) for line in lines) for lines in contents):
         return PASS
     if says_failure or _NOTHING.search(text) or text in _NO_WORDS:
         memories = "1 memory" if len(contents) == 1 else f"{len(contents)} memories"
-        known = f"the daemon answered with {memories}, and the model is told of none"
+        known = f"the daemon answered with {memories}, but the model gets no memory"
         return _lie(call, request, part, known, "memories")
     return unclear(call, asked=[request], message="the tool's result holds no line of the memories that were recalled")
 
@@ -155,7 +155,7 @@ def _lie(call: Call, request: ModelCall, part: SaidPart, message: str, wanted: s
         call,
         asked=[request],
         message=message,
-        expected=f"a result that tells the {wanted} of {call.operation}",
+        expected=f"a result that shows the {wanted} of {call.operation}",
         received=part.text[:300],
         fold=f"{call.operation} told otherwise",
     )
@@ -199,8 +199,9 @@ def _offline(recording: Recording, turn: ModelTurn, call: Call, request: ModelCa
             return breach(
                 call,
                 asked=[request],
-                message="the model is told that the daemon is away, which answered late or oddly",
-                expected="nothing of an absence, or that the answer was of no use",
+                message="the model is told that the daemon does not run, although it answered late or in an"
+                " unexpected way",
+                expected="nothing about an absence, or that the answer was unusable",
                 received=line.strip()[:200],
                 fold="told as offline",
             )
@@ -221,8 +222,8 @@ def _another(recording: Recording, call: Call, request: ModelCall) -> Outcome | 
                 return breach(
                     call,
                     asked=[request],
-                    message="the model is told another identity than that of the agent's workspace",
-                    expected=f"what the daemon tells under {heading!r}: {known[heading][0][:200]!r}",
+                    message="the model gets an identity that is not that of the agent's workspace",
+                    expected=f"what the daemon says under {heading!r}: {known[heading][0][:200]!r}",
                     received=lines[0][:200],
                     fold="another identity",
                 )

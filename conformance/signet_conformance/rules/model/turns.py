@@ -192,7 +192,7 @@ def prompt_hook_comes_first(recording: Recording) -> Iterator[Outcome]:
                 message="the model is asked before the prompt hook has "
                 + ("ended" if first.t0 >= hook.t0 else "begun"),
                 expected="the answer of the prompt hook before the model is asked"
-                + ("" if bound is None else f", or {bound:g} s of waiting for it"),
+                + ("" if bound is None else f", or {bound:g} s of waiting"),
                 received=f"asked {early:.2f} s before its end",
                 fold="asked too early",
             )
@@ -217,19 +217,23 @@ def turn_is_answered_without_the_daemon(recording: Recording) -> Iterator[Outcom
         if late is not None and allowed is not None and late > allowed:
             yield breach(
                 asked=turn.main,
-                message=f"step {turn.step.index}: with the daemon away the model is asked {late:.1f} s later than else",
+                message=f"step {turn.step.index}: while the daemon does not run, the model is asked {late:.1f}"
+                " s later than otherwise",
                 expected=f"at most {allowed:g} s, by the declared bounds",
                 received=round(late, 2),
                 fold="late",
             )
         elif late is not None:
-            yield remarked(asked=turn.main, message=f"with the daemon away asked {max(late, 0):.1f} s later than else")
+            yield remarked(
+                asked=turn.main,
+                message=f"while the daemon does not run, asked {max(late, 0):.1f} s later than otherwise",
+            )
         else:
             yield PASS
 
 
 def _unanswered(turn: ModelTurn, *, usual: bool, growing: bool) -> Outcome:
-    what = f"step {turn.step.index}: with the daemon away the model "
+    what = f"step {turn.step.index}: while the daemon does not run, the model "
     if growing and turn.high == inf:
         return unclear(asked=turn.asked, message=f"{what}may still be asked: the recording grows")
     if not usual or turn.unread:

@@ -46,7 +46,7 @@ def _repeated(recording: Recording, turn: ModelTurn, request: ModelCall) -> Outc
         return None
     return breach(
         asked=[request],
-        message=f"step {turn.step.index}: the user's words are before the model {counted} times, and were said"
+        message=f"step {turn.step.index}: the user's words reach the model {counted} times, but were said"
         f" {'once' if allowed == 1 else f'{allowed} times'}",
         expected=f"{turn.text.strip()[:200]!r}, once for each time that it was said",
         received=request.excerpt,
@@ -88,7 +88,7 @@ def _changed(turn: ModelTurn) -> Outcome | None:
         return unclear(asked=[own], message=f"step {turn.step.index}: the host says that it left something out")
     return breach(
         asked=[own],
-        message=f"step {turn.step.index}: the user's words are not before the model as they were said",
+        message=f"step {turn.step.index}: the user's words do not reach the model unchanged",
         expected=turn.text.strip()[:200],
         received=own.excerpt,
         fold="words changed",
