@@ -105,20 +105,20 @@ class Installations:
         older = [] if self._target.profile.older is None else [self._of_older_checkout()]
         over = (self._over(name, files, fresh) for name, files in (*older, *formers))
         self._install_without_settings()
-        return [again, *over, *self._over_broken(), *self._over_read_only()]
+        rows = [again, *over]
+        if settings := [path for path in self._others if path.endswith(_SETTINGS)]:
+            rows += (self._over_broken(settings), self._over_read_only(settings))
+        return rows
 
     def _again(self) -> tuple[Mapping[str, Any], Files]:
         _write(self._home, self._others)
         before = files_below(self._home)
-        row: dict[str, Any] = {"how": AGAIN}
         fresh: Files = {}
-        try:
-            self._install(self._home)
+        row = self._attempt(AGAIN, self._home)
+        if "words" not in row:
             fresh = files_below(self._home)
             self.taken += installed_plugin(self._home, before, fresh, self._face, self._manifest())
-            self._install(self._home)
-        except NotLoadedError as failure:
-            row["words"] = str(failure)
+            row = self._attempt(AGAIN, self._home)
         (self._home / INSTALLED).touch()
         after = files_below(self._home)
         return {**row, "twice": find_additions(fresh, after), "changed": find_losses(before, after)}, fresh
@@ -129,9 +129,7 @@ class Installations:
         if not loading.get("without_settings", False) or any(row["accepted"] is False for row in self.taken):
             return
         home = self._home_beside("without-settings")
-        try:
-            self._install(home)
-        except NotLoadedError:
+        if "words" in self._attempt(ONCE, home):
             return
         rows = installed_plugin(home, {}, files_below(home), self._face, self._manifest())
         lacking = f" where the user has no {Path(loading['settings'][0]).name} yet"
@@ -151,15 +149,11 @@ class Installations:
     def _over(self, release: str, former: Mapping[str, Any], fresh: Files) -> Mapping[str, Any]:
         home = self._home_beside(f"over-{release}")
         _write(home, former)
-        row: dict[str, Any] = {"how": OVER, "older": release}
-        try:
-            self._install(home)
-        except NotLoadedError as failure:
-            row["words"] = str(failure)
+        row = self._attempt(OVER, home)
         settings = self._face.get("settings")
         twice = [] if settings is None else doubled(hook_sources(home, home / settings, self._face))
         old = find_leftovers({path: _parsed(path, value) for path, value in former.items()}, files_below(home), fresh)
-        return {**row, "twice": twice, "old": old}
+        return {**row, "older": release, "twice": twice, "old": old}
 
     def _of_older_checkout(self) -> tuple[str, Mapping[str, Any]]:
         """Files that the installer of the older checkout (setting `older`) leaves in an empty home."""
@@ -180,47 +174,39 @@ class Installations:
         self._install(home, installer)
         return release_of(Path(installer.module)) or folder.name, files_below(home)
 
-    def _over_broken(self) -> Sequence[Mapping[str, Any]]:
-        paths = [path for path in self._others if path.endswith(_SETTINGS)]
-        if not paths:
-            return ()
+    def _over_broken(self, settings: Sequence[str]) -> Mapping[str, Any]:
         home = self._home_beside("broken")
-        _write(home, dict.fromkeys(paths, _BROKEN))
-        row: dict[str, Any] = {"how": ONCE}
-        try:
-            self._install(home)
-        except NotLoadedError as failure:
-            row["words"] = str(failure)
+        _write(home, dict.fromkeys(settings, _BROKEN))
+        row = self._attempt(ONCE, home)
         left = [path for path, text in files_below(home).items() if isinstance(text, str) and _BROKEN in text]
         # A copy beside the file, such as NAME.bak, keeps it too.
-        gone = [path for path in paths if not any(other.startswith(path) for other in left)]
-        return [
-            {**row, "changed": [f"{path}, which cannot be parsed, is written anew without a copy" for path in gone]}
-        ]
+        gone = [path for path in settings if not any(other.startswith(path) for other in left)]
+        return {**row, "changed": [f"{path}, which cannot be parsed, is written anew without a copy" for path in gone]}
 
-    def _over_read_only(self) -> Sequence[Mapping[str, Any]]:
-        paths = [path for path in self._others if path.endswith(_SETTINGS)]
-        if not paths:
-            return ()
+    def _over_read_only(self, settings: Sequence[str]) -> Mapping[str, Any]:
         home = self._home_beside("read-only")
         _write(home, self._others)
-        for path in paths:
+        for path in settings:
             (home / path).chmod(0o444)
         before = files_below(home)
-        row: dict[str, Any] = {"how": ONCE}
-        try:
-            self._install(home)
-        except NotLoadedError as failure:
-            row["words"] = str(failure)
+        row = self._attempt(ONCE, home)
         after = files_below(home)
         if "words" not in row and after.keys() <= before.keys() and not find_losses(after, before):
             row["remark"] = "the installer says that it has installed, and wrote nothing: its settings are read-only"
-        return [{**row, "changed": find_losses(before, after)}]
+        return {**row, "changed": find_losses(before, after)}
 
     def _home_beside(self, name: str) -> Path:
         home = self._home.with_name(f"{self._home.name}-{name}")
         home.mkdir()
         return home
+
+    def _attempt(self, how: str, home: Path) -> dict[str, Any]:
+        """Install, and begin the row that describes it: with the installer's words if it fails."""
+        try:
+            self._install(home)
+        except NotLoadedError as failure:
+            return {"how": how, "words": str(failure)}
+        return {"how": how}
 
     def _install(self, home: Path, installer: Installer | None = None) -> None:
         ours = self._installer if installer is None else installer

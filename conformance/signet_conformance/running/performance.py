@@ -7,7 +7,7 @@ import hashlib
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Self, TextIO
@@ -113,27 +113,19 @@ class RunPerformance:
         """
         request = self.request
         assert request.target is not None  # noqa: S101 - only a request for recordings has none
-        if workers is not None:
-            self._drive(invocation, tell, workers, patience)
-            return
-        request.demand_consent(tell)
-        real = request.target.real
-        own = () if real is None else real.program.profile.user_folders
-        with Untouched(Path.home(), own), warmed(request.target.name, request.daemon):
-            self._drive(invocation, tell)
+        with ExitStack() as around:
+            if workers is None:
+                request.demand_consent(tell)
+                real = request.target.real
+                own = () if real is None else real.program.profile.user_folders
+                around.enter_context(Untouched(Path.home(), own))
+                around.enter_context(warmed(request.target.name, request.daemon))
+            # Imported late: only a driven run needs Hypothesis, and what forks programs warms up meanwhile.
+            from signet_conformance.running.run import drive
 
-    def _drive(
-        self,
-        invocation: Invocation,
-        tell: Tell,
-        workers: StationWorkers | None = None,
-        patience: Patience | None = None,
-    ) -> None:
-        # Imported late: only a driven run needs Hypothesis.
-        from signet_conformance.running.run import drive
-
-        with self.request.stopwatch.phase(DRIVING), _many_threads():
-            self.recordings.performed = drive(self.request, invocation, tell, workers, patience)
+            around.enter_context(request.stopwatch.phase(DRIVING))
+            around.enter_context(_many_threads())
+            self.recordings.performed = drive(request, invocation, tell, workers, patience)
 
     @cached_property
     def judging(self) -> Judging:
