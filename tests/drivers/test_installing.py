@@ -20,7 +20,7 @@ from .conftest import FIXTURES, Made, Recorded
 HOOK = shlex.join([sys.executable, str(FIXTURES / "hook.py")])
 SETTINGS = ".claude/settings.json"
 TWICE = "each hook is sent twice (session-start 1 time, user-prompt-submit 1 time, session-end 1 time)"
-OLD = "what the older release wrote is left beside the new"
+OLD = "what the older release wrote is still there beside the new"
 SAID = {
     "conforming": [],
     "beside-others": [],
