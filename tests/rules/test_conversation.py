@@ -400,29 +400,6 @@ def test_what_takes_nothing_from_an_end(tmp_path: Path, items: list[Item]) -> No
     assert (finding.message, finding.expected) == (f"{LEFT_OUT} user said", FIRST[0])
 
 
-MANY = [(f"What is in box {name} of the shelf?", f"In box {name} are screws.") for name in "abcdefghijklmnop"]
-
-
-@pytest.mark.parametrize(
-    ("told", "expected"),
-    [
-        (MANY, "PASS"),
-        (MANY[:5] + MANY[6:], "WARN"),
-        (MANY[:5] + MANY[7:], "WARN"),
-        (MANY[:5] + MANY[8:], "PASS"),
-        (MANY[1:], "PASS"),
-        (MANY[:-1], "PASS"),
-        ([*MANY[:5], (MANY[5][0], "Nothing."), *MANY[6:]], "PASS"),
-    ],
-    ids=["whole", "one lost", "two lost", "cut in the middle", "the latest", "the first", "another reply"],
-)
-def test_long_transcript_loses_no_turn_between_two_others(
-    tmp_path: Path, told: list[tuple[str, str]], expected: str
-) -> None:
-    """Of many turns the latest may be told alone, or many left out; one or two between others are lost."""
-    assert verdict(tmp_path, ended(transcript(*told), *map(said, MANY))) == expected
-
-
 def test_turns_of_another_session_are_not_out_of_order(tmp_path: Path) -> None:
     """A transcript with the turns of another session is told as that alone, wherever they stand."""
     other = [step("start", "s2"), hook("session-start", "k-2"), said(FOREIGN, "s2")]

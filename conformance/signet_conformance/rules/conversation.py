@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import accumulate, groupby, pairwise
+from itertools import pairwise
 
 from msgspec import Struct
 
@@ -22,12 +22,10 @@ from signet_conformance.rules.transcripts import (
     quoted_turns,
     transcripts_of,
 )
-from signet_conformance.trace.marks import StepMark, StepName
+from signet_conformance.trace.marks import StepName
 
 MOST_TURNS = 12
 """After more turns than this a connector may hand over the latest alone."""
-_SMALLEST_CUT = 2
-"""So few turns in the middle are lost, and not left out to shorten the transcript."""
 LONGEST_TEXT = 200
 """A longer text may be cut."""
 _WORD = re.compile(r"[a-z]{5,}")
@@ -208,9 +206,9 @@ class Conversations:
             # The session was opened anew since it was cleared or ended, and this may be the end of what was before.
             return
         turns = [mark for mark in before[since + 1 :] if mark.step == StepName.PROMPT]
-        if since < 0 or self._timeline.start_was_disturbed(before[-1]):
+        if since < 0 or len(turns) > MOST_TURNS or self._timeline.start_was_disturbed(before[-1]):
             return
-        for mark in turns if len(turns) <= MOST_TURNS else self._gaps(transcript, turns):
+        for mark in turns:
             text, reply = words_of(mark.text), words_of(mark.reply)
             if (
                 mark.index in self._skipped
@@ -220,20 +218,6 @@ class Conversations:
             ):
                 continue
             yield from ((role, words) for role, words in (("user", text), ("assistant", reply)) if _is_kept(words))
-
-    def _gaps(self, transcript: Transcript, turns: Sequence[StepMark]) -> Sequence[StepMark]:
-        """The turns that are missing between two that are told; who shortens a long transcript leaves out more."""
-        told = self._told_so_far(transcript)["user"]
-        is_told = [words_of(mark.text) in told for mark in turns]
-        runs = [(there, len([*run])) for there, run in groupby(is_told)]
-        starts = accumulate((length for _, length in runs), initial=0)
-        inner = [*zip(runs, starts, strict=False)][1:-1]
-        return [
-            mark
-            for (there, length), start in inner
-            if not there and length <= _SMALLEST_CUT
-            for mark in turns[start : start + length]
-        ]
 
 
 def words_of(text: str | None) -> str:

@@ -119,7 +119,6 @@ REWRITERS: Mapping[str, Callable[[str], str]] = {
     "last_turns": lambda transcript: _lines(_turns(transcript)[-8:]),
     "without_replies": _without_replies,
     "without_first_turn": lambda transcript: _lines(_turns(transcript)[1:]),
-    "without_sixth_turn": lambda transcript: _lines(_turns(transcript)[:10] + _turns(transcript)[12:]),
     "without_last_reply": _without_last_reply,
     "in_one_line": _in_one_line,
     "enveloped": _enveloped,
