@@ -167,6 +167,11 @@ class Recording:
         """Whether its exchanges are held, and not read from a file when they are asked for."""
         return not isinstance(self.trace.exchanges, Shelf)
 
+    @property
+    def may_go_on(self) -> bool:
+        """Whether more may come than the recording holds: it still grows, or ends before its scenario does."""
+        return self.trace.growing or self.timeline.is_broken_off
+
     def at_least(self, version: str) -> bool:
         """Whether the daemon of this recording is of that version or later."""
         return version_key(self.daemon_version) >= version_key(version)

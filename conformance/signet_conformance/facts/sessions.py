@@ -8,7 +8,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set as AbstractSet
 from functools import cached_property
-from itertools import islice, takewhile
+from itertools import islice, pairwise, takewhile
 from math import inf
 
 from msgspec import Struct
@@ -29,6 +29,7 @@ from signet_conformance.trace.marks import (
     KitMark,
     MarkT,
     ScenarioEndMark,
+    ScenarioMark,
     SessionKeyMark,
     SkippedMark,
     StepMark,
@@ -138,8 +139,27 @@ class Sessions:
 
     @cached_property
     def is_broken_off(self) -> bool:
-        """Whether the connector did not live to perform the rest of its scenario."""
-        return any(end.error is not None for end in self._marks_of(ScenarioEndMark))
+        """Whether the connector did not live to perform the rest of its scenario, or the recording ends before that."""
+        ends = self._marks_of(ScenarioEndMark)
+        return any(end.error is not None for end in ends) or len(ends) < len(self._marks_of(ScenarioMark))
+
+    @cached_property
+    def first_after_lost_steps(self) -> float:
+        """The number of the first step before which marks of steps are missing; infinite where none are.
+
+        A scenario's own switches are steps without such a mark. Marks that were written by hand may be numbered
+        otherwise: there only the beginning tells.
+        """
+        switches = [mark.seq for mark in self._marks_of(Switch)]
+        numbered = [(step.index, step.seq) for step in self.steps if step.index is not None]
+        if len(numbered) < len(self.steps):
+            return inf
+        for (before, low), (index, seq) in pairwise([(0, -1), *numbered]):
+            if index > before + 1 + bisect_left(switches, seq) - bisect_left(switches, low):
+                return seq
+            if not self._marks_of(ScenarioMark):
+                break
+        return inf
 
     def openings(self, step: StepMark) -> list[StepMark]:
         """The steps in which the session of a step was opened, up to that step."""

@@ -37,7 +37,14 @@ def excused(requirement: str, finding: Finding, recording: Recording, broken: Ma
 
     `broken` is exchange number to the requirement on the daemon that its answer breaks.
     """
-    if finding.verdict not in (Verdict.FAIL, Verdict.WARN) or not finding.exchanges:
+    if finding.verdict not in (Verdict.FAIL, Verdict.WARN):
+        return finding
+    if (requirement in _TOLD_BY_STEPS or finding.fold in _FOLDS_TOLD_BY_STEPS) and (
+        max(finding.exchanges, default=inf) > recording.timeline.first_after_lost_steps
+    ):
+        message = f"{finding.message}; but marks of steps are missing in the recording"
+        return undecided(*_calls_of(finding, recording), message=message, fold=finding.kind)
+    if not finding.exchanges:
         return finding
     if requirement in _REPEATED and (again := _sent_by_another_installation(finding, recording)) is not None:
         return again
@@ -54,6 +61,14 @@ def excused(requirement: str, finding: Finding, recording: Recording, broken: Ma
     return _resting_on_the_daemon(requirement, finding, recording, broken) if broken else finding
 
 
+_TOLD_BY_STEPS = frozenset(
+    {
+        *("SIG-PROMPT-010", "SIG-PROMPT-011", "SIG-PROMPT-012", "SIG-PROMPT-013", "SIG-END-012", "SIG-END-013"),
+        *("SIG-SESS-004", "SIG-MEM-006"),
+    }
+)
+"""Requirements by which a request is compared with what earlier steps said."""
+_FOLDS_TOLD_BY_STEPS = frozenset({"another summary", "not cleared", "silent clear", "unheard clear"})
 _REPEATED = frozenset(
     {
         *("SIG-START-005", "SIG-PROMPT-003", "SIG-PROMPT-012", "SIG-END-006", "SIG-CMP-003", "SIG-CMP-004"),
@@ -287,6 +302,8 @@ def _lost_or_untold(recording: Recording, calls: Sequence[Call]) -> str | None:
     lost = _lost_between_its_calls(recording, calls)
     if lost is not None:
         return f"{lost}, before the new start: an end may have been lost"
+    if recording.timeline.is_broken_off:
+        return "the scenario was broken off, and an end may have followed"
     return _left_untold(recording, min(calls, key=lambda call: call.seq))
 
 

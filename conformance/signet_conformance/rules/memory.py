@@ -22,6 +22,7 @@ from signet_conformance.facts import (
     RECALL,
     REMEMBER,
     SEARCH_SESSIONS,
+    START,
     Call,
     Recording,
     text_or_none,
@@ -84,6 +85,8 @@ def recall_carries_the_open_key(recording: Recording) -> Iterator[Outcome]:
             )
         elif call.key is not None and _could_not_be_opened(recording, call):
             yield undecided(call, message="its session could not be opened undisturbed, so no better key exists")
+        elif _began_before(recording, call):
+            yield undecided(call, message="its session goes on later without a start: it began before the recording")
         else:
             yield warn(
                 call,
@@ -124,6 +127,12 @@ def _has_its_own_recall(recording: Recording, call: Call) -> bool:
             for other in recording.timeline.calls_in(step)
         )
     )
+
+
+def _began_before(recording: Recording, call: Call) -> bool:
+    """Whether the first hook of the call's key in the recording comes later, and is no start."""
+    hooks = recording.hooks_of.get(call.key or "", ())
+    return bool(hooks) and hooks[0].seq > call.seq and hooks[0].operation != START
 
 
 def _could_not_be_opened(recording: Recording, call: Call) -> bool:

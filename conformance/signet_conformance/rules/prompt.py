@@ -193,6 +193,7 @@ def prompt_uses_a_started_key(recording: Recording) -> Iterator[Outcome]:
     """A prompt uses a session key that was started."""
     starts = recording.of(START)
     started = {c.key for c in starts if c.key is not None}
+    known = {c.key for c in recording.of(PROMPT) if c.accepted and c.answer_value("sessionKnown") is True}
     first_keyless = min((c.seq for c in starts if c.key is None), default=None)
     for call in recording.of(PROMPT, cut=True):
         if call.cut:
@@ -202,10 +203,10 @@ def prompt_uses_a_started_key(recording: Recording) -> Iterator[Outcome]:
         elif started:
             if call.key in started:
                 yield PASS
-            elif call.accepted and call.answer_value("sessionKnown") is True:
+            elif call.key in known:
                 yield undecided(call, message="the daemon knew the session: it began before the recording")
-            elif recording.trace.growing:
-                yield undecided(call, message="its start may follow: the recording still grows")
+            elif recording.may_go_on and recording.hooks_of[call.key][-1] is call:
+                yield undecided(call, message="its start may follow")
             else:
                 yield fail(
                     call,

@@ -126,6 +126,8 @@ def every_turn_is_submitted(recording: Recording) -> Iterator[Outcome]:
             yield PASS
         elif recording.trace.growing and step is steps[-1]:
             yield undecided(message=f"step {step.index}: it may still be submitted: the recording still grows")
+        elif step is steps[-1] and recording.timeline.is_broken_off:
+            yield undecided(message=f"step {step.index}: the scenario was not over, and it may have been submitted yet")
         elif not text or text.startswith("/") or again:
             yield undecided(message=f"step {step.index}: a turn that the host may not pass on")
         elif _under_a_related_key(recording, prompts, step, end):
@@ -166,7 +168,8 @@ def turns_to_submit(recording: Recording) -> int:
 def _could_be_submitted(recording: Recording, steps: Sequence[StepMark], step: StepMark) -> bool:
     """Whether the daemon was there in a turn, and nothing kept its session from being started."""
     disturbed = recording.timeline.switches.any_between(step.seq, _turn_end(recording, steps, step))
-    return not disturbed and _could_start(recording, step)
+    spoilt = any(call.fault is not None for call in recording.timeline.calls_in(step))
+    return not disturbed and not spoilt and _could_start(recording, step)
 
 
 def _never_submitted(recording: Recording, prompts: Sequence[Call], step: StepMark, end: float) -> Outcome:

@@ -51,10 +51,8 @@ def start_comes_first(recording: Recording) -> Iterator[Outcome]:
             )
         else:
             following = hooks[1] if len(hooks) > 1 else None
-            if following is None and recording.trace.growing:
-                yield undecided(
-                    first, message="a prompt comes first; the start may follow, since the recording still grows"
-                )
+            if following is None and recording.may_go_on:
+                yield undecided(first, message="a prompt comes first, and its start may follow")
                 continue
             yield _prompt_first(first, following, excused=recording.at_least("0.123.15"))
 
@@ -64,12 +62,14 @@ def _prompt_first(first: Call, following: Call | None, *, excused: bool) -> Outc
     known = first.answer_value("sessionKnown") if first.accepted else None
     if known is not False:
         return undecided(first, message="a prompt comes first, and no answer says that the session was unknown")
-    if excused and following is not None and following.operation == START:
+    is_started = following is not None and following.operation == START
+    if excused and is_started:
         return PASS
     return fail(
         first,
         *(() if following is None else (following,)),
-        message="a prompt comes first and is answered sessionKnown:false, but no session-start follows at once",
+        message="a prompt comes first and is answered sessionKnown:false, but "
+        + ("this release asks for the start before it" if is_started else "no session-start follows at once"),
         pointer="/request/path",
         expected="session-start first, or as the very next hook of the key",
         received=None if following is None else following.operation,
@@ -309,6 +309,8 @@ def _switches(recording: Recording) -> Iterator[Outcome]:
                 first_end = next((c for c in recording.later(turn) if c.seq > call.seq), None)
                 if first_end is None and recording.trace.growing:
                     yield undecided(turn, call, message="the old session is not ended yet: the recording still grows")
+                elif first_end is None and was_never_let_in(recording.hooks_of[old]):
+                    yield undecided(turn, call, message="the old key was never let in: SIG-HTTP-012 asks for silence")
                 elif first_end is None:
                     # An end that met nobody listening was never recorded: that it is not made up for is SIG-END-005's.
                     yield _never_ended(turn, call)
