@@ -13,18 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from signet_reference_harness.bench import programs
 from signet_reference_harness.bench.log import BenchFailureError
 from signet_reference_harness.bench.performing import Latencies, OpenDatabase, Subject
-from signet_reference_harness.bench.programs import (
-    READY_S,
-    Database,
-    DatabaseFolder,
-    failed,
-    folder_name,
-    free_port,
-    ready_line,
-    running,
-)
 from signet_reference_harness.bench.sessions import DaemonPlayer, TimedClient
 from signet_reference_harness.config import HARNESS_NAME
 from signet_reference_harness.daemon_client.reply import Reply
@@ -39,7 +30,7 @@ class DaemonOptions:
 
     folder: Path
     limit: int
-    begin_with: Database | None = None
+    begin_with: programs.Database | None = None
     traces: Path | None = None
     """Where the recorder writes what is said to each daemon; without it nothing is recorded."""
     keep: bool = False
@@ -73,7 +64,7 @@ class EmbeddedDaemon(Subject):
         """A daemon with a workspace of its own."""
         return _own(self._options, database, number, where="memories.db", serve=self._serve)
 
-    async def _serve(self, stack: AsyncExitStack, place: DatabaseFolder, said: Path) -> str:
+    async def _serve(self, stack: AsyncExitStack, place: programs.DatabaseFolder, said: Path) -> str:
         command = [
             sys.executable,
             "-P",
@@ -85,8 +76,10 @@ class EmbeddedDaemon(Subject):
             *(["--daemon-version", self._version] if self._version else []),
             *(["--clock", self._options.clock] if self._options.clock else []),
         ]
-        process = await stack.enter_async_context(running("the embedded daemon", command, place.environment(), said))
-        return str((await ready_line("the embedded daemon", process, said)).get("url"))
+        process = await stack.enter_async_context(
+            programs.running("the embedded daemon", command, place.environment(), said)
+        )
+        return str((await programs.ready_line("the embedded daemon", process, said)).get("url"))
 
 
 class CommandedDaemon(Subject):
@@ -107,15 +100,15 @@ class CommandedDaemon(Subject):
         """A daemon with a workspace of its own."""
         return _own(self._options, database, number, where="memory/memories.db", serve=self._serve)
 
-    async def _serve(self, stack: AsyncExitStack, place: DatabaseFolder, said: Path) -> str:
-        port = free_port()
+    async def _serve(self, stack: AsyncExitStack, place: programs.DatabaseFolder, said: Path) -> str:
+        port = programs.free_port()
         url = f"http://127.0.0.1:{port}"
         environment = place.environment(SIGNET_PORT=str(port), SIGNET_HOST="127.0.0.1")
-        process = await stack.enter_async_context(running("the daemon", self._words, environment, said))
+        process = await stack.enter_async_context(programs.running("the daemon", self._words, environment, said))
         health = await _healthy(url, self._options.token, lambda: process.returncode is not None)
         if health is None:
             why = "ended before it answered" if process.returncode is not None else f"does not answer GET {url}/health"
-            raise failed(
+            raise programs.failed(
                 f"--daemon {self._command}: {why}", said, "let it stay in the foreground, on the port in SIGNET_PORT"
             )
         kept = health.text("agentsDir") or health.text("workspace")
@@ -145,11 +138,11 @@ class RunningDaemon(Subject):
         """The daemon as it is; every database of the suite is in it, each with agents of its own."""
         async with AsyncExitStack() as stack:
             said = self._options.folder / "programs.log"
-            url = await _recorded(stack, self._url, self._options, folder_name(database, number), said)
+            url = await _recorded(stack, self._url, self._options, programs.folder_name(database, number), said)
             yield await stack.enter_async_context(_client(url, self._options, mark=secrets.token_hex(4)))
 
 
-Serve = Callable[[AsyncExitStack, DatabaseFolder, Path], Awaitable[str]]
+Serve = Callable[[AsyncExitStack, programs.DatabaseFolder, Path], Awaitable[str]]
 """Starts the daemon of a place and says its address."""
 
 
@@ -162,8 +155,8 @@ async def _own(
     options: DaemonOptions, database: str, number: int, *, where: str, serve: Serve
 ) -> AsyncIterator[OpenDatabase]:
     """A daemon of the run's own in a folder of its own."""
-    name = folder_name(database, number)
-    place = DatabaseFolder(options.folder / "databases" / name)
+    name = programs.folder_name(database, number)
+    place = programs.DatabaseFolder(options.folder / "databases" / name)
     place.prepare(options.begin_with, where)
     if options.agent is not None:
         # JSON is YAML.
@@ -199,7 +192,7 @@ async def health_of(url: str, token: str | None) -> Reply:
 
 async def _healthy(url: str, token: str | None, gone: Callable[[], bool]) -> Reply | None:
     """The answer to GET /health once there is one; None when the program is gone, or took too long."""
-    deadline = time.monotonic() + READY_S
+    deadline = time.monotonic() + programs.READY_S
     async with aclosing(TimedClient(url, token, Latencies())) as client:
         while not gone() and time.monotonic() < deadline:
             reply = await client.health()
@@ -218,6 +211,6 @@ async def _recorded(stack: AsyncExitStack, url: str, options: DaemonOptions, nam
     declared = ["--target", "signet-harness", "--harness", HARNESS_NAME]
     command = [sys.executable, "-P", "-m", "signet_recording_proxy", "--upstream", url, "--out", str(out), *declared]
     process = await stack.enter_async_context(
-        running("the recorder", command, DatabaseFolder(options.folder).environment(), said)
+        programs.running("the recorder", command, programs.DatabaseFolder(options.folder).environment(), said)
     )
-    return str((await ready_line("the recorder", process, said)).get("url"))
+    return str((await programs.ready_line("the recorder", process, said)).get("url"))

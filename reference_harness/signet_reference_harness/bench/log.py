@@ -23,8 +23,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Self, TextIO
 
+from signet_reference_harness import kept_lines
 from signet_reference_harness.errors import ConfigError, HarnessError, os_errors
-from signet_reference_harness.kept_lines import append, as_line, lock
 
 FORMAT: Final = "signet-bench-log/1"
 NAME: Final = "log.jsonl"
@@ -73,7 +73,7 @@ class RunLog:
         path = folder / NAME
         with os_errors(path, "name a folder of yours with --out"):
             handle = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
-        if not lock(handle):
+        if not kept_lines.lock(handle):
             os.close(handle)
             raise ConfigError(
                 f"{folder}: another run is at work in this folder", remedy="wait for it, or name another --out"
@@ -98,7 +98,7 @@ class RunLog:
 
     def write(self, record: Record) -> None:
         """Append a record. Raises BenchFailureError when the disk has no room for it."""
-        self._append(as_line(record, str))
+        self._append(kept_lines.as_line(record, str))
 
     def close(self) -> None:
         """Let the file go."""
@@ -106,7 +106,7 @@ class RunLog:
 
     def _append(self, data: bytes) -> None:
         with os_errors(self.path, "make room and run the same command again: it goes on", BenchFailureError):
-            append(self._handle, data)
+            kept_lines.append(self._handle, data)
 
 
 def _take(logged: Logged, noted: dict[tuple[str, int], list[Record]], record: dict[str, Any]) -> None:

@@ -46,14 +46,7 @@ from rich.console import RenderableType
 
 from signet_reference_harness.channels import AgentOutput, Closing, Status, UserTurn
 from signet_reference_harness.channels.drawing import Blocks, Drawing, in_brief, one_line
-from signet_reference_harness.session.events import (
-    Compacted,
-    MemoryUsed,
-    Notice,
-    RunStarted,
-    StreamOverflow,
-    ToolCalled,
-)
+from signet_reference_harness.session import events
 
 MENU_ROWS: Final = 8
 INPUT_ROWS: Final = 10
@@ -98,7 +91,7 @@ class Screen(Closing):
         self._status = status
         self._drawing = Drawing(colour=colour)
         self._blocks = Blocks()
-        self._running: dict[str, ToolCalled] = {}
+        self._running: dict[str, events.ToolCalled] = {}
         self._since = 0.0
         self._stopping = False
         self._hint = ""
@@ -174,18 +167,18 @@ class Screen(Closing):
     async def send(self, output: AgentOutput) -> None:
         """Show a piece of an answer, or its end."""
         event = output.event
-        if isinstance(event, RunStarted):
+        if isinstance(event, events.RunStarted):
             self._since, self._stopping, self._hint = time.monotonic(), False, ""
-        elif isinstance(event, ToolCalled):
+        elif isinstance(event, events.ToolCalled):
             self._write(*map(self._drawing.model_block, self._blocks.finish()))
             self._running[event.id] = event
-        elif isinstance(event, Compacted):
+        elif isinstance(event, events.Compacted):
             self.note("The conversation was summarised: the model goes on from the summary.")
-        elif isinstance(event, Notice):
+        elif isinstance(event, events.Notice):
             self.note(event.text)
-        elif isinstance(event, MemoryUsed):
+        elif isinstance(event, events.MemoryUsed):
             self._memory = f"{event.effect.in_brief} (/why)"
-        elif isinstance(event, StreamOverflow):
+        elif isinstance(event, events.StreamOverflow):
             self._blocks.finish()
         for result in output.tool_results if output.streaming else ():
             call = self._running.pop(getattr(event, "id", ""), None)

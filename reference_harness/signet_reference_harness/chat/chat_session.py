@@ -11,12 +11,12 @@ from itertools import islice
 from typing import Final
 from uuid import uuid4
 
+from signet_reference_harness import kept_lines
 from signet_reference_harness.channels import UserTurn
 from signet_reference_harness.chat.skills import Skill
 from signet_reference_harness.daemon_client.adapter import SkillInvocation
 from signet_reference_harness.errors import ConfigError, HarnessError
 from signet_reference_harness.identity import SessionIdentity
-from signet_reference_harness.kept_lines import now
 from signet_reference_harness.providers import Provider, StopReason, Usage
 from signet_reference_harness.run.inputs import Folders
 from signet_reference_harness.run.open_sessions import OpenMark, OpenSession
@@ -132,7 +132,7 @@ class ChatSession:
 
     async def use_skill(self, skill: Skill, arguments: str, said: UserTurn, listener: Publisher) -> TurnResult:
         """Take a turn in which the model follows a skill, and report the skill to the daemon."""
-        session, began, clock = self.session, now(), time.monotonic()
+        session, began, clock = self.session, kept_lines.now(), time.monotonic()
         pending = session.conversation.pending
         session.conversation.pending = (*pending, skill.reminder)
         error: str | None = "stopped"

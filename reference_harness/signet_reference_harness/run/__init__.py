@@ -22,37 +22,13 @@ from signet_reference_harness.daemon_client.reply import REFUSALS, Reply
 from signet_reference_harness.errors import ConfigError, HarnessError, printable
 from signet_reference_harness.mcp_servers import McpServers, start_for
 from signet_reference_harness.providers import Provider, StopReason
-from signet_reference_harness.run.inputs import (
-    Folders,
-    Options,
-    SessionPlan,
-    check_not_gone_on,
-    check_resume,
-    check_summary,
-    options_of_run,
-    read_prompt,
-    runs_folder,
-    state_folder,
-)
+from signet_reference_harness.run import inputs
 from signet_reference_harness.run.interruption import Interruption
 from signet_reference_harness.run.open_sessions import OpenMark, OpenSession, end_abandoned
 from signet_reference_harness.run.output import EXIT_STATUSES, Output, write_summary
 from signet_reference_harness.run.run_journal import FINAL, Checkpoints, Recorded, RunJournal, demand_new
 from signet_reference_harness.run.session_file import SessionFile, path_of
-from signet_reference_harness.session import Session
-from signet_reference_harness.session.events import (
-    Notice,
-    RunFailure,
-    RunFinished,
-    RunMemory,
-    RunStarted,
-    RunSummary,
-    Status,
-    SummaryFolders,
-    WithoutMemory,
-    came_to,
-    memory_of,
-)
+from signet_reference_harness.session import Session, events
 from signet_reference_harness.session.host import SessionHost
 from signet_reference_harness.session.memory_effect import MemoryEffect
 from signet_reference_harness.session.turn import TurnResult
@@ -67,13 +43,13 @@ PATIENCE_S: Final = 5.0
 Tell = Callable[[str, str | None], Any]
 
 
-def perform(options: Options, tell: Tell) -> int:
+def perform(options: inputs.Options, tell: Tell) -> int:
     """Do the task that the options ask for, and return the exit status.
 
     `tell` shows a person an error and its remedy.
     """
     try:
-        check_summary(options.summary)
+        inputs.check_summary(options.summary)
     except HarnessError as failure:
         tell(failure.message, failure.remedy)
         return EXIT_STATUSES["invalid"]
@@ -107,24 +83,24 @@ def perform(options: Options, tell: Tell) -> int:
 class _Task:
     """One task. Its facts grow on the way; a summary can be made at any moment."""
 
-    def __init__(self, options: Options) -> None:
+    def __init__(self, options: inputs.Options) -> None:
         self.interruption = Interruption(options.timeout_ms)
         self._options = options
         self._began = time.monotonic()
         self._run = options.resume or options.run_id or str(uuid4())
         self._journal: RunJournal | None = None
-        self._plan: SessionPlan | None = None
+        self._plan: inputs.SessionPlan | None = None
         self._prompt = ""
-        self._folders: Folders | None = None
+        self._folders: inputs.Folders | None = None
         self._file: SessionFile | None = None
         self._session: Session | None = None
         self._mark: OpenMark | None = None
         """Stands from before the session's start."""
-        self._status: Status = "failed"
+        self._status: events.Status = "failed"
         self._turn = TurnResult(outcome=StopReason.ERROR)
         named = options.output_format == "text" and not options.quiet
         self._output = Output(options.output_format, sys.stdout, self.scrub, tools=sys.stderr if named else None)
-        self.error: RunFailure | None = None
+        self.error: events.RunFailure | None = None
         self._notes: list[str] = []
         self._told: list[str] = []
         """Notices that are events already."""
@@ -145,19 +121,19 @@ class _Task:
     def prepare(self, environ: Mapping[str, str]) -> None:
         """Read everything that the task needs, and take the lease on the run. Raises HarnessError."""
         options = self._options
-        runs = runs_folder(state_folder(options, environ))
+        runs = inputs.runs_folder(inputs.state_folder(options, environ))
         if options.resume is not None:
-            check_resume(options)
+            inputs.check_resume(options)
             with self.interruption.deferred():
                 self._journal = RunJournal.resume(runs, options.resume, self.scrub)
-            options = options_of_run(options, self._journal.recorded)
+            options = inputs.options_of_run(options, self._journal.recorded)
         elif options.run_id is not None:
             demand_new(runs, options.run_id)
-        self._folders = folders = Folders.from_options(options, environ)
-        self._prompt = read_prompt(options, lambda: sys.stdin.buffer)
-        self._plan = plan = SessionPlan.from_options(options, environ, folders)
+        self._folders = folders = inputs.Folders.from_options(options, environ)
+        self._prompt = inputs.read_prompt(options, lambda: sys.stdin.buffer)
+        self._plan = plan = inputs.SessionPlan.from_options(options, environ, folders)
         if self._journal is not None:
-            check_not_gone_on(self._journal.recorded, plan.stored)
+            inputs.check_not_gone_on(self._journal.recorded, plan.stored)
             return
         recorded = Recorded(
             run=self._run,
@@ -194,7 +170,7 @@ class _Task:
                 stack.push_async_callback(self._end_session, host)
                 stack.callback(self._keep_outcome)
 
-    async def _take_turn(self, host: SessionHost, plan: SessionPlan, journal: RunJournal) -> None:
+    async def _take_turn(self, host: SessionHost, plan: inputs.SessionPlan, journal: RunJournal) -> None:
         await _demand_daemon(host)
         identity, folders = plan.identity, plan.folders
         size = 0 if plan.stored is None else plan.stored.size
@@ -210,7 +186,7 @@ class _Task:
             session.conversation = deepcopy(was) if self._options.compare_memory else was
         await start_for(self._servers, plan.mcp, session.client, identity)
         self._mark = OpenMark.create(folders.open_sessions, OpenSession.of(session, file.path))
-        self._output.events.publish(RunStarted(self._run, identity.key, identity.agent, resumed=journal.resumed))
+        self._output.events.publish(events.RunStarted(self._run, identity.key, identity.agent, resumed=journal.resumed))
         await host.start(session, "startup" if plan.stored is None else "resume")
         self._demand_memory(session)
         file.turn(self._prompt)
@@ -219,7 +195,7 @@ class _Task:
         self._conclude(self._turn)
         if self._options.compare_memory and self._status == "done":
             reply = await _answer_without_memory(plan, self._prompt)
-            self._output.events.publish(WithoutMemory(reply))
+            self._output.events.publish(events.WithoutMemory(reply))
 
     def _demand_memory(self, session: Session) -> None:
         """Raise ConfigError if the answer to the start shows that no daemon serves this harness."""
@@ -274,7 +250,7 @@ class _Task:
         return self._journal is not None and self._journal.is_held
 
     def _conclude(self, turn: TurnResult) -> None:
-        concluded = came_to(turn)
+        concluded = events.came_to(turn)
         self._status, failure = concluded.status, concluded.error
         if failure is not None:
             self.error = failure.model_copy(update={"message": self.scrub(failure.message)})
@@ -304,9 +280,9 @@ class _Task:
         notes = dict.fromkeys([*self._told, *self._notes])
         for note in notes:
             if note not in self._told:
-                self._output.events.publish(Notice(note))
+                self._output.events.publish(events.Notice(note))
         summary = self._summary()
-        self._output.events.publish(RunFinished(self._turn.reply, summary))
+        self._output.events.publish(events.RunFinished(self._turn.reply, summary))
         self._write_summary(summary)
         hurried = self.interruption.status is not None or self.interruption.is_hasty
         with self.interruption.ends_waiting():
@@ -352,7 +328,7 @@ class _Task:
         finally:
             journal.release()
 
-    def _write_summary(self, summary: RunSummary) -> None:
+    def _write_summary(self, summary: events.RunSummary) -> None:
         if self._options.summary is not None:
             write_summary(summary, self._options.summary)
 
@@ -362,18 +338,18 @@ class _Task:
         number = self.interruption.signal
         return EXIT_STATUSES[self._status] if number is None else 128 + number
 
-    def fail(self, status: Status, kind: str, message: str) -> None:
+    def fail(self, status: events.Status, kind: str, message: str) -> None:
         """Note why the task failed."""
         self._status = status
-        self.error = RunFailure(kind=kind, message=self.scrub(message))
+        self.error = events.RunFailure(kind=kind, message=self.scrub(message))
 
     def _error_text(self) -> str | None:
         return None if self.error is None else self.error.message
 
-    def _summary(self) -> RunSummary:
-        plan, folders, turn = self._plan, self._folders, came_to(self._turn)
+    def _summary(self) -> events.RunSummary:
+        plan, folders, turn = self._plan, self._folders, events.came_to(self._turn)
         began = self._status != "invalid"
-        return RunSummary(
+        return events.RunSummary(
             status=self._status,
             outcome=turn.outcome if began else None,
             run=self._run,
@@ -381,21 +357,23 @@ class _Task:
             agent=None if plan is None else plan.identity.agent,
             provider=None if plan is None else plan.settings.provider,
             model=None if plan is None else plan.settings.model,
-            folders=SummaryFolders()
+            folders=events.SummaryFolders()
             if folders is None
-            else SummaryFolders(project=str(folders.project), state=str(folders.state), sessions=str(folders.sessions)),
+            else events.SummaryFolders(
+                project=str(folders.project), state=str(folders.state), sessions=str(folders.sessions)
+            ),
             session_file=None if plan is None or not began else str(path_of(plan.folders.sessions, plan.identity.key)),
             output_format=self._options.output_format,
             elapsed_ms=round((time.monotonic() - self._began) * 1000, 3),
             deferred_s=turn.deferred_s,
             error=self.error,
-            memory=RunMemory() if self._session is None else memory_of(self._session.memory),
+            memory=events.RunMemory() if self._session is None else events.memory_of(self._session.memory),
             usage=turn.usage,
             rounds=turn.rounds,
         )
 
 
-async def _answer_without_memory(plan: SessionPlan, prompt: str) -> str:
+async def _answer_without_memory(plan: inputs.SessionPlan, prompt: str) -> str:
     """The model's answer to the prompt in a session of its own without the daemon, or the failure to get one."""
     own = tuple(tool for tool in plan.tools if not isinstance(tool, DaemonTool))
     host = replace(plan, config=replace(plan.config, bypassed=True), tools=own).host()

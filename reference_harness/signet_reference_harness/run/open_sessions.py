@@ -16,10 +16,10 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Final, Self
 
+from signet_reference_harness import kept_lines
 from signet_reference_harness.daemon_client import AdapterClient
 from signet_reference_harness.errors import ConfigError, IdentityError, os_errors
 from signet_reference_harness.identity import SessionIdentity
-from signet_reference_harness.kept_lines import as_line, lock, put_in_place
 from signet_reference_harness.run.session_file import read_session
 from signet_reference_harness.session.conversation import Conversation
 from signet_reference_harness.session.lifecycle import Lifecycle
@@ -61,7 +61,7 @@ class OpenMark:
         """
         path = folder / f"{sha256(f'{of.daemon} {of.session}'.encode()).hexdigest()[:32]}{SUFFIX}"
         with os_errors(f"{path}: cannot be written", "give --state-dir a folder of yours on a disk with room"):
-            return cls(path, put_in_place(path, [as_line(asdict(of), str)]), of)
+            return cls(path, kept_lines.put_in_place(path, [kept_lines.as_line(asdict(of), str)]), of)
 
     @classmethod
     async def abandoned_in(cls, folder: Path, daemon: str, own: str, *, seized: bool) -> AsyncIterator[Self]:
@@ -76,7 +76,7 @@ class OpenMark:
                 try:
                     of = OpenSession(**json.loads(path.read_bytes()))
                     ours = of.session == own
-                    while not (locked := lock(handle)) and ours and not seized:  # noqa: ASYNC110 - it is a process
+                    while not (locked := kept_lines.lock(handle)) and ours and not seized:  # noqa: ASYNC110 - it is a process
                         await asyncio.sleep(LOOK_S)
                     current = os.fstat(handle).st_ino == path.stat().st_ino
                     if of.daemon == daemon and current and (locked or ours):

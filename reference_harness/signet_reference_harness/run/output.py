@@ -9,28 +9,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final, TextIO
 
+from signet_reference_harness import kept_lines
 from signet_reference_harness.documents import put_text
 from signet_reference_harness.errors import HarnessError, os_errors, printable
-from signet_reference_harness.kept_lines import append
-from signet_reference_harness.session.events import (
-    Event,
-    OutputFormat,
-    RunFinished,
-    RunSummary,
-    Status,
-    TextPiece,
-    ToolCalled,
-    ToolReturned,
-    WithoutMemory,
-    as_json,
-)
+from signet_reference_harness.session import events
 from signet_reference_harness.session.watching import EventQueue
 
 LONGEST_ARGUMENTS: Final = 160
 """Characters of a tool's arguments that a person is shown."""
 LONGEST_ERROR: Final = 300
 """Characters of the reason for which a tool failed or was refused."""
-Render = Callable[[Event], str]
+Render = Callable[[events.Event], str]
 """The text of an event in a format; empty for one that the format does not show."""
 
 
@@ -43,7 +32,7 @@ class Output:
 
     def __init__(
         self,
-        output_format: OutputFormat,
+        output_format: events.OutputFormat,
         stream: TextIO | None,
         scrub: Callable[[str], str] = str,
         *,
@@ -65,14 +54,14 @@ class Output:
         self._thread.join(timeout_s)
 
     def _write_all(self) -> None:
-        while events := self.events.wait_and_take():
-            self._write_events(events)
-            if isinstance(events[-1], RunFinished):
+        while taken := self.events.wait_and_take():
+            self._write_events(taken)
+            if isinstance(taken[-1], events.RunFinished):
                 return
 
-    def _write_events(self, events: list[Event]) -> None:
+    def _write_events(self, taken: list[events.Event]) -> None:
         texts: list[str] = []
-        for event in events:
+        for event in taken:
             texts.append(self._render(event))
             line = _tool_line(event)
             if line and self._tools is not None:
@@ -92,11 +81,11 @@ class Output:
             self.lost = error
 
 
-def _tool_line(event: Event) -> str:
+def _tool_line(event: events.Event) -> str:
     """The line that tells a person of a tool: that it was called, or why it brought nothing; empty for other events."""
-    if isinstance(event, ToolCalled):
+    if isinstance(event, events.ToolCalled):
         return f"tool: {event.name} {json.dumps(event.arguments, ensure_ascii=False, default=str)[:LONGEST_ARGUMENTS]}"
-    if isinstance(event, ToolReturned) and not event.ok:
+    if isinstance(event, events.ToolReturned) and not event.ok:
         return f"tool: {event.name} failed: {str(event.error)[:LONGEST_ERROR]}"
     return ""
 
@@ -110,7 +99,7 @@ def _write(stream: TextIO, text: str) -> None:
         stream.flush()
     else:
         # What its encoding does not have, such as an accent in ASCII, is escaped.
-        append(handle, text.encode(stream.encoding, "backslashreplace"))
+        kept_lines.append(handle, text.encode(stream.encoding, "backslashreplace"))
 
 
 class _Text:
@@ -120,15 +109,15 @@ class _Text:
     _before = ""
     """The answer without memory, which is shown last."""
 
-    def __call__(self, event: Event) -> str:
+    def __call__(self, event: events.Event) -> str:
         text = ""
-        if isinstance(event, TextPiece):
+        if isinstance(event, events.TextPiece):
             text = event.text
-        elif isinstance(event, WithoutMemory):
+        elif isinstance(event, events.WithoutMemory):
             self._before = f"\nwithout memory:\n{event.reply.rstrip()}\n"
-        elif isinstance(event, ToolCalled | RunFinished) and self._in_line:
+        elif isinstance(event, events.ToolCalled | events.RunFinished) and self._in_line:
             text = "\n"
-        if isinstance(event, RunFinished):
+        if isinstance(event, events.RunFinished):
             text += self._before
         self._in_line = not text.endswith("\n") if text else self._in_line
         return text
@@ -140,31 +129,37 @@ class _Result:
     def __init__(self) -> None:
         self._more: dict[str, str] = {}
 
-    def __call__(self, event: Event) -> str:
-        if isinstance(event, WithoutMemory):
+    def __call__(self, event: events.Event) -> str:
+        if isinstance(event, events.WithoutMemory):
             self._more["reply_without_memory"] = event.reply
-        if not isinstance(event, RunFinished):
+        if not isinstance(event, events.RunFinished):
             return ""
         summary = event.summary.model_dump(mode="json", by_alias=True)
         return json.dumps({**summary, "reply": event.reply, **self._more}) + "\n"
 
 
-def _line(event: Event) -> str:
+def _line(event: events.Event) -> str:
     """One JSON object a line: each event as it happens."""
-    return json.dumps(as_json(event)) + "\n"
+    return json.dumps(events.as_json(event)) + "\n"
 
 
-RENDERERS: Final[dict[OutputFormat, Callable[[], Render]]] = {
+RENDERERS: Final[dict[events.OutputFormat, Callable[[], Render]]] = {
     "text": _Text,
     "json": _Result,
     "stream-json": lambda: _line,
     "none": lambda: lambda _event: "",
 }
 
-EXIT_STATUSES: Final[dict[Status, int]] = {"done": 0, "failed": 1, "invalid": 2, "timeout": 124, "cancelled": 130}
+EXIT_STATUSES: Final[dict[events.Status, int]] = {
+    "done": 0,
+    "failed": 1,
+    "invalid": 2,
+    "timeout": 124,
+    "cancelled": 130,
+}
 
 
-def write_summary(summary: RunSummary, path: Path) -> None:
+def write_summary(summary: events.RunSummary, path: Path) -> None:
     """Put the summary in the place of whatever `path` holds, whole or not at all. Raises HarnessError."""
     text = json.dumps(summary.model_dump(mode="json", by_alias=True), indent=2, ensure_ascii=False) + "\n"
     with os_errors(f"--summary {path}: cannot be written", "name a file in a folder of yours", HarnessError):

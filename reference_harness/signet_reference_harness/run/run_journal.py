@@ -26,18 +26,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, Self
 
+from signet_reference_harness import kept_lines
 from signet_reference_harness.errors import ConfigError, HarnessError, os_errors
-from signet_reference_harness.kept_lines import (
-    SUFFIX,
-    Scrub,
-    append,
-    as_line,
-    file_of,
-    lock,
-    now,
-    put_in_place,
-    whole_lines,
-)
 from signet_reference_harness.messages import Message, ToolCall, texts_for_person
 from signet_reference_harness.providers import CompletionResult, StopReason, Usage
 from signet_reference_harness.run.session_file import KeptTurn, SessionFile, message_from, message_json
@@ -98,7 +88,7 @@ class RunJournal:
     """The file of a run, held by this process. :meth:`release` it."""
 
     def __init__(
-        self, path: Path, handle: int, recorded: Recorded, scrub: Scrub, *, resumed: bool, seized: bool
+        self, path: Path, handle: int, recorded: Recorded, scrub: kept_lines.Scrub, *, resumed: bool, seized: bool
     ) -> None:
         self.recorded = recorded
         self.resumed = resumed
@@ -110,23 +100,28 @@ class RunJournal:
         threading.Thread(target=self._stay, name="lease", daemon=True).start()
 
     @classmethod
-    def begin(cls, folder: Path, recorded: Recorded, scrub: Scrub = str) -> Self:
+    def begin(cls, folder: Path, recorded: Recorded, scrub: kept_lines.Scrub = str) -> Self:
         """Begin a new run. Raises ConfigError if its id is taken, or its file cannot be written."""
-        path = file_of(folder, recorded.run, "--run-id")
-        header = {"kind": "header", "format": FORMAT, **{name: getattr(recorded, name) for name in HEADER}, "at": now()}
+        path = kept_lines.file_of(folder, recorded.run, "--run-id")
+        header = {
+            "kind": "header",
+            "format": FORMAT,
+            **{name: getattr(recorded, name) for name in HEADER},
+            "at": kept_lines.now(),
+        }
         with _alone(folder):
             demand_new(folder, recorded.run)
             with _kept(path):
-                handle = put_in_place(path, [as_line(header, scrub), _holder()])
+                handle = kept_lines.put_in_place(path, [kept_lines.as_line(header, scrub), _holder()])
         return cls(path, handle, recorded, scrub, resumed=False, seized=False)
 
     @classmethod
-    def resume(cls, folder: Path, run: str, scrub: Scrub = str) -> Self:
+    def resume(cls, folder: Path, run: str, scrub: kept_lines.Scrub = str) -> Self:
         """Go on with a run that failed, or whose process was killed.
 
         Raises ConfigError for a run that is over, that another process works in, or that does not exist.
         """
-        path = file_of(folder, run, "--resume")
+        path = kept_lines.file_of(folder, run, "--resume")
         with _alone(folder):
             recorded = read_run(path, run)
             if recorded.status is not None and recorded.status in FINAL:
@@ -135,7 +130,7 @@ class RunJournal:
                 held = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
                 try:
                     seized = _demand_free(held, recorded)
-                    handle = put_in_place(path, [*whole_lines(path), _holder()])
+                    handle = kept_lines.put_in_place(path, [*kept_lines.whole_lines(path), _holder()])
                 finally:
                     os.close(held)
         return cls(path, handle, recorded, scrub, resumed=True, seized=seized)
@@ -198,7 +193,7 @@ class RunJournal:
                 remedy="see what the other process makes of the run",
             )
         with _kept(self._path):
-            append(self._handle, as_line(members, self._scrub))
+            kept_lines.append(self._handle, kept_lines.as_line(members, self._scrub))
 
     def _stay(self) -> None:
         while not self._over.wait(LEASE_S / 4):
@@ -208,7 +203,7 @@ class RunJournal:
 
 def demand_new(folder: Path, run: str) -> None:
     """Raise ConfigError where there is a run of that id."""
-    path = file_of(folder, run, "--run-id")
+    path = kept_lines.file_of(folder, run, "--run-id")
     if not path.exists():
         return
     status = read_run(path, run).status
@@ -226,10 +221,12 @@ def read_run(path: Path, run: str) -> Recorded:
     calling: str | None = None
     number = 0
     try:
-        lines = whole_lines(path)
+        lines = kept_lines.whole_lines(path)
     except OSError as error:
-        others = sorted(path.parent.glob(f"*{SUFFIX}"), key=lambda other: other.stat().st_mtime, reverse=True)
-        names = ", ".join(other.name.removesuffix(SUFFIX) for other in others[:MOST_NAMED])
+        others = sorted(
+            path.parent.glob(f"*{kept_lines.SUFFIX}"), key=lambda other: other.stat().st_mtime, reverse=True
+        )
+        names = ", ".join(other.name.removesuffix(kept_lines.SUFFIX) for other in others[:MOST_NAMED])
         remedy = f"name one of {names}" if names else "begin a run: this --state-dir holds none"
         raise ConfigError(f"run {run}: {path}: {error.strerror or error}", remedy=remedy) from None
     try:
@@ -293,12 +290,14 @@ def _unknown(name: str) -> ToolResult:
 
 def _holder() -> bytes:
     """The line that says who works in the run from here on."""
-    return as_line({"kind": "holder", "pid": os.getpid(), "host": socket.gethostname(), "at": now()}, str)
+    return kept_lines.as_line(
+        {"kind": "holder", "pid": os.getpid(), "host": socket.gethostname(), "at": kept_lines.now()}, str
+    )
 
 
 def _demand_free(held: int, recorded: Recorded) -> bool:
     """Raise ConfigError where another process works in the run; True where it is stuck, and the lease runs out."""
-    locked_elsewhere = not lock(held)
+    locked_elsewhere = not kept_lines.lock(held)
     if not locked_elsewhere and recorded.host == socket.gethostname():
         return False
     silent_s = time.time() - os.fstat(held).st_mtime

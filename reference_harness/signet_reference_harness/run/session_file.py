@@ -25,10 +25,10 @@ from typing import Any, Final, Self
 
 from msgspec import convert, to_builtins
 
+from signet_reference_harness import kept_lines
 from signet_reference_harness.documents import read_file
 from signet_reference_harness.errors import ConfigError, IdentityError, os_errors
 from signet_reference_harness.identity import SessionIdentity
-from signet_reference_harness.kept_lines import SUFFIX, Scrub, append, as_line, file_of, lock, now, put_in_place
 from signet_reference_harness.messages import Message, ToolCall
 from signet_reference_harness.session.conversation import Conversation
 from signet_reference_harness.session.events import Event
@@ -84,7 +84,7 @@ class Stored:
 class SessionFile:
     """A session file open for appending, by this process alone. Close it."""
 
-    def __init__(self, path: Path, handle: int, scrub: Scrub) -> None:
+    def __init__(self, path: Path, handle: int, scrub: kept_lines.Scrub) -> None:
         self.path = path
         self._handle = handle
         self._scrub = scrub
@@ -94,7 +94,7 @@ class SessionFile:
         cls,
         folder: Path,
         identity: SessionIdentity,
-        scrub: Scrub = str,
+        scrub: kept_lines.Scrub = str,
         *,
         size: int | None = None,
         seize: bool = False,
@@ -109,12 +109,16 @@ class SessionFile:
         with _written(path):
             try:
                 if not os.path.lexists(path):
-                    return cls(path, put_in_place(path, [as_line(_header(identity), scrub)], new=True), scrub)
+                    return cls(
+                        path,
+                        kept_lines.put_in_place(path, [kept_lines.as_line(_header(identity), scrub)], new=True),
+                        scrub,
+                    )
                 handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC)
-                locked = lock(handle)
+                locked = kept_lines.lock(handle)
                 if not locked:
                     os.close(handle)
-                    handle = put_in_place(path, [path.read_bytes()]) if seize else handle
+                    handle = kept_lines.put_in_place(path, [path.read_bytes()]) if seize else handle
             except (FileExistsError, BlockingIOError):
                 locked = seize = False
         if not locked and not seize:
@@ -135,7 +139,7 @@ class SessionFile:
 
     def turn(self, prompt: str) -> None:
         """Note that a turn begins."""
-        self._write({"kind": "turn", "at": now(), "prompt": prompt})
+        self._write({"kind": "turn", "at": kept_lines.now(), "prompt": prompt})
 
     def tool(self, name: str, *, ok: bool) -> None:
         """Note that a tool has run: what it did stays done, whatever becomes of the turn."""
@@ -172,7 +176,7 @@ class SessionFile:
 
     def _write(self, line: Mapping[str, Any]) -> None:
         with _written(self.path):
-            append(self._handle, as_line(line, self._scrub))
+            kept_lines.append(self._handle, kept_lines.as_line(line, self._scrub))
 
 
 class KeptTurn(Publisher):
@@ -195,7 +199,7 @@ class KeptTurn(Publisher):
 
 def path_of(folder: Path, session: str) -> Path:
     """The file of a session. Raises ConfigError for a key that cannot name a file."""
-    return file_of(folder, session, "--session")
+    return kept_lines.file_of(folder, session, "--session")
 
 
 def read_session(path: Path) -> Stored:
@@ -246,7 +250,7 @@ def read_session(path: Path) -> Stored:
 
 def sessions_of(folder: Path, agent: str, project: str) -> Iterator[Stored]:
     """The sessions of an agent in a project that have a turn, the one that was written to last first."""
-    for path in sorted(folder.glob(f"*{SUFFIX}"), key=written_at, reverse=True):
+    for path in sorted(folder.glob(f"*{kept_lines.SUFFIX}"), key=written_at, reverse=True):
         try:
             stored = read_session(path) if path.stat().st_size <= LARGEST_LISTED else None
         except (ConfigError, OSError):
@@ -279,7 +283,7 @@ def _end_turn(stored: Stored, messages: Sequence[Message], entry: Mapping[str, A
 
 def _header(identity: SessionIdentity) -> dict[str, Any]:
     whose = {"session": identity.key, "agent": identity.agent, "project": identity.project}
-    return {"kind": "header", "format": FORMAT, **whose, "created": now()}
+    return {"kind": "header", "format": FORMAT, **whose, "created": kept_lines.now()}
 
 
 def _identity(header: Mapping[str, Any]) -> SessionIdentity:

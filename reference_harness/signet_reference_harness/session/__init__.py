@@ -17,16 +17,7 @@ from signet_reference_harness.messages import (
     ToolCall,
 )
 from signet_reference_harness.providers import CompletionOptions, Provider, StopReason
-from signet_reference_harness.session.context import (
-    SessionCompaction,
-    TurnContext,
-    ask_for_summary,
-    assemble,
-    cut_files,
-    estimated_tokens,
-    identity_files,
-    is_whole,
-)
+from signet_reference_harness.session import context
 from signet_reference_harness.session.lifecycle import Lifecycle, uninterrupted
 from signet_reference_harness.session.memory_effect import effect_of
 from signet_reference_harness.session.turn import (
@@ -102,15 +93,15 @@ class Session(Lifecycle):
         noticed, research = self._noticed, await self._research(prompt)
         is_opening = self._identity_of != self.openings
         identity = self._identity()
-        context = TurnContext(
-            notices=(*self._notices(), *(cut_files(identity) if is_opening else ())),
+        parts = context.TurnContext(
+            notices=(*self._notices(), *(context.cut_files(identity) if is_opening else ())),
             identity=identity,
             start=tuple(filter(None, self._contexts)),
             prompt=turn_context,
             research=tuple(result for result in research if result.ok and not _is_empty(result.content)),
         )
         options = replace(options, tools=self.tools.definitions)
-        messages, options = assemble(context, self.conversation, prompt, options)
+        messages, options = context.assemble(parts, self.conversation, prompt, options)
         before = len(messages)
         listener.message(messages[-1])
         loop = ModelLoop(
@@ -142,7 +133,7 @@ class Session(Lifecycle):
             prompt,
             loop.reply,
             start_rows=self.start_rows,
-            contexts=context.start,
+            contexts=parts.start,
             submitted=turn_context,
             submission=self.submission,
             results=(*research, *loop.results),
@@ -182,7 +173,7 @@ class Session(Lifecycle):
     def _identity(self) -> tuple[Reminder, ...]:
         """The agent's files, read once an opening, so that what begins the model's context stays the same."""
         if self._identity_of != self.openings:
-            self._identity_files = identity_files(self.workspace, self.identity.project)
+            self._identity_files = context.identity_files(self.workspace, self.identity.project)
             self._identity_of = self.openings
         return self._identity_files
 
@@ -190,9 +181,9 @@ class Session(Lifecycle):
         messages = self.conversation.messages
         if not messages or self._context_is_full:
             return bool(messages)
-        used = self._context_tokens + estimated_tokens((), prompt)
+        used = self._context_tokens + context.estimated_tokens((), prompt)
         if not self._context_tokens:
-            used = estimated_tokens(messages, prompt, self.conversation.summary, *self._contexts)
+            used = context.estimated_tokens(messages, prompt, self.conversation.summary, *self._contexts)
         return self.context_budget is not None and used > self.context_budget
 
     def _record(self, prompt: str, loop: ModelLoop, messages: Sequence[Message]) -> None:
@@ -211,22 +202,22 @@ class Session(Lifecycle):
 
     async def compact(
         self, provider: Provider, options: CompletionOptions | None = None, listener: TurnListener | None = None
-    ) -> SessionCompaction:
+    ) -> context.SessionCompaction:
         """Replace the conversation by a summary of the model, written as the daemon asks, and report it to the daemon.
 
         When the model fails, a list of what the user asked takes the summary's place.
         """
         asked = await uninterrupted(self.pre_compaction())
         options = replace(options or self.options, tools=self.tools.definitions)
-        loop = await ask_for_summary(provider, self.conversation, asked, options)
-        by_model = is_whole(loop)
+        loop = await context.ask_for_summary(provider, self.conversation, asked, options)
+        by_model = context.is_whole(loop)
         reply = await uninterrupted(self.compaction_complete(loop.reply if by_model else ""))
         self._context_is_full = False
-        self._context_tokens = estimated_tokens(
+        self._context_tokens = context.estimated_tokens(
             (), self.conversation.summary, *self._contexts, *(each.text for each in self._identity_files)
         )
         (listener or TurnListener()).compaction(self.conversation.summary)
-        return SessionCompaction(
+        return context.SessionCompaction(
             summary=self.conversation.summary,
             reply=reply,
             asked=asked,

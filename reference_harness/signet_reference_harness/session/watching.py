@@ -15,24 +15,7 @@ from uuid import uuid4
 
 from signet_reference_harness.messages import Message, ToolCall, texts_for_person
 from signet_reference_harness.providers import CompletionChunk, StopReason
-from signet_reference_harness.session import Session
-from signet_reference_harness.session.events import (
-    Compacted,
-    Event,
-    MemoryUsed,
-    Notice,
-    RunFailure,
-    RunFinished,
-    RunStarted,
-    RunSummary,
-    StreamOverflow,
-    TextPiece,
-    ThinkingPiece,
-    ToolCalled,
-    ToolReturned,
-    came_to,
-    memory_of,
-)
+from signet_reference_harness.session import Session, events
 from signet_reference_harness.session.memory_effect import MemoryEffect
 from signet_reference_harness.session.turn import TurnListener, TurnResult
 from signet_reference_harness.tools import ToolResult
@@ -50,41 +33,41 @@ class EventQueue:
 
     def __init__(self, capacity: int | None = CAPACITY) -> None:
         self._capacity = capacity
-        self._held: deque[Event] = deque()
+        self._held: deque[events.Event] = deque()
         self._joined = StringIO()
         """The text of the pieces that came after those held, all of one type."""
-        self._joins: type[TextPiece | ThinkingPiece] | None = None
+        self._joins: type[events.TextPiece | events.ThinkingPiece] | None = None
         self._arrival = threading.Condition()
         self._reading: asyncio.Future[None] | None = None
         """The future that a reader in the event loop awaits."""
         self.finished = False
         """Whether the last event was put."""
 
-    def publish(self, event: Event) -> None:
+    def publish(self, event: events.Event) -> None:
         """Hold the event for the reader, or count it as dropped. After the last event nothing is held any more."""
         with self._arrival:
             if self.finished:
                 return
             if event.droppable and self._capacity is not None and len(self._held) >= self._capacity:
                 self._drop()
-            elif isinstance(event, TextPiece | ThinkingPiece) and len(self._held) >= CAPACITY:
+            elif isinstance(event, events.TextPiece | events.ThinkingPiece) and len(self._held) >= CAPACITY:
                 self._join(event)
             else:
                 self._hold_joined()
                 self._held.append(event)
-                self.finished = isinstance(event, RunFinished)
+                self.finished = isinstance(event, events.RunFinished)
             self._arrival.notify()
         if self._reading is not None and not self._reading.done():
             self._reading.set_result(None)
 
     def _drop(self) -> None:
         last = self._held[-1] if self._held else None
-        if isinstance(last, StreamOverflow):
-            self._held[-1] = StreamOverflow(last.dropped + 1)
+        if isinstance(last, events.StreamOverflow):
+            self._held[-1] = events.StreamOverflow(last.dropped + 1)
         else:
-            self._held.append(StreamOverflow(1))
+            self._held.append(events.StreamOverflow(1))
 
-    def _join(self, event: TextPiece | ThinkingPiece) -> None:
+    def _join(self, event: events.TextPiece | events.ThinkingPiece) -> None:
         if type(event) is not self._joins:
             self._hold_joined()
             self._joins = type(event)
@@ -95,7 +78,7 @@ class EventQueue:
             self._held.append(self._joins(self._joined.getvalue()))
             self._joined, self._joins = StringIO(), None
 
-    def take(self) -> list[Event]:
+    def take(self) -> list[events.Event]:
         """All that is held, in order; they are the reader's now."""
         with self._arrival:
             self._hold_joined()
@@ -103,13 +86,13 @@ class EventQueue:
             self._held.clear()
             return taken
 
-    def wait_and_take(self) -> list[Event]:
+    def wait_and_take(self) -> list[events.Event]:
         """As :meth:`take`, in a thread of the reader's own: waits until there is something, or the run is over."""
         with self._arrival:
             self._arrival.wait_for(lambda: self._held or self.finished)
             return self.take()
 
-    async def arrived_and_taken(self) -> list[Event]:
+    async def arrived_and_taken(self) -> list[events.Event]:
         """As :meth:`take`, in the event loop of the run: waits until there is something, or the run is over."""
         while not (taken := self.take()) and not self.finished:
             self._reading = asyncio.get_running_loop().create_future()
@@ -123,57 +106,57 @@ class EventQueue:
 class Publisher(TurnListener):
     """Makes events of a turn's progress, and hands them to `put`."""
 
-    def __init__(self, put: Callable[[Event], None]) -> None:
+    def __init__(self, put: Callable[[events.Event], None]) -> None:
         self.put = put
 
     def chunk(self, chunk: CompletionChunk) -> None:
         """Publish a piece of what the model says or thinks."""
         if chunk.text:
-            self.put(TextPiece(chunk.text) if chunk.kind == "text" else ThinkingPiece(chunk.text))
+            self.put(events.TextPiece(chunk.text) if chunk.kind == "text" else events.ThinkingPiece(chunk.text))
 
     def message(self, message: Message) -> None:
         """Publish the notices of the message for the person."""
         for text in texts_for_person(replace(message, content="")):
-            self.put(Notice(text))
+            self.put(events.Notice(text))
 
     def tool_call(self, call: ToolCall) -> None:
         """Publish the call."""
-        self.put(ToolCalled(call.id, call.name, call.arguments))
+        self.put(events.ToolCalled(call.id, call.name, call.arguments))
 
     def tool_result(self, call: ToolCall, result: ToolResult) -> None:
         """Publish the result."""
         if result.ok:
-            self.put(ToolReturned(call.id, call.name, ok=True, content=result.content))
+            self.put(events.ToolReturned(call.id, call.name, ok=True, content=result.content))
         else:
-            self.put(ToolReturned(call.id, call.name, ok=False, error=result.error))
+            self.put(events.ToolReturned(call.id, call.name, ok=False, error=result.error))
 
     def compaction(self, summary: str) -> None:
         """Publish the summary."""
-        self.put(Compacted(summary))
+        self.put(events.Compacted(summary))
 
     def memory(self, effect: MemoryEffect) -> None:
         """Publish the effect."""
-        self.put(MemoryUsed(effect, effect.used))
+        self.put(events.MemoryUsed(effect, effect.used))
 
 
 class WatchedRun:
     """A run that is under way, as its events: iterate over it once. The last one is :class:`RunFinished`."""
 
-    def __init__(self, events: EventQueue, run: str, task: asyncio.Task[TurnResult]) -> None:
+    def __init__(self, queue: EventQueue, run: str, task: asyncio.Task[TurnResult]) -> None:
         self.run = run
         """The run's id."""
-        self._events = events
+        self._queue = queue
         self._task = task
-        self._taken: deque[Event] = deque()
+        self._taken: deque[events.Event] = deque()
 
-    def __aiter__(self) -> AsyncIterator[Event]:
+    def __aiter__(self) -> AsyncIterator[events.Event]:
         """The events as they come."""
         return self
 
-    async def __anext__(self) -> Event:
+    async def __anext__(self) -> events.Event:
         """The next event."""
         if not self._taken:
-            self._taken.extend(await self._events.arrived_and_taken())
+            self._taken.extend(await self._queue.arrived_and_taken())
         if not self._taken:
             raise StopAsyncIteration
         return self._taken.popleft()
@@ -202,46 +185,51 @@ async def watch(
     `run` is the id of the run, by default a fresh one. If the block is left before the turn is over, the turn is
     cancelled, and is over when this returns. An exception of the turn reaches the caller after the last event.
     """
-    run, events, began = run or str(uuid4()), EventQueue(capacity), time.monotonic()
+    run, queue, began = run or str(uuid4()), EventQueue(capacity), time.monotonic()
     identity = session.identity
 
-    def finish(summary: RunSummary, reply: str) -> None:
+    def finish(summary: events.RunSummary, reply: str) -> None:
         elapsed_ms = round((time.monotonic() - began) * 1000, 3)
         about = {
-            "memory": memory_of(session.memory),
+            "memory": events.memory_of(session.memory),
             "run": run,
             "session": identity.key,
             "agent": identity.agent,
             "elapsed_ms": elapsed_ms,
         }
-        events.publish(RunFinished(reply, summary.model_copy(update=about)))
+        queue.publish(events.RunFinished(reply, summary.model_copy(update=about)))
 
     def finish_cut() -> None:
         cut = session.cut_turn or TurnResult(outcome=StopReason.CANCELLED)
-        finish(came_to(cut).model_copy(update={"status": "cancelled", "error": None}), cut.reply)
+        finish(events.came_to(cut).model_copy(update={"status": "cancelled", "error": None}), cut.reply)
 
     def settle(task: asyncio.Task[TurnResult]) -> None:
-        if task.cancelled() and not events.finished:
+        if task.cancelled() and not queue.finished:
             finish_cut()  # before the run did anything at all
 
     async def perform() -> TurnResult:
         try:
-            result = await turn(Publisher(events.publish))
+            result = await turn(Publisher(queue.publish))
         except asyncio.CancelledError:
             finish_cut()
             raise
         except Exception as error:
-            finish(RunSummary(status="failed", error=RunFailure(kind=type(error).__name__, message=str(error))), "")
+            finish(
+                events.RunSummary(
+                    status="failed", error=events.RunFailure(kind=type(error).__name__, message=str(error))
+                ),
+                "",
+            )
             raise
-        finish(came_to(result), result.reply)
+        finish(events.came_to(result), result.reply)
         return result
 
     session.cut_turn = None
-    events.publish(RunStarted(run, identity.key, identity.agent))
+    queue.publish(events.RunStarted(run, identity.key, identity.agent))
     task = asyncio.create_task(perform())
     task.add_done_callback(settle)
     try:
-        yield WatchedRun(events, run, task)
+        yield WatchedRun(queue, run, task)
     finally:
         task.cancel()
         await asyncio.wait([task])
