@@ -24,6 +24,7 @@ from signet_reference_harness.bench.suite import (
 from signet_reference_harness.config import HarnessConfig
 from signet_reference_harness.daemon_client import AdapterClient
 from signet_reference_harness.daemon_client.reply import FailureClass, Reply
+from signet_reference_harness.identity import SessionIdentity
 from signet_reference_harness.providers import CompletionResult
 from signet_reference_harness.providers.scripted import ScriptedProvider
 from signet_reference_harness.session import Session
@@ -112,9 +113,9 @@ class TimedClient(AdapterClient):
         self.lost: Reply | None = None
         """The first reply of the present step that brought nothing usable."""
 
-    async def _call(self, operation: str, *args: Any, **kwargs: Any) -> Reply:
+    async def _call(self, session: SessionIdentity, operation: str, *args: Any, **kwargs: Any) -> Reply:
         began = time.perf_counter()
-        reply = await super()._call(operation, *args, **kwargs)
+        reply = await super()._call(session, operation, *args, **kwargs)
         ms = (time.perf_counter() - began) * 1000
         self._latencies.note(operation, ms)
         self.last[operation] = reply, ms

@@ -101,7 +101,6 @@ class Screen(Closing):
         """Gets the next line that is typed, which answers a question."""
         self._folded: dict[str, str] = {}
         """Pasted blocks, by what the line shows in their place."""
-        self._commands = commands
         self._buffer = Buffer(
             completer=_Commands(commands),
             complete_while_typing=Condition(lambda: _is_name(self._buffer.text)),

@@ -70,20 +70,13 @@ _PROVIDER = (
 )
 
 
-def session_options(function: _Command) -> _Command:
-    """Add the options that say which session it is, where its files are, and what its turns may take."""
-    return _with(_SESSION, function)
+def _add(options: tuple[Callable[[_Command], _Command], ...]) -> Callable[[_Command], _Command]:
+    def decorate(function: _Command) -> _Command:
+        for option in reversed(options):
+            function = option(function)
+        return function
 
-
-def provider_options(function: _Command) -> _Command:
-    """Add the options that name the provider and its model."""
-    return _with(_PROVIDER, function)
-
-
-def _with(options: tuple[Callable[[_Command], _Command], ...], function: _Command) -> _Command:
-    for option in reversed(options):
-        function = option(function)
-    return function
+    return decorate
 
 
 RUN_EPILOG = """\b
@@ -108,7 +101,7 @@ that has begun is ended at the daemon in each of these cases.
 @click.option("--prompt", metavar="TEXT", help="The task.")
 @click.option("--prompt-file", type=PATH, metavar="FILE", help="A file that holds the task, in UTF-8.")
 @click.option("--stdin", is_flag=True, help="Read the task from standard input.")
-@session_options
+@_add(_SESSION)
 @click.option("--run-id", metavar="ID", help="The run's name (default: an id of its own).")
 @click.option("--resume", metavar="ID", help="Continue a run that failed or was killed, from its last checkpoint.")
 @click.option(
@@ -125,7 +118,7 @@ that has begun is ended at the daemon in each of these cases.
 @click.option("--explain", is_flag=True, help="Show on standard error how each memory affected the answer.")
 @click.option("--compare-memory", is_flag=True, help="Ask a second time without memory, and show both answers.")
 @click.option("--quiet", "-q", is_flag=True, help="Write no notes to standard error.")
-@provider_options
+@_add(_PROVIDER)
 def run(**given: Any) -> int:
     """Do the task; the exit status is that of its summary."""
     # Imported when there is a task: help and usage need nothing of it.
@@ -152,7 +145,7 @@ SIGHUP, SIGINT or SIGTERM. The session is ended at the daemon in each of these c
 
 
 @click.command("chat", help="Talk with an agent, with the memory of the Signet daemon.", epilog=CHAT_EPILOG)
-@session_options
+@_add(_SESSION)
 @click.option("--plain", is_flag=True, help="Plain lines, on a terminal too: one line is one turn.")
 @click.option(
     "--listen",
@@ -160,7 +153,7 @@ SIGHUP, SIGINT or SIGTERM. The session is ended at the daemon in each of these c
     metavar="PORT",
     help="Hold the chat over HTTP instead, at a port of this machine (0: a free one); see docs/harness/chat.md.",
 )
-@provider_options
+@_add(_PROVIDER)
 def chat(*, plain: bool, listen: int | None, **given: Any) -> int:
     """Hold the chat."""
     from signet_reference_harness.chat import perform

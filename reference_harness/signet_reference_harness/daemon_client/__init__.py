@@ -115,42 +115,30 @@ class AdapterClient(RuntimeAdapter):
         told: dict[str, Any] = {"parentSessionKey": params.parent, "harnessAgentId": params.subagent}
         if params.recovers and self._daemon_version and not _NO_CLAIM_ALONE.match(self._daemon_version):
             told["claimOnly"] = True
-        body = {
-            **self._hook(params.session),
-            "project": params.session.project,
-            "source": params.source,
-            **{name: value for name, value in told.items() if value is not None},
-        }
-        reply = await self._post(params.session, "session-start", "/api/hooks/session-start", body, anew=params.anew)
+        members = {"project": params.session.project, "source": params.source}
+        members |= {name: value for name, value in told.items() if value is not None}
+        reply = await self._hook(params.session, "session-start", members, anew=params.anew)
         self._envelopes.remember(reply.text("inject"))
         return SessionStartResult.of(reply)
 
     async def on_user_prompt_submit(self, params: PromptSubmitParams) -> PromptSubmitResult:
         """POST /api/hooks/user-prompt-submit, at most eight at once."""
-        body = {
-            **self._hook(params.session),
+        members: dict[str, Any] = {
             "project": params.session.project,
             "userMessage": self.outgoing(params.user_message),
         }
         if params.last_assistant_message is not None:
-            body["lastAssistantMessage"] = self.outgoing(params.last_assistant_message)
+            members["lastAssistantMessage"] = self.outgoing(params.last_assistant_message)
         if params.memory_feedback is not None:
-            body["memory_feedback"] = dict(params.memory_feedback)
-        reply = await self._post(
-            params.session, "user-prompt-submit", "/api/hooks/user-prompt-submit", body, slots=self._prompt_slots
-        )
+            members["memory_feedback"] = dict(params.memory_feedback)
+        reply = await self._hook(params.session, "user-prompt-submit", members, slots=self._prompt_slots)
         self._envelopes.remember(reply.text("inject"))
         return PromptSubmitResult.of(reply)
 
     async def on_session_end(self, params: SessionEndParams) -> Reply:
         """POST /api/hooks/session-end. Tried even while the daemon is out of sight: it holds the transcript."""
-        body = {
-            **self._hook(params.session),
-            "cwd": params.session.project,
-            **self._handed_over(params),
-            "reason": params.reason,
-        }
-        return await self._post(params.session, "session-end", "/api/hooks/session-end", body, probe=False)
+        members = {"cwd": params.session.project, **self._handed_over(params), "reason": params.reason}
+        return await self._hook(params.session, "session-end", members, probe=False)
 
     def _handed_over(self, params: SessionEndParams) -> dict[str, str]:
         """The member that hands over the transcript: a file for a daemon before 0.109, which reads nothing else."""
@@ -165,36 +153,28 @@ class AdapterClient(RuntimeAdapter):
 
     async def on_pre_compaction(self, params: PreCompactionParams) -> PreCompactionResult:
         """POST /api/hooks/pre-compaction."""
-        body = {**self._hook(params.session), "messageCount": params.message_count}
-        reply = await self._post(params.session, "pre-compaction", "/api/hooks/pre-compaction", body)
+        reply = await self._hook(params.session, "pre-compaction", {"messageCount": params.message_count})
         return PreCompactionResult(
             reply=reply, summary_prompt=reply.text("summaryPrompt"), guidelines=reply.text("guidelines")
         )
 
     async def on_compaction_complete(self, params: CompactionCompleteParams) -> Reply:
         """POST /api/hooks/compaction-complete. The caller repeats it only if it surely was not sent."""
-        body = {
-            **self._hook(params.session),
-            "project": params.session.project,
-            "summary": self.outgoing(params.summary),
-        }
-        return await self._post(
-            params.session, "compaction-complete", "/api/hooks/compaction-complete", body, probe=False
-        )
+        members = {"project": params.session.project, "summary": self.outgoing(params.summary)}
+        return await self._hook(params.session, "compaction-complete", members, probe=False)
 
     async def checkpoint(self, session: SessionIdentity, transcript: str) -> Reply:
         """POST /api/hooks/session-checkpoint-extract: hands over the transcript of a session that goes on."""
         if _FILES_ONLY.match(self._daemon_version):
             return held_back("session-checkpoint-extract", "this daemon takes no checkpoints")
-        body = {**self._hook(session), "project": session.project, "transcript": transcript}
-        return await self._post(session, "session-checkpoint-extract", "/api/hooks/session-checkpoint-extract", body)
+        members = {"project": session.project, "transcript": transcript}
+        return await self._hook(session, "session-checkpoint-extract", members)
 
     async def skill_invocation(self, session: SessionIdentity, invocation: SkillInvocation) -> Reply:
         """POST /api/hooks/skill-invocation: a skill was used."""
         if _NO_SKILLS.match(self._daemon_version):
             return held_back("skill-invocation", "this daemon is not told of skills")
-        body = {
-            **self._hook(session),
+        members = {
             "cwd": session.project,
             "skillName": invocation.skill,
             "toolUseId": invocation.id,
@@ -204,10 +184,10 @@ class AdapterClient(RuntimeAdapter):
             "createdAt": invocation.began,
         }
         if invocation.error is not None:
-            body["errorText"] = self.outgoing(invocation.error)
+            members["errorText"] = self.outgoing(invocation.error)
         if invocation.arguments:
-            body["args"] = self.outgoing(invocation.arguments)
-        return await self._post(session, "skill-invocation", "/api/hooks/skill-invocation", body)
+            members["args"] = self.outgoing(invocation.arguments)
+        return await self._hook(session, "skill-invocation", members)
 
     async def recall(
         self,
@@ -225,7 +205,7 @@ class AdapterClient(RuntimeAdapter):
         body = {**extra, "query": query, "limit": limit, "sessionKey": session.key, "agentId": session.agent}
         if budget is not None:
             body |= {"aggregate": True, "aggregateBudget": budget}
-        return await self._post(session, "memory-recall", "/api/memory/recall", body)
+        return await self._call(session, "memory-recall", "/api/memory/recall", body)
 
     async def remember(self, session: SessionIdentity, content: str, extra: Mapping[str, Any]) -> Reply:
         """POST /api/hooks/remember, under an idempotency key that agent and content determine.
@@ -238,50 +218,52 @@ class AdapterClient(RuntimeAdapter):
         key = uuid5(SAVE_NAMESPACE, f"{session.agent}\0{content}".encode(errors="surrogatepass").hex())
         body = {
             **{name: self._outgoing_value(value) for name, value in extra.items()},
-            **self._hook(session),
+            **self._whose(session),
             "project": session.project,
             "content": content,
             "idempotencyKey": str(key),
         }
-        return await self._post(session, "hooks-remember", "/api/hooks/remember", body)
+        return await self._call(session, "hooks-remember", "/api/hooks/remember", body)
 
     async def memory(self, session: SessionIdentity, memory_id: str) -> Reply:
         """GET /api/memory/:id as the session's agent. `memory_id` needs no percent-encoding."""
-        return await self._get(session, "memory-get", f"/api/memory/{memory_id}", {"agentId": session.agent})
+        query = {"agentId": session.agent}
+        return await self._call(session, "memory-get", f"/api/memory/{memory_id}", query=query)
 
     async def memories(self, session: SessionIdentity, query: Mapping[str, str]) -> Reply:
         """GET /api/memories: the agent's rows, as `query` chooses them."""
-        return await self._get(session, "memories-list", "/api/memories", {**query, "agentId": session.agent})
+        query = {**query, "agentId": session.agent}
+        return await self._call(session, "memories-list", "/api/memories", query=query)
 
     async def modify(self, session: SessionIdentity, patches: Sequence[Mapping[str, Any]]) -> Reply:
         """POST /api/memory/modify with 1 to 200 patches; each has its own status in the answer's `results`."""
         body = {"patches": [dict(patch) for patch in patches], "agentId": session.agent}
-        return await self._post(session, "memory-modify", "/api/memory/modify", body)
+        return await self._call(session, "memory-modify", "/api/memory/modify", body)
 
     async def forget(self, session: SessionIdentity, body: Mapping[str, Any]) -> Reply:
         """POST /api/memory/forget, a preview or an execution as `body` says."""
-        return await self._post(session, "memory-forget", "/api/memory/forget", {**body, "agentId": session.agent})
+        return await self._call(session, "memory-forget", "/api/memory/forget", {**body, "agentId": session.agent})
 
     async def start_secret_command(
         self, session: SessionIdentity, command: str, secrets: Mapping[str, str], timeout_ms: int
     ) -> Reply:
         """POST /api/secrets/exec: starts a job. `secrets` maps environment variables to names of secrets."""
         body = {"command": command, "secrets": dict(secrets), "timeoutMs": timeout_ms, "agentId": session.agent}
-        return await self._post(session, "secrets-exec", "/api/secrets/exec", body)
+        return await self._call(session, "secrets-exec", "/api/secrets/exec", body)
 
     async def secret_names(self, session: SessionIdentity) -> Reply:
         """GET /api/secrets: names, never values."""
-        return await self._get(session, "secrets-list", "/api/secrets", {"agentId": session.agent})
+        return await self._call(session, "secrets-list", "/api/secrets", query={"agentId": session.agent})
 
     async def registered_servers(self, session: SessionIdentity) -> Reply:
         """GET /api/marketplace/mcp: the MCP servers that are registered for this harness and project."""
         asked = {"scoped": "1", "harness": self.harness, "workspace": session.project}
-        return await self._get(session, "marketplace-servers", "/api/marketplace/mcp", asked)
+        return await self._call(session, "marketplace-servers", "/api/marketplace/mcp", query=asked)
 
     async def secret_job(self, session: SessionIdentity, job: str) -> Reply:
         """GET /api/secrets/exec/:id: how a job stands. `job` needs no percent-encoding."""
         path, query = f"/api/secrets/exec/{job}", {"agentId": session.agent}
-        return await self._get(session, "secrets-exec-job", path, query, probe=False)
+        return await self._call(session, "secrets-exec-job", path, query=query, probe=False)
 
     def _outgoing_value(self, value: Any) -> Any:
         """A JSON value whose texts hold nothing that the daemon injected."""
@@ -291,7 +273,14 @@ class AdapterClient(RuntimeAdapter):
             return [self._outgoing_value(item) for item in value]
         return {name: self._outgoing_value(item) for name, item in value.items()} if isinstance(value, dict) else value
 
-    def _hook(self, session: SessionIdentity) -> dict[str, Any]:
+    async def _hook(
+        self, session: SessionIdentity, operation: str, members: Mapping[str, Any], **options: Any
+    ) -> Reply:
+        """POST /api/hooks/OPERATION, with the `members` that only this operation has."""
+        body = {**self._whose(session), **members}
+        return await self._call(session, operation, f"/api/hooks/{operation}", body, **options)
+
+    def _whose(self, session: SessionIdentity) -> dict[str, Any]:
         return {
             "harness": self.harness,
             "sessionKey": session.key,
@@ -317,40 +306,19 @@ class AdapterClient(RuntimeAdapter):
     def _credentials(self) -> dict[str, str]:
         return {"authorization": f"Bearer {self.config.token}"} if self.config.token is not None else {}
 
-    async def _get(
-        self, session: SessionIdentity, operation: str, path: str, query: Mapping[str, str], *, probe: bool = True
-    ) -> Reply:
-        return await self._call(operation, "GET", path, headers=self._headers(session), query=query, probe=probe)
-
-    async def _post(
+    async def _call(
         self,
         session: SessionIdentity,
         operation: str,
         path: str,
-        body: Mapping[str, Any],
-        *,
-        slots: asyncio.Semaphore | None = None,
-        probe: bool = True,
-        anew: bool = False,
-    ) -> Reply:
-        headers = self._headers(session)
-        return await self._call(
-            operation, "POST", path, headers=headers, body=body, slots=slots, probe=probe, anew=anew
-        )
-
-    async def _call(
-        self,
-        operation: str,
-        method: str,
-        path: str,
-        *,
-        headers: Mapping[str, str],
         body: Mapping[str, Any] | None = None,
+        *,
         query: Mapping[str, str] | None = None,
         slots: asyncio.Semaphore | None = None,
         probe: bool = True,
         anew: bool = False,
     ) -> Reply:
+        """Make a call of a session: POST with a `body`, else GET. With `probe` a lost daemon is looked for first."""
         if self.config.bypassed:
             return held_back(operation, "Signet is bypassed by the environment")
         # A probe that was refused may not be made again: the call itself shows then whether the daemon is back.
@@ -358,6 +326,7 @@ class AdapterClient(RuntimeAdapter):
             lost = await self._out_of_sight()
             if lost is not None:
                 return replace(lost, operation=operation, sent=False, reached=False, detail=f"health: {lost.detail}")
+        method, headers = "GET" if body is None else "POST", self._headers(session)
         reply = check_shape(
             await self._wire.exchange(
                 operation, method, path, headers=headers, body=body, query=query, slots=slots, anew=anew

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Final
 from uuid import uuid4
@@ -71,19 +72,23 @@ class SessionHost:
         self._clients = {(config.origin, config.token): self.client}
         self._routing = routing
         self._transport = transport
-        self._starts_at_prompt = starts_at_prompt
         self.model_turn = model_turn
         self.models = models
-        self._workspace = workspace
-        self._context_budget = context_budget
-        self._most_rounds = most_rounds
         self.options = options or CompletionOptions()
-        self._permissions = permissions
-        self._tools = ToolRegistry(tools, research, sources)
+        self._hooks = itertools.count(1)
+        self._new_session = partial(
+            Session,
+            tick=lambda: next(self._hooks),
+            starts_at_prompt=starts_at_prompt,
+            tools=ToolRegistry(tools, research, sources),
+            workspace=workspace,
+            context_budget=context_budget,
+            most_rounds=most_rounds,
+            permissions=permissions,
+        )
         self._sessions: dict[str, Session] = {}
         self._forgotten_starts: dict[str, int] = {}
         """By agent, the last start of a session that is forgotten."""
-        self._hooks = itertools.count(1)
 
     def knows(self, name: str) -> bool:
         """Whether a session of that name was started."""
@@ -117,20 +122,9 @@ class SessionHost:
         for other, session in self._sessions.items():
             if session.identity.key == identity.key:
                 raise StepError(f"key {identity.key!r} is that of session {other!r}", remedy="give each its own key")
-        session = Session(
-            identity,
-            self._client_of(identity.agent),
-            lambda: next(self._hooks),
-            starts_at_prompt=self._starts_at_prompt,
-            tools=self._tools,
-            workspace=self._workspace,
-            context_budget=self._context_budget,
-            most_rounds=self._most_rounds,
-            options=self.options,
-            permissions=self._permissions,
-        )
-        self._sessions[name] = session
-        return session
+        made = self._new_session(identity, self._client_of(identity.agent), options=self.options)
+        self._sessions[name] = made
+        return made
 
     async def start(self, session: Session, source: StartSource, replaces: Session | None = None) -> bool:
         """Open a session, after the end of the one it `replaces`; False when it was open already."""

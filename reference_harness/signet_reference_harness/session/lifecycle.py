@@ -155,8 +155,7 @@ class Lifecycle:
         if self.is_open:
             return False
         self._open(source)
-        if not self.starts_at_prompt:
-            await self._announce()
+        await self._announce_opening()
         return True
 
     async def take_up(self, left: Lifecycle) -> None:
@@ -168,8 +167,7 @@ class Lifecycle:
         self._open("resume")
         if left.identity.key == self.identity.key:
             self._daemon.wants_end = self._daemon.recovers = left.owes_end
-        if not self.starts_at_prompt:
-            await self._announce()
+        await self._announce_opening()
 
     async def pre_compaction(self) -> PreCompactionResult:
         """Tell the daemon that the conversation is about to be summarised, and learn how it wants that done."""
@@ -196,8 +194,7 @@ class Lifecycle:
         self._contexts.clear()
         self.start_rows.clear()
         self._open(CLEAR)
-        if not self.starts_at_prompt:
-            await self._announce()
+        await self._announce_opening()
 
     async def end(self, reason: str = SHUTDOWN) -> Reply:
         """Close the session. A `reason` that names no boundary is sent as a shutdown."""
@@ -261,6 +258,10 @@ class Lifecycle:
         # A clear that the daemon has not heard of is not forgotten over a later resume.
         if self._daemon.next_source != CLEAR:
             self._daemon.next_source = source
+
+    async def _announce_opening(self) -> None:
+        if not self.starts_at_prompt:
+            await self._announce()
 
     async def _announce(self) -> str:
         """Send the start; returns the context that it brought, which later turns keep."""
