@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from signet_conformance import trace
-from signet_conformance.drivers.answers import MAX_MARKS, MAX_TEXT, handler_marks
+from signet_conformance.drivers.answers import MAX_MARKS, MAX_TEXT, handler_marks, tool_answer_mark
 from signet_conformance.reports.remarks import remarks
 from signet_conformance.trace.recordings import recordings_in
 
@@ -132,3 +132,25 @@ def test_lateness_of_the_drivers_timer_is_kept() -> None:
     """How late a timer of the driver was stands in the mark; what is no number does not."""
     calls = [{"event": "prompt", "ms": 5000, "late_ms": late} for late in (7.5, "soon")]
     assert [mark.late_ms for mark in handler_marks(1, {"calls": calls}, 1.0)] == [7.5, None]
+
+
+@pytest.mark.parametrize(
+    ("tool", "result", "done"),
+    [
+        ("memory_store", {"done": True}, True),
+        ("memory_store", {"is_error": False, "content": {"id": "m-1"}}, True),
+        ("memory_forget", {"is_error": False, "content": {"success": True}}, True),
+        ("memory_modify", {"is_error": False, "content": {"updated": True}}, True),
+        ("memory_forget", {"is_error": False, "content": {"id": "m-1"}}, False),
+        ("memory_store", {"content": {"id": "m-1"}}, False),
+        ("memory_store", {"done": True, "error": "offline"}, False),
+        ("memory_store", {"done": True, "is_error": True}, False),
+        ("memory_store", {"is_error": False, "content": {"id": "m-1", "success": False}}, False),
+        ("memory_store", {"is_error": False, "content": {"id": "m-1", "error": "offline"}}, False),
+        ("memory_store", {"is_error": False, "content": "stored"}, False),
+        ("memory_search", {"done": True}, False),
+    ],
+)
+def test_tool_that_says_it_is_done_is_marked(tool: str, result: dict[str, Any], done: bool) -> None:
+    """A tool that does something is marked where it says that it did, and nothing it says is against it."""
+    assert (tool_answer_mark(3, tool, result) is not None) is done

@@ -51,6 +51,7 @@ from signet_conformance.trace import Mark
         ("no_request", {"conn": 1, "words": "9 bytes came"}, "no request: 9 bytes came"),
         ("remark", {"text": "loaded twice"}, "loaded twice"),
         ("offered", {"tools": {"memory_get": ["id"], "memory_list": []}}, "offers the tools memory_get, memory_list"),
+        ("tool_answer", {"index": 3, "done": True}, "the tool tells the model that it is done"),
         ("reinstalled", {"how": "again"}, "installed again"),
         (
             "reinstalled",

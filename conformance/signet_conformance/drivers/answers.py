@@ -48,6 +48,26 @@ def offered_mark(result: Mapping[str, Any]) -> marks.OfferedMark | None:
     )
 
 
+_DOES = ("memory_store", "memory_modify", "memory_forget")
+_DONE = ("done", "success", "ok", "stored", "saved", "remembered", "updated", "modified", "deleted", "forgotten")
+"""Members of a tool's answer that are true where it did what it was asked."""
+
+
+def tool_answer_mark(index: int, tool: str, result: Mapping[str, Any]) -> marks.ToolAnswerMark | None:
+    """The mark of a tool that tells the model in so many words that it is done; None for any other answer.
+
+    A tool that looks for memories does nothing.
+    """
+    if tool not in _DOES:
+        return None
+    content = result.get("content")
+    content = content if isinstance(content, dict) else {}
+    said = [value for value in (result.get("done"), *map(content.get, _DONE)) if isinstance(value, bool)]
+    failed = result.get("is_error") is True or bool(result.get("error") or content.get("error")) or False in said
+    stored = tool == "memory_store" and result.get("is_error") is False and isinstance(content.get("id"), str)
+    return marks.ToolAnswerMark(index=index, done=True) if not failed and (True in said or stored) else None
+
+
 def _read_handlers(index: int, result: Mapping[str, Any], bound_s: float | None) -> Iterator[marks.HandlerMark]:
     for member in ("hooks", "calls"):
         given = result.get(member)

@@ -270,6 +270,7 @@ _WORDS: Mapping[type[marks.KitMark], Callable[..., str | None]] = {
     marks.LoadedMark: _loaded,
     marks.RegisteredMark: _registered,
     marks.ReinstalledMark: _reinstalled,
+    marks.ToolAnswerMark: lambda mark: "the tool tells the model that it is done" if mark.done else None,
     marks.OfferedMark: lambda mark: f"offers the tools {', '.join(mark.tools)}",
     marks.LeftMark: _left_words,
     marks.StrayMark: _stray,

@@ -9,7 +9,7 @@ from typing import Any
 
 from signet_conformance.facts import DELETE, FORGET, REDACTION, SAVES, Call, Recording, plain
 from signet_conformance.finding import Finding
-from signet_conformance.rules.outcome import PASS, Outcome, in_body, undecided
+from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undecided
 from signet_conformance.rules.tool_requests import (
     CHANGES,
     FORGETS,
@@ -31,7 +31,7 @@ from signet_conformance.rules.tool_requests import (
     sent_changes,
     text_in,
 )
-from signet_conformance.trace.marks import StepMark
+from signet_conformance.trace.marks import StepMark, ToolAnswerMark
 
 _COMMAND_SYNTAX = re.compile(r"\A(?P<pinned>critical:\s*)?(?:\[(?P<tags>[^\]\n]*)\]:\s*)?", re.IGNORECASE)
 """Marks of the host's own command for a memory, which it takes off the text."""
@@ -49,6 +49,8 @@ def deed_is_what_was_asked(recording: Recording) -> Iterator[Outcome]:
         judge = _JUDGES.get(str(mark.tool))
         calls = [] if judge is None else list(requests_of(recording, mark))
         deeds = [call for call in calls if _is_deed(call)]
+        if judge is not None and mark.arguments and _is_claimed(recording, mark):
+            yield from _judge_silence(recording, mark, mark.arguments)
         if judge is not None and not recording.timeline.was_skipped(mark) and any(call.accepted for call in deeds):
             if mark.arguments is None:
                 yield undecided(*deeds[:1], message=f"step {mark.index}: {NO_ARGUMENTS}")
@@ -57,6 +59,56 @@ def deed_is_what_was_asked(recording: Recording) -> Iterator[Outcome]:
                 asked = AskedStep(mark, mark.arguments, deeds, _is_whole(recording, mark), superseded)
                 yield from judge(asked, said)
         said.note(mark, deeds)
+
+
+def _is_claimed(recording: Recording, mark: StepMark) -> bool:
+    """Whether a tool told the model that it is done, though nothing at all was sent in its step, nor kept from it."""
+    timeline = recording.timeline
+    if timeline.was_skipped(mark) or not _is_whole(recording, mark) or timeline.start_was_disturbed(mark):
+        return False
+    answered = any(answer.done and answer.index == mark.index for answer in recording.marks(ToolAnswerMark))
+    return answered and not any(timeline.calls_in(mark))
+
+
+def _judge_silence(recording: Recording, mark: StepMark, given: Mapping[str, Any]) -> Iterator[Outcome]:
+    """The breach of a tool that claims a deed which no request tells, before or after its step."""
+    deeds = [call for call in recording.calls if _is_deed(call)]
+    later = [call for call in deeds if call.seq > mark.seq]
+    ids, content = asked_ids(given), plain(text_in(given.get("content")))
+    if mark.tool == "memory_store":
+        # A connector may know that the daemon has a text already.
+        is_told = any(_holds(plain(text_in(call.body.get("content"))), content) for call in deeds)
+    elif mark.tool == "memory_modify":
+        sent = [(identifier, members) for call in later for identifier, members, _ in sent_changes(call)]
+        is_told = any(_is_sent(changed, sent) for changed in asked_changes(given))
+    else:
+        forgotten = [ids_forgotten(call) for call in (deeds if ids else later) if call.operation in FORGETS]
+        is_told = any(not ids or ids & each for each in forgotten)
+    if is_told or given.get("mode") == "preview" or mark.tool not in _CLAIMS:
+        return
+    yield fail(
+        message=f"step {mark.index}: the model is told that {_CLAIMS[mark.tool]}, and the daemon was asked nothing",
+        expected="a request that does what the tool was asked",
+        fold="nothing sent",
+    )
+
+
+_CLAIMS: Mapping[str | None, str] = {
+    "memory_store": "a memory is stored",
+    "memory_modify": "a memory is changed",
+    "memory_forget": "memories are forgotten",
+}
+"""The tools of a connector that do something, to what they claim."""
+
+
+def _is_sent(asked: tuple[str, Mapping[str, Any]], sent: Sequence[tuple[str, Mapping[str, Any]]]) -> bool:
+    """Whether a change of a memory is among those that are sent."""
+    identifier, wanted = asked
+    names = [name for name in ("content", *_VALUES) if name in wanted]
+    return any(
+        other == identifier and all(is_value(members.get(name), wanted[name]) for name in names)
+        for other, members in sent
+    )
 
 
 def _is_whole(recording: Recording, mark: StepMark) -> bool:

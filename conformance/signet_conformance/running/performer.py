@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from signet_conformance.drivers.answers import handler_marks, offered_mark, printed_mark, sent_mark
+from signet_conformance.drivers.answers import handler_marks, offered_mark, printed_mark, sent_mark, tool_answer_mark
 from signet_conformance.drivers.played_model import PlayedModel
 from signet_conformance.drivers.process import HANDOVER, ConnectorDriver, OnEvent
 from signet_conformance.outcome.time_spent import Part
@@ -266,7 +266,8 @@ class StepPerformer:
         trouble = handler_marks(index, result, self._target.declared.bounds_s.get(step.step))
         offered = None if self._knows_offered else offered_mark(result)
         self._knows_offered = self._knows_offered or offered is not None
-        told = (each for each in (sent_mark(index, result), printed_mark(index, result), offered) if each is not None)
+        answered = tool_answer_mark(index, step.tool, result) if isinstance(step, ToolStep) else None
+        told = filter(None, (sent_mark(index, result), printed_mark(index, result), answered, offered))
         key_mark = self._key_mark(step, result.get("key"))
         asked = [] if self._model is None else [asked_model(each) for each in self._model.end(result)]
         self._recorder.ask(*asked, *map(mark, (*trouble, *told, *key_mark)))

@@ -297,6 +297,18 @@ class ReinstalledMark(KitMark, frozen=True, kw_only=True):
     words: str | None = None
 
 
+class ToolAnswerMark(KitMark, frozen=True, kw_only=True):
+    """What the model was told by the tool of the step of that number: that what it asked for is done.
+
+    Absent where a tool told something else, or what it told cannot be read.
+    """
+
+    NAME = "tool_answer"
+
+    index: int | None
+    done: bool = False
+
+
 class OfferedMark(KitMark, frozen=True, kw_only=True):
     """The tools that a connector offers to the model, each with the members that its schema names.
 
@@ -466,6 +478,7 @@ KINDS: Mapping[str, type[KitMark]] = {
         InstalledMark,
         ReinstalledMark,
         RegisteredMark,
+        ToolAnswerMark,
         OfferedMark,
         ObservedMark,
         StrayMark,
