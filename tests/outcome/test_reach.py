@@ -75,6 +75,14 @@ def test_a_field_that_a_tool_offers_and_never_passes_on_is_not_reached(tmp_path:
     assert "memory_store.type" in found.points
 
 
+def test_a_value_that_two_fields_have_shows_of_neither_that_it_is_passed_on(tmp_path: Path) -> None:
+    """A text that stands for a required member as well says nothing of it; one with a value of its own does."""
+    alike = stored({"content": "Numbered."}, content="Numbered.", tags=["Numbered."])
+    found = reach(tmp_path, *alike, *stored({"content": "Agreed."}, content="Agreed.", tags=["billing"]))
+    assert found is not None
+    assert found.dropped == {"memory_store": ("tags",)}
+
+
 @pytest.mark.parametrize(
     "body",
     [

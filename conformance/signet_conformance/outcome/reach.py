@@ -117,7 +117,11 @@ class ReachMeter:
                 continue
             tool, leaves = str(mark.tool), [leaf for call in calls for leaf in _leaves_of(call)]
             names, values = {name for name, _ in leaves}, [value for _, value in leaves]
-            for name, value in _members(mark.arguments):
+            members = list(_members(mark.arguments))
+            for name, value in members:
+                if name not in names and any(_holds(value, of) for other, of in members if other != name):
+                    # Which of the two a request holds cannot be seen.
+                    continue
                 self._given.setdefault(tool, set()).add(name)
                 # The connector may call it otherwise, or write it into a text.
                 if name in names or any(_holds(each, value) for each in values):

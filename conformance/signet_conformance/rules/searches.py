@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from typing import Any
 
+from signet_conformance.contract import contract_version_of, document, version_document
 from signet_conformance.facts import (
     GET,
     HOOK_RECALL,
@@ -51,7 +53,7 @@ def search_is_what_was_asked(recording: Recording) -> Iterator[Outcome]:
         elif asked and given is None:
             yield undecided(asked[0], message=f"step {mark.index}: {NO_ARGUMENTS}")
         elif asked and given is not None:
-            wrong = [_other_member(mark, given, call) for call in asked]
+            wrong = [_other_member(recording, mark, given, call) for call in asked]
             yield PASS if None in wrong else wrong[0] or PASS
 
 
@@ -71,7 +73,7 @@ def _searched_instead(recording: Recording, mark: StepMark, given: Mapping[str, 
     return None
 
 
-def _other_member(mark: StepMark, given: Mapping[str, Any], call: Call) -> Finding | None:
+def _other_member(recording: Recording, mark: StepMark, given: Mapping[str, Any], call: Call) -> Finding | None:
     if call.operation == GET:
         wanted = identifier_in(given.get("id"))
         if not wanted or wanted == identifier_in(call.memory_id):
@@ -84,7 +86,7 @@ def _other_member(mark: StepMark, given: Mapping[str, Any], call: Call) -> Findi
             received=call.memory_id,
             fold="other id",
         )
-    sent = _sent_members(call)
+    sent = _read_members(recording, call)
     for name, wanted in given.items():
         if _name(name) in _OWN or wanted in (None, False, "", []):
             continue
@@ -94,11 +96,13 @@ def _other_member(mark: StepMark, given: Mapping[str, Any], call: Call) -> Findi
         if REDACTION in f"{value}{wanted}":
             return undecided(call, message=f"step {mark.index}: {name} was redacted")
         place = next((each for each in (*call.query, *call.body) if _name(each) == _name(name)), name)
+        message = f"the request has another {name} than the tool was given"
+        if value is None:
+            unread = _sent_members(call).get(_name(name)) is not None
+            message = f"{place} is sent, which the daemon does not read" if unread else f"{name} is not in the request"
         return warn(
             call,
-            message=f"step {mark.index}: {name} is not in the request"
-            if value is None
-            else f"step {mark.index}: the request has another {name} than the tool was given",
+            message=f"step {mark.index}: {message}",
             pointer="/request/query" if place in call.query else in_body(place),
             expected=f"{name}: {wanted!r}",
             received=value,
@@ -111,10 +115,27 @@ def _sent_members(call: Call) -> Mapping[str, Any]:
     return {_name(name): value for name, value in {**call.query, **call.body}.items()}
 
 
+def _read_members(recording: Recording, call: Call) -> Mapping[str, Any]:
+    """The members that are sent, without those which the daemon reads under another spelling alone."""
+    names = _names_read(contract_version_of(recording.daemon_version), str(call.operation))
+    known = {_spelling(name) for name in names}
+    sent = {**call.query, **call.body}
+    return {_name(name): value for name, value in sent.items() if name in names or _spelling(name) not in known}
+
+
+@cache
+def _names_read(version: str, operation: str) -> frozenset[str]:
+    request = version_document(version)["operations"].get(operation, {}).get("request")
+    return frozenset() if request is None else frozenset(document(request["file"]).get("properties", {}))
+
+
 def _name(name: str) -> str:
     """A member's name however it is spelt: `aggregate_budget` and `aggregateBudget` are one."""
-    spelt = name.replace("_", "").replace("-", "").lower()
-    return _NAMES.get(spelt, spelt)
+    return _NAMES.get(_spelling(name), _spelling(name))
+
+
+def _spelling(name: str) -> str:
+    return name.replace("_", "").replace("-", "").lower()
 
 
 def _is_asked(name: str, sent: object, wanted: Any, others: Sequence[object]) -> bool:
@@ -123,6 +144,8 @@ def _is_asked(name: str, sent: object, wanted: Any, others: Sequence[object]) ->
     if name == "limit" and isinstance(wanted, int | float):
         least, most = LIMITS
         return is_value(sent, wanted) or is_value(sent, min(max(wanted, least), most))
+    if isinstance(wanted, dict):
+        return isinstance(sent, dict) and all(is_value(sent.get(each), value) for each, value in wanted.items())
     # The tool may call it otherwise than the daemon does.
     return is_value(sent, wanted) or (
         sent is None and isinstance(wanted, str) and any(is_value(other, wanted) for other in others)
