@@ -174,7 +174,7 @@ async def _record(options: argparse.Namespace, upstream: Upstream) -> int:
         raise UsageError(
             f"is no Signet daemon: it answers GET /health {daemon.odd}",
             where=upstream.url,
-            remedy="give the daemon's address (http://127.0.0.1:3850, unless it was told otherwise);"
+            remedy="give the daemon's address (http://127.0.0.1:3850, unless configured otherwise);"
             " --upstream-may-be-down records whatever answers",
         )
     header = Header(

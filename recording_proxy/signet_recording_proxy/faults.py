@@ -166,7 +166,7 @@ def parse(number: int, fault: object, match: object, count: object) -> Fault:
         raise UsageError(f"fault.kind is {printable(repr(name), 60)}", remedy=f"one of: {', '.join(FAULT_KINDS)}")
     for member in fault.keys() - {"kind", *kind.parameters}:
         known = ", ".join(sorted(kind.parameters)) or "none"
-        raise UsageError(f"fault.{printable(member, 60)} means nothing to {name}", remedy=f"its parameters: {known}")
+        raise UsageError(f"fault.{printable(member, 60)} is no parameter of {name}", remedy=f"its parameters: {known}")
     for parameter, (is_right, what, remedy) in _PARAMETERS.items():
         if (parameter in kind.needs or parameter in fault) and not is_right(fault.get(parameter)):
             raise UsageError(f"fault.{parameter} of {name} is not {what}", remedy=remedy)
@@ -180,7 +180,9 @@ def _targeted(number: int, fault: dict[str, Any], match: object, count: object) 
     if not (method is None or isinstance(method, str)) or not (path is None or isinstance(path, str)):
         raise UsageError("match.method and match.path are strings", remedy='such as {"path": "/api/hooks/*"}')
     if count is not None and (not isinstance(count, int) or isinstance(count, bool) or count < 1):
-        raise UsageError("count is neither null nor a whole number from 1", remedy="leave it out for: until fault_off")
+        raise UsageError(
+            "count is neither null nor a whole number from 1", remedy="leave it out to keep it until fault_off"
+        )
     if fault["kind"] == "refuse" and (method or path or count):
         raise UsageError(
             "refuse closes the listener, so it can have neither match nor count",

@@ -118,7 +118,7 @@ class TraceFile:
         raise KitError(
             f"the trace {what} while it was written; lost: {lost}",
             where=printable(self.path, 400),
-            remedy="let no other program touch it but by renaming it, and record again",
+            remedy="let no other program change it (renaming is allowed), and record again",
         )
 
     def _write(self, lines: Line) -> None:

@@ -73,7 +73,7 @@ def test_a_body_over_the_limit_of_the_recorder_hides_nothing(
 @pytest.mark.parametrize(
     ("path", "status", "ending"),
     [
-        ("/api/hooks/session-end", 4, "incomplete: 1 request that the recorder could not carry"),
+        ("/api/hooks/session-end", 4, "incomplete: 1 request that the recorder could not pass on"),
         ("/up", 0, "conforming"),
     ],
 )
@@ -221,7 +221,7 @@ def test_the_json_report_holds_the_coverage_that_was_asked_for(invoke: Invoke, t
     assert "warnings" not in report
     assert "coverage" not in json.loads(invoke("check", "a.jsonl", "--json").stdout)
     below = json.loads(invoke("check", "a.jsonl", "--json", "--coverage-fail-under", "99").stdout)
-    assert below["warnings"] == ["coverage is less than 99 %: exercise more, or lower the bound"]
+    assert below["warnings"] == ["coverage is below 99 %: exercise more, or lower the minimum"]
 
 
 def test_forced_colours_come_through_a_pipe(process: Process, tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ def test_a_narrow_terminal_is_enough(process: Process) -> None:
 def test_a_difference_says_how_sure_it_is(invoke: Invoke) -> None:
     """What is about no operation stands last, and nothing is said of lists that are empty."""
     told = " ".join(invoke("contract", "diff", "0.205", "0.237").stdout.split())
-    assert "0.237 is what documentation and single files of the source say" in told
+    assert "0.237 is read from documentation and some source files" in told
     assert "Both have the same requirements in force." in told
     assert told.index("clockContext") < told.index("in general") < told.index("memories/:id/supersede")
     assert "in force" not in invoke("contract", "diff", "0.109", "0.145").stdout

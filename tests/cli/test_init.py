@@ -173,7 +173,7 @@ def test_a_connector_whose_requests_are_all_refused_is_not_called_silent(tmp_pat
     done = invoke("init", "--scenarios", "0", "packages/connector")
     assert done.exit_code == 3, done.output
     assert "FAIL SIG-PROMPT-001" in done.stdout
-    assert "no hook or memory request was accepted, by what is said above" in done.stdout
+    assert "no hook or memory request was accepted, see above" in done.stdout
     assert "note: prompt: threw, in " in done.stdout
     assert "no request was recorded" not in done.stdout
     assert "report: packages/connector/signet-report/report.html, " in done.stdout
@@ -439,5 +439,5 @@ def test_a_driver_that_cannot_be_started_is_not_said_to_answer(tmp_path: Path, i
     done = invoke("init")
     assert done.exit_code == 3, done.output
     assert "ended with status 7" in done.stderr
-    assert "the lane is still red (exit 3), by what is said above" in done.stdout
+    assert "the lane is still red (exit 3), see above" in done.stdout
     assert "FILL IN" not in done.stdout

@@ -120,7 +120,7 @@ def test_a_stale_entry_fails_the_run(invoke: Invoke, conforming: Path, tmp_path:
     result = invoke("check", conforming, "--baseline", known, "-q")
     assert result.exit_code == 1
     assert "STALE SIG-AGENT-001 at openclaw" in result.output
-    assert "take the entry out" in result.output
+    assert "remove the entry" in result.output
 
 
 def test_the_closing_line_says_which_entries_fail_the_run(

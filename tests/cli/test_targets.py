@@ -86,7 +86,7 @@ def test_the_doctor_says_what_the_driver_skips(invoke: Invoke, tmp_path: Path, m
     lines = re.sub(r"\n {9}", " ", done.stdout).splitlines()
     told = [line.removeprefix("note     ") for line in lines if line.startswith("note ")]
     assert done.exit_code == 0
-    declared = "declared, and no step can bring it about"
+    declared = "declared, but no step can cause it"
     assert told[0].startswith("what the driver skips: clear, compact, compaction_complete, pre_compaction, resume,")
     assert [line.partition(" list ")[0] for line in told[1:]] == [
         f"{declared}: compaction-complete, for the driver does not",

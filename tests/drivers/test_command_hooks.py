@@ -101,7 +101,7 @@ def test_hooks_in_the_form_of_another_host_are_found_out(made: Made, recorded: R
     target = made("codex", config=str(path), capabilities=["session-start"], face="codex-0.124")
     (plain,) = map(trace.read, recorded(target, ["plain"]))
     (finding,) = engine.judge(plain).judgements["SIG-LOAD-002"].findings
-    words = "no hook in it has the form that is read; at its top stand _signet, sessionStart"
+    words = "no hook in it has a form that the harness reads; its top-level members are _signet, sessionStart"
     assert finding.message == f"codex 0.124.0 does not accept hooks.json: {words}"
 
 

@@ -75,7 +75,7 @@ def test_an_installer_that_writes_nothing_and_says_otherwise_is_remarked_on(
     target.env["FIXTURE_HOOK"] = HOOK  # type: ignore[index]
     (path,) = recorded(target, ["installed-again"])
     said = [mark.text for mark in marks_of(trace.read(path), RemarkMark)]
-    assert "the installer says that it has installed, and wrote nothing: its settings are read-only" in said
+    assert "the installer reports success but wrote nothing: the settings are read-only" in said
     assert engine.judge(trace.read(path)).judgements["SIG-LOAD-005"].verdict is Verdict.PASS
 
 
@@ -121,7 +121,7 @@ UNASKED = "of ~/.config/opencode only plugins/*.js and plugins/*.ts are loaded u
     ("ending", "names", "said"),
     [
         ("mjs", "false", f"{UNLOADED}: {UNASKED}"),
-        ("mjs", "true", f"{UNLOADED} where the user has no opencode.json yet: {UNASKED}"),
+        ("mjs", "true", f"{UNLOADED} if the user has no opencode.json yet: {UNASKED}"),
         ("js", "true", None),
     ],
 )

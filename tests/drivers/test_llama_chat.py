@@ -38,7 +38,7 @@ def test_tools_that_the_program_lacks_are_skipped(runtime: str, made: Made, tmp_
     target = made("llama-cpp", module=MODULE, runtime=runtime)
     steps = [START, SEARCH, {**PROMPT, "more": True}, {**SEARCH, "tool": "memory_get"}, PROMPT]
     _, outside, _, lacking, after = performed(target, tmp_path / "home", steps)
-    assert outside == {"skipped": "the model calls tools in a turn of the user only"}
+    assert outside == {"skipped": "the model calls tools only in a user's turn"}
     assert lacking == {"skipped": "the connector has no tool memory_get"}
     assert after["turn"] is True
 

@@ -138,7 +138,7 @@ def test_the_line_names_the_first_of_many() -> None:
     """Six names of each part; the report has them all."""
     found = Reach(("secret_exec",), {"memory_search": tuple("abcdefgh")}, ("memory_get",))
     assert found.words == (
-        "memory_search: a, b, c, d, e, f and 2 more; tools: secret_exec; no schema that could be filled: memory_get"
+        "memory_search: a, b, c, d, e, f and 2 more; tools: secret_exec; schema without the needed fields: memory_get"
     )
     assert {"memory_search.a", "secret_exec", "memory_get"} <= found.points
     assert Reach().words == ""

@@ -42,7 +42,7 @@ from signet_conformance.trace import Mark
             "GET / went to a:1, not to the address that the connector was given",
         ),
         ("session_key", {"session": "s1", "key": "a-1"}, "the harness knows s1 as a-1"),
-        ("unheard_port", {"words": "who holds it"}, "the default port is not heard: who holds it"),
+        ("unheard_port", {"words": "who holds it"}, "the default port is not observed: who holds it"),
         (
             "refused",
             {"origin": "null", "method": "GET", "path": "/health"},

@@ -119,7 +119,7 @@ def test_what_the_daemon_refused_last_is_named(drive_unruly: Drive, alone: bool)
     )
     assert refused is not None, out + err
     if alone:
-        assert "let the driver program survive what the connector throws, as its harness does" in err
+        assert "let the driver program survive exceptions of the connector, as its harness does" in err
 
 
 def drive_in(

@@ -177,7 +177,7 @@ def test_the_command_tells_drift_by_its_status(invoke: Invoke, tmp_path: Path) -
     trace(tmp_path, day(first=ran("UserPromptSubmit", cwd="/root")))
     drifted = invoke("face", "check", "claude-code", "run.jsonl")
     assert drifted.exit_code == 1
-    unseen = "not compared, for no run shows them: PostCompact, PostToolUse, PreCompact, PreToolUse, Stop"
+    unseen = "not compared, because no run shows them: PostCompact, PostToolUse, PreCompact, PreToolUse, Stop"
     assert unseen in " ".join(drifted.stdout.split())
     assert invoke("face", "check", "codex", "run.jsonl").exit_code == 2
     assert invoke("face", "update", "claude-code", "run.jsonl", "--output", "face.json").exit_code == 0

@@ -170,7 +170,7 @@ def test_face_that_is_no_json(text: str, tmp_path: Path) -> None:
 
 def test_face_for_another_kind_of_harness(tmp_path: Path) -> None:
     """A driver that runs commands cannot play a harness that loads plugins."""
-    with pytest.raises(TargetError, match="is not one that the driver node-plugin plays: it has no 'code'"):
+    with pytest.raises(TargetError, match=r"the driver node-plugin cannot play the face .*: it has no 'code'"):
         find_face(own(tmp_path, HOOKS, "node-plugin"))
 
 
@@ -264,7 +264,7 @@ def test_face_of_a_file_is_chosen(tmp_path: Path) -> None:
     ("name", "choice", "said"),
     [
         ("openclaw", "2027.1", "no face is called '2027.1'"),
-        ("openclaw", "codex-0.169", "is not one that the driver node-plugin plays"),
+        ("openclaw", "codex-0.169", "the driver node-plugin cannot play the face"),
         ("openclaw", "gone.json", "cannot be read"),
         ("reference", "all", "reference has no face: the driver command plays no harness"),
     ],

@@ -58,6 +58,6 @@ def test_a_folder_holds_each_recording_once(tmp_path: Path) -> None:
 )
 def test_sides_that_cannot_be_compared_are_refused(tmp_path: Path, model: Header, daemon: Header) -> None:
     """A file that only has the name of a model's side is an error, with what to do."""
-    with pytest.raises(TraceError, match="cannot be laid beside") as caught:
+    with pytest.raises(TraceError, match="cannot be read together") as caught:
         read(_written(tmp_path, model, daemon))
     assert caught.value.remedy

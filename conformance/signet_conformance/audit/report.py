@@ -138,7 +138,7 @@ def _row(ending: AuditEnding, cell: Cell) -> Markup:
     if cell.between:
         told.append(("seen", "in several recordings together"))
     if ending.is_known(cell.requirement, cell.connector):
-        told.append(("known", "a baseline lets it pass"))
+        told.append(("known", "known in a baseline"))
     more = element("details", element("summary", "More", aria_label=f"More about {cell.requirement}"), facts(told))
     return element(
         "tr",

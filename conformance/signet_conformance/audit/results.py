@@ -245,9 +245,9 @@ def read_summary(folder: Path) -> Summary:
         return msgspec.json.decode(path.read_bytes(), type=Summary)
     except (OSError, msgspec.MsgspecError):
         raise UsageError(
-            "holds no audit that has come to its end",
+            "holds no finished audit",
             where=printable(folder, 400),
-            remedy="signet-conformance audit DATASET… --out FOLDER goes on where it was",
+            remedy="signet-conformance audit DATASET… --out FOLDER continues it",
         ) from None
 
 

@@ -70,7 +70,7 @@ class AuditWorkers(Workers[dict[str, Any], bytes]):
         except LostWorkerError as lost:
             raise KitError(
                 f"a worker ended while it judged batch {lost.number} (status {lost.status})",
-                remedy="the same command goes on where it was; if its memory was not enough, with fewer --workers",
+                remedy="the same command continues it; if its memory was not enough, with fewer --workers",
             ) from None
 
 
@@ -122,7 +122,7 @@ class Cluster:
             if future.status != "finished":
                 raise KitError(
                     f"batch {number} was lost on the cluster: {printable(future.exception(), 300)}",
-                    remedy="the same command goes on where it was",
+                    remedy="the same command continues it",
                 )
             yield number, rows
             following = next(waiting, None)

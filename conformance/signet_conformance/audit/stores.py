@@ -198,7 +198,7 @@ def _store_of(scheme: str, process: int) -> Any:
         ) from None
     except ValueError:
         raise UsageError(
-            f"no store is known by {printable(scheme, 40)}://",
+            f"no store is known for {printable(scheme, 40)}://",
             remedy="one that fsspec knows, such as s3://BUCKET/PREFIX",
         ) from None
 

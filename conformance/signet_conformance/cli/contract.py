@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 _DIFF = "contract diff"
 _SURE = {
     "high": "is confirmed by the answers of a real daemon.",
-    "medium": "is read from source and documentation: no such daemon can be had to run.",
-    "low": "is what documentation and single files of the source say: take it as a notice, not as a promise.",
+    "medium": "is read from source and documentation: no such daemon was available to run.",
+    "low": "is read from documentation and some source files: take it as a preview, not as a promise.",
 }
 """Ends of a sentence that begins with a version, by its confidence."""
 
@@ -153,7 +153,7 @@ def prove(version: str, *, daemon: str, allow_writes: bool) -> int:
 
 
 def _describe_learnt(learnt: Learnt) -> Iterator[RenderableType]:
-    release = printable(learnt.reported or "of no version that it names", 40)
+    release = printable(learnt.reported or "without a version", 40)
     yield Text(f"daemon {release} serves contract {learnt.best} best", STRONG)
     table = Table.grid(padding=(0, 2, 0, 0))
     for version, agreeing in learnt.agreeing.items():
@@ -167,7 +167,7 @@ def _describe_others(others: Sequence[OtherAnswer], version: str, probes: int) -
     from signet_conformance.probing import rules_on
 
     if not others:
-        yield Text(f"all {probes} probes are answered as contract {version} says")
+        yield Text(f"the daemon answers all {probes} probes as contract {version} does")
         return
     yield Text(f"{len(others)} of {probes} probes are answered otherwise than contract {version} says")
     operations = sorted({each.operation or "" for each in others})
@@ -186,7 +186,10 @@ def _describe_others(others: Sequence[OtherAnswer], version: str, probes: int) -
 def _describe_changes(changed: Mapping[str, Any]) -> Iterator[RenderableType]:
     yield Text(f"From contract {changed['from']} to {changed['to']}", STRONG)
     yield from (Paragraph(f"{version} {_SURE[how_sure]}") for version, how_sure in changed["confidence"].items())
-    for title, members in (("Requirements that come into force", "added"), ("Requirements that fall away", "removed")):
+    for title, members in (
+        ("Requirements that come into force", "added"),
+        ("Requirements no longer in force", "removed"),
+    ):
         rows = changed["requirements"][members]
         if rows:
             yield Text(f"\n{title}: {len(rows)}")

@@ -61,14 +61,14 @@ def command(
     target_format = target_format or _format_of(target, "--to")
     if (source_format == TRACE) == (target_format == TRACE):
         raise UsageError(
-            "one side must be a trace, and the other a capture", remedy="convert to a .jsonl first, then from it"
+            "one side must be a trace, the other a capture", remedy="convert to a .jsonl first, then from it"
         )
     if target_format == TRACE:
         written, left_out = _into_trace(source, source_format, target, origins)
         print(f"{counted(written.exchanges, 'exchange')} in {printable(target, 400)}")
         for line in _left_out_notes(written, left_out):
             print(line)
-        print("a capture declares nothing: say what the connector does, or less can be decided")
+        print("a capture declares nothing: declare what the connector does, or less can be decided")
         print(f"check it: {shell_command(['signet-conformance', 'check', target])} --agent ID --harness NAME")
     elif origins:
         raise UsageError("a trace holds the requests to one origin", where="--origin", remedy="leave it out")
@@ -88,7 +88,7 @@ def _lost_notes(trace: Trace) -> Iterator[str]:
         yield f"left out: {counted(len(trace.marks), 'mark')}, which say what the user did"
     words = declared_words(declared)
     if words:
-        yield "left out: what the recording declares. To judge a trace converted back, add:"
+        yield "left out: the recording's declarations. To judge a trace converted back, add:"
         yield f"  {shell_command(words)}"
 
 
@@ -104,7 +104,7 @@ def _left_out_notes(written: Written, left_out: Counter[str]) -> Iterator[str]:
         yield f"left out: {count} with other servers than {kept}: {named}{rest}"
     if written.uncaptured:
         bodies = "1 body" if written.uncaptured == 1 else f"{written.uncaptured} bodies"
-        yield f"of unknown content: {bodies}, which the capture does not hold; nothing is decided by them"
+        yield f"unknown content: {bodies}, which the capture does not hold; they decide nothing"
 
 
 def _into_trace(source: str, source_format: str, target: str, origins: Sequence[str]) -> tuple[Written, Counter[str]]:

@@ -56,9 +56,9 @@ def check(name: str, recordings: tuple[str, ...]) -> int:
     observed = "events of a plugin" if face.data.tells_plugins else "runs of hooks"
     told = [f"{face.name} beside {face.data.harness} {release}: {len(hooks_observed(traces))} {observed}"]
     if unseen := not_compared(face.data, traces):
-        told.append(f"not compared, for no run shows them: {', '.join(unseen)}")
+        told.append(f"not compared, because no run shows them: {', '.join(unseen)}")
     if left := unplayed(face.data, traces):
-        told.append(f"not compared, for the face does not play them: {', '.join(left)}")
+        told.append(f"not compared, because the face does not play them: {', '.join(left)}")
     if compared := turns_compared(traces, played_ones):
         told.append(f"what reaches the model, in {counted(compared, 'turn')} beside the played ones")
     elif any(trace.model is not None for trace in traces):

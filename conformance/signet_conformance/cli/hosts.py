@@ -67,7 +67,7 @@ def command(
         raise UsageError("goes with --bisect only", where=where, remedy="add --bisect OLD NEW")
     if unknown := sorted({*named}.difference(program_names())):
         raise UsageError(
-            f"the kit launches no program called {printable(unknown[0], 60)!r}",
+            f"the kit cannot start a program called {printable(unknown[0], 60)!r}",
             where="NAME",
             remedy=f"one of {', '.join(program_names())}",
         )

@@ -193,7 +193,7 @@ def _places(folders: Sequence[str]) -> Sequence[ConnectorFolder]:
             raise UsageError(
                 f"is in the repository {printable(place.root, 300)}, and {printable(places[0].folder, 300)} is not",
                 where=printable(place.folder, 300),
-                remedy="a lane is of one repository: run the command once in each",
+                remedy="a lane belongs to one repository: run the command once in each",
             )
     return places
 
@@ -247,7 +247,7 @@ def _run(inputs: Inputs, connector: FoundConnector) -> tuple[int, Conclusion | N
         failure = NothingTestedError(
             f"the connector cannot be driven yet: there is no {printable(missing[-1], 200)}",
             where=connector.name,
-            remedy="write it, by docs/driver-protocol.md in the kit's repository, or let init write one in its place",
+            remedy="write it as docs/driver-protocol.md in the kit's repository describes, or let init write one",
         )
         tell(failure)
         return failure.exit_status, None
@@ -313,7 +313,7 @@ def _closing(set_up: _SetUp, writer: InitWriter) -> Iterator[str]:
             if set_up.lane_status == 0:
                 yield f"{BASELINE} lets the lane pass until {until.isoformat()}, as the second run showed;"
             else:
-                yield f"the lane is still red with {BASELINE} (exit {set_up.lane_status}), by what is said above;"
+                yield f"the lane is still red with {BASELINE} (exit {set_up.lane_status}), see above;"
             yield "edit the owner and the reason of each entry"
             if set_up.place.root / WORKFLOW in writer.left:
                 yield f'add to the lane in your {WORKFLOW.name}: baseline: "{BASELINE}"'
@@ -322,11 +322,11 @@ def _closing(set_up: _SetUp, writer: InitWriter) -> Iterator[str]:
             yield f"the lane is still red: nothing was tested. {set_up.blank.driver} answers the kit already;"
             yield "fill in its five places marked FILL IN"
         elif not set_up.silent:
-            yield "the lane is still red: no hook or memory request was accepted, by what is said above"
+            yield "the lane is still red: no hook or memory request was accepted, see above"
         else:
             yield "the lane is still red: nothing was tested. Does the connector call the address in SIGNET_DAEMON_URL?"
     elif set_up.status:
-        yield f"the lane is still red (exit {set_up.status}), by what is said above"
+        yield f"the lane is still red (exit {set_up.status}), see above"
     elif set_up.conclusion is not None and set_up.status == 0:
         yield "nothing fails or warns: the lane is green from its first run"
 

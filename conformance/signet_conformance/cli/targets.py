@@ -120,7 +120,7 @@ def handshake(target: Target) -> Iterator[Need]:
         if bringing and bringing.isdisjoint(steps):
             lacking = _words_of(sorted(bringing), " or ")
             found = f"{printable(operation, 60)}, for the driver does not list {lacking}: list it or do not declare it"
-            yield Need("declared, and no step can bring it about", found, note=True)
+            yield Need("declared, but no step can cause it", found, note=True)
 
 
 def _words_of(steps: Iterable[object], between: str = ", ") -> str:

@@ -132,7 +132,7 @@ class Installations:
         if "words" in self._attempt(ONCE, home):
             return
         rows = installed_plugin(home, {}, files_below(home), self._face, self._manifest())
-        lacking = f" where the user has no {Path(loading['settings'][0]).name} yet"
+        lacking = f" if the user has no {Path(loading['settings'][0]).name} yet"
         self.taken += [{**row, "file": row["file"] + lacking} for row in rows if row["accepted"] is False]
 
     def _manifest(self) -> Mapping[str, Any]:
@@ -192,7 +192,7 @@ class Installations:
         row = self._attempt(ONCE, home)
         after = files_below(home)
         if "words" not in row and after.keys() <= before.keys() and not find_losses(after, before):
-            row["remark"] = "the installer says that it has installed, and wrote nothing: its settings are read-only"
+            row["remark"] = "the installer reports success but wrote nothing: the settings are read-only"
         return {**row, "changed": find_losses(before, after)}
 
     def _home_beside(self, name: str) -> Path:

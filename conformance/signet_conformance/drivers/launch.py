@@ -153,7 +153,7 @@ class Reinstalled(Fleet):
         """Greet the connector, and add what the installations left."""
         about = super().hello()
         failed = [row["words"] for row in self.installations if row["how"] != ONCE and "words" in row]
-        remarks = [f"installed again, or over an older release, the installer fails: {words}" for words in failed]
+        remarks = [f"the installer fails when it runs again, or over an older release: {words}" for words in failed]
         remarks += [row["remark"] for row in self.installations if "remark" in row]
         return {
             **about,

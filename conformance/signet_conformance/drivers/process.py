@@ -227,11 +227,11 @@ class DriverProcess:
         step = request.get("step")
         if step is None:
             what = "begin" if request["op"] == "hello" else f"answer {request['op']}"
-            remedy = "fix what it names" + (": the driver program itself says so" if own else "")
+            remedy = "fix what it names" + (": the driver program reports this" if own else "")
         else:
             what = f"perform the step {printable(step.get('step'), 40)}"
             remedy = (
-                "let the driver program survive what the connector throws, as its harness does, and name it in calls;"
+                "let the driver program survive exceptions of the connector, as its harness does, and report them;"
                 " answer a step that it cannot play with skipped: docs/driver-protocol.md"
                 if own
                 else "fix the connector where it is named; else report it: the kit's host performs the steps"

@@ -44,7 +44,7 @@ FIELDS = (
         "face",
         rf"(?:{_PATH})?",
         "",
-        "the played release of the harness: a face of the kit, a .json file, or all; if left out, the target's own",
+        "the played release of the harness: a face of the kit, a .json file, or all; the target's own by default",
         "all",
     ),
     Field(
@@ -58,7 +58,7 @@ FIELDS = (
         "harness-version",
         r"(?:[0-9][0-9A-Za-z.-]{0,40})?",
         "",
-        "the release of the real program; the newest that installs without",
+        "the release of the real program; the newest that installs by default",
         "2.1.197",
     ),
     Field(
@@ -69,20 +69,24 @@ FIELDS = (
         "embedded",
     ),
     Field(
-        "allow-writes", r"true|false", "false", "true where the daemon at that URL may be written to, or false", "true"
+        "allow-writes",
+        r"true|false",
+        "false",
+        "true if the run may write into the daemon at that URL, or false",
+        "true",
     ),
     Field(
         "allow-default-port",
         r"true|false",
         "false",
-        "true where a run may drive though a daemon listens at the default port 3850, or false",
+        "true if a run may drive although a daemon listens at the default port 3850, or false",
         "true",
     ),
     Field(
         "scenarios",
         r"(?:[0-9]{1,7})?",
         "",
-        "how many generated sessions are performed beside the scripted ones; the target's own number without",
+        "how many generated sessions are performed beside the scripted ones; the target's own number by default",
         "200",
     ),
     Field("seed", r"[0-9]{1,19}|random", "1", "what determines the generated sessions", "1"),
@@ -90,10 +94,10 @@ FIELDS = (
         "contract",
         r"(?:[0-9]{1,4}\.[0-9]{1,4})?",
         "",
-        "the contract version to judge by; the daemon's own without",
+        "the contract version to judge by; the daemon's own by default",
         "0.145",
     ),
-    Field("strict", r"true|false", "false", "true where a WARN fails the lane too, or false", "true"),
+    Field("strict", r"true|false", "false", "true if a WARN fails the lane too, or false", "true"),
     Field(
         "baseline",
         rf"(?:{_PATH})?",
@@ -203,9 +207,7 @@ def with_new_report(inputs: Inputs, *, ci: bool) -> Inputs:
     if not _holds_something(report):
         return inputs
     if ci:
-        raise UsageError(
-            "is there already", where=_where("report", report), remedy="take it away, or name another folder"
-        )
+        raise UsageError("is there already", where=_where("report", report), remedy="remove it, or name another folder")
     names = (report.with_name(f"{report.name}-{number}") for number in count(2))
     return replace(inputs, report=next(name for name in names if not _holds_something(name)))
 

@@ -67,7 +67,7 @@ _BUILD_OF_SEVERAL = """\
 """
 
 _NOTHING_TO_BUILD = """\
-      # Whatever builds the connector belongs here.
+      # Add the commands that build the connector here.
 """
 
 

@@ -342,7 +342,7 @@ class Conclusion(Struct, frozen=True, dict=True):
         """What to do about too little coverage; None where it is enough."""
         if not self.covers_too_little:
             return None
-        return f"coverage is less than {self.terms.least_coverage:g} %: exercise more, or lower the bound"
+        return f"coverage is below {self.terms.least_coverage:g} %: exercise more, or lower the minimum"
 
     # -- evidence
 

@@ -24,13 +24,13 @@ class Lack(StrEnum):
 
 
 _WORDS: Mapping[Lack, tuple[str, str]] = {
-    Lack.CARRIED: ("request that the recorder could not carry", "requests that the recorder could not carry"),
+    Lack.CARRIED: ("request that the recorder could not pass on", "requests that the recorder could not pass on"),
     Lack.DECODED: ("body that could not be decoded", "bodies that could not be decoded"),
     Lack.CAPTURED: ("body that the capture does not hold", "bodies that the capture does not hold"),
     Lack.KEPT: ("body over the recorder's limit", "bodies over the recorder's limit"),
     Lack.WRITTEN: (
-        "body that the recorder was killed before it wrote",
-        "bodies that the recorder was killed before it wrote",
+        "body missing because the recorder was killed",
+        "bodies missing because the recorder was killed",
     ),
 }
 

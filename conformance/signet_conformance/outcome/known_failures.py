@@ -167,7 +167,7 @@ def user_name() -> str:
 
 
 def _append(path: Path, line: str) -> None:
-    remedy = "keep the baseline in a folder that you may write to: the kit logs there what it lets pass"
+    remedy = "keep the baseline in a writable folder: the kit logs accepted failures there"
     with os_errors("cannot be written", where=str(path), remedy=remedy), path.open("a", encoding="utf-8") as stream:
         stream.write(line)
 

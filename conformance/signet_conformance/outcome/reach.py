@@ -71,7 +71,7 @@ class Reach(Struct, frozen=True):
         parts = [f"{tool}: {_first(names)}" for tool, names in absent.items() if names]
         parts += [f"{tool} offers {_first(names)}, and passes on no such thing" for tool, names in self.dropped.items()]
         parts += [f"tools: {_first(self.tools)}"] if self.tools else []
-        parts += [f"no schema that could be filled: {_first(self.unfillable)}"] if self.unfillable else []
+        parts += [f"schema without the needed fields: {_first(self.unfillable)}"] if self.unfillable else []
         parts += [f"of contract {self.version}: {self.later.words}"] if self.later and self.later.words else []
         return "; ".join(parts)
 

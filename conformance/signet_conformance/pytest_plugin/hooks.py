@@ -36,7 +36,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Register the options that never clash with a repository's own."""
     group = parser.getgroup("signet-conformance", "Signet contract conformance")
     group.addoption(
-        _ASKED, action="store_true", help="judge a connector against the Signet contract, one item a requirement"
+        _ASKED, action="store_true", help="judge a connector against the Signet contract, one item per requirement"
     )
     # Without a value it is refused by the kit, like any unknown name; pytest would end with a status of its own.
     group.addoption(
@@ -50,7 +50,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--signet-face",
         metavar="NAME",
         help="play this release of the target's harness: a face of the kit, a .json file,"
-        " or all: items of their own for each that the kit plays",
+        " or all: separate items for each release that the kit plays",
     )
     group.addoption(
         "--signet-harness",
@@ -70,12 +70,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--signet-allow-writes",
         action="store_true",
-        help="write into the workspace of the daemon at that URL: sessions, memories, transcripts, a secret",
+        help="let the run write into the daemon at that URL: sessions, memories, transcripts, a secret",
     )
     group.addoption(
         "--signet-allow-default-port",
         action="store_true",
-        help="drive though a daemon listens at 127.0.0.1:3850, Signet's default port",
+        help="drive even if a daemon listens at 127.0.0.1:3850, Signet's default port",
     )
     group.addoption(
         "--signet-trace",
@@ -110,7 +110,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--signet-coverage-fail-under",
         metavar="PERCENT",
-        help="fail when the scenarios exercise less of the contract than that",
+        help="fail if the scenarios exercise less of the contract",
     )
     group.addoption(
         "--signet-requirement",

@@ -100,7 +100,7 @@ def _demand_recordings(recordings: Sequence[str], driving: Sequence[str]) -> Non
     """Raise UsageError for an option that only a driven run has, and for a recording that is not a file."""
     for option in driving:
         problem = "a recording needs no daemon" if option.endswith("daemon") else "a recording performs no scenario"
-        problem = "a recording was made in the face that it names" if option.endswith("face") else problem
+        problem = "a recording names the face in which it was made" if option.endswith("face") else problem
         raise UsageError(problem, where="--signet-trace", remedy=f"leave {option} out")
     for path in recordings:
         if not os.path.isfile(path):  # noqa: PTH113 - Path.is_file raises for a name that is too long

@@ -52,7 +52,7 @@ MAX_ROWS = 5
 """Traces that get a line each; more are counted together."""
 
 
-_APART = "apart from the connector's verdicts and the exit status"
+_APART = "separate from the connector's verdicts and the exit status"
 
 
 def daemon_side_lines(width: int) -> list[str]:
@@ -396,8 +396,8 @@ def _blocks(known: KnownInRun) -> Iterator[RenderableType]:
         yield labelled("by", whose)
         yield labelled_command("explain", ["signet-conformance", "explain", requirement])
     for word, entries, what in (
-        ("STALE", known.stale, "it no longer fails: take the entry out"),
-        ("EXPIRED", known.expired, "fix the connector and take the entry out, or agree on a later day with its owner"),
+        ("STALE", known.stale, "it no longer fails: remove the entry"),
+        ("EXPIRED", known.expired, "fix the connector and remove the entry, or agree on a later date with its owner"),
     ):
         for file, entry in entries:
             yield _head(word, entry.requirement, entry.target)

@@ -209,9 +209,9 @@ def _registered(mark: marks.RegisteredMark) -> str:
 
 def _left_words(mark: marks.LeftMark) -> str:
     if mark.command is None:
-        return "nothing of the connector goes on after its harness"
+        return "no process of the connector keeps running after its harness"
     after = "" if mark.after_s is None else f" {mark.after_s:g} s after its harness"
-    return f"a process of the connector goes on{after}: {mark.command}"
+    return f"a process of the connector keeps running{after}: {mark.command}"
 
 
 def _stray(mark: marks.StrayMark) -> str:
@@ -220,7 +220,7 @@ def _stray(mark: marks.StrayMark) -> str:
 
 
 def _unheard_port(mark: marks.UnheardPortMark) -> str:
-    return f"the default port is not heard{f': {mark.words}' if mark.words else ''}"
+    return f"the default port is not observed{f': {mark.words}' if mark.words else ''}"
 
 
 def _session_key(mark: marks.SessionKeyMark) -> str | None:

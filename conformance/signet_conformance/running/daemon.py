@@ -78,7 +78,7 @@ def demand_consent(choice: str, tell: Callable[[str], None], *, allowed: bool, o
         raise UsageError(
             f"the run would write into it: sessions, memories, transcripts, summaries and a secret. {facts.words()}",
             where=f"--daemon {printable(choice)}",
-            remedy=f"leave it out for a daemon of the run's own, or add {option} if all that may stay there",
+            remedy=f"leave it out to use a daemon of the run's own, or add {option} if that may stay there",
         )
     tell(f"writing into {facts.words()}")
 
@@ -175,9 +175,9 @@ class DaemonUnderTest:
         if facts.workspace is None or _is_within(facts.workspace, self._folder):
             return
         raise UsageError(
-            f"the daemon that this command starts does not keep to the run's folder: {facts.place}",
+            f"the daemon that this command starts does not use the run's folder: {facts.place}",
             where=f"--daemon {printable(self._choice)}",
-            remedy="let it take its workspace from SIGNET_PATH, or start it yourself and give its URL",
+            remedy="make it take its workspace from SIGNET_PATH, or start it yourself and give its URL",
         )
 
     @property
@@ -203,7 +203,7 @@ class DaemonUnderTest:
 
 def _background(choice: str) -> UsageError:
     return UsageError(
-        "the command put the daemon into the background and ended, so the kit could neither watch nor end it",
+        "the command put the daemon into the background and ended, so the kit can neither watch nor end it",
         where=f"--daemon {printable(choice)}",
         remedy="name a command that stays in the foreground until it is ended; what it had started was ended again",
     )

@@ -108,7 +108,7 @@ class DefaultPort:
                 elif self.unheard is None:
                     self.unheard = holder.words if holder else f"another program holds port {self._port}"
         if self.unheard is None and not _TABLE.exists():
-            self.unheard = "this system does not tell whose a connection is"
+            self.unheard = "this system does not show which process a connection belongs to"
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -158,8 +158,8 @@ def demand_free(*, allowed: bool, option: str, port: int = PORT) -> str | None:
         return f"{held.words}: what this one's connector sends there is not seen, and SIG-LOAD-003 is not decided"
     if not allowed:
         raise UsageError(
-            f"a daemon listens at 127.0.0.1:{port}, Signet's default port: a connector that ignores the address it is "
-            "given would write into its workspace",
+            f"a daemon listens at 127.0.0.1:{port}, Signet's default port: a connector that ignores its configured "
+            "address would write into that workspace",
             where="the default port",
             remedy=f"stop that daemon while the kit drives, or allow it: {option}",
         )

@@ -255,7 +255,7 @@ class Performs:
         if not missing:
             if self.listed or not own_program:
                 return None
-            return f"the driver does not say which steps it performs; it was asked by trying: {advice}"
+            return f"the driver does not say which steps it performs; the kit found out by trying: {advice}"
         if self.listed:
             return f"no generated session holds {missing}: the driver does not list it among its steps"
         lost = (

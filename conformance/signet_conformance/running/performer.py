@@ -54,7 +54,7 @@ def _unlisted(step: ConnectorStep, listed: frozenset[str]) -> str | None:
     if isinstance(step, SessionlessPromptStep) and step.step not in listed:
         return "turn without a session"
     if isinstance(step, WaitStep) and step.step not in listed:
-        return "clock that can be put forward"
+        return "clock that can be moved forward"
     if isinstance(step, ForkStep | ReopenStep | RestartHostStep) and step.step not in listed:
         return f"step {step.step}"
     stopped = isinstance(step, PromptStep) and step.stopped

@@ -225,7 +225,7 @@ def read_requests(given: RunOptions, target: targets.Target, face: str | None, s
     driven = with_harness(target, given.harness, spelt("harness"))
     if driven.real is not None and face is not None:
         raise UsageError(
-            "a face is of a harness that the kit plays",
+            "a face applies only to a harness that the kit plays",
             where=spelt("face"),
             remedy=f"leave it, or {spelt('harness')}, out",
         )

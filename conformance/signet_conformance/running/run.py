@@ -46,7 +46,7 @@ from signet_conformance.trace.marks import ScenarioEndMark, StepMark, marks_of
 from signet_conformance.trace.recordings import recordings_in
 
 INTERRUPTED = "the user stopped the run"
-DECIDED = "what was asked for is decided"
+DECIDED = "the selected requirements are decided"
 _BETWEEN_CHUNKS = 2
 _UNTOLD_S = 2.0
 """A wait of this many seconds needs no note."""
@@ -286,7 +286,7 @@ class _Run:
 
 def _wait_for_what_is_left(left_behind: LeftBehind, tell: Tell) -> None:
     if (left_s := left_behind.left_s()) > _UNTOLD_S:
-        tell(RunNote(f"a process of the connector goes on after its harness: it has {left_s:.0f} s more to end"))
+        tell(RunNote(f"a process of the connector keeps running after its harness: it has {left_s:.0f} s more to end"))
     left_behind.conclude()
 
 

@@ -88,9 +88,10 @@ def find_face(target: Target) -> HostFace:
     needed = target.kind.plays
     if needed is not None and getattr(face, needed) is None:
         raise TargetError(
-            f"the face {printable(name)!r} is not one that the driver {target.driver} plays: it has no {needed!r}",
+            f"the driver {target.driver} cannot play the face {printable(name)!r}: it has no {needed!r}",
             where=target.where,
-            remedy="name a face of the same kind of harness; into a face of your own write it by: "
+            remedy="name a face of the same kind of harness; for a face of your own, add what is missing, as"
+            " described by: "
             "signet-conformance contract schema face",
         )
     return HostFace(path, face)

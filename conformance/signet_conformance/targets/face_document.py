@@ -13,8 +13,8 @@ _WITH_SETTINGS = ("timeout_unit_s", "default_timeout_s", "mcp", "constants", "ma
 """Members that a face of command hooks needs beside `settings`."""
 _ACTIONS = ("event", "next_turn", "quit", "say", "model", "call", "renew")
 _ACTION = (
-    "one of {event}, {next_turn}, {quit}, {say}, {model}, {call}, {renew}; what stands beside event, next_turn and "
-    "quit is a member of its JSON"
+    "one of {event}, {next_turn}, {quit}, {say}, {model}, {call}, {renew}; other members beside event, "
+    "next_turn and quit are members of its JSON"
 )
 
 Step = Literal[

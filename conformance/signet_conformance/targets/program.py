@@ -120,9 +120,9 @@ def find_program_profile(name: str, release: str | None = None) -> HostProgram:
 
     if name not in program_names():
         raise TargetError(
-            f"the kit cannot launch {printable(name, 60)!r}",
+            f"the kit cannot start {printable(name, 60)!r}",
             where="--harness real",
-            remedy=f"it launches {', '.join(program_names())}; leave --harness out to play the others",
+            remedy=f"it can start {', '.join(program_names())}; leave --harness out to play the others",
         )
     path = FOLDER / f"{name}.json"
     data = read_json(path, "report it: the profile comes with the kit", error=TargetError)

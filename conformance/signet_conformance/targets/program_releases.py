@@ -111,7 +111,7 @@ def _of_pip(said: str) -> Sequence[str]:
 
 def _unanswered(command: Sequence[str], why: str) -> NothingTestedError:
     return NothingTestedError(
-        f"the registry was not asked: {printable(why, 300)}",
+        f"the registry could not be asked: {printable(why, 300)}",
         where=" ".join(command[-4:]),
         remedy="check that the client of the registry works on this machine",
     )

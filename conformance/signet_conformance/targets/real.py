@@ -45,7 +45,7 @@ def with_harness(target: Target, choice: HarnessChoice, option: str) -> Target:
     if choice.harness in (None, FAKE):
         if choice.release is not None or choice.install or choice.every:
             raise UsageError(
-                "a release and its scenarios are chosen of a real program only",
+                "a release and its scenarios can be chosen only for a real program",
                 where=option,
                 remedy=f"add {option} {REAL}",
             )

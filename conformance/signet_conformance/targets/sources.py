@@ -117,7 +117,7 @@ def _places(target: Target, settings: Path | None) -> Sequence[Path]:
         places[settings.parent if own else settings] = None
     if not places:
         raise UsageError(
-            "none of its files is known, so there is nothing to watch",
+            "none of its files is known, so nothing can be watched",
             where=f"--watch {target.name}",
             remedy="leave --watch out, or name the connector's file or driver in signet-conformance.toml",
         )

@@ -41,7 +41,7 @@ HELD_BYTES = 64 * 1024 * 1024
 SHARED_BYTES = 4 * 1024 * 1024
 """Of a smaller recording, one process has judged the whole before others have begun."""
 _BLANK_BYTES = 4096
-_REMEDY_LINE = "take the line out, or record the session again"
+_REMEDY_LINE = "remove the line, or record the session again"
 _REMEDY_RECORD = "record it again with: signet-conformance record --upstream URL --out FILE"
 
 
@@ -106,7 +106,8 @@ def read(path: str | os.PathLike[str], *, workers: int = 1) -> Trace:
     model = _read_file(beside, HELD_BYTES)
     if model.header.side != MODEL or model.header.clock_s is None or whole.header.clock_s is None:
         raise TraceError(
-            f"cannot be laid beside {printable(name, 400)}: both headers need clock_s, and this one's side is {MODEL}",
+            f"cannot be read together with {printable(name, 400)}: both headers need clock_s, and the side of"
+            f" this one must be {MODEL}",
             where=_place(beside, 1),
             remedy="record both again in one run, or move this file away",
         )

@@ -152,7 +152,7 @@ def _unpack(stream: IO[bytes], to: SpooledTemporaryFile[bytes], packing: Packing
                 raise TraceError(
                     f"the {packing.name} data is damaged: {printable(failure, 160)}",
                     where=f"{printable(name, 400)}, before byte {read}",
-                    remedy="copy the file again from where it was made, or unpack what can be saved of it",
+                    remedy="copy the file again from where it was made, or unpack what can be recovered",
                 ) from None
             chunk = unpacker.unused_data if unpacker.eof else b""
         if to.tell() > max(_ALWAYS_FITS_BYTES, _MOST_TIMES * read):

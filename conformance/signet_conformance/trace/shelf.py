@@ -165,7 +165,7 @@ class Shelf(Sequence[Exchange]):
             entry = lines.entry(raw, self._lines[at])
             if isinstance(entry, Exchange) and entry.seq == self.numbers[at]:
                 return entry
-            raise BrokenLineError("the line is not what it was, or names its number twice")
+            raise BrokenLineError("the line has changed, or names its number twice")
         except BrokenLineError as broken:
             raise self._failed(at, broken) from None
 
@@ -173,7 +173,7 @@ class Shelf(Sequence[Exchange]):
         return TraceError(
             str(why),
             where=f"{printable(self._name, 400)}:{self._lines[at]}",
-            remedy="take the line out, or record the session again",
+            remedy="remove the line, or record the session again",
         )
 
     def _bytes(self, offset: int, length: int) -> bytes:

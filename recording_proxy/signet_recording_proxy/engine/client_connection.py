@@ -180,7 +180,7 @@ class ClientConnection(asyncio.Protocol):
 
     def crashed(self, bug: Exception) -> None:
         """A bug: say so, without what was carried, and give this connection up."""
-        self.listener.report(KitError(f"an exchange could not be carried: {type(bug).__name__}"))
+        self.listener.report(KitError(f"an exchange could not be passed on: {type(bug).__name__}"))
         if self._turn is not None:
             self._turn.give_up(NOT_CARRIED, "the recorder failed")
         self.reset()

@@ -196,7 +196,7 @@ class _Reader:
                     last.chunked = True
         last.keeps_open = not closes
         if version not in ("1.0", "1.1"):
-            raise ComplaintError(Complaint(f"HTTP/{version}, which is not spoken here"))
+            raise ComplaintError(Complaint(f"HTTP/{version}, which is not supported"))
 
 
 _BLANKS = frozenset((b" ", b"\t"))
@@ -288,7 +288,7 @@ class RequestReader(_Reader):
         if last.target:
             last.method = self._parser.get_method().decode()
             if last.method == _PREFACE:
-                last.method, last.complaint = "", Complaint(f"HTTP/2 is spoken unasked, {_ADDON}")
+                last.method, last.complaint = "", Complaint(f"HTTP/2 without negotiation, {_ADDON}")
         elif last is not before:
             self._name_what_broke(last, before, data, seen)
 
@@ -312,7 +312,9 @@ class RequestReader(_Reader):
                 f"{what} after the request {are} not a request: was a body sent without Content-Length?"
             )
             return
-        why = "TLS is spoken, and http:// is served here" if data.startswith(_TLS_HANDSHAKE) else complaint.reason
+        why = (
+            "the client uses TLS, but this address is http://" if data.startswith(_TLS_HANDSHAKE) else complaint.reason
+        )
         last.complaint = Complaint(f"{what} that came {are} not a request: {why}")
 
     def on_url(self, part: bytes) -> None:

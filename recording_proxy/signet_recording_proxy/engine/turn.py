@@ -247,7 +247,7 @@ class RequestTurn:
         while messages and not self.over:
             answer = messages[0]
             if answer.complaint is not None:
-                self.give_up("upstream_reset", f"the daemon's answer could not be carried: {answer.complaint.reason}")
+                self.give_up("upstream_reset", f"the daemon's answer could not be passed on: {answer.complaint.reason}")
                 self._break_off()
                 return
             if not answer.has_head or self.exchange is None:

@@ -115,7 +115,7 @@ class CommandedDaemon(Subject):
         if kept and not place.holds(Path(kept)):
             raise BenchFailureError(
                 f"--daemon {self._command}: it keeps its memories in {kept}, outside of the run's folder",
-                remedy="let it take its workspace from SIGNET_PATH, or start it yourself and give its URL",
+                remedy="make it take its workspace from SIGNET_PATH, or start it yourself and give its URL",
             )
         return url
 

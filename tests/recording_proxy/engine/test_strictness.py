@@ -136,7 +136,7 @@ def test_a_refusal_is_answered_and_recorded(recorder: RecorderProcess, upstream:
 @pytest.mark.parametrize(
     ("begins", "why"),
     [
-        (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", "TLS is spoken, and http:// is served here"),
+        (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", "the client uses TLS, but this address is http://"),
         (b"\x05\x02\x00\x02\x05\x02\x00\x02\x05\x02\x00", "Invalid method encountered"),
     ],
     ids=["TLS", "SOCKS"],
@@ -166,7 +166,7 @@ def test_http_2_is_named(recorder: RecorderProcess, upstream: Upstream, step: in
     trace = recorder.trace()
     assert (trace.exchanges, upstream.calls) == ((), [])
     (mark,) = marks_of(trace, NoRequestMark)
-    assert str(mark.words).startswith("HTTP/2 is spoken unasked, which the addon for mitmproxy records")
+    assert str(mark.words).startswith("HTTP/2 without negotiation, which the addon for mitmproxy records")
 
 
 DELETE = b"DELETE /one HTTP/1.1\r\nhost: x\r\n\r\n"
@@ -353,7 +353,7 @@ def test_an_answer_that_cannot_be_carried_resets_the_client(recorder: RecorderPr
         assert is_reset(client)
     (exchange,) = recorder.trace().exchanges
     assert exchange.error == "upstream_reset"
-    assert b"the daemon's answer could not be carried: " in exchange.raw
+    assert b"the daemon's answer could not be passed on: " in exchange.raw
     assert recorder.command("counts")["internal_errors"] == 0
 
 
@@ -365,7 +365,7 @@ def test_an_answer_without_a_true_status_does_not_hang(recorder: RecorderProcess
         assert is_reset(client)
     (exchange,) = recorder.trace().exchanges
     assert (exchange.response, exchange.error) == (None, "upstream_reset")
-    assert b"the daemon's answer could not be carried: a status below 100" in exchange.raw
+    assert b"the daemon's answer could not be passed on: a status below 100" in exchange.raw
 
 
 def test_chunks_are_undone_for_a_client_of_http_1_0(recorder: RecorderProcess, upstream: Upstream) -> None:

@@ -131,7 +131,8 @@ class CommandHooks:
             if words is not None:
                 said.append(f"{self._name} refuses {source.name} ({words}), and would run none of its hooks")
             elif source.file.unread:
-                words = f"no hook in it has the form that is read; at its top stand {', '.join(source.file.unread)}"
+                members = ", ".join(source.file.unread)
+                words = f"no hook in it has a form that the harness reads; its top-level members are {members}"
             row = {"file": source.name, "accepted": words is None}
             installed.append(row if words is None else {**row, "words": words})
         twice = doubled(self._sources)
@@ -188,9 +189,9 @@ class CommandHooks:
         if kind == "prompt":
             keep_back(step.get("text"))
         if kind in ("compact", "pre_compaction") and not session.said:
-            raise Skipped("nothing was said since the last compaction: the harness compacts nothing")
+            raise Skipped("nothing was said since the last compaction, so the harness compacts nothing")
         if kind == "tool" and session.blocked:
-            raise Skipped("a hook blocked the prompt: without the model's turn there is no call of a tool")
+            raise Skipped("a hook blocked the prompt, so the model has no turn and calls no tool")
         result: dict[str, Any] = {}
         try:
             if kind == "tool":

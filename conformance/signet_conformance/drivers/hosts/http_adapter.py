@@ -81,7 +81,7 @@ class AdapterServer:
             said, thrown = (answered, None) if answered is not None else ({}, "the answer's body is not a JSON object")
         except ConnectionRefusedError:
             self._server.demand_alive()
-            raise StepError(f"nothing listens at {self._server.url} any more: the adapter's server is gone") from None
+            raise StepError(f"nothing listens at {self._server.url}: the adapter's server has ended") from None
         except (OSError, http.client.HTTPException) as failure:
             thrown = None if connection.late else f"{type(failure).__name__}: {failure}"
         finally:
@@ -180,7 +180,7 @@ class HttpAdapter:
         """Perform one step; the result tells how each call fared."""
         performer = self._STEPS.get(str(step.get("step")))
         if performer is None:
-            raise Skipped(f"a runtime adapter is not told of {step.get('step')}")
+            raise Skipped(f"a runtime adapter gets no notice of {step.get('step')}")
         session = self._session(step)
         result = performer(self, session, step)
         calls, self._calls = self._calls, []
@@ -222,7 +222,7 @@ class HttpAdapter:
 
     def _pre_compaction(self, session: AdapterSession, _step: Mapping[str, Any]) -> Mapping[str, Any]:
         if not session.fresh:
-            raise Skipped("nothing was said since the last compaction: the harness compacts nothing")
+            raise Skipped("nothing was said since the last compaction, so the harness compacts nothing")
         session.compacting = True
         said = self._call("onPreCompaction", session.params(messageCount=len(session.said)))
         return {"text": said.get("summaryPrompt") or ""}

@@ -72,7 +72,7 @@ def mcp_command(home: Path, face: Mapping[str, Any]) -> tuple[Sequence[str], Map
     except (OSError, ValueError, RecursionError) as failure:
         raise Skipped(f"no memory server is installed: {failure}") from None
     if not isinstance(data, dict) or "command" not in data:
-        raise Skipped("no memory server is installed that the harness starts")
+        raise Skipped("no installed memory server is one that the harness starts")
     command, more, env = data["command"], data.get("args", []), data.get("env", {})
     if not isinstance(command, str | list) or not isinstance(more, list) or not isinstance(env, dict):
         where = Path(face["mcp"]["file"]).name
@@ -221,7 +221,7 @@ def installed_plugin(
         yield {"file": found[0] if found else named[0][0], "accepted": True}
     elif missing:
         path, each = missing[0]
-        yield {"file": path, "accepted": False, "words": f"it names the plugin {each}, and nothing is there"}
+        yield {"file": path, "accepted": False, "words": f"it names the plugin {each}, but that file does not exist"}
     else:
         yield {"file": code[0], "accepted": False, "words": loading["not_found"]}
 

@@ -52,7 +52,7 @@ class ChatProgram:
     def await_user(self) -> None:
         """Wait until it waits for the user. Raises StepError when it ends instead, or does neither in time."""
         if not self._waits.acquire(timeout=WAIT_S):
-            raise StepError(f"the chat program did not come back to its user within {WAIT_S:g} s")
+            raise StepError(f"the chat program did not return to its prompt within {WAIT_S:g} s")
         self.demand_alive()
 
     def demand_alive(self) -> None:
@@ -68,7 +68,7 @@ class ChatProgram:
                 stdin.write(line.replace("\n", " ").encode() + b"\n")
                 stdin.flush()
         except BrokenPipeError:
-            raise StepError("the chat program reads no input any more") from None
+            raise StepError("the chat program no longer reads input") from None
 
     def quit(self, timeout_s: float) -> None:
         """Quit as a user does, and wait for its end; kill it when that does not come."""
@@ -117,7 +117,7 @@ class LlamaChat:
         if kind == "end":
             self.close_program()
             return {"ended": True}
-        raise Skipped(f"the chat program has no counterpart for {kind}")
+        raise Skipped(f"the chat program has no equivalent of {kind}")
 
     def _prompt(self, program: ChatProgram, step: Mapping[str, Any]) -> Mapping[str, Any]:
         program.type(str(step.get("text")))
@@ -131,7 +131,7 @@ class LlamaChat:
 
     def _tool(self, program: ChatProgram, step: Mapping[str, Any]) -> Mapping[str, Any]:
         if self._asked is None:
-            raise Skipped("the model calls tools in a turn of the user only")
+            raise Skipped("the model calls tools only in a user's turn")
         answer: Mapping[str, Any] = {}
         try:
             for name, arguments in tool_calls(step, dict.fromkeys(self._asked.tools), {}):
@@ -149,7 +149,7 @@ class LlamaChat:
         while (asked := self._model.asked(_LOOK_S)) is None:
             program.demand_alive()
             if time.monotonic() > deadline:
-                raise StepError(f"the chat program asked its model nothing within {WAIT_S:g} s")
+                raise StepError(f"the chat program did not ask its model within {WAIT_S:g} s")
         return asked
 
     def _end_turn(self, program: ChatProgram) -> None:

@@ -126,7 +126,7 @@ class McpHarness:
         if kind == "end":
             self._servers.pop(name).close()
             return {"ended": True}
-        raise Skipped(f"a memory server is not told of {kind}")
+        raise Skipped(f"a memory server gets no notice of {kind}")
 
     def _joined(self, folder: Path, agent: object) -> Server:
         if self._served is None:

@@ -202,5 +202,5 @@ def _error_words(url: str, what: str, failure: BaseException) -> BaseException:
     while isinstance(cause, BaseExceptionGroup):
         cause = cause.exceptions[0]
     if isinstance(cause, TimeoutError):
-        return StepError(f"the MCP server at {url} gave no answer to {what} in time")
+        return StepError(f"the MCP server at {url} did not answer {what} in time")
     return StepError(f"the MCP server at {url} answers {what}: {type(cause).__name__}: {cause}")

@@ -324,7 +324,7 @@ class Program {
   /** The user goes back to the session that a clear or a fork has left. */
   async reopen() {
     const after = this.#left;
-    if (after === undefined) throw new Skipped("this program has left no session to go back to");
+    if (after === undefined) throw new Skipped("this program has no earlier session to return to");
     await this.#replaced(this.#session, after, "resume");
     return { opened: true };
   }

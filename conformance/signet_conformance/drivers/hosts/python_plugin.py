@@ -371,7 +371,7 @@ class ProviderProgram:
 
     def _pre_compaction(self, _step: Mapping[str, Any]) -> Mapping[str, Any]:
         if len(self._messages) <= self._kept:
-            raise Skipped("nothing was said since the last compaction: the harness compacts nothing")
+            raise Skipped("nothing was said since the last compaction, so the harness compacts nothing")
         self._compacting = True
         text = self._call("on_pre_compress", list(self._messages)) or ""
         return {"text": text, "given": _model_texts("on_pre_compress", text)}
@@ -406,7 +406,7 @@ class ProviderProgram:
     def _reopen(self, _step: Mapping[str, Any]) -> Mapping[str, Any]:
         """The user goes back to the session that a clear, a branch or a compression has left."""
         if not self._left:
-            raise Skipped("this program has left no session to go back to")
+            raise Skipped("this program has no earlier session to return to")
         self._switch(self._left, "resume")
         return {"opened": True}
 

@@ -20,7 +20,7 @@ const WITH_FIELDS = [
   ...["session_search", "secret_exec", "secret_exec_status", "agent_message_send"],
   ...["knowledge_expand", "lcm_expand", "mcp_server_call"],
 ];
-const BARE = "its schema declares no field, and the model cannot know what to say in it";
+const BARE = "its schema declares no field, so the model cannot know what to pass";
 
 /** The words of a face with a name in them. */
 const filled = (words, name) => words.replaceAll("{name}", name);

@@ -29,7 +29,7 @@ _WITH_FIELDS = (
     *("knowledge_expand", "lcm_expand", "mcp_server_call"),
 )
 """Tools of the contract without whose fields nothing can be asked."""
-BARE = "its schema declares no field, and the model cannot know what to say in it"
+BARE = "its schema declares no field, so the model cannot know what to pass"
 _SERVERS = ("mcpServers", "mcp_servers", "mcp", "servers")
 _FOLDERS_DEEP = 3
 _SHOWN = 40
@@ -74,9 +74,9 @@ def output_objection(event: str, stdout: str, face: Mapping[str, Any]) -> str | 
     if isinstance(data, dict):
         fault = _breach_of(form["json"], data)
     elif said.startswith(("{", "[")):
-        fault = f"what begins with {said[0]} is read as JSON, and this is none: {said[:_SHOWN]!r}"
+        fault = f"output that begins with {said[0]} must be valid JSON, and this is not: {said[:_SHOWN]!r}"
     else:
-        fault = None if form["text"] != "refused" else f"it wants a JSON object, and reads {said[:_SHOWN]!r}"
+        fault = None if form["text"] != "refused" else f"it expects a JSON object, but gets {said[:_SHOWN]!r}"
     return None if fault is None else f"{form['words']} ({fault})"
 
 
@@ -172,7 +172,7 @@ def misplaced_server(home: Path, face: Mapping[str, Any], operations: Sequence[s
     for path in places:
         file = str(path.relative_to(home))
         if path.suffix in (".json", ".toml") and file != where and name in _servers_in(path):
-            words = f"it reads memory servers from {where}, and not from there: {name} is never started"
+            words = f"it reads memory servers only from {where}: {name} is never started"
             yield {"file": file, "accepted": False, "words": words, "operations": list(operations)}
 
 

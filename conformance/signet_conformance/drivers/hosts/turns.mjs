@@ -113,7 +113,7 @@ export class Calls {
  */
 export const compaction = {
   begin(state) {
-    if (!state.said) throw new Skipped("nothing was said since the last compaction: the harness compacts nothing");
+    if (!state.said) throw new Skipped("nothing was said since the last compaction, so the harness compacts nothing");
     state.compacting = true;
   },
   end(state) {

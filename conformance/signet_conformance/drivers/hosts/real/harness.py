@@ -47,7 +47,7 @@ _BY_SIGNAL = 128
 _OURS = "SIGNET_CONFORMANCE_"
 """Prefix of our own variables. A program gets only one of them: the mark by which the watchdog of the run finds
 processes that left its group."""
-_UNSEEN = "strace is not installed: what the program asks elsewhere is seen at a proxy only"
+_UNSEEN = "strace is not installed: requests to other machines are seen only at the proxy"
 _SUMMARY = "The user asked for the billing pipeline."
 STRAY = "a promise or timer of its own"
 """Stands for the handler where an error came from none, as in `strays.mjs`."""
@@ -257,7 +257,7 @@ class RealHarness:
     def _tool(self, name: str, conversation: ProgramConversation, step: Mapping[str, Any]) -> Mapping[str, Any]:
         asked = self._asked.get(name)
         if asked is None:
-            raise Skipped("the model calls tools in a turn of the user only")
+            raise Skipped("the model calls tools only in a user's turn")
         wanted = str(step.get("tool"))
         uncalled = self._options["cannot_call"].get(wanted)
         own = self._options["tools"].get(wanted, wanted)
@@ -323,7 +323,7 @@ class RealHarness:
                 # The last look: what was asked just before the end.
                 return self._model.asked(0)
             if time.monotonic() > deadline:
-                raise StepError(f"the program asked its model nothing within {TURN_S:g} s{_last(conversation)}")
+                raise StepError(f"the program did not ask its model within {TURN_S:g} s{_last(conversation)}")
         return asked
 
     def _end_turn(self, name: str, conversation: ProgramConversation) -> None:

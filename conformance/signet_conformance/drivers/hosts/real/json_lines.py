@@ -120,7 +120,7 @@ class ClaudeStream(LinesProcess):
                 self._await_servers(deadline)
                 return
         if any(_NO_CONVERSATION in words for words in self._process.words):
-            raise Skipped(f"Claude Code: {_NO_CONVERSATION}: it keeps none of a session in which nothing was said")
+            raise Skipped(f"Claude Code: {_NO_CONVERSATION}: it does not keep a session in which nothing was said")
         raise StepError(f"Claude Code did not begin its session{self._process.last_words}")
 
     def _await_start(self, hooks_before: int) -> None:

@@ -327,5 +327,5 @@ class CodexAppServer(RpcSession):
 def _thread_id(answer: Mapping[str, Any]) -> str:
     thread = answer.get("thread")
     if not isinstance(thread, dict) or not isinstance(thread.get("id"), str):
-        raise StepError("Codex told no id of the thread that it began")
+        raise StepError("Codex gave no id for the thread that it began")
     return str(thread["id"])

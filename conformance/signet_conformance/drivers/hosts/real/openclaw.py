@@ -163,11 +163,11 @@ class Gateway:
         while not self._ready.wait(_LOOK_S):
             if self.process.has_ended:
                 # Its last words are heard by then.
-                failure = self.process.failure("the gateway of OpenClaw ended before it took a session")
+                failure = self.process.failure("the gateway of OpenClaw ended before it accepted a session")
                 raise RefusedError(str(failure)) if self.refusals else failure
             if time.monotonic() > deadline:
                 raise StepError(
-                    f"the gateway of OpenClaw took no session within {GATEWAY_START_S:g} s{self.process.last_words}"
+                    f"the gateway of OpenClaw accepted no session within {GATEWAY_START_S:g} s{self.process.last_words}"
                 )
 
     def _daemon_listens(self) -> bool:
