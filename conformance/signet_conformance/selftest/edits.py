@@ -12,7 +12,7 @@ import re
 import unicodedata
 import urllib.parse
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -36,12 +36,21 @@ def _swapped_turns(transcript: str) -> str:
     return "\n".join(lines)
 
 
-def _turns(transcript: str) -> list[dict[str, Any]]:
+Turn = Mapping[str, Any]
+
+
+def _turns(transcript: str) -> list[Turn]:
     return [json.loads(line) for line in transcript.split("\n") if line.strip()]
 
 
-def _lines(turns: list[dict[str, Any]]) -> str:
-    return "\n".join(json.dumps(turn) for turn in turns)
+def _of_turns(change: Callable[[list[Turn]], Iterable[Turn]]) -> Callable[[str], str]:
+    """A rewriter of transcripts that changes their turns as a whole."""
+    return lambda transcript: "\n".join(json.dumps(turn) for turn in change(_turns(transcript)))
+
+
+def _of_each_turn(change: Callable[[Turn], Turn]) -> Callable[[str], str]:
+    """A rewriter of transcripts that changes each of their turns."""
+    return _of_turns(lambda turns: map(change, turns))
 
 
 def _named_speakers(transcript: str) -> str:
@@ -59,44 +68,19 @@ def _bold_speakers(transcript: str) -> str:
     return "\n\n".join(f"**{speakers[turn['role']]}:** {turn['content']}" for turn in _turns(transcript))
 
 
-def _nested_turns(transcript: str) -> str:
-    return _lines([{"type": turn["role"], "message": turn} for turn in _turns(transcript)])
-
-
-def _turns_in_parts(transcript: str) -> str:
-    return _lines([{**turn, "content": [{"type": "text", "text": turn["content"]}]} for turn in _turns(transcript)])
-
-
-def _with_tool_turns(transcript: str) -> str:
-    turns = []
-    for turn in _turns(transcript):
+def _with_tool_turns(turns: list[Turn]) -> Iterator[Turn]:
+    for turn in turns:
         if turn["role"] == "assistant":
-            turns.append({"role": "tool", "content": "2 rows", "name": "memory_search"})
-        turns.append(turn)
-    return _lines(turns)
+            yield {"role": "tool", "content": "2 rows", "name": "memory_search"}
+        yield turn
 
 
-def _swapped_speakers(transcript: str) -> str:
-    other = {"user": "assistant", "assistant": "user"}
-    return _lines([{**turn, "role": other[turn["role"]]} for turn in _turns(transcript)])
+def _without_last_reply(turns: list[Turn]) -> list[Turn]:
+    return turns[:-1] if turns and turns[-1]["role"] == "assistant" else turns
 
 
-def _without_replies(transcript: str) -> str:
-    return _lines([turn for turn in _turns(transcript) if turn["role"] == "user"])
-
-
-def _without_last_reply(transcript: str) -> str:
-    turns = _turns(transcript)
-    return _lines(turns[:-1] if turns and turns[-1]["role"] == "assistant" else turns)
-
-
-def _in_one_line(transcript: str) -> str:
-    return _lines([{**turn, "content": " ".join(turn["content"].split())} for turn in _turns(transcript)])
-
-
-def _enveloped(transcript: str) -> str:
-    stamp = {"user": "[Sun 2026-11-22 20:06 UTC] ", "assistant": ""}
-    return _lines([{**turn, "content": stamp[turn["role"]] + turn["content"]} for turn in _turns(transcript)])
+_OTHER_ROLE = {"user": "assistant", "assistant": "user"}
+_STAMP = {"user": "[Sun 2026-11-22 20:06 UTC] ", "assistant": ""}
 
 
 def _without_controls(text: str) -> str:
@@ -110,18 +94,18 @@ REWRITERS: Mapping[str, Callable[[str], str]] = {
     "named_speakers": _named_speakers,
     "human_speakers": _human_speakers,
     "bold_speakers": _bold_speakers,
-    "nested_turns": _nested_turns,
-    "turns_in_parts": _turns_in_parts,
-    "with_tool_turns": _with_tool_turns,
-    "swapped_speakers": _swapped_speakers,
-    "turns_twice": lambda transcript: _lines([turn for turn in _turns(transcript) for _ in range(2)]),
+    "nested_turns": _of_each_turn(lambda turn: {"type": turn["role"], "message": turn}),
+    "turns_in_parts": _of_each_turn(lambda turn: {**turn, "content": [{"type": "text", "text": turn["content"]}]}),
+    "with_tool_turns": _of_turns(_with_tool_turns),
+    "swapped_speakers": _of_each_turn(lambda turn: {**turn, "role": _OTHER_ROLE[turn["role"]]}),
+    "turns_twice": _of_turns(lambda turns: [turn for turn in turns for _ in range(2)]),
     "turns_once": lambda transcript: "\n".join(dict.fromkeys(transcript.split("\n"))),
-    "last_turns": lambda transcript: _lines(_turns(transcript)[-8:]),
-    "without_replies": _without_replies,
-    "without_first_turn": lambda transcript: _lines(_turns(transcript)[1:]),
-    "without_last_reply": _without_last_reply,
-    "in_one_line": _in_one_line,
-    "enveloped": _enveloped,
+    "last_turns": _of_turns(lambda turns: turns[-8:]),
+    "without_replies": _of_turns(lambda turns: [turn for turn in turns if turn["role"] == "user"]),
+    "without_first_turn": _of_turns(lambda turns: turns[1:]),
+    "without_last_reply": _of_turns(_without_last_reply),
+    "in_one_line": _of_each_turn(lambda turn: {**turn, "content": " ".join(turn["content"].split())}),
+    "enveloped": _of_each_turn(lambda turn: {**turn, "content": _STAMP[turn["role"]] + turn["content"]}),
     "crlf": lambda text: re.sub(r"\r?\n", "\r\n", text),
     "lf": lambda text: text.replace("\r\n", "\n"),
     "padded": lambda text: f"\n  {text} \n",
