@@ -21,7 +21,9 @@ from signet_conformance.reports.html.page import (
     element,
     facts,
     joined,
+    more_about,
     requirement_page,
+    row,
     table,
     verdict_tag,
     write_page,
@@ -139,16 +141,9 @@ def _row(ending: AuditEnding, cell: Cell) -> Markup:
         told.append(("seen", "in several recordings together"))
     if ending.is_known(cell.requirement, cell.connector):
         told.append(("known", "known in a baseline"))
-    more = element("details", element("summary", "More", aria_label=f"More about {cell.requirement}"), facts(told))
-    return element(
-        "tr",
-        element("th", element("span", cell.requirement, class_="whole"), more, scope="row"),
-        element("td", verdict_tag(cell.verdict)),
-        element("td", cell.connector),
-        element("td", cell.release or ""),
-        element("td", _extent(cell)),
-        element("td", cell.new_since or "", class_="whole"),
-    )
+    head = joined((element("span", cell.requirement, class_="whole"), more_about(cell.requirement, told)))
+    since = element("span", cell.new_since or "", class_="whole")
+    return row(head, verdict_tag(cell.verdict), cell.connector, cell.release or "", _extent(cell), since)
 
 
 def _connectors(ending: AuditEnding) -> Markup:
@@ -160,4 +155,4 @@ def _connector_rows(ending: AuditEnding) -> Iterator[Markup]:
     for connector, count in summary.connectors.items():
         breached = dict.fromkeys(cell.requirement for cell in summary.cells if cell.connector == connector)
         tags = joined(f"{name} " for name in breached)
-        yield element("tr", element("th", connector, scope="row"), element("td", f"{count:,}"), element("td", tags))
+        yield row(connector, f"{count:,}", tags)

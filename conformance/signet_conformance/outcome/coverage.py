@@ -46,6 +46,12 @@ class Coverage(Struct, frozen=True):
         total = sum(part.total for part in self.parts)
         return 100.0 * sum(len(part.exercised) for part in self.parts) / total if total else 0.0
 
+    @property
+    def words(self) -> str:
+        """All of it in one line."""
+        parts = ", ".join(f"{len(part.exercised)} of {part.total} {part.name}" for part in self.parts)
+        return f"{parts}; {self.percent:.0f} % of the contract"
+
 
 @cache
 def _variants(file: str) -> Mapping[str, Any]:

@@ -115,7 +115,7 @@ class CauseText(Struct, frozen=True):
 
     def _in_one(self, cause: Cause) -> Iterator[RenderableType]:
         shown = cause.first
-        place = cause.first.place or (shown.where if cause.of == 1 else "")
+        place = shown.place or (shown.where if cause.of == 1 else "")
         said = [shown.what, shown.expected and f"expected {shown.expected}", extent(cause), place]
         yield Paragraph(Text.assemble(_head(cause), f" {', '.join(filter(None, said))}"), 0, 4)
         if (requirement := known_requirement(cause.requirement)) is not None:
@@ -152,9 +152,7 @@ class CauseText(Struct, frozen=True):
     def _also(self, cause: Cause, detail: Detail) -> Iterator[RenderableType]:
         if len(cause.also) > MAX_ALSO or detail is not Detail.FULL or cause.says:
             for verdict in BREACHES:
-                names = [
-                    f"{other.requirement}{_known_words(other)}" for other in cause.also if other.verdict is verdict
-                ]
+                names = [f"{other.requirement}{known_words(other)}" for other in cause.also if other.verdict is verdict]
                 if names:
                     yield labelled("also", Text.assemble(verdict_text(verdict), f" {', '.join(names)}"))
             return
@@ -162,7 +160,7 @@ class CauseText(Struct, frozen=True):
             known = known_requirement(other.requirement)
             level = f" {other.level}" if other.level else ""
             change = f". {known.fix}" if known is not None else ""
-            head = f" {other.requirement}{level}{_known_words(other)}: {other.what}{change}"
+            head = f" {other.requirement}{level}{known_words(other)}: {other.what}{change}"
             yield labelled("also", Text.assemble(verdict_text(other.verdict), head))
 
     def _generated(self, cause: Cause) -> Sequence[str]:
@@ -184,12 +182,13 @@ def _told_of_generated(line: str) -> RenderableType:
     return labelled("generated", line)
 
 
-def _known_words(other: Evidence) -> str:
-    return ", known" if other.is_known else ""
+def known_words(shown: Cause | Evidence) -> str:
+    """What stands behind a name where the failure is known."""
+    return ", known" if shown.is_known else ""
 
 
 def _head(cause: Cause, *, level: bool = True) -> Text:
-    known = ", known" if cause.is_known else ""
+    known = known_words(cause)
     if cause.says:
         names = f" ({cause.requirement}{f' and {len(cause.also)} more' if cause.also else ''})"
         return Text.assemble(verdict_text(cause.verdict), " ", (cause.says, STRONG), names, known)

@@ -19,7 +19,7 @@ from signet_conformance.facts import END, PROMPT, START
 from signet_conformance.finding import BREACHES, Verdict
 from signet_conformance.outcome.conclusion import Conclusion
 from signet_conformance.reports.ending import RunEnding
-from signet_conformance.reports.evidence import Evidence
+from signet_conformance.reports.evidence import Evidence, known_requirement
 from signet_conformance.reports.problems import Problem, Problems
 from signet_conformance.rules.host_ids import SUB_AGENTS_KEY
 from signet_conformance.trace.marks import ScenarioMark, marks_of
@@ -241,6 +241,12 @@ class Cause(Struct, frozen=True, dict=True):
             return self.first.verdict
         every = [breach for problem in self.problems for breach in problem.breaches.values()]
         return _worst([breach for breach in every if not breach.is_known] or every)
+
+    @property
+    def sentence(self) -> str:
+        """The mistake that is named, or the sentence of the requirement; empty for a user's own rule."""
+        requirement = known_requirement(self.requirement)
+        return self.says or ("" if requirement is None else requirement.title)
 
     @property
     def level(self) -> str:

@@ -125,8 +125,7 @@ def _lines(cause: Cause, options: Sequence[str]) -> list[str]:
 
 
 def _example(breach: Evidence) -> Iterator[str]:
-    shown = breach
-    rows = [("what", shown.what), ("where", shown.where), ("in", breach.place), *shown.facts]
+    rows = [("what", breach.what), ("where", breach.where), ("in", breach.place), *breach.facts]
     yield from (f"{label}: {text}" for label, text in rows if text)
 
 

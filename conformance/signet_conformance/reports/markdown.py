@@ -15,7 +15,7 @@ from signet_conformance.engine import Judged
 from signet_conformance.errors import printable
 from signet_conformance.facts.steps import skipped_words
 from signet_conformance.finding import FOLDING_ORDER, Verdict
-from signet_conformance.reports.cause_text import MAX_PROBLEMS, extent, replay_words
+from signet_conformance.reports.cause_text import MAX_PROBLEMS, extent, known_words, replay_words
 from signet_conformance.reports.causes import Cause, Causes
 from signet_conformance.reports.command_lines import explain_command, page_address, shell_command
 from signet_conformance.reports.ending import RunEnding
@@ -56,8 +56,7 @@ class MarkdownReport:
     def _blocks(self, ending: RunEnding) -> Iterator[str]:
         verdicts = ending.verdicts()
         yield f"{HEADING}\n"
-        told = ending.closing_line(verdicts)
-        yield f"{inline(told)}\n"
+        yield f"{inline(ending.closing_line(verdicts))}\n"
         yield f"{_counts(verdicts)}\n"
         for host in played(each.trace for each in ending.judged):
             yield f"Here {inline(host.words)}.\n"
@@ -81,17 +80,12 @@ class MarkdownReport:
             yield "### What reached the model\n\nApart from the connector's verdicts and the exit status.\n"
             yield from (_block(cause, ending.options) for cause in harness)
         if ending.coverage is not None:
-            parts = ", ".join(f"{len(part.exercised)} of {part.total} {part.name}" for part in ending.coverage.parts)
-            yield f"Coverage: {parts}; {ending.coverage.percent:.0f} % of the contract\n"
+            yield f"Coverage: {ending.coverage.words}\n"
         if ending.newer is not None and ending.newer.words:
             yield f"### {inline(ending.newer.words)}\n\nApart from the connector's verdicts and the exit status.\n"
-            rows = ((name, each) for name, each in ending.newer.breaches.items())
-            yield (
-                "\n".join(
-                    f"- {each.verdict} {inline(name)}: {inline(printable(each.message, 300))}" for name, each in rows
-                )
-                + "\n"
-            )
+            for name, each in ending.newer.breaches.items():
+                yield f"- {each.verdict} {inline(name)}: {inline(printable(each.message, 300))}"
+            yield ""
         if ending.reach is not None and ending.reach.words:
             yield f"Not reachable by the model, for information: {inline(ending.reach.words)}\n"
         if ending.notes:
@@ -120,10 +114,9 @@ def _undecided(name: str) -> str:
 def _block(cause: Cause, options: Sequence[str]) -> str:
     requirement = known_requirement(cause.requirement)
     level = f" ({cause.level})" if cause.level else ""
-    known = ", known" if cause.is_known else ""
-    lines = [f"### {cause.verdict.value}{known} {inline(cause.requirement)}{level}", ""]
-    if cause.says or requirement is not None:
-        lines += [inline(cause.says or (requirement.title if requirement is not None else "")), ""]
+    lines = [f"### {cause.verdict.value}{known_words(cause)} {inline(cause.requirement)}{level}", ""]
+    if cause.sentence:
+        lines += [inline(cause.sentence), ""]
     for breach in cause.breaches[:MAX_PROBLEMS]:
         lines += _example(breach, around=breach is cause.first)
     if more := len(cause.breaches) - MAX_PROBLEMS:
@@ -143,23 +136,21 @@ def _block(cause: Cause, options: Sequence[str]) -> str:
 
 
 def _also(other: Evidence) -> str:
-    known = ", known" if other.is_known else ""
-    head = f"{other.verdict.value} {inline(other.requirement)}{known}"
+    head = f"{other.verdict.value} {inline(other.requirement)}{known_words(other)}"
     return f"- **also**: {head}: {inline(other.what)} ({_page(other.requirement)})"
 
 
 def _example(breach: Evidence, *, around: bool) -> Iterator[str]:
-    shown = breach
-    yield f"- **what**: {inline(shown.what)}"
-    places = [code(text) for text in (shown.where, shown.place) if text]
+    yield f"- **what**: {inline(breach.what)}"
+    places = [code(text) for text in (breach.where, breach.place) if text]
     if places:
         yield f"  - **where**: {', in '.join(places)}"
-    yield from (f"  - **{label}**: {code(text)}" for label, text in shown.facts)
-    if shown.around and around:
+    yield from (f"  - **{label}**: {code(text)}" for label, text in breach.facts)
+    if breach.around and around:
         yield ""
-        yield fenced([f"{'>' if it else ' '} {line}" for it, line in shown.around], "    ")
-    if shown.repeats:
-        yield f"  - **again**: {code(shown.repeated)}"
+        yield fenced([f"{'>' if it else ' '} {line}" for it, line in breach.around], "    ")
+    if breach.repeats:
+        yield f"  - **again**: {code(breach.repeated)}"
     yield ""
 
 

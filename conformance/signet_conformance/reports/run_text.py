@@ -184,8 +184,7 @@ def coverage(text: ClosingText) -> Iterable[str]:
     # A run that was asked for some requirements only exercises a part on purpose.
     asked = terms.least_coverage is not None
     if measured is not None and (asked or (text.verbose and terms.only is None)):
-        parts = ", ".join(f"{len(part.exercised)} of {part.total} {part.name}" for part in measured.parts)
-        yield f"coverage: {parts}; {measured.percent:.0f} % of the contract"
+        yield f"coverage: {measured.words}"
     if (note := text.conclusion.coverage_note()) is not None:
         yield note
 

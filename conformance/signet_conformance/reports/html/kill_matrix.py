@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
 from pydantic import ConfigDict, Field
@@ -10,7 +10,7 @@ from pydantic import ConfigDict, Field
 from signet_conformance.errors import printable
 from signet_conformance.files import read_json
 from signet_conformance.files.documents import Document, Items, Maybe, Part, demand
-from signet_conformance.reports.html.page import Markup, element, facts, joined, requirement_page, table
+from signet_conformance.reports.html.page import Markup, element, facts, joined, requirement_page, row, table
 
 _REMEDY = "write one with: signet-conformance selftest --json"
 
@@ -25,31 +25,26 @@ def read_kill_matrix(path: str) -> Mapping[str, Any]:
 
 def section(rows: Mapping[str, Any]) -> Markup:
     """A row for each requirement that was put to the test: what killed it, what survived, why it is exempt."""
-    killed = sum(len(_names(row, "killed_by")) for row in rows.values())
-    survived = sum(len(_names(row, "survived")) for row in rows.values())
+    killed = sum(len(_names(each, "killed_by")) for each in rows.values())
+    survived = sum(len(_names(each, "survived")) for each in rows.values())
     lead = element("p", f"{killed} mutants killed, {survived} survived.")
-    tested = (_row(name, told) for name, row in rows.items() if (told := _facts(row)))
+    told = ((name, _facts(each)) for name, each in rows.items())
+    tested = (row(name, facts((*said, ("page", requirement_page(name))))) for name, said in told if said)
     return joined((lead, table("Which mutants break which requirement", ("Requirement", "Mutants"), tested)))
 
 
-def _row(name: str, told: Sequence[tuple[str, str | Markup]]) -> Markup:
-    return element(
-        "tr", element("th", name, scope="row"), element("td", facts((*told, ("page", requirement_page(name)))))
-    )
-
-
-def _facts(row: Mapping[str, Any]) -> list[tuple[str, str | Markup]]:
-    survived = ", ".join(_names(row, "survived"))
+def _facts(tested: Mapping[str, Any]) -> list[tuple[str, str | Markup]]:
+    survived = ", ".join(_names(tested, "survived"))
     told: list[tuple[str, str | Markup]] = [
-        ("killed by", ", ".join(_names(row, "killed_by"))),
+        ("killed by", ", ".join(_names(tested, "killed_by"))),
         ("survived", element("strong", survived) if survived else ""),
-        ("exempt", str(row.get("exempt", ""))),
+        ("exempt", str(tested.get("exempt", ""))),
     ]
     return [(label, value) for label, value in told if value]
 
 
-def _names(row: Mapping[str, Any], member: str) -> list[str]:
-    return list(row.get(member, ()))
+def _names(tested: Mapping[str, Any], member: str) -> list[str]:
+    return list(tested.get(member, ()))
 
 
 class Tested(Part):

@@ -174,6 +174,16 @@ def filter_form(kinds: Iterable[tuple[str, str | Markup, int]], ticked: Containe
     return joined((form, element("p", class_="count quiet", role="status")))
 
 
+def more_about(name: str, rows: Iterable[tuple[str, str | Markup]]) -> Markup:
+    """Facts that are folded away below a name."""
+    return element("details", element("summary", "More", aria_label=f"More about {name}"), facts(rows))
+
+
+def row(head: str | Markup, *cells: str | Markup, **attributes: str) -> Markup:
+    """A row of a table, under its own heading."""
+    return element("tr", element("th", head, scope="row"), *(element("td", cell) for cell in cells), **attributes)
+
+
 def table(caption: str, heads: Sequence[str | Markup], rows: Iterable[Markup]) -> Markup:
     """A table that a narrow window scrolls by itself; its rows are made by the caller."""
     scope = (element("th", head, scope="col") for head in heads)

@@ -19,9 +19,10 @@ from signet_conformance.engine import Judged
 from signet_conformance.errors import first_of, printable
 from signet_conformance.facts.steps import skipped_words
 from signet_conformance.finding import BREACHES, FOLDING_ORDER, Verdict
+from signet_conformance.outcome.coverage import Coverage, Dimension
 from signet_conformance.outcome.newer import NewerContract
 from signet_conformance.outcome.reach import Reach
-from signet_conformance.reports.cause_text import MAX_PROBLEMS, extent, level_note, replay_words
+from signet_conformance.reports.cause_text import MAX_PROBLEMS, extent, known_words, level_note, replay_words
 from signet_conformance.reports.causes import Cause, Causes
 from signet_conformance.reports.command_lines import shell_command
 from signet_conformance.reports.ending import RunEnding
@@ -34,7 +35,9 @@ from signet_conformance.reports.html.page import (
     facts,
     filter_form,
     joined,
+    more_about,
     requirement_page,
+    row,
     table,
     verdict_tag,
     write_page,
@@ -96,11 +99,7 @@ class HtmlReport:
         broken = self._causes.connector()
         hosts = (("played", host.words) for host in played(each.trace for each in ending.judged))
         header = (
-            element(
-                "p",
-                ending.closing_line(verdicts),
-                class_="lead",
-            ),
+            element("p", ending.closing_line(verdicts), class_="lead"),
             facts(
                 (
                     ("target", _names_once(each.trace.header.target or "" for each in ending.judged)),
@@ -127,7 +126,7 @@ class HtmlReport:
         if harness := self._causes.harness():
             sections.append(("model", "What reached the model", self._apart(harness, ending)))
         if ending.coverage is not None:
-            sections.append(("coverage", "Coverage", _coverage(ending)))
+            sections.append(("coverage", "Coverage", _coverage(ending.coverage)))
         if ending.newer is not None and ending.newer.words:
             sections.append(("newer", f"Would breach {ending.newer.version}", _newer(ending.newer)))
         if ending.reach is not None and ending.reach.words:
@@ -158,10 +157,7 @@ class HtmlReport:
             )
         )
         # What the script draws goes here, in the order in which it is read.
-        parts.append(element("div", id="find"))
-        parts.append(element("div", id="session-list"))
-        parts.append(element("div", id="session-view"))
-        parts.append(element("div", id="exchange-view"))
+        parts += (element("div", id=name) for name in ("find", "session-list", "session-view", "exchange-view"))
         return joined(parts)
 
 
@@ -185,15 +181,14 @@ class _Row(Struct, frozen=True):
         )
 
 
-def _trace_rows(rows: Sequence[_Row]) -> Iterator[Markup]:
+def _trace_rows(traces: Sequence[_Row]) -> Iterator[Markup]:
     """The traces by their paths, without the folder that they share."""
-    folders = {PurePath(row.path).parent for row in rows}
+    folders = {PurePath(trace.path).parent for trace in traces}
     common = next(iter(folders)) if len(folders) == 1 else None
-    for number, row in enumerate(rows):
-        name = cell(row.path if common is None else PurePath(row.path).name, 400)
-        open_it = element("button", element("bdi", name), type="button", data_trace=number, data_name=row.place)
-        cells = (element("td", shown) for shown in row.cells)
-        yield element("tr", element("th", open_it, scope="row"), *cells)
+    for number, trace in enumerate(traces):
+        name = cell(trace.path if common is None else PurePath(trace.path).name, 400)
+        open_it = element("button", element("bdi", name), type="button", data_trace=number, data_name=trace.place)
+        yield row(open_it, *trace.cells)
 
 
 def _names_once(names: Iterable[str]) -> str:
@@ -216,14 +211,14 @@ def _verdict_row(name: str, verdict: Verdict, ending: RunEnding, *, linked: bool
     version = ending.judged[0].daemon_version if ending.judged else ""
     says: list[str | Markup] = [requirement.title] if requirement is not None else ["a rule of this repository's own"]
     if requirement is not None:
-        more = facts((("why", requirement.why), ("change", requirement.fix), ("page", requirement_page(name))))
-        says.append(element("details", element("summary", "More", aria_label=f"More about {name}"), more))
+        more = (("why", requirement.why), ("change", requirement.fix), ("page", requirement_page(name)))
+        says.append(more_about(name, more))
     level = requirement.level_at(version) if requirement is not None and version else ""
     head = (
         element("span", verdict_tag(verdict.value), " ", element("span", level, class_="quiet"), class_="line"),
         element("a", name, href=f"#{name}") if linked else name,
     )
-    return element("tr", element("th", head, scope="row"), element("td", *says), data_kind=verdict.value)
+    return row(joined(head), joined(says), data_kind=verdict.value)
 
 
 def _causes(causes: Sequence[Cause], options: Sequence[str], names: Mapping[str, str]) -> Markup:
@@ -242,8 +237,8 @@ def _cause(cause: Cause, options: Sequence[str], addressed: set[str], names: Map
     known = (" ", element("span", "known", class_="known")) if cause.is_known else ()
     head = element("h3", verdict_tag(cause.verdict.value), " ", cause.requirement, f" {cause.level}", *known)
     parts: list[Markup] = [head]
-    if cause.says or requirement is not None:
-        parts.append(element("p", cause.says or (requirement.title if requirement is not None else "")))
+    if cause.sentence:
+        parts.append(element("p", cause.sentence))
     if note := level_note(cause):
         parts.append(element("p", note, class_="quiet"))
     parts += [
@@ -255,8 +250,8 @@ def _cause(cause: Cause, options: Sequence[str], addressed: set[str], names: Map
     rows: list[tuple[str, str | Markup]] = [("seen", extent(cause))]
     for other in cause.also:
         name = other.requirement
-        aside = ", known" if other.is_known else ""
-        said = (verdict_tag(other.verdict.value), f" {name}{aside}: {other.what} (", requirement_page(name), ")")
+        what = f" {name}{known_words(other)}: {other.what} ("
+        said = (verdict_tag(other.verdict.value), what, requirement_page(name), ")")
         rows.append(("also", element("span", *said, id=name if name in addressed else None)))
     if requirement is not None:
         rows += [("why", requirement.why), ("change", requirement.fix), ("page", requirement_page(cause.requirement))]
@@ -269,33 +264,32 @@ def _cause(cause: Cause, options: Sequence[str], addressed: set[str], names: Map
 
 def _example(breach: Evidence, name: str | None, *, around: bool) -> Iterator[Markup]:
     """One problem; `name` is that of its trace in addresses of the page, None where it is not in it."""
-    shown = breach
 
     def linked(text: str, at: str = "") -> str | Markup:
-        if not text or name is None or shown.seq is None:
+        if not text or name is None or breach.seq is None:
             return text
         return element(
-            "a", text, href=f"#trace={quote(name, '')}&exchange={shown.seq}" + (f"&at={quote(at, '')}" if at else "")
+            "a", text, href=f"#trace={quote(name, '')}&exchange={breach.seq}" + (f"&at={quote(at, '')}" if at else "")
         )
 
-    rows: list[tuple[str, str | Markup]] = [("what", shown.what), ("where", linked(shown.where, shown.pointer))]
-    rows += [(label, linked_sources(shown.sources) if label == SENT_BY else text) for label, text in shown.facts]
-    rows += [("in", shown.place)]
-    rows += [("again", shown.repeated)] if shown.repeats else []
+    rows: list[tuple[str, str | Markup]] = [("what", breach.what), ("where", linked(breach.where, breach.pointer))]
+    rows += [(label, linked_sources(breach.sources) if label == SENT_BY else text) for label, text in breach.facts]
+    rows += [("in", breach.place)]
+    rows += [("again", breach.repeated)] if breach.repeats else []
     excerpt = Markup()
-    if shown.around and around:
-        lines = (element("li", line, class_="it" if it else None) for it, line in shown.around)
+    if breach.around and around:
+        lines = (element("li", line, class_="it" if it else None) for it, line in breach.around)
         excerpt = element("ol", lines, class_="excerpt", aria_label="The exchanges around it")
     yield element("div", facts(rows), excerpt)
-    if name is not None and shown.where:
+    if name is not None and breach.where:
         # What the script draws there is the request itself, with the member marked; a mark carries nothing.
         yield element(
             "div",
             class_="request",
-            data_of=shown.requirement,
+            data_of=breach.requirement,
             data_trace=name,
-            data_exchange=shown.seq,
-            data_at=shown.pointer or None,
+            data_exchange=breach.seq,
+            data_at=breach.pointer or None,
         )
 
 
@@ -304,13 +298,7 @@ def _newer(newer: NewerContract) -> Markup:
         "The release lies between two contracts; this is the later one's. Apart from the verdicts and the exit status."
     )
     cells = (
-        element(
-            "tr",
-            element("th", name, scope="row"),
-            element("td", each.verdict.value),
-            element("td", f"{each.traces} of {newer.of}"),
-            element("td", printable(each.message, 400)),
-        )
+        row(name, each.verdict.value, f"{each.traces} of {newer.of}", printable(each.message, 400))
         for name, each in newer.breaches.items()
     )
     heads = ("Requirement", "Verdict", "Traces", "What")
@@ -327,28 +315,20 @@ def _unreached(reach: Reach) -> Markup:
         ]
         rows += [(tool, f"the whole tool, of contract {reach.version}") for tool in reach.later.tools]
     lead = element("p", "For information: no requirement asks for it, and no verdict rests on it.")
-    cells = (element("tr", element("th", tool, scope="row"), element("td", what)) for tool, what in rows)
-    return joined((lead, table("Fields and tools that no step could make it send", ("Tool", "Not reachable"), cells)))
+    listed = (row(tool, what) for tool, what in rows)
+    return joined((lead, table("Fields and tools that no step could make it send", ("Tool", "Not reachable"), listed)))
 
 
-def _coverage(ending: RunEnding) -> Markup:
-    if ending.coverage is None:
-        return Markup("")
-    rows = (
-        element(
-            "tr",
-            element("th", part.name, scope="row"),
-            element(
-                "td",
-                element("span", f"{len(part.exercised)} of {part.total}", class_="line"),
-                element("meter", min=0, max=part.total or 1, value=len(part.exercised), aria_label=part.name),
-            ),
-            element("td", _missed(part.name, part.missed)),
-        )
-        for part in ending.coverage.parts
-    )
-    lead = element("p", f"{ending.coverage.percent:.0f} % of the contract was exercised.")
+def _coverage(coverage: Coverage) -> Markup:
+    rows = (row(part.name, _seen(part), _missed(part.name, part.missed)) for part in coverage.parts)
+    lead = element("p", f"{coverage.percent:.0f} % of the contract was exercised.")
     return joined((lead, table("What the run exercised", ("Part", "Seen", "Not seen"), rows)))
+
+
+def _seen(part: Dimension) -> Markup:
+    count = len(part.exercised)
+    said = element("span", f"{count} of {part.total}", class_="line")
+    return joined((said, element("meter", min=0, max=part.total or 1, value=count, aria_label=part.name)))
 
 
 def _missed(name: str, missed: tuple[str, ...]) -> Markup:

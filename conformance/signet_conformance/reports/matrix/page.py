@@ -13,7 +13,9 @@ from signet_conformance.reports.html.page import (
     element,
     facts,
     joined,
+    more_about,
     requirement_page,
+    row,
     table,
     verdict_tag,
     write_page,
@@ -71,9 +73,9 @@ def _operation_rows(columns: Sequence[Column]) -> Iterator[Markup]:
     rows = document("operations.json")["operations"]
     for name in operations(columns):
         number = f"row {rows[name]['row']}" if name in surface() else "beside the surface"
-        head = element("th", name, element("span", number, class_="line quiet"), scope="row")
+        head = joined((name, element("span", number, class_="line quiet")))
         cells = (column.operation(name) for column in columns)
-        yield element("tr", head, *(element("td", element("span", shown, data_cell=shown)) for shown in cells))
+        yield row(head, *(element("span", shown, data_cell=shown) for shown in cells))
 
 
 def _requirement_rows(columns: Sequence[Column]) -> Iterator[Markup]:
@@ -82,7 +84,7 @@ def _requirement_rows(columns: Sequence[Column]) -> Iterator[Markup]:
         about: list[Markup] = []
         if requirement is not None:
             rows = (("says", requirement.title), ("change", requirement.fix), ("page", requirement_page(name)))
-            about = [element("details", element("summary", "More", aria_label=f"More about {name}"), facts(rows))]
+            about = [more_about(name, rows)]
         verdicts = (column.verdicts.get(name) for column in columns)
-        cells = (element("td", "" if verdict is None else verdict_tag(verdict.value)) for verdict in verdicts)
-        yield element("tr", element("th", name, *about, scope="row"), *cells)
+        cells = ("" if verdict is None else verdict_tag(verdict.value) for verdict in verdicts)
+        yield row(joined((name, *about)), *cells)

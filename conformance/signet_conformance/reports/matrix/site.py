@@ -28,6 +28,7 @@ from signet_conformance.reports.html.page import (
     filter_form,
     joined,
     requirement_page,
+    row,
     table,
     write_page,
 )
@@ -199,16 +200,14 @@ def _index(runs: Histories, names: Mapping[HistoryKey, str], stream: TextIO) -> 
 def _index_rows(runs: Histories, names: Mapping[HistoryKey, str], contracts: Sequence[str]) -> Iterator[Markup]:
     for connector, history in runs.items():
         by_contract = newest(history)
-        head = element("th", _link(connector.words, _page_of(names[connector])), scope="row")
         cells = (_may_cell(by_contract.get(contract)) for contract in contracts)
-        yield element("tr", head, *cells)
+        yield row(_link(connector.words, _page_of(names[connector])), *cells)
 
 
-def _may_cell(column: Column | None) -> Markup:
+def _may_cell(column: Column | None) -> str | Markup:
     if column is None:
-        return element("td", "-")
-    said = answer(column)
-    return element("td", _may(said), element("span", _version(column), class_="line quiet"))
+        return "-"
+    return joined((_may(answer(column)), element("span", _version(column), class_="line quiet")))
 
 
 def _may(said: Shipping) -> Markup:
