@@ -43,7 +43,7 @@ def requests() -> Iterator[Mapping[str, Any]]:
 
 
 @pytest.mark.parametrize(
-    ("heading", "column", "name"), [("How handlers fared", 0, "handler"), ("Steps", 1, "step"), ("Steps", 0, "step")]
+    ("heading", "column", "name"), [("Results of handlers", 0, "handler"), ("Steps", 1, "step"), ("Steps", 0, "step")]
 )
 def test_members_that_the_page_names_stand_in_the_schema(heading: str, column: int, name: str) -> None:
     """Who writes a driver in a typed language takes its types from the schema."""
