@@ -189,11 +189,20 @@ def _same_text(first: Call, second: Call) -> bool:
     return plain(first.text or "") == plain(second.text or "")
 
 
+def _first_told(recording: Recording) -> Iterator[Call]:
+    """The first prompt of each key whose answer says whether its session was known: by its own the daemon knows it."""
+    seen = set[str | None]()
+    for call in recording.of(PROMPT):
+        if call.key not in seen and call.accepted and call.answer_value("sessionKnown") is not None:
+            seen.add(call.key)
+            yield call
+
+
 def prompt_uses_a_started_key(recording: Recording) -> Iterator[Outcome]:
     """A prompt uses a session key that was started."""
     starts = recording.of(START)
     started = {c.key for c in starts if c.key is not None}
-    known = {c.key for c in recording.of(PROMPT) if c.accepted and c.answer_value("sessionKnown") is True}
+    known = {call.key for call in _first_told(recording) if call.answer_value("sessionKnown") is True}
     first_keyless = min((c.seq for c in starts if c.key is None), default=None)
     for call in recording.of(PROMPT, cut=True):
         if call.cut:
