@@ -1,6 +1,6 @@
-"""Marks from the answer to a step: handlers in trouble, the places that sent requests, and what was printed.
+"""Marks from the answers of a driver: what was loaded, handlers in trouble, what sent requests, what was printed.
 
-The answer may come from a driver program of another author, so nothing about its shape is taken for granted.
+An answer may come from a driver program of another author, so nothing about its shape is taken for granted.
 """
 
 from __future__ import annotations
@@ -23,6 +23,63 @@ _MOST_TOOLS = 200
 _LARGEST = 1e9
 _ABSENT = (404, 405, 501)
 _ERROR = re.compile(r"(?:Uncaught )?[\w.$]*(?:Error|Exception)\b")
+
+
+_LATER = frozenset({"installed", "reinstalled", "registered", "observed"})
+"""Members about a connector that may be told after it was loaded."""
+
+
+def loaded_marks(about: Mapping[str, Any], played: Mapping[str, Any]) -> Iterator[marks.KitMark]:
+    """The marks of an answer to `hello`: the connector as the `played` host loaded it, and its installation."""
+    if about.keys() - _LATER:
+        awaits = {"awaits_compaction": True} if about.get("awaits_compaction") is True else {}
+        yield marks.LoadedMark(ok=True, **{**played, **awaits})
+    host = {name: played[name] for name in ("host", "release") if name in played}
+    installed = (row for row in _objects(about.get("installed")) if isinstance(row.get("accepted"), bool))
+    yield from (_installed(row, host) for row in installed)
+    yield from (_registered(row, host) for row in _objects(about.get("registered")))
+    yield from (_reinstalled(row, host) for row in _objects(about.get("reinstalled")))
+    yield from (_observed(row) for row in _objects(about.get("observed")))
+    yield from (marks.RemarkMark(text=str(text), unheard=True) for text in _list(about.get("unheard")))
+    yield from (marks.RemarkMark(text=str(text)) for text in _list(about.get("remarks")))
+    if (printed := printed_mark(None, about)) is not None:
+        yield printed
+
+
+def _list(given: object) -> list[Any]:
+    return given if isinstance(given, list) else []
+
+
+def _objects(given: object) -> Iterator[Mapping[str, Any]]:
+    return (each for each in _list(given) if isinstance(each, dict))
+
+
+def _reinstalled(row: Mapping[str, Any], host: Mapping[str, Any]) -> marks.ReinstalledMark:
+    lists = {name: tuple(str(text)[:600] for text in _list(row.get(name))) for name in ("twice", "old", "changed")}
+    texts = {name: str(row[name])[:600] for name in ("how", "older", "words") if name in row}
+    return marks.ReinstalledMark(**{"how": None, **texts, **lists, **host})
+
+
+def _installed(row: Mapping[str, Any], host: Mapping[str, Any]) -> marks.InstalledMark:
+    names = ("file", "words", "event", "elsewhere")
+    told: dict[str, Any] = {name: str(row[name])[:600] for name in names if row.get(name) is not None}
+    operations = tuple(str(name) for name in _list(row.get("operations"))[:5])
+    flags: dict[str, Any] = {name: row.get(name) is True for name in ("accepted", "minor", "formerly")}
+    return marks.InstalledMark(operations=operations, **flags, **told, **host)
+
+
+def _registered(row: Mapping[str, Any], host: Mapping[str, Any]) -> marks.RegisteredMark:
+    told = {name: row[name] for name in ("handlers", "tools", "others", "refused") if type(row.get(name)) is int}
+    mode = row.get("mode")
+    return marks.RegisteredMark(mode=None if mode is None else str(mode)[:60], **told, **host)
+
+
+def _observed(row: Mapping[str, Any]) -> marks.ObservedMark:
+    return marks.ObservedMark(
+        event=row.get("event"), occasion=row.get("occasion"), args=tuple(row["args"]),
+        members=tuple(row.get("members", ())), env=tuple(row["env"]),
+        cwd=row["cwd"], ms=row.get("ms"), status=row.get("status"),
+    )  # fmt: skip
 
 
 def handler_marks(index: int, result: Mapping[str, Any], bound_s: float | None = None) -> Iterator[marks.HandlerMark]:
@@ -70,9 +127,8 @@ def tool_answer_mark(index: int, tool: str, result: Mapping[str, Any]) -> marks.
 
 def _read_handlers(index: int, result: Mapping[str, Any], bound_s: float | None) -> Iterator[marks.HandlerMark]:
     for member in ("hooks", "calls"):
-        given = result.get(member)
-        for call in given if isinstance(given, list) else ():
-            event = call.get("event") if isinstance(call, dict) else None
+        for call in _objects(result.get(member)):
+            event = call.get("event")
             # An entry that names no event tells of something else, such as a request of the connector.
             if isinstance(event, str) and event and (outcome := _outcome(member, call, bound_s)) is not None:
                 lost = call.get("lost") if isinstance(call.get("lost"), bool) else None
@@ -136,11 +192,9 @@ def sent_mark(index: int, result: Mapping[str, Any]) -> marks.SentMark | None:
 
 
 def _requests(told: object) -> Iterator[tuple[str, ...]]:
-    for request in told if isinstance(told, list) else ():
-        if not isinstance(request, dict):
-            continue
-        method, path, places = request.get("method"), request.get("path"), request.get("at")
-        at = [place for place in places if isinstance(place, str) and place] if isinstance(places, list) else []
+    for request in _objects(told):
+        method, path = request.get("method"), request.get("path")
+        at = [place for place in _list(request.get("at")) if isinstance(place, str) and place]
         if isinstance(method, str) and isinstance(path, str) and at:
             yield tuple(printable(text, _MAX_TEXT) for text in (method, path, *at[:MAX_PLACES]))
 

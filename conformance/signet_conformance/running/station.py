@@ -16,7 +16,7 @@ from typing import Any
 
 from signet_conformance import trace
 from signet_conformance.children.environment import MARK, clean_environment, new_mark
-from signet_conformance.drivers.answers import printed_mark
+from signet_conformance.drivers.answers import loaded_marks
 from signet_conformance.drivers.installing import INSTALL_VARIABLE
 from signet_conformance.drivers.launch import launch
 from signet_conformance.drivers.model_process import CONTROL_VARIABLE, MODEL_VARIABLE, ModelProcess
@@ -35,19 +35,7 @@ from signet_conformance.targets import Target
 from signet_conformance.targets.face import ahead_of_connector, face_of_harness, find_face
 from signet_conformance.targets.face_parts import AnswerPlaces
 from signet_conformance.trace import GIVEN_CREDENTIAL
-from signet_conformance.trace.marks import (
-    BypassMark,
-    InstalledMark,
-    KitMark,
-    LoadedMark,
-    ObservedMark,
-    RegisteredMark,
-    ReinstalledMark,
-    RemarkMark,
-    ScenarioEndMark,
-    ScenarioMark,
-    UnheardPortMark,
-)
+from signet_conformance.trace.marks import BypassMark, LoadedMark, ScenarioEndMark, ScenarioMark, UnheardPortMark
 from signet_conformance.trace.recordings import model_side
 
 IDLE_TIMEOUT_S = 20.0
@@ -58,8 +46,6 @@ REAL_STEP_S = 900.0
 DEFAULT_AGENT = "default"
 COMPILE_CACHES = {"node": "NODE_COMPILE_CACHE", "bun": "BUN_RUNTIME_TRANSPILER_CACHE_PATH"}
 """Runtime to the variable that names its compile cache. Node reads it from 22.1 on."""
-_LATER = frozenset({"installed", "reinstalled", "registered", "observed"})
-"""Members about a connector that may be told after it was loaded."""
 SECRET_NAME = "ACME_DEPLOY_TOKEN"  # noqa: S105 - a name
 
 
@@ -310,23 +296,7 @@ class Station:
 
     def _note(self, about: Mapping[str, Any]) -> None:
         """Write the driver's answer to hello, about the loaded connector and its installation, into the recording."""
-        played = self._played
-        if about.get("awaits_compaction") is True:
-            played["awaits_compaction"] = True
-        marks: list[KitMark] = [LoadedMark(ok=True, **played)] if about.keys() - _LATER else []
-        host: dict[str, Any] = {name: played[name] for name in ("host", "release") if name in played}
-        marks += [
-            _installed(row, host)
-            for row in _rows(about.get("installed"))
-            if isinstance(row, dict) and isinstance(row.get("accepted"), bool)
-        ]
-        marks += [_registered(row, host) for row in _rows(about.get("registered")) if isinstance(row, dict)]
-        marks += [_reinstalled(row, host) for row in _rows(about.get("reinstalled")) if isinstance(row, dict)]
-        marks += [_observed(row) for row in _rows(about.get("observed")) if isinstance(row, dict)]
-        marks += [RemarkMark(text=str(text), unheard=True) for text in _rows(about.get("unheard"))]
-        marks += [RemarkMark(text=str(text)) for text in _rows(about.get("remarks"))]
-        marks += [each for each in [printed_mark(None, about)] if each is not None]
-        self._recorder.ask(*map(mark, marks))
+        self._recorder.ask(*map(mark, loaded_marks(about, self._played)))
 
     @property
     def _plays(self) -> bool:
@@ -391,35 +361,3 @@ def _known_of(project: str, agent: str) -> Mapping[str, Any]:
         "agentId": agent,
         "structured": {"entities": [], "aspects": [aspect]},
     }
-
-
-def _rows(given: object) -> list[Any]:
-    return given if isinstance(given, list) else []
-
-
-def _reinstalled(row: Mapping[str, Any], host: Mapping[str, Any]) -> ReinstalledMark:
-    lists = {name: tuple(str(text)[:600] for text in _rows(row.get(name))) for name in ("twice", "old", "changed")}
-    texts = {name: str(row[name])[:600] for name in ("how", "older", "words") if name in row}
-    return ReinstalledMark(**{"how": None, **texts, **lists, **host})
-
-
-def _installed(row: Mapping[str, Any], host: Mapping[str, Any]) -> InstalledMark:
-    names = ("file", "words", "event", "elsewhere")
-    told: dict[str, Any] = {name: str(row[name])[:600] for name in names if row.get(name) is not None}
-    operations = tuple(str(name) for name in _rows(row.get("operations"))[:5])
-    flags: dict[str, Any] = {name: row.get(name) is True for name in ("accepted", "minor", "formerly")}
-    return InstalledMark(operations=operations, **flags, **told, **host)
-
-
-def _registered(row: Mapping[str, Any], host: Mapping[str, Any]) -> RegisteredMark:
-    told = {name: row[name] for name in ("handlers", "tools", "others", "refused") if type(row.get(name)) is int}
-    mode = row.get("mode")
-    return RegisteredMark(mode=None if mode is None else str(mode)[:60], **told, **host)
-
-
-def _observed(row: Mapping[str, Any]) -> ObservedMark:
-    return ObservedMark(
-        event=row.get("event"), occasion=row.get("occasion"), args=tuple(row["args"]),
-        members=tuple(row.get("members", ())), env=tuple(row["env"]),
-        cwd=row["cwd"], ms=row.get("ms"), status=row.get("status"),
-    )  # fmt: skip
