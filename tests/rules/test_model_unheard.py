@@ -34,6 +34,8 @@ CASES: Mapping[str, tuple[Sequence[Item], Verdict]] = {
     "late, told as late": (begun(start(**DELAY), TIMED_OUT), PASS),
     "late, not told": (begun(start(**DELAY), "You code."), PASS),
     "late, told as not running": (begun(start(**DELAY), "Signet daemon not running. Start with: signet start"), WARN),
+    "late, told as out of reach": (begun(start(**DELAY), "Signet: could not reach the daemon."), WARN),
+    "late, told that something else cannot be reached": (begun(start(**DELAY), "Mira cannot be reached."), PASS),
     "late, something else is offline": (begun(start(**DELAY), "The printer is offline."), PASS),
     "late, and the user speaks of it": (
         [step("start"), start(**DELAY), said("Is the daemon offline?"), asks(text="Is the daemon offline?")], PASS

@@ -72,6 +72,14 @@ def test_the_user_s_words_reach_the_model_as_they_were_said(case: str, tmp_path:
     assert verdicts(tmp_path, 10, items) == expected
 
 
+@pytest.mark.parametrize(("played", "expected"), [(True, [WARN]), (False, [])])
+def test_none_of_the_words_is_told_of_a_request_that_the_kit_has_written(
+    played: bool, expected: list[object], tmp_path: Path
+) -> None:
+    """A program may ask its model something else meanwhile; a host that the kit plays asks nothing else."""
+    assert verdicts(tmp_path, 10, asked(LONG, "Write a haiku."), played=played) == expected
+
+
 def test_what_became_of_the_words_is_told(tmp_path: Path) -> None:
     """How often they stand there, or what stands there in their place."""
     doubled = only(tmp_path, 10, asked(ASKED, ASKED, ASKED))

@@ -226,7 +226,9 @@ def read_request(exchange: Exchange, shift: float) -> ModelCall | None:
         api,
         t0,
         whole=True,
-        parts=tuple(each for each in read if isinstance(each, SaidPart) and each.text.strip()),
+        parts=tuple(
+            each for each in read if isinstance(each, SaidPart) and (each.text.strip() or each.role == "result")
+        ),
         uses=tuple(each for each in read if isinstance(each, ToolUse)),
         tools=tuple(_tool_names(document.get("tools"))),
         chained=bool(document.get("previous_response_id")),

@@ -24,7 +24,7 @@ def words_reach_the_model(recording: Recording) -> Iterator[Outcome]:
     for turn in turns(recording):
         if turn.main:
             yield _repeated(recording, turn, turn.main[0]) or PASS
-        elif not turn.unread and (outcome := _changed(turn)) is not None:
+        elif not turn.unread and (outcome := _changed(recording, turn)) is not None:
             yield outcome
 
 
@@ -69,8 +69,11 @@ def _count(lines: Sequence[tuple[str, str]], text: Sequence[tuple[str, str]]) ->
     return sum([words for words, _ in text[n + 1 : n + 1 + len(rest)]] == following for n in places)
 
 
-def _changed(turn: ModelTurn) -> Outcome | None:
-    """The breach of a turn whose own request holds some of the user's words, and not all of them."""
+def _changed(recording: Recording, turn: ModelTurn) -> Outcome | None:
+    """The breach of a turn whose own request holds some of the user's words, and not all of them.
+
+    One with fewer is the turn's own only where the kit has written it: a program may ask something else meanwhile.
+    """
     own = next((request for request in turn.asked if request.tools), None)
     said = _words(turn.text)
     if own is None or len(said) < _LEAST_WORDS:
@@ -82,7 +85,7 @@ def _changed(turn: ModelTurn) -> Outcome | None:
     held = sum(block.size for block in matching) / len(said[:_MOST_WORDS])
     if held == 1:
         return PASS
-    if held < _HALF:
+    if held < _HALF and not (recording.model is not None and recording.model.header.played):
         return None
     if says_left_out(told, [plain_words(line) for line in turn.text.splitlines() if line.strip()], turn.text):
         return unclear(asked=[own], message=f"step {turn.step.index}: the host says that it left something out")
