@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
 from signet_conformance.facts import END, PROMPT, REDACTION, Call, Recording, plain
 from signet_conformance.rules.outcome import PASS, Outcome, in_body, undecided, warn
-from signet_conformance.rules.transcripts import SHORTEST_TEXT
+from signet_conformance.rules.transcripts import SHORTEST_TEXT, without_cut_marks
 from signet_conformance.rules.words import is_said
 from signet_conformance.trace.marks import ModelMark, StepMark, StepName
 
-_CUT = re.compile(r"(?:\u2026|\.\.\.|[\[(<][^\[\](){}<>]*[\])>])\Z")
-"""What connectors put behind a text that they cut: dots, or a remark in brackets."""
-_REMARKS, _LONGEST_REMARK = 2, 60
 _CUT_BEFORE = ("\u2026", "...")
 _LEAST = 3
 """A text of fewer characters is the beginning of another one by chance."""
@@ -164,8 +160,6 @@ def _is_told(told: str, words: str | None) -> bool:
     rest = said
     for mark in _CUT_BEFORE:
         rest = rest.removeprefix(mark).lstrip()
-    for _ in range(_REMARKS):
-        if (remark := _CUT.search(said[-_LONGEST_REMARK:])) is not None:
-            said = said[: -len(remark[0])].rstrip()
+    said = without_cut_marks(said)
     is_beginning = len(said) >= _LEAST and whole.startswith(said)
     return is_beginning or (len(rest) >= SHORTEST_TEXT and whole.endswith(rest))

@@ -13,7 +13,13 @@ from signet_conformance.rules.excuses import lost_between
 from signet_conformance.rules.outcome import PASS, Outcome, in_body, undecided, warn
 from signet_conformance.rules.prompt import answered_before, is_in_its_turn
 from signet_conformance.rules.start import ABSOLUTE
-from signet_conformance.rules.transcripts import SHORTEST_TEXT, Transcript, names_a_speaker, transcripts_of
+from signet_conformance.rules.transcripts import (
+    SHORTEST_TEXT,
+    Transcript,
+    names_a_speaker,
+    transcripts_of,
+    without_cut_marks,
+)
 from signet_conformance.rules.words import damage, is_said, loses_words, normal_form, text_pointer
 from signet_conformance.trace.marks import StepMark, StepName
 
@@ -357,12 +363,21 @@ def _last_clear(recording: Recording, session: str, call: Call) -> int:
 
 def _is_said(words: str, said: set[str]) -> bool:
     """Whether words are what was said, the beginning of it, or several such texts one after the other."""
-    if any(words == each or (len(words) >= SHORTEST_TEXT and each.startswith(words)) for each in said):
+    beginning = without_cut_marks(words)
+    if any(words == each or (len(beginning) >= SHORTEST_TEXT and each.startswith(beginning)) for each in said):
+        return True
+    if beginning != words and any(beginning.startswith(each) and _begins_a_line(beginning, each) for each in said):
         return True
     rest = words
     for each in sorted(said, key=len, reverse=True):
         rest = rest.replace(each, "") if len(each) >= SHORTEST_TEXT else rest
     return not rest.strip()
+
+
+def _begins_a_line(words: str, said: str) -> bool:
+    """Whether words are what was said and the beginning of the next speaker's name, at which a transcript was cut."""
+    rest = words.removeprefix(said).strip().casefold()
+    return any(name.startswith(rest) for name in ("user:", "human:", "assistant:"))
 
 
 def _kind(

@@ -18,6 +18,12 @@ _SPEAKER = re.compile(
 )
 """What opens a turn in a transcript of lines; only the first three are turns of the conversation."""
 
+_CUT = re.compile(r"(?:\u2026|\.\.\.|[\[(<][^\[\](){}<>]*[\])>])\Z")
+"""What connectors put behind a text that they cut: dots, or a remark in brackets."""
+_REMARKS, _LONGEST_REMARK = 2, 60
+_IN_BRACKETS = re.compile(r"[\[(<].*[\])>]|[.\u2026]+")
+_LEFT_OUT = re.compile(r"trunca|shorten|omit|trimm|left out|cut off|earlier|\u2026|\.\.\.", re.IGNORECASE)
+
 SHORTEST_TEXT = 12
 """A shorter text, found within another one, says nothing of which turn it is of."""
 Turn = tuple[str, str]
@@ -102,6 +108,29 @@ def names_a_speaker(text: str) -> bool:
 def quoted_turns(text: str | None) -> list[Turn]:
     """What the lines of a text hold that a transcript of lines takes for turns, after the first of them."""
     return _speaker_turns(plain(text or "").split("\n")[1:])
+
+
+def announces_a_cut(transcript: object) -> bool:
+    """Whether a transcript says that something was left out, outside of its turns or in a line in brackets."""
+    spoken = False
+    for line in transcript.split("\n") if isinstance(transcript, str) else ():
+        entry = _entry_in(line)
+        if entry is not None:
+            remark = None if entry["role"] in ("user", "assistant") else _content_text(entry["content"])
+        else:
+            spoken = spoken or _SPEAKER.match(line) is not None
+            remark = line if not spoken or _IN_BRACKETS.fullmatch(line.strip()) else None
+        if remark is not None and _LEFT_OUT.search(remark) is not None:
+            return True
+    return False
+
+
+def without_cut_marks(text: str) -> str:
+    """A text without what stands behind it where it was cut."""
+    for _ in range(_REMARKS):
+        if (remark := _CUT.search(text[-_LONGEST_REMARK:])) is not None:
+            text = text[: -len(remark[0])].rstrip()
+    return text
 
 
 class Place(Struct, frozen=True):
