@@ -1,4 +1,4 @@
-"""Facts about JSON pointers."""
+"""Facts about JSON pointers, and parts of values."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any
 
 from hypothesis import given, strategies as st
 
+from signet_conformance.files import json_values
 from signet_conformance.files.json_values import ABSENT, escape, put, take, value_at
 
 NAMES = st.text("ab~/0", max_size=3)
@@ -56,3 +57,14 @@ def test_a_place_that_is_not_there_is_left_alone() -> None:
         assert take(document, pointer) is ABSENT
         put(document, pointer, 1)
     assert document == {"list": [1], "text": "x"}
+
+
+def test_a_part_of_a_value_that_nobody_knows_is_of_the_kind_that_was_asked_for() -> None:
+    """What is another kind counts as nothing of it."""
+    value = json_values.parse_object(b'{"rows": [{"id": "a"}, 1], "about": {"name": "x"}}')
+    assert json_values.member_of(value, "about", "name") == "x"
+    assert json_values.member_of(value, "rows", "name") is None
+    assert json_values.objects_in(value["rows"]) == [{"id": "a"}]
+    assert json_values.objects_in(json_values.member_of(value, "about")) == []
+    assert json_values.parse_object("[1]") == json_values.parse_object("{") == {}
+    assert (json_values.text_in(1), json_values.only_text(1)) == ("", None)

@@ -11,6 +11,7 @@ from itertools import islice
 from typing import Any, TypeGuard
 
 from signet_conformance.errors import printable
+from signet_conformance.files.json_values import list_in, object_in, objects_in, text_in
 from signet_conformance.trace import marks
 
 MAX_MARKS = 20
@@ -35,27 +36,19 @@ def loaded_marks(about: Mapping[str, Any], played: Mapping[str, Any]) -> Iterato
         awaits = {"awaits_compaction": True} if about.get("awaits_compaction") is True else {}
         yield marks.LoadedMark(ok=True, **{**played, **awaits})
     host = {name: played[name] for name in ("host", "release") if name in played}
-    installed = (row for row in _objects(about.get("installed")) if isinstance(row.get("accepted"), bool))
+    installed = (row for row in objects_in(about.get("installed")) if isinstance(row.get("accepted"), bool))
     yield from (_installed(row, host) for row in installed)
-    yield from (_registered(row, host) for row in _objects(about.get("registered")))
-    yield from (_reinstalled(row, host) for row in _objects(about.get("reinstalled")))
-    yield from (_observed(row) for row in _objects(about.get("observed")))
-    yield from (marks.RemarkMark(text=str(text), unheard=True) for text in _list(about.get("unheard")))
-    yield from (marks.RemarkMark(text=str(text)) for text in _list(about.get("remarks")))
+    yield from (_registered(row, host) for row in objects_in(about.get("registered")))
+    yield from (_reinstalled(row, host) for row in objects_in(about.get("reinstalled")))
+    yield from (_observed(row) for row in objects_in(about.get("observed")))
+    yield from (marks.RemarkMark(text=str(text), unheard=True) for text in list_in(about.get("unheard")))
+    yield from (marks.RemarkMark(text=str(text)) for text in list_in(about.get("remarks")))
     if (printed := printed_mark(None, about)) is not None:
         yield printed
 
 
-def _list(given: object) -> list[Any]:
-    return given if isinstance(given, list) else []
-
-
-def _objects(given: object) -> Iterator[Mapping[str, Any]]:
-    return (each for each in _list(given) if isinstance(each, dict))
-
-
 def _reinstalled(row: Mapping[str, Any], host: Mapping[str, Any]) -> marks.ReinstalledMark:
-    lists = {name: tuple(str(text)[:600] for text in _list(row.get(name))) for name in ("twice", "old", "changed")}
+    lists = {name: tuple(str(text)[:600] for text in list_in(row.get(name))) for name in ("twice", "old", "changed")}
     texts = {name: str(row[name])[:600] for name in ("how", "older", "words") if name in row}
     return marks.ReinstalledMark(**{"how": None, **texts, **lists, **host})
 
@@ -63,7 +56,7 @@ def _reinstalled(row: Mapping[str, Any], host: Mapping[str, Any]) -> marks.Reins
 def _installed(row: Mapping[str, Any], host: Mapping[str, Any]) -> marks.InstalledMark:
     names = ("file", "words", "event", "elsewhere")
     told: dict[str, Any] = {name: str(row[name])[:600] for name in names if row.get(name) is not None}
-    operations = tuple(str(name) for name in _list(row.get("operations"))[:5])
+    operations = tuple(str(name) for name in list_in(row.get("operations"))[:5])
     flags: dict[str, Any] = {name: row.get(name) is True for name in ("accepted", "minor", "formerly")}
     return marks.InstalledMark(operations=operations, **flags, **told, **host)
 
@@ -117,8 +110,7 @@ def tool_answer_mark(index: int, tool: str, result: Mapping[str, Any]) -> marks.
     """
     if tool not in _DOES:
         return None
-    content = result.get("content")
-    content = content if isinstance(content, dict) else {}
+    content = object_in(result.get("content"))
     said = [value for value in (result.get("done"), *map(content.get, _DONE)) if isinstance(value, bool)]
     failed = result.get("is_error") is True or bool(result.get("error") or content.get("error")) or False in said
     stored = tool == "memory_store" and result.get("is_error") is False and isinstance(content.get("id"), str)
@@ -127,7 +119,7 @@ def tool_answer_mark(index: int, tool: str, result: Mapping[str, Any]) -> marks.
 
 def _read_handlers(index: int, result: Mapping[str, Any], bound_s: float | None) -> Iterator[marks.HandlerMark]:
     for member in ("hooks", "calls"):
-        for call in _objects(result.get(member)):
+        for call in objects_in(result.get(member)):
             event = call.get("event")
             # An entry that names no event tells of something else, such as a request of the connector.
             if isinstance(event, str) and event and (outcome := _outcome(member, call, bound_s)) is not None:
@@ -192,9 +184,9 @@ def sent_mark(index: int, result: Mapping[str, Any]) -> marks.SentMark | None:
 
 
 def _requests(told: object) -> Iterator[tuple[str, ...]]:
-    for request in _objects(told):
+    for request in objects_in(told):
         method, path = request.get("method"), request.get("path")
-        at = [place for place in _list(request.get("at")) if isinstance(place, str) and place]
+        at = [place for place in list_in(request.get("at")) if isinstance(place, str) and place]
         if isinstance(method, str) and isinstance(path, str) and at:
             yield tuple(printable(text, _MAX_TEXT) for text in (method, path, *at[:MAX_PLACES]))
 
@@ -205,7 +197,6 @@ MAX_PRINTED = 8000
 
 def printed_mark(index: int | None, result: Mapping[str, Any]) -> marks.PrintedMark | None:
     """The mark for what the connector printed in the step of that number; None where it printed nothing."""
-    told = result.get("printed")
-    text = told if isinstance(told, str) else ""
+    text = text_in(result.get("printed"))
     # Cut before a word, for half a secret would not be known for one.
     return marks.PrintedMark(index=index, text=_whole_words(text, MAX_PRINTED)) if text.strip() else None

@@ -15,7 +15,7 @@ from signet_conformance.drivers.hosts.hook_settings import doubled, hook_sources
 from signet_conformance.drivers.hosts.installed import INSTALLED, Files, install, installed_plugin
 from signet_conformance.drivers.hosts.protocol import NotLoadedError, with_programs
 from signet_conformance.errors import TargetError
-from signet_conformance.files.json_values import pointer
+from signet_conformance.files.json_values import object_in, pointer
 from signet_conformance.targets import Target
 from signet_conformance.targets.face import find_face
 from signet_conformance.targets.files import find_file, find_runtime, first_of, release_of
@@ -142,8 +142,7 @@ class Installations:
             return {}
         for folder in find_file(self._target).parents:
             if (folder / name).is_file():
-                data = parse(name, (folder / name).read_text("utf-8", "replace"))
-                return data if isinstance(data, dict) else {}
+                return object_in(parse(name, (folder / name).read_text("utf-8", "replace")))
         return {}
 
     def _over(self, release: str, former: Mapping[str, Any], fresh: Files) -> Mapping[str, Any]:

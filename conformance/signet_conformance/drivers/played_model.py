@@ -11,6 +11,7 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
 
+from signet_conformance.files.json_values import objects_in
 from signet_conformance.targets.face_parts import AnswerPlaces, Compaction, Placement, wrap_text
 from signet_conformance.trace.marks import StepName
 
@@ -168,7 +169,7 @@ class PlayedModel:
         self._refused = event.get("refused") is True
         if self._refused:
             return
-        for beside in _rows(event.get("beside")):
+        for beside in objects_in(event.get("beside")):
             kind = str(beside.get("for"))
             self._take(beside.get("given"), kind)
             yield from self._ask(kind)
@@ -224,7 +225,7 @@ class PlayedModel:
 
         Given for a request of a `kind`, they go into that one, unless their source names places of its own in such.
         """
-        for row in _rows(given):
+        for row in objects_in(given):
             source, text = row.get("source"), row.get("text")
             if isinstance(source, str) and isinstance(text, str) and text:
                 placements = self._placements(source, row.get("form"))
@@ -279,10 +280,6 @@ class PlayedModel:
 
 def _message_of(text: str) -> _Message:
     return _Message("user", [(0, text, "session")], prompt=True)
-
-
-def _rows(value: object) -> Sequence[Mapping[str, Any]]:
-    return [row for row in value if isinstance(row, Mapping)] if isinstance(value, list) else []
 
 
 def _system_and_rest(messages: Sequence[_Message]) -> tuple[str, Sequence[_Message]]:

@@ -26,6 +26,7 @@ from signet_conformance.children.deadline import Deadline
 from signet_conformance.children.environment import MARK
 from signet_conformance.children.processes import ChildEndedError, ChildTimeoutError, LineProcess
 from signet_conformance.errors import NothingTestedError, SignetConformanceError, TargetError, printable
+from signet_conformance.files.json_values import list_in, object_in
 from signet_conformance.outcome.broken_off import BrokenOff
 from signet_conformance.scenarios.scenario import Scenario
 from signet_conformance.scenarios.steps import ConnectorStep
@@ -149,8 +150,7 @@ class DriverProcess:
         if about.get("loaded") is False:
             words = printable(redact(str(about.get("words") or "its harness does not say why")[:_MOST]), 600)
             raise ConnectorNotLoadedError(words, remedy="fix the connector where it is named")
-        tells = about.get("tells")
-        self._tells = tuple(tells) if isinstance(tells, list) else ()
+        self._tells = tuple(list_in(about.get("tells")))
         return about
 
     def perform(self, step: Mapping[str, Any], on_event: OnEvent) -> Mapping[str, Any]:
@@ -190,8 +190,7 @@ class DriverProcess:
             raise self._broken(Broken.GARBLED, self._confusion(answer))
         if answer.get("ok") is not True:
             raise self._broken(Broken.REFUSED, self._refusal(request, answer))
-        result = answer.get("result")
-        return result if isinstance(result, dict) else {}
+        return object_in(answer.get("result"))
 
     def _send(self, request: Mapping[str, Any]) -> None:
         with self._breaking_off():

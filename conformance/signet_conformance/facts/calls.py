@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from signet_conformance.contract import RouteTable, served_path
+from signet_conformance.files.json_values import only_text
 from signet_conformance.trace import Body, Exchange, fault_kinds
 from signet_conformance.trace.glance import SESSION_HEADER, normalised_key
 
@@ -269,34 +270,30 @@ def _hook_agent(call: Call) -> Iterable[object]:
     return call.body.get("agentId"), pattern_agent(call.raw_key)
 
 
-def _string(value: object) -> str | None:
-    return value if isinstance(value, str) else None
-
-
 _AGENT_SOURCES: Mapping[str, Callable[[Call], Iterable[object]]] = {
     **dict.fromkeys((*LIFECYCLE, SKILL, NOTIFY), _hook_agent),
     REMEMBER: lambda c: (c.body.get("agentId"), pattern_agent(c.header(RESERVED_KEY_HEADER))),
     HOOK_REMEMBER: lambda c: (
         c.body.get("agentId"),
         pattern_agent(c.header(RESERVED_KEY_HEADER)),
-        pattern_agent(_string(c.body.get("sessionKey"))),
+        pattern_agent(only_text(c.body.get("sessionKey"))),
     ),
     RECALL: lambda c: (
         c.body.get("agentId"),
-        pattern_agent(_string(c.body.get("sessionKey"))),
+        pattern_agent(only_text(c.body.get("sessionKey"))),
         pattern_agent(c.header(RESERVED_KEY_HEADER)),
     ),
     HOOK_RECALL: lambda c: (
         c.body.get("agentId"),
         c.header(AGENT_HEADER),
-        pattern_agent(_string(c.body.get("sessionKey"))),
+        pattern_agent(only_text(c.body.get("sessionKey"))),
     ),
     SEARCH_SESSIONS: lambda c: (
         c.body.get("agentId"),
         c.body.get("agent_id"),
         c.query.get("agent_id"),
-        pattern_agent(_string(c.body.get("currentSessionKey"))),
-        pattern_agent(_string(c.body.get("sessionKey"))),
+        pattern_agent(only_text(c.body.get("currentSessionKey"))),
+        pattern_agent(only_text(c.body.get("sessionKey"))),
     ),
     FEEDBACK: lambda c: (c.body.get("agentId"),),
     GET: lambda c: (*_from_query(c), pattern_agent(c.header(RESERVED_KEY_HEADER))),

@@ -1,12 +1,53 @@
-"""JSON values: one merged into another, and JSON pointers (RFC 6901) into them."""
+"""JSON values: parts of one whose shape nobody knows, one merged into another, and JSON pointers (RFC 6901)."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any, Final
 
 ABSENT: Final = object()
 """The value at a pointer that leads to no place."""
+
+
+def object_in(value: object) -> Mapping[str, Any]:
+    """A value that is an object; an empty one for any other."""
+    return value if isinstance(value, Mapping) else {}
+
+
+def list_in(value: object) -> list[Any]:
+    """A value that is a list; an empty one for any other."""
+    return value if isinstance(value, list) else []
+
+
+def objects_in(value: object) -> list[Mapping[str, Any]]:
+    """The objects of a list; none for any other value."""
+    return [each for each in list_in(value) if isinstance(each, Mapping)]
+
+
+def text_in(value: object) -> str:
+    """A value that is text; an empty one for any other."""
+    return value if isinstance(value, str) else ""
+
+
+def only_text(value: object) -> str | None:
+    """A value that is text; None for any other."""
+    return value if isinstance(value, str) else None
+
+
+def member_of(value: object, *names: str) -> Any:
+    """The value below members of objects; None where there is none."""
+    for name in names:
+        value = object_in(value).get(name)
+    return value
+
+
+def parse_object(text: str | bytes) -> Mapping[str, Any]:
+    """The object that a text tells as JSON; an empty one for any other text."""
+    try:
+        return object_in(json.loads(text))
+    except (ValueError, RecursionError):
+        return {}
 
 
 def merge(value: Any, over: Any) -> Any:

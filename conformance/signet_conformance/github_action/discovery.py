@@ -13,6 +13,7 @@ from typing import Any
 from msgspec import Struct
 
 from signet_conformance import targets
+from signet_conformance.files.json_values import member_of, object_in
 from signet_conformance.targets.files import first_of, package_name
 from signet_conformance.targets.settings import read_settings
 
@@ -169,16 +170,14 @@ def _parse_file(path: Path, parse: Callable[[str], Any]) -> Any:
 
 
 def _text(document: Any, *members: str) -> str | None:
-    for member in members:
-        document = document.get(member) if isinstance(document, dict) else None
-    return document if isinstance(document, str) and re.search(r"[A-Za-z0-9]", document) else None
+    text = member_of(document, *members)
+    return text if isinstance(text, str) and re.search(r"[A-Za-z0-9]", text) else None
 
 
 def _has_npm_package(folder: Path) -> bool:
     """Whether the kit's package for npm is at hand: the manifest asks for it, or npm has installed it here or above."""
     manifest = _parse_file(folder / "package.json", json.loads)
-    asked = [manifest.get(name) for name in _DEPENDENCIES] if isinstance(manifest, dict) else []
-    if any(isinstance(each, dict) and _NPM_PACKAGE in each for each in asked):
+    if any(_NPM_PACKAGE in object_in(member_of(manifest, name)) for name in _DEPENDENCIES):
         return True
     return any(
         (above / "node_modules" / _NPM_PACKAGE / "package.json").is_file() for above in (folder, *folder.parents)

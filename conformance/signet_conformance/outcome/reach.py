@@ -13,6 +13,7 @@ from signet_conformance.contract import contract_version_of, document, version_d
 from signet_conformance.engine import Judged
 from signet_conformance.errors import first_of
 from signet_conformance.facts import Call
+from signet_conformance.files.json_values import objects_in
 from signet_conformance.outcome.newer import next_contract
 from signet_conformance.rules.tool_requests import is_value
 from signet_conformance.trace.marks import OfferedMark, StepMark, marks_of
@@ -191,9 +192,8 @@ def _plain(name: str) -> str:
 
 def _members(arguments: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """What a tool was given, by plain names; of a batch the members of each change."""
-    patches = arguments.get("patches")
-    for each in (arguments, *(patches if isinstance(patches, list) else ())):
-        for name, value in each.items() if isinstance(each, dict) else ():
+    for each in (arguments, *objects_in(arguments.get("patches"))):
+        for name, value in each.items():
             if name != "patches" and value not in (None, False, "", [], {}):
                 yield _plain(name), value
 

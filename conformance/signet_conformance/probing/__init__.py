@@ -20,6 +20,7 @@ import httpx
 from signet_conformance.contract import catalogue, document, route_table, version_document, version_key
 from signet_conformance.errors import NothingTestedError, printable
 from signet_conformance.files import create_file
+from signet_conformance.files.json_values import member_of, only_text
 from signet_conformance.probing.replay import ProbeAnswer, Row, differences, put_probes, recorded, row_of
 from signet_conformance.running.daemon import DaemonUnderTest
 
@@ -93,9 +94,7 @@ def learn(choice: str, versions: Sequence[str], tell: Callable[[str], None]) -> 
         version: sum(not _compare(expected, answer) for expected, answer in zip(theirs, own, strict=True))
         for version, theirs in answers.items()
     }
-    health = own[0]["response_body"]
-    reported = health.get("version") if isinstance(health, dict) else None
-    return Learnt(reported if isinstance(reported, str) else None, own, answers, agreeing)
+    return Learnt(only_text(member_of(own[0]["response_body"], "version")), own, answers, agreeing)
 
 
 def _is_put(row: Row) -> bool:

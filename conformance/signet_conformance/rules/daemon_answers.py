@@ -24,7 +24,7 @@ from signet_conformance.facts import (
     once_a_recording,
     text_or_none,
 )
-from signet_conformance.files.json_values import pointer as pointer_of
+from signet_conformance.files.json_values import object_in, objects_in, pointer as pointer_of
 from signet_conformance.finding import Finding, Side, Verdict
 from signet_conformance.rules.fields import explain
 from signet_conformance.rules.outcome import PASS, Outcome, undecided
@@ -200,7 +200,7 @@ def private_row_stays_private(recording: Recording) -> Iterator[Outcome]:
                 owners[identifier] = call
         elif call.operation in (GET, RECALL, HOOK_RECALL):
             rows = [call.answer] if call.operation == GET else call.answer.get("results")
-            shown = [row.get("id") for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
+            shown = [row.get("id") for row in objects_in(rows)]
             for name in shown:
                 save = owners.get(name) if isinstance(name, str) else None
                 if save is None:
@@ -285,9 +285,8 @@ def every_patch_is_answered(recording: Recording) -> Iterator[Outcome]:
         patches = call.body.get("patches")
         if call.operation != MODIFY or not call.accepted or call.answer is None or not isinstance(patches, list):
             continue
-        results = call.answer.get("results")
-        asked = [text_or_none(patch.get("id")) if isinstance(patch, dict) else None for patch in patches]
-        told = [row.get("id") for row in results if isinstance(row, dict)] if isinstance(results, list) else []
+        asked = [text_or_none(object_in(patch).get("id")) for patch in patches]
+        told = [row.get("id") for row in objects_in(call.answer.get("results"))]
         if len(told) == len(asked) and all(
             wanted is None or answered is None or wanted == answered
             for wanted, answered in zip(asked, told, strict=True)

@@ -8,6 +8,7 @@ from math import inf
 from typing import Any
 
 from signet_conformance.facts import DELETE, FORGET, REDACTION, SAVES, Call, Recording, plain
+from signet_conformance.files.json_values import objects_in, text_in
 from signet_conformance.finding import Finding
 from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undecided
 from signet_conformance.rules.tool_requests import (
@@ -29,7 +30,6 @@ from signet_conformance.rules.tool_requests import (
     members_of,
     requests_of,
     sent_changes,
-    text_in,
 )
 from signet_conformance.trace.marks import StepMark, ToolAnswerMark
 
@@ -445,9 +445,7 @@ def _previewed(step: AskedStep, asked: Mapping[str, Any]) -> set[str]:
 
 def _found_by(preview: Call) -> set[str]:
     """The ids of the memories that a preview was answered with."""
-    listed = preview.answer_value("candidates")
-    rows = listed if isinstance(listed, list) else []
-    return {identifier_in(row.get("id")) for row in rows if isinstance(row, dict)}
+    return {identifier_in(row.get("id")) for row in objects_in(preview.answer_value("candidates"))}
 
 
 def _other_mode(call: Call, step: AskedStep, message: str) -> Finding:

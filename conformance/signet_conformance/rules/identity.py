@@ -25,6 +25,7 @@ from signet_conformance.facts import (
     pattern_agent,
     text_or_none,
 )
+from signet_conformance.files.json_values import only_text
 from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undecided, warn
 from signet_conformance.trace.glance import normalised_key
 from signet_conformance.trace.marks import StepMark, StepName
@@ -195,14 +196,14 @@ def notifications_are_the_sessions(recording: Recording) -> Iterator[Outcome]:
     """Notifications in a session are asked for as the agent of that session."""
     timeline = recording.timeline
     for call in recording.of(NOTIFY) if timeline.steps else ():
-        key = normalised_key(_text(call.body.get("sessionKey")))
+        key = normalised_key(only_text(call.body.get("sessionKey")))
         step = timeline.step_at(call.seq)
         session = timeline.session_of(key) if key is not None else None if step is None else step.session
         hooks = recording.hooks_of.get(key, ()) if key is not None else ()
         wanted = timeline.agent_of(session) or next((hook.agent for hook in hooks if hook.operation == START), None)
         if wanted is None:
             continue
-        named = call.body_text("agentId") or pattern_agent(_text(call.body.get("sessionKey"))) or "default"
+        named = call.body_text("agentId") or pattern_agent(only_text(call.body.get("sessionKey"))) or "default"
         if named == wanted:
             yield PASS
         elif _is_hidden(named, {wanted}):
@@ -219,10 +220,6 @@ def notifications_are_the_sessions(recording: Recording) -> Iterator[Outcome]:
                 expected=f"agentId {wanted!r}",
                 received=call.body.get("agentId"),
             )
-
-
-def _text(value: object) -> str | None:
-    return value if isinstance(value, str) else None
 
 
 def keys_are_distinct(recording: Recording) -> Iterator[Outcome]:

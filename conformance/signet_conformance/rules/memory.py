@@ -27,6 +27,7 @@ from signet_conformance.facts import (
     Recording,
     text_or_none,
 )
+from signet_conformance.files.json_values import object_in
 from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undecided, warn
 
 MAX_UNCONFIRMED = 25
@@ -156,9 +157,7 @@ def save_has_content(recording: Recording) -> Iterator[Outcome]:
 
 def idempotency_key(call: Call) -> str | None:
     """The idempotency key of a save, wherever it may stand."""
-    metadata = call.body.get("metadata")
-    places: list[Any] = [call.body, metadata if isinstance(metadata, dict) else {}]
-    for place in places:
+    for place in (call.body, object_in(call.body.get("metadata"))):
         for name in ("idempotencyKey", "idempotency_key"):
             if (value := text_or_none(place.get(name))) is not None:
                 return value

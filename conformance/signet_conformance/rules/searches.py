@@ -18,9 +18,10 @@ from signet_conformance.facts import (
     Recording,
     plain,
 )
+from signet_conformance.files.json_values import text_in
 from signet_conformance.finding import Finding
 from signet_conformance.rules.outcome import PASS, Outcome, in_body, undecided, warn
-from signet_conformance.rules.tool_requests import NO_ARGUMENTS, identifier_in, is_value, requests_of, text_in
+from signet_conformance.rules.tool_requests import NO_ARGUMENTS, identifier_in, is_value, requests_of
 from signet_conformance.trace.marks import StepMark
 
 LIMITS = (1, 100)

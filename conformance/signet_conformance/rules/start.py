@@ -20,6 +20,7 @@ from signet_conformance.facts import (
     Recording,
     text_or_none,
 )
+from signet_conformance.files.json_values import text_in
 from signet_conformance.finding import Finding, Verdict
 from signet_conformance.rules.excuses import lost_between
 from signet_conformance.rules.fields import check_fields
@@ -90,8 +91,7 @@ def key_is_sent(recording: Recording) -> Iterator[Outcome]:
 
 def dedupe_key(call: Call) -> tuple[object, ...]:
     """What the daemon knows an answered start of one key by: agent, harness and project."""
-    project = call.body.get("project")
-    return call.agent, call.body.get("harness"), project if isinstance(project, str) else ""
+    return call.agent, call.body.get("harness"), text_in(call.body.get("project"))
 
 
 def project_is_the_folder(recording: Recording) -> Iterator[Outcome]:

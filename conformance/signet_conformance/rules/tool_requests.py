@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from signet_conformance.errors import first_of
 from signet_conformance.facts import DELETE, FORGET, MODIFY, PATCH, SAVES, Call, Recording, plain
+from signet_conformance.files.json_values import list_in, text_in
 from signet_conformance.finding import Finding
 from signet_conformance.rules.outcome import fail, in_body, undecided
 from signet_conformance.rules.transcripts import SHORTEST_TEXT
@@ -38,12 +39,7 @@ def requests_of(recording: Recording, mark: StepMark) -> Iterator[Call]:
 
 def identifier_in(value: object) -> str:
     """The id that a member holds; empty for what is no text."""
-    return value.strip() if isinstance(value, str) else ""
-
-
-def text_in(value: object) -> str:
-    """The text of a member; empty if it holds another type."""
-    return value if isinstance(value, str) else ""
+    return text_in(value).strip()
 
 
 def is_value(sent: object, wanted: object) -> bool:
@@ -155,11 +151,7 @@ class SaidBefore:
 def asked_ids(given: Mapping[str, Any]) -> set[str]:
     """The ids that the arguments of a tool, or a body, name."""
     ids = given.get("ids")
-    return {
-        identifier_in(each)
-        for each in (*(ids if isinstance(ids, list) else ()), given.get("id"))
-        if identifier_in(each)
-    }
+    return {identifier_in(each) for each in (*list_in(ids), given.get("id")) if identifier_in(each)}
 
 
 def asked_changes(given: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -175,7 +167,7 @@ def sent_changes(call: Call) -> Iterator[tuple[str, Mapping[str, Any], str]]:
     if call.operation == PATCH:
         yield identifier_in(call.memory_id), call.body, "/request/path"
     patches = call.body.get("patches")
-    for place, patch in enumerate(patches if isinstance(patches, list) else ()):
+    for place, patch in enumerate(list_in(patches)):
         if isinstance(patch, dict):
             yield identifier_in(patch.get("id")), patch, in_body("patches", place, "id")
 

@@ -22,6 +22,7 @@ from typing import Any
 from signet_conformance.children.environment import MARK, clean_environment, end_marked, marked_ids, new_mark
 from signet_conformance.children.processes import LineProcess
 from signet_conformance.errors import NothingTestedError, UsageError, printable
+from signet_conformance.files.json_values import member_of, only_text
 from signet_conformance.outcome.time_spent import Part
 from signet_conformance.running.stopwatch import Stopwatch
 
@@ -90,11 +91,8 @@ def _ask_facts(url: str) -> DaemonFacts:
     except (OSError, ValueError, RecursionError):
         said = None
 
-    def text(member: str) -> str | None:
-        value = said.get(member) if isinstance(said, dict) else None
-        return value if isinstance(value, str) else None
-
-    return DaemonFacts(url, text("version"), text("agentsDir") or text("workspace"))
+    version, *folders = (only_text(member_of(said, name)) for name in ("version", "agentsDir", "workspace"))
+    return DaemonFacts(url, version, next(filter(None, folders), None))
 
 
 def _version_words(choice: str) -> list[str]:

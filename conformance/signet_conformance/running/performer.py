@@ -10,6 +10,7 @@ from typing import Any
 from signet_conformance.drivers.answers import handler_marks, offered_mark, printed_mark, sent_mark, tool_answer_mark
 from signet_conformance.drivers.played_model import PlayedModel
 from signet_conformance.drivers.process import HANDOVER, ConnectorDriver, OnEvent
+from signet_conformance.files.json_values import member_of, object_in
 from signet_conformance.outcome.time_spent import Part
 from signet_conformance.running.daemon import DaemonUnderTest
 from signet_conformance.running.recorder import RecorderClient, asked_model, mark
@@ -219,8 +220,7 @@ class StepPerformer:
     def note_about(self, about: Mapping[str, Any]) -> None:
         """Take in what the driver says of itself: the steps that it lists, the timeouts that were installed."""
         self.said_steps = said_steps(about) or self.said_steps
-        told = about.get("timeouts_s")
-        for name, seconds in told.items() if isinstance(told, Mapping) else ():
+        for name, seconds in object_in(about.get("timeouts_s")).items():
             if isinstance(seconds, int | float) and not isinstance(seconds, bool) and seconds > 0:
                 self._timeouts_s[str(name)] = float(seconds)
 
@@ -275,7 +275,7 @@ class StepPerformer:
             self._recorder.mark(SkippedMark(index=index, reason=result["skipped"]))
         if step.as_ is not None:
             content = result.get("content")
-            self._results[step.as_] = content if isinstance(content, Mapping) else {}
+            self._results[step.as_] = object_in(content)
 
     def _key_mark(self, step: ConnectorStep, key: object) -> list[KitMark]:
         before = self._keys.get(step.session)
@@ -292,8 +292,7 @@ class StepPerformer:
             asked = [] if self._model is None else [asked_model(each) for each in self._model.asks(event)]
             self._recorder.ask(mark(ModelMark(session=event.get("session"))), *asked)
         elif event.get("event") == "hello":
-            about = event.get("about")
-            about = about if isinstance(about, Mapping) else {}
+            about = object_in(event.get("about"))
             self.note_about(about)
             self._greeted(about)
 
@@ -335,9 +334,8 @@ class StepPerformer:
                 # Where the harness gives no session a key, the model makes one up.
                 return self._keys.setdefault(str(value["key"]), str(uuid.uuid4()))
             if set(value) == {"from", "pointer"}:
-                result: Any = self._results.get(value["from"], {})
-                for part in str(value["pointer"]).strip("/").split("/"):
-                    result = result.get(part) if isinstance(result, Mapping) else None
+                parts = str(value["pointer"]).strip("/").split("/")
+                result = member_of(self._results.get(value["from"], {}), *parts)
                 return result if result is not None else UNKNOWN_MEMORY
             return {k: self._resolve(v) for k, v in value.items()}
         if isinstance(value, list):

@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 
 from signet_conformance.contract import route_table
-from signet_conformance.files.json_values import ABSENT, value_at
+from signet_conformance.files.json_values import ABSENT, member_of, object_in, only_text, value_at
 
 _FRAMING = frozenset({"content-length", "transfer-encoding", "connection"})
 """Headers of one transport, which the next one writes itself."""
@@ -145,9 +145,7 @@ class Memory:
 
     def key_of(self, request: Outgoing) -> str | None:
         """Return the session key of a request; None without one."""
-        body = request.json
-        key = body.get("sessionKey") if isinstance(body, dict) else None
-        return key if isinstance(key, str) else None
+        return only_text(member_of(request.json, "sessionKey"))
 
     def place_of(self, request: Outgoing) -> int | None:
         """Return the number of a request's session, from 1 in the order of their first requests; None without one."""
@@ -189,7 +187,7 @@ class Memory:
 
 
 def _said_by(request: Outgoing) -> dict[str, str]:
-    body = request.json if isinstance(request.json, dict) else {}
+    body = object_in(request.json)
     said = {
         "agent": body.get("agentId", request.query.get("agentId")),
         "text": body.get("userMessage"),

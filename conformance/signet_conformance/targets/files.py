@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from signet_conformance.errors import TargetError, printable
+from signet_conformance.files.json_values import only_text
 from signet_conformance.targets.releases import numbers
 
 if TYPE_CHECKING:
@@ -135,8 +136,7 @@ def release_of(path: Path) -> str | None:
     for folder in path.parents:
         data = _package(folder)
         if data is not None:
-            version = data.get("version")
-            return version if isinstance(version, str) else None
+            return only_text(data.get("version"))
     return None
 
 
@@ -155,8 +155,7 @@ def connector_release(target: Target) -> str | None:
 
 def package_name(folder: Path) -> str | None:
     """The name in a folder's package.json; None if it cannot be read."""
-    name = (_package(folder) or {}).get("name")
-    return name if isinstance(name, str) else None
+    return only_text((_package(folder) or {}).get("name"))
 
 
 def _package(folder: Path) -> Mapping[str, Any] | None:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from signet_conformance.errors import TargetError, os_errors, printable
+from signet_conformance.files.json_values import member_of
 from signet_conformance.targets.files import is_trusted, searched
 
 FILE = "signet-conformance.toml"
@@ -81,9 +82,7 @@ def _parse(path: Path, below: tuple[str, ...]) -> Any:
             data: Any = tomllib.loads(path.read_text("utf-8"))
     except (ValueError, RecursionError) as failure:
         raise TargetError(f"is not TOML: {printable(failure)}", where=where, remedy="fix the file") from None
-    for name in below:
-        data = data.get(name) if isinstance(data, dict) else None
-    return data
+    return member_of(data, *below)
 
 
 def _targets(data: Any, path: Path, below: tuple[str, ...]) -> Mapping[str, Mapping[str, Any]]:

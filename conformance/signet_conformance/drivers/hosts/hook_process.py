@@ -17,6 +17,7 @@ from typing import IO, Any
 from signet_conformance.children.processes import left_after_end_of
 from signet_conformance.drivers.hosts.hook_settings import Hook
 from signet_conformance.drivers.hosts.protocol import Lateness
+from signet_conformance.files.json_values import member_of, parse_object, text_in
 
 MAX_OUTPUT_BYTES = 4 * 1024 * 1024
 BLOCKING_STATUS = 2
@@ -94,9 +95,7 @@ def _context(stdout: str, strict: bool) -> str:
         said = json.loads(stdout)
     except (ValueError, RecursionError):
         return "" if strict and stdout.startswith(("[", "{")) else stdout.strip()
-    specific = said.get("hookSpecificOutput") if isinstance(said, dict) else None
-    context = specific.get("additionalContext") if isinstance(specific, dict) else None
-    return context if isinstance(context, str) else ""
+    return text_in(member_of(said, "hookSpecificOutput", "additionalContext"))
 
 
 def blocks(run: HookRun, ways: Collection[str], *, needs_reason: bool) -> bool:
@@ -106,24 +105,14 @@ def blocks(run: HookRun, ways: Collection[str], *, needs_reason: bool) -> bool:
     """
     if run.status == BLOCKING_STATUS:
         return "status" in ways and bool(run.stderr.strip() or not needs_reason)
-    said = _object(run.stdout) if run.status == 0 else {}
-    specific = said.get("hookSpecificOutput")
-    reason = said.get("reason")
-    told = not needs_reason or (isinstance(reason, str) and bool(reason.strip()))
-    denied = isinstance(specific, dict) and specific.get("permissionDecision") == "deny"
+    said = parse_object(run.stdout) if run.status == 0 else {}
+    told = not needs_reason or bool(text_in(said.get("reason")).strip())
+    denied = member_of(said, "hookSpecificOutput", "permissionDecision") == "deny"
     return (
         ("decision" in ways and said.get("decision") == "block" and told)
         or ("continue" in ways and said.get("continue") is False)
         or ("permission" in ways and denied)
     )
-
-
-def _object(stdout: str) -> Mapping[str, Any]:
-    try:
-        said = json.loads(stdout)
-    except (ValueError, RecursionError):
-        return {}
-    return said if isinstance(said, dict) else {}
 
 
 class _Drain:

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from signet_conformance.files.json_values import member_of, object_in, objects_in, only_text, parse_object
+
 _SECRET = re.compile(r"sig_sk_\w+|sk-[A-Za-z0-9]{16,}|(?:TOKEN|API_KEY|SECRET|PASSWORD)=['\"]?[^\s'\"$]{8,}")
 LONGEST_SENSIBLE_S = 600.0
 _CALLED_BY: Mapping[str, Sequence[str]] = {
@@ -128,22 +130,15 @@ def _refusal(data: Any, kind: str, face: Mapping[str, Any]) -> str | None:
 
 def _configured(data: Any) -> Iterator[tuple[str, str | None, Mapping[str, Any]]]:
     """Event, matcher and hook of each entry: groups of hooks by event, or a plain list of hooks."""
-    given = data.get("hooks") if isinstance(data, dict) else None
-    if isinstance(given, list):
-        for entry in given:
-            if isinstance(entry, dict) and isinstance(entry.get("event"), str):
-                yield entry["event"], _matcher(entry), entry
-    for event, rows in given.items() if isinstance(given, dict) else ():
-        for row in rows if isinstance(rows, list) else ():
-            hooks = row.get("hooks") if isinstance(row, dict) else None
-            for hook in hooks if isinstance(hooks, list) else ():
-                if isinstance(hook, dict) and hook.get("type") == "command":
-                    yield event, _matcher(row), hook
-
-
-def _matcher(row: Mapping[str, Any]) -> str | None:
-    matcher = row.get("matcher")
-    return matcher if isinstance(matcher, str) else None
+    given = member_of(data, "hooks")
+    for entry in objects_in(given):
+        if isinstance(entry.get("event"), str):
+            yield entry["event"], only_text(entry.get("matcher")), entry
+    for event, rows in object_in(given).items():
+        for row in objects_in(rows):
+            for hook in objects_in(row.get("hooks")):
+                if hook.get("type") == "command":
+                    yield event, only_text(row.get("matcher")), hook
 
 
 def lacking(hooks: Mapping[str, Sequence[Hook]], capabilities: Collection[str]) -> Sequence[str]:
@@ -203,7 +198,7 @@ def enabled_plugins(home: Path, face: Mapping[str, Any]) -> Iterator[tuple[str, 
         known = tomllib.loads((home / places["settings"]).read_text("utf-8")).get("plugins", {})
     except (OSError, ValueError):
         return
-    for plugin, about in known.items() if isinstance(known, dict) else ():
+    for plugin, about in object_in(known).items():
         name, _, marketplace = plugin.rpartition("@")
         kept = home / places["cache"] / marketplace / name
         if isinstance(about, dict) and about.get("enabled", True) and kept.is_dir():
@@ -214,9 +209,7 @@ def plugin_servers(home: Path, face: Mapping[str, Any]) -> Mapping[str, Any]:
     """The memory servers that enabled plugins bring, by name."""
     servers: dict[str, Any] = {}
     for _, root in enabled_plugins(home, face):
-        data = _read_json(_plugin_file(root, face, "mcpServers"))
-        given = data.get("mcpServers", {})
-        servers |= given if isinstance(given, dict) else {}
+        servers |= object_in(_read_json(_plugin_file(root, face, "mcpServers")).get("mcpServers"))
     return servers
 
 
@@ -228,10 +221,9 @@ def _plugin_file(root: Path, face: Mapping[str, Any], member: str) -> Path:
 
 def _read_json(path: Path) -> Mapping[str, Any]:
     try:
-        data = json.loads(path.read_bytes())
-    except (OSError, ValueError, RecursionError):
+        return parse_object(path.read_bytes())
+    except OSError:
         return {}
-    return data if isinstance(data, dict) else {}
 
 
 def together(sources: Sequence[HookSource]) -> Mapping[str, Sequence[Hook]]:

@@ -24,6 +24,7 @@ from urllib.parse import urlsplit
 
 from signet_conformance.drivers.hosts.protocol import Lateness, Peer, Skipped, StepError
 from signet_conformance.drivers.hosts.server_process import ServerProcess
+from signet_conformance.files.json_values import text_in
 
 CALL_TIMEOUT_S = 60.0
 MAX_ANSWER_BYTES = 4 * 1024 * 1024
@@ -208,7 +209,8 @@ class HttpAdapter:
 
     def _start(self, session: AdapterSession, step: Mapping[str, Any]) -> Mapping[str, Any]:
         source = "resume" if step["step"] == "resume" else "startup"
-        return {"injected": _injected(self._call("onSessionStart", session.params("project", source=source)))}
+        said = self._call("onSessionStart", session.params("project", source=source))
+        return {"injected": text_in(said.get("inject"))}
 
     def _prompt(self, session: AdapterSession, step: Mapping[str, Any]) -> Mapping[str, Any]:
         text = str(step.get("text"))
@@ -218,7 +220,7 @@ class HttpAdapter:
         session.reply = str(step.get("reply") or "Understood.")
         session.said += [_line("User", text), _line("Assistant", session.reply)]
         session.fresh += 1
-        return {"turn": True, "injected": _injected(said)}
+        return {"turn": True, "injected": text_in(said.get("inject"))}
 
     def _pre_compaction(self, session: AdapterSession, _step: Mapping[str, Any]) -> Mapping[str, Any]:
         if not session.fresh:
@@ -247,7 +249,8 @@ class HttpAdapter:
         self._tell_end(session, "clear")
         session.key, session.said, session.reply = str(uuid.uuid4()), [], None
         session.fresh, session.compacting = 0, False
-        return {"injected": _injected(self._call("onSessionStart", session.params("project", source="clear")))}
+        said = self._call("onSessionStart", session.params("project", source="clear"))
+        return {"injected": text_in(said.get("inject"))}
 
     def _end(self, session: AdapterSession, _step: Mapping[str, Any]) -> Mapping[str, Any]:
         self._tell_end(session, "exit")
@@ -276,11 +279,6 @@ def _line(role: str, text: str) -> str:
     """A text as one line: a second line could look like another speaker's."""
     words = text.replace("\n", " ")
     return f"{role}: {words}"
-
-
-def _injected(said: Mapping[str, Any]) -> str:
-    text = said.get("inject")
-    return text if isinstance(text, str) else ""
 
 
 def main(arguments: Sequence[str]) -> None:

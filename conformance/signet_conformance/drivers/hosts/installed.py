@@ -13,7 +13,7 @@ from urllib.parse import unquote, urlsplit
 
 from signet_conformance.drivers.hosts.hook_settings import plugin_servers
 from signet_conformance.drivers.hosts.protocol import NotLoadedError, Skipped
-from signet_conformance.files.json_values import merge
+from signet_conformance.files.json_values import member_of, merge
 
 INSTALLED = ".signet-conformance-installed"
 """The file in a home that says that the connector's installer has run there."""
@@ -106,9 +106,8 @@ def _installed_server(home: Path, face: Mapping[str, Any]) -> Any:
         if brought is None:
             raise
         return brought
-    for name in where["members"]:
-        data = data.get(name) if isinstance(data, dict) else None
-    return brought if data is None else data
+    found = member_of(data, *where["members"])
+    return brought if found is None else found
 
 
 def has_server(home: Path, face: Mapping[str, Any]) -> bool:

@@ -16,6 +16,7 @@ from signet_conformance.children.processes import ChildEndedError, LineProcess
 from signet_conformance.drivers.hosts.protocol import StepError
 from signet_conformance.drivers.hosts.server_process import ServerProcess
 from signet_conformance.errors import printable
+from signet_conformance.files.json_values import object_in, objects_in
 
 REVISION = "2025-06-18"
 START_TIMEOUT_S = 90.0
@@ -53,10 +54,7 @@ class McpServer:
     def call(self, name: str, arguments: Mapping[str, Any]) -> tuple[str, bool]:
         """Call a tool; its text, and whether the server calls it an error."""
         result = self._ask("tools/call", {"name": name, "arguments": arguments}, CALL_TIMEOUT_S)
-        parts = result.get("content")
-        texts = (
-            [str(part.get("text", "")) for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
-        )
+        texts = [str(part.get("text", "")) for part in objects_in(result.get("content"))]
         return "\n".join(texts), result.get("isError") is True
 
     def close(self) -> None:
@@ -79,8 +77,7 @@ class McpServer:
             elif message.get("id") == self._next_id:
                 if isinstance(message.get("error"), dict):
                     raise StepError(f"the MCP server answers {method}: {message['error'].get('message')}")
-                result = message.get("result")
-                return result if isinstance(result, dict) else {}
+                return object_in(message.get("result"))
 
     def _refuse(self, request: Mapping[str, Any]) -> None:
         """A client without capabilities: a ping is answered, anything else that wants an answer is refused."""

@@ -12,6 +12,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from signet_conformance.files.json_values import member_of, object_in
+
 Row = Mapping[str, Any]
 
 _OPERATIONS = ("session-start", "user-prompt-submit", "session-end", "pre-compaction", "compaction-complete")
@@ -146,8 +148,8 @@ def _is_bare(schema: Any) -> bool:
 
 def _fields_with(keyword: str, schema: Any) -> Sequence[str]:
     """The fields of a tool in whose schemas a keyword stands, at whatever depth."""
-    fields = schema.get("properties") if isinstance(schema, dict) else None
-    return [name for name, each in fields.items() if _has_keyword(keyword, each)] if isinstance(fields, dict) else []
+    fields = object_in(member_of(schema, "properties"))
+    return [name for name, each in fields.items() if _has_keyword(keyword, each)]
 
 
 def _has_keyword(keyword: str, schema: Any) -> bool:
@@ -156,13 +158,10 @@ def _has_keyword(keyword: str, schema: Any) -> bool:
         return any(_has_keyword(keyword, each) for each in schema)
     if not isinstance(schema, dict):
         return False
-    parts = [each for part in ("properties", "patternProperties", "$defs") for each in _schemas_in(schema.get(part))]
+    tables = (object_in(schema.get(part)) for part in ("properties", "patternProperties", "$defs"))
+    parts = [each for table in tables for each in table.values()]
     parts += [schema.get(part) for part in ("items", "additionalProperties", "anyOf", "oneOf", "allOf", "not")]
     return keyword in schema or any(_has_keyword(keyword, each) for each in parts)
-
-
-def _schemas_in(schemas: Any) -> Collection[Any]:
-    return schemas.values() if isinstance(schemas, dict) else ()
 
 
 def misplaced_server(home: Path, face: Mapping[str, Any], operations: Sequence[str]) -> Iterator[Row]:
@@ -181,5 +180,4 @@ def _servers_in(path: Path) -> Collection[str]:
         data = tomllib.loads(path.read_text("utf-8")) if path.suffix == ".toml" else json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError):
         return ()
-    tables = [data.get(member) for member in _SERVERS] if isinstance(data, dict) else []
-    return {name for table in tables if isinstance(table, dict) for name in table}
+    return {name for table in _SERVERS for name in object_in(member_of(data, table))}

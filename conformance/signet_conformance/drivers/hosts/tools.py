@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from signet_conformance.drivers.hosts.protocol import Skipped
+from signet_conformance.files.json_values import member_of, parse_object
 
 _UUID = re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b", re.IGNORECASE)
 
@@ -120,7 +120,7 @@ def offered_arguments(schema: Any, arguments: Mapping[str, Any]) -> Mapping[str,
 
 def _in_form(value: Any, schema: Any) -> Any:
     """A member's value as a model writes it: scenarios name tags with commas between, and a tool may want a list."""
-    if isinstance(value, str) and _kind(schema) == "array":
+    if isinstance(value, str) and member_of(schema, "type") == "array":
         return [part.strip() for part in value.split(",")]
     return value
 
@@ -135,17 +135,13 @@ def _single_calls(given: Mapping[str, Any], offered: Mapping[str, Any]) -> Seque
 
 
 def _properties(schema: Any) -> Mapping[str, Any] | None:
-    properties = schema.get("properties") if isinstance(schema, dict) else None
+    properties = member_of(schema, "properties")
     return properties if isinstance(properties, dict) else None
 
 
 def read_content(text: str) -> Mapping[str, Any]:
     """The object that a tool's text is, with the id of a memory where the text tells one."""
-    try:
-        told = json.loads(text)
-    except (ValueError, RecursionError):
-        told = None
-    content = told if isinstance(told, dict) else {}
+    content = parse_object(text)
     if not isinstance(content.get("id"), str) and (match := _UUID.search(text)) is not None:
         content = {**content, "id": match[0]}
     return content
@@ -158,8 +154,8 @@ def required_arguments(schema: Any, arguments: Mapping[str, Any]) -> Mapping[str
     text = next((value for value in arguments.values() if isinstance(value, str) and value), "billing")
     plausible = {"string": text, "array": [text], "number": 1, "integer": 1, "boolean": False, "object": {}}
     missing = [name for name in schema.get("required", ()) if name not in arguments]
-    return {name: plausible[kind] for name in missing if (kind := _kind(schema["properties"].get(name))) in plausible}
-
-
-def _kind(schema: Any) -> Any:
-    return schema.get("type") if isinstance(schema, dict) else None
+    return {
+        name: plausible[kind]
+        for name in missing
+        if (kind := member_of(schema, "properties", name, "type")) in plausible
+    }

@@ -11,6 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from signet_conformance.facts import PROMPT, START, Call, Recording, once_a_recording
+from signet_conformance.files.json_values import objects_in
 from signet_conformance.rules.model.requests import (
     ModelCall,
     marker_lines,
@@ -45,7 +46,7 @@ class InjectedText(Struct, frozen=True, dict=True):
     def memories(self) -> tuple[str, ...]:
         """Of a start the lines that are memories: identity and instructions a program may read from their files."""
         rows = self.call.answer_value("memories") if self.call.operation == START else None
-        contents = [plain_words(str(row.get("content", ""))) for row in _objects(rows)]
+        contents = [plain_words(str(row.get("content", ""))) for row in objects_in(rows)]
         known = [words for words in contents if words]
         return tuple(
             line for line in self.lines if any(says(words, f" {line} ") or says(line, f" {words} ") for words in known)
@@ -152,10 +153,6 @@ def _answers(recording: Recording, session: str) -> Iterator[tuple[float, str]]:
         ours = recording.timeline.session_of(call.key) if call.key is not None else None
         if session in (ours, None if step is None else step.session) and call.exchange.response is not None:
             yield call.t1, padded(_strings(call.answer))
-
-
-def _objects(value: object) -> list[dict[str, object]]:
-    return [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []
 
 
 def _strings(value: object) -> Iterator[str]:

@@ -17,6 +17,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
+from signet_conformance.files.json_values import objects_in, text_in
 from signet_conformance.trace.model import Body, Exchange
 
 _REDACTED = re.compile(r"<redacted:[^>\s]{1,40}>")
@@ -243,15 +244,7 @@ def _text(content: Any) -> str:
     """The text of a content: itself, or the texts among its blocks, a line each."""
     if isinstance(content, str):
         return content
-    return "\n".join(block["text"] for block in _objects(content) if isinstance(block.get("text"), str))
-
-
-def _objects(value: Any) -> list[Mapping[str, Any]]:
-    return [each for each in value if isinstance(each, Mapping)] if isinstance(value, list) else []
-
-
-def _name(value: Any) -> str:
-    return value if isinstance(value, str) else ""
+    return "\n".join(block["text"] for block in objects_in(content) if isinstance(block.get("text"), str))
 
 
 def _arguments(value: Any) -> str:
@@ -259,10 +252,10 @@ def _arguments(value: Any) -> str:
 
 
 def _tool_names(tools: Any) -> Iterator[str]:
-    for tool in _objects(tools):
+    for tool in objects_in(tools):
         function = tool.get("function")
         name = function.get("name") if isinstance(function, Mapping) else tool.get("name")
-        yield _name(name or tool.get("type"))
+        yield text_in(name or tool.get("type"))
 
 
 _ROLES: Mapping[str, Role] = {
@@ -271,36 +264,36 @@ _ROLES: Mapping[str, Role] = {
 
 
 def _role(value: Any) -> Role:
-    return _ROLES.get(_name(value), "user")
+    return _ROLES.get(text_in(value), "user")
 
 
 def _anthropic(document: Mapping[str, Any]) -> Iterator[SaidPart | ToolUse]:
     yield SaidPart("system", _text(document.get("system")))
-    for message in _objects(document.get("messages")):
+    for message in objects_in(document.get("messages")):
         role, content = _role(message.get("role")), message.get("content")
         if isinstance(content, str):
             yield SaidPart(role, content)
-        for block in _objects(content):
+        for block in objects_in(content):
             kind = block.get("type")
             if kind == "tool_result":
                 failed = block.get("is_error") is True
-                yield SaidPart("result", _text(block.get("content")), _name(block.get("tool_use_id")), failed)
+                yield SaidPart("result", _text(block.get("content")), text_in(block.get("tool_use_id")), failed)
             elif kind == "tool_use":
-                yield ToolUse(_name(block.get("id")), _name(block.get("name")), _arguments(block.get("input")))
+                yield ToolUse(text_in(block.get("id")), text_in(block.get("name")), _arguments(block.get("input")))
             else:
-                yield SaidPart(role, _name(block.get("text")))
+                yield SaidPart(role, text_in(block.get("text")))
 
 
 def _chat(document: Mapping[str, Any]) -> Iterator[SaidPart | ToolUse]:
     """OpenAI's chat completions, and Ollama's chat, whose calls may lack ids."""
-    for message in _objects(document.get("messages")):
+    for message in objects_in(document.get("messages")):
         call = message.get("tool_call_id")
-        yield SaidPart(_role(message.get("role")), _text(message.get("content")), _name(call) or None)
-        for use in _objects(message.get("tool_calls")):
+        yield SaidPart(_role(message.get("role")), _text(message.get("content")), text_in(call) or None)
+        for use in objects_in(message.get("tool_calls")):
             function = use.get("function")
             if isinstance(function, Mapping):
                 yield ToolUse(
-                    _name(use.get("id")) or None, _name(function.get("name")), _arguments(function.get("arguments"))
+                    text_in(use.get("id")) or None, text_in(function.get("name")), _arguments(function.get("arguments"))
                 )
 
 
@@ -309,20 +302,20 @@ def _responses(document: Mapping[str, Any]) -> Iterator[SaidPart | ToolUse]:
     given = document.get("input")
     if isinstance(given, str):
         yield SaidPart("user", given)
-    for item in _objects(given):
-        kind = _name(item.get("type"))
+    for item in objects_in(given):
+        kind = text_in(item.get("type"))
         if kind.endswith("_output"):
-            yield SaidPart("result", _text(item.get("output")), _name(item.get("call_id")))
+            yield SaidPart("result", _text(item.get("output")), text_in(item.get("call_id")))
         elif kind.endswith("_call"):
             arguments = _arguments(item.get("arguments", item.get("input")))
-            yield ToolUse(_name(item.get("call_id")), _name(item.get("name")), arguments)
+            yield ToolUse(text_in(item.get("call_id")), text_in(item.get("name")), arguments)
         elif "role" in item:
             yield SaidPart(_role(item["role"]), _text(item.get("content")))
 
 
 def _generate(document: Mapping[str, Any]) -> Iterator[SaidPart | ToolUse]:
-    yield SaidPart("system", _name(document.get("system")))
-    yield SaidPart("user", _name(document.get("prompt")))
+    yield SaidPart("system", text_in(document.get("system")))
+    yield SaidPart("user", text_in(document.get("prompt")))
 
 
 _READERS: Mapping[str, RequestReader] = {

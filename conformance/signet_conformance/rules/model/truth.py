@@ -18,6 +18,7 @@ from signet_conformance.facts import (
     Call,
     Recording,
 )
+from signet_conformance.files.json_values import text_in
 from signet_conformance.rules.model.given import heard_by
 from signet_conformance.rules.model.requests import (
     ModelCall,
@@ -72,7 +73,7 @@ def tool_outcome_is_told(recording: Recording) -> Iterator[Outcome]:
 def _asks_for(call: Call) -> str:
     """What tells a call of a tool from others: the query, or what is to be kept."""
     value = call.query.get("q") if call.operation == MEMORY_SEARCH else call.body.get("query", call.body.get("content"))
-    return plain_words(value) if isinstance(value, str) else ""
+    return plain_words(text_in(value))
 
 
 def _told_of(call: Call, turn: ModelTurn) -> tuple[ModelCall, SaidPart] | None:

@@ -14,6 +14,7 @@ from signet_conformance.drivers.hosts.protocol import Skipped, StepError
 from signet_conformance.drivers.hosts.real.conversation import Launch, OneProcess
 from signet_conformance.drivers.hosts.real.process import ProgramProcess, deadline_in
 from signet_conformance.drivers.hosts.real.refusals import Refusal
+from signet_conformance.files.json_values import member_of, object_in
 
 START_S = 200.0
 QUIT_S = 40.0
@@ -146,9 +147,7 @@ class ClaudeStream(LinesProcess):
             if said.get("type") != "control_response":
                 self._take(said)
                 continue
-            answer = said.get("response")
-            told = answer.get("response") if isinstance(answer, dict) else None
-            servers = told.get("mcpServers") if isinstance(told, dict) else None
+            servers = member_of(said, "response", "response", "mcpServers")
             # A release that does not know the question refuses it.
             if not any(server.get("status") == "pending" for server in servers or ()):
                 return
@@ -215,8 +214,7 @@ class PiRpc(LinesProcess):
             if said is not None and said.get("type") == "response" and said.get("id") == command:
                 if said.get("success") is not True:
                     raise StepError(f"pi refused {command}: {said.get('error')}")
-                data = said.get("data")
-                return data if isinstance(data, dict) else {}
+                return object_in(said.get("data"))
             if said is not None:
                 self._take(said)
         raise self._running.failure(f"pi did not answer {command} within {START_S:g} s")

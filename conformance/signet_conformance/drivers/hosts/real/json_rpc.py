@@ -11,6 +11,7 @@ from signet_conformance.drivers.hosts.protocol import StepError
 from signet_conformance.drivers.hosts.real.conversation import Launch
 from signet_conformance.drivers.hosts.real.process import ProgramProcess, deadline_in
 from signet_conformance.drivers.hosts.real.refusals import Refusal
+from signet_conformance.files.json_values import list_in, member_of, object_in
 
 ANSWER_S = 200.0
 
@@ -36,8 +37,7 @@ class JsonRpc:
             if said is not None and said.get("id") == self._next and "method" not in said:
                 if "error" in said:
                     raise StepError(f"{self._name} refused {method}: {str(said['error'])[:500]}")
-                result = said.get("result")
-                return result if isinstance(result, dict) else {}
+                return object_in(said.get("result"))
             if said is not None:
                 self._take(said)
         raise self.process.failure(f"{self._name} did not answer {method} within {timeout_s:g} s")
@@ -283,7 +283,7 @@ class CodexAppServer(RpcSession):
         """Record what Codex refuses of its hooks, and trust the hooks that it would ask its user about."""
         listed = rpc.ask("hooks/list", {"cwds": [str(self._launch.cwd)]}).get("data")
         asked_about: dict[str, Mapping[str, str]] = {}
-        for row in listed if isinstance(listed, list) else []:
+        for row in list_in(listed):
             self._refused += [Refusal(str(error["path"]), str(error["message"])) for error in row["errors"]]
             self._refused += [Refusal("hooks.json", str(each)) for each in row["warnings"] if _REFUSES.search(each)]
             asked_about |= {
@@ -305,14 +305,11 @@ class CodexAppServer(RpcSession):
             time.sleep(0.05)
 
     def _hear(self, said: Mapping[str, Any]) -> None:
-        params = said.get("params")
-        params = params if isinstance(params, dict) else {}
+        params = object_in(said.get("params"))
         match said.get("method"):
             case "turn/completed":
                 self._over = True
-                turn = params.get("turn")
-                error = turn.get("error") if isinstance(turn, dict) else None
-                if error:
+                if error := member_of(params, "turn", "error"):
                     self._words.append(str(error)[:300])
             case "configWarning" if params.get("path"):
                 self._refused.append(Refusal(str(params["path"]), str(params.get("summary"))))

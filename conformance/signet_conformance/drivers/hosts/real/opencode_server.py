@@ -17,6 +17,7 @@ from signet_conformance.drivers.hosts.protocol import StepError
 from signet_conformance.drivers.hosts.real.conversation import Launch, OneProcess
 from signet_conformance.drivers.hosts.real.process import LAST_S, ProgramProcess, deadline_in
 from signet_conformance.drivers.hosts.real.refusals import Refusal, RefusedError, is_of_the_kit
+from signet_conformance.files.json_values import object_in
 
 START_S = 200.0
 IDLE_S = 60.0
@@ -174,8 +175,7 @@ class OpencodeServer(OneProcess):
                     self._hear(json.loads(line.removeprefix(b"data:")))
 
     def _hear(self, event: Mapping[str, Any]) -> None:
-        about = event.get("properties")
-        about = about if isinstance(about, dict) else {}
+        about = object_in(event.get("properties"))
         match event.get("type"):
             case "server.connected":
                 self._heard.set()
