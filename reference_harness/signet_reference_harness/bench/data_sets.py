@@ -43,9 +43,9 @@ class PublishedFile:
         if not isinstance(self.value, list):
             raise DocumentError(f"{self.path}: the whole: is no list", remedy=AS_PUBLISHED)
         for number, row in enumerate(self.value):
-            yield self.read(model, row, f"/{number}")
+            yield self.parse(model, row, f"/{number}")
 
-    def read(self, model: type[Row], value: Any, pointer: str) -> Row:
+    def parse(self, model: type[Row], value: Any, pointer: str) -> Row:
         """The value at a JSON pointer of the file. Raises DocumentError."""
         try:
             return demand(model, value, f"{self.path}: {pointer}")
@@ -159,7 +159,7 @@ def _locomo_turns(
     for number in sorted(int(match[1]) for match in map(SESSION.fullmatch, conversation) if match):
         name = f"session_{number}"
         told = {"turns": conversation[name], "at": conversation.get(f"{name}_date_time", "")}
-        session = source.read(LocomoSession, told, f"{pointer}/{name}")
+        session = source.parse(LocomoSession, told, f"{pointer}/{name}")
         at = moment(session.at, "%I:%M %p on %d %B, %Y", "%d %B, %Y")
         for turn in session.turns:
             shown = f" [shows a picture: {turn.blip_caption}]" if captions and turn.blip_caption else ""
@@ -336,7 +336,7 @@ class BeamQuestion(Published):
 
 
 class BeamRecord(Published):
-    """A conversation, whose messages stand at any depth of `chat`, and its questions by their kinds."""
+    """A conversation, whose messages are at any depth of `chat`, and its questions by their kinds."""
 
     conversation_id: Any = None
     chat: Any
@@ -399,7 +399,7 @@ def _beam_turns(source: PublishedFile, pointer: str, chat: Any) -> Iterator[tupl
     at: str | None = None
     unique = _Unique()
     for value in _beam_messages(chat):
-        message = source.read(BeamMessage, value, pointer)
+        message = source.parse(BeamMessage, value, pointer)
         if message.time_anchor:
             at = moment(str(message.time_anchor), "%B-%d-%Y", "%B %d, %Y", "%Y-%m-%d") or at
         content = INDEX.sub("", message.content)

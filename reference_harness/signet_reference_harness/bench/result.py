@@ -176,12 +176,12 @@ def result_of(suite: Suite, plan: Mapping[str, Any], run: str, logged: Logged) -
         },
         questions=questions,
         questions_without_evidence=tuple(
-            Unmeasured(**_named(record, *ABOUT), rows=_rows(record["rows"]))
+            Unmeasured(**_members_of(record, *ABOUT), rows=_rows(record["rows"]))
             for record in asked.values()
             if not record["evidence"]
         ),
         failed_assertions=tuple(
-            Assertion(**_named(record, *Assertion.model_fields)) for record in assertions if not record["held"]
+            Assertion(**_members_of(record, *Assertion.model_fields)) for record in assertions if not record["held"]
         ),
     )
 
@@ -200,7 +200,7 @@ def times_of(suite: Suite, run: str, logged: Logged) -> Times:
         environment=environment(),
         latencies_ms={operation: figures.percentiles(values) for operation, values in sorted(latencies.items())},
         questions=tuple(
-            QuestionTime(**_named(record, *QuestionTime.model_fields))
+            QuestionTime(**_members_of(record, *QuestionTime.model_fields))
             for record in records
             if record["kind"] == "question"
         ),
@@ -245,7 +245,7 @@ def _question(record: Record, own: figures.Figures) -> Question:
     evidence = set(record["evidence"])
     ranks = [rank for rank, row in enumerate(record["rows"], 1) if row[0] in evidence]
     return Question(
-        **_named(record, *ABOUT, "operation"),
+        **_members_of(record, *ABOUT, "operation"),
         evidence=tuple(record["evidence"]),
         rank=ranks[0] if ranks else None,
         rows=_rows(record["rows"]),
@@ -253,7 +253,7 @@ def _question(record: Record, own: figures.Figures) -> Question:
     )
 
 
-def _named(record: Record, *names: str) -> dict[str, Any]:
+def _members_of(record: Record, *names: str) -> dict[str, Any]:
     return {name: record[name] for name in names}
 
 

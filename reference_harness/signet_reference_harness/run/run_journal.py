@@ -111,7 +111,7 @@ class RunJournal:
         }
         with _alone(folder):
             demand_new(folder, recorded.run)
-            with _kept(path):
+            with _journal_errors(path):
                 handle = kept_lines.put_in_place(path, [kept_lines.as_line(header, scrub), _holder()])
         return cls(path, handle, recorded, scrub, resumed=False, seized=False)
 
@@ -126,7 +126,7 @@ class RunJournal:
             recorded = read_run(path, run)
             if recorded.status is not None and recorded.status in FINAL:
                 raise ConfigError(f"--resume {run}: the run {FINAL[recorded.status]}", remedy="begin another run")
-            with _kept(path):
+            with _journal_errors(path):
                 held = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
                 try:
                     seized = _demand_free(held, recorded)
@@ -192,7 +192,7 @@ class RunJournal:
                 f"run {self.recorded.run}: another process has taken it over, or its file was removed",
                 remedy="see what the other process makes of the run",
             )
-        with _kept(self._path):
+        with _journal_errors(self._path):
             kept_lines.append(self._handle, kept_lines.as_line(members, self._scrub))
 
     def _stay(self) -> None:
@@ -320,7 +320,7 @@ def _alone(folder: Path) -> Iterator[None]:
         os.close(guard)
 
 
-def _kept(path: Path) -> contextlib.AbstractContextManager[None]:
+def _journal_errors(path: Path) -> contextlib.AbstractContextManager[None]:
     return os_errors(f"{path}: the run cannot be kept", "give --state-dir a folder of yours on a disk with room")
 
 

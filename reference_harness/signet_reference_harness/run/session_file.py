@@ -73,7 +73,7 @@ class Stored:
         """Take back the last turn if it is of this run, which replaces it when it continues."""
         of, messages, turns = self._last
         if of == run:
-            self.conversation.cut(messages, turns)
+            self.conversation.take_back(messages, turns)
             self._last = (None, 0, 0)
 
     def forget_messages(self) -> None:
@@ -106,7 +106,7 @@ class SessionFile:
         it still writes is written to nothing.
         """
         path = path_of(folder, identity.key)
-        with _written(path):
+        with _write_errors(path):
             try:
                 if not os.path.lexists(path):
                     return cls(
@@ -175,7 +175,7 @@ class SessionFile:
                 self._write({"kind": "torn"})
 
     def _write(self, line: Mapping[str, Any]) -> None:
-        with _written(self.path):
+        with _write_errors(self.path):
             kept_lines.append(self._handle, kept_lines.as_line(line, self._scrub))
 
 
@@ -306,7 +306,7 @@ def message_from(members: Mapping[str, Any]) -> Message:
     return convert(members, Message)
 
 
-def _written(path: Path) -> AbstractContextManager[None]:
+def _write_errors(path: Path) -> AbstractContextManager[None]:
     return os_errors(
         f"{path}: the session cannot be written", "give --sessions-dir a folder of yours on a disk with room"
     )

@@ -74,7 +74,7 @@ class Conversation:
         """Let no turn so far be undone."""
         self._begun.clear()
 
-    def cut(self, messages: int, turns: int) -> None:
+    def take_back(self, messages: int, turns: int) -> None:
         """Forget what came after this number of messages and of lines, as if it had not been said."""
         del self._messages[messages:], self._turns[turns:]
         self._begun = self._begun[:-1]

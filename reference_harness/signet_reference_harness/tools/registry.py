@@ -350,8 +350,8 @@ def tool_of(place: str, where: str) -> Tool:
     """The tool at `module:attribute`, made if it is a class or a function. Raises ConfigError naming `where`."""
     needed = ("name", "description", "input_schema", "execute", "run_before_generation")
     remedy = "write what signet_reference_harness.tools.Tool names, or leave it out"
-    return cast(Tool, load_plugin(place, where, _made, needed, remedy=remedy))
+    return cast(Tool, load_plugin(place, where, _make_tool, needed, remedy=remedy))
 
 
-def _made(value: Any) -> Any:
+def _make_tool(value: Any) -> Any:
     return value() if isinstance(value, type) or not hasattr(value, "execute") else value
