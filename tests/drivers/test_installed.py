@@ -42,7 +42,7 @@ def test_the_settings_say_which_tools_are_left_to_the_model(members: str, left: 
 def test_a_plugin_brings_the_server_that_the_settings_lack(tmp_path: Path) -> None:
     """The settings win where both have it; without either there is none."""
     home = configured(tmp_path, '[plugins."signet@local"]\nenabled = true\n')
-    with pytest.raises(Skipped, match="no memory server is installed"):
+    with pytest.raises(Skipped, match="no installed memory server is one that the harness starts"):
         mcp_command(home, CODEX)
     plugin = home / ".codex/plugins/cache/local/signet/0.1.0"
     plugin.mkdir(parents=True)
@@ -77,7 +77,7 @@ SLOT = {"slots": {"memory": "acme"}}
         ("opencode-1.18.33", UNASKED, "of ~/.config/opencode only plugins/*.js"),
         ("opencode-1.18.33", {**UNASKED, OPENCODE: {"plugin": ["./plugins/acme.mjs"]}}, None),
         ("opencode-1.18.33", {**UNASKED, OPENCODE: {"plugin": [["acme-opencode", {"at": 1}]]}}, None),
-        ("opencode-1.18.33", {**UNASKED, OPENCODE: {"plugin": ["./acme.mjs"]}}, "it names the plugin ./acme.mjs, and"),
+        ("opencode-1.18.33", {**UNASKED, OPENCODE: {"plugin": ["./acme.mjs"]}}, "it names the plugin ./acme.mjs, but"),
         ("opencode-1.18.33", {**UNASKED, OPENCODE: "{ /* comments */ }"}, "unknown"),
         ("opencode-1.18.33", {".config/opencode/plugin/acme.ts": "export default 1"}, None),
         ("opencode-1.18.33", {".config/opencode/AGENTS.md": "# Agents"}, "unknown"),

@@ -213,7 +213,7 @@ def test_installer_that_names_no_server_is_told(runtime: str, made: Made, record
     (path,) = recorded(installs(made, runtime, "names-none"), ["tools"])
     judged = engine.judge(trace.read(path))
     assert judged.verdicts["SIG-LOAD-002"] is Verdict.FAIL
-    assert "no memory server is installed" in judged.judgements["SIG-LOAD-002"].message
+    assert "no installed memory server is one that the harness starts" in judged.judgements["SIG-LOAD-002"].message
 
 
 @pytest.mark.parametrize("name", ["forge", "codex"])

@@ -102,7 +102,7 @@ def test_what_an_input_is_stands_in_its_refusal(tmp_path: Path) -> None:
     """The message is a sentence: what the input is, in the words of the help."""
     with pytest.raises(UsageError) as refused:
         read(tmp_path, strict="maybe")
-    assert refused.value.message.startswith("'maybe' does not fit: strict is true where a WARN fails the lane too")
+    assert refused.value.message.startswith("'maybe' does not fit: strict is true if a WARN fails the lane too")
 
 
 def test_a_missing_target_is_told(tmp_path: Path) -> None:
