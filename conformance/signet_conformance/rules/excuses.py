@@ -268,9 +268,16 @@ def _lost_between_its_calls(recording: Recording, calls: Sequence[Call]) -> str 
     return lost_between(recording, first, others[0], calls[0].key) if others else None
 
 
+_LATE = 0.8
+"""The part of its bound after which a connector may have given up, though the answer was still delivered."""
+
+
 def _reset_is_unheard(recording: Recording, calls: Sequence[Call]) -> str | None:
-    """Why the daemon may not have heard that a session began anew between two of its starts."""
+    """Why the daemon may not have heard that a session began anew, or the connector that it was started."""
     again, before = calls
+    bound_s = recording.declared.bounds_s.get("start")
+    if bound_s is not None and before.took_s >= bound_s * _LATE:
+        return f"the first start took {before.took_s:.1f} s, after which the connector may have given it up"
     if (why := _lost_between_its_calls(recording, calls)) is not None:
         return f"{why}, and its end may be lost"
     between = (hook for hook in recording.earlier(again) if hook.seq > before.seq and hook.operation == COMPLETE)

@@ -161,5 +161,7 @@ def _is_told(told: str, words: str | None) -> bool:
     for mark in _CUT_BEFORE:
         rest = rest.removeprefix(mark).lstrip()
     said = without_cut_marks(said)
+    if rest == whole:
+        return True
     is_beginning = len(said) >= _LEAST and whole.startswith(said)
     return is_beginning or (len(rest) >= SHORTEST_TEXT and whole.endswith(rest))

@@ -26,6 +26,8 @@ from signet_conformance.trace.marks import StepMark
 
 LIMITS = (1, 100)
 """How many rows a recall may ask for."""
+_DEFAULT = 10
+"""The rows that a recall is answered with where it asks for no number."""
 _SEARCHES = frozenset({RECALL, HOOK_RECALL, MEMORY_SEARCH})
 _ASKS: Mapping[str, frozenset[str]] = {
     "memory_search": _SEARCHES,
@@ -94,6 +96,10 @@ def _other_member(recording: Recording, mark: StepMark, given: Mapping[str, Any]
         value = sent.get(_name(name))
         if _is_asked(_name(name), value, wanted, [*sent.values()]):
             continue
+        if _name(name) == "limit" and _may_be_the_most(value, wanted):
+            return undecided(
+                call, message=f"step {mark.index}: a lower limit, which may be the most that the tool takes"
+            )
         if REDACTION in f"{value}{wanted}":
             return undecided(call, message=f"step {mark.index}: {name} was redacted")
         place = next((each for each in (*call.query, *call.body) if _name(each) == _name(name)), name)
@@ -110,6 +116,14 @@ def _other_member(recording: Recording, mark: StepMark, given: Mapping[str, Any]
             fold=f"missing {_name(name)}" if value is None else f"other {_name(name)}",
         )
     return None
+
+
+def _may_be_the_most(sent: object, wanted: object) -> bool:
+    """Whether a limit may have been cut to the maximum of the tool's schema, which no mark tells."""
+    try:
+        return _DEFAULT < float(str(sent)) < float(str(wanted))
+    except ValueError:
+        return False
 
 
 def _sent_members(call: Call) -> Mapping[str, Any]:
