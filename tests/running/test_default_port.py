@@ -25,9 +25,12 @@ from signet_conformance.trace.marks import StrayMark
 from tests.support.processes import wait_until
 
 CALL = """
-import sys, urllib.error, urllib.request
+import os, sys, urllib.error, urllib.request
 try:
-    urllib.request.urlopen(sys.argv[1] + "/api/hooks/session-start?key=1", b"{}", timeout=180)
+    token = os.environ.get("SIGNET_TOKEN")
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    request = urllib.request.Request(sys.argv[1] + "/api/hooks/session-start?key=1", b"{}", headers)
+    urllib.request.urlopen(request, timeout=180)
 except urllib.error.HTTPError as error:
     print(error.code)
 """
@@ -65,6 +68,17 @@ def test_request_of_a_connector_is_told_with_its_home(port: int, home: Path) -> 
         assert call(port, HOME=str(home), SIGNET_DAEMON_URL="http://127.0.0.1:1") == "503"
     told = [StrayMark(method="POST", path="/api/hooks/session-start", address=f"127.0.0.1:{port}")]
     assert [*strays.take(), *strays.take()] == told
+
+
+@needs_proc
+def test_token_of_a_request_is_told_and_not_kept(port: int, home: Path) -> None:
+    """That a request had one is told, and what it was is written nowhere."""
+    strays = Strays(home)
+    with DefaultPort(port):
+        call(port, HOME=str(home), SIGNET_DAEMON_URL="http://127.0.0.1:1", SIGNET_TOKEN="sig_sk_51c0ffee")
+    assert "sig_sk" not in (home.parent / "default-port.jsonl").read_text()
+    (told,) = strays.take()
+    assert told.token
 
 
 def test_nothing_is_printed_of_a_client_that_goes_away(port: int, capfd: pytest.CaptureFixture[str]) -> None:

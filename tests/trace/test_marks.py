@@ -72,6 +72,7 @@ WRITTEN: list[tuple[KitMark, dict[str, object]]] = [
     (LeftMark(), {}),
     (LeftMark(command="signet-mcp", memory_mb=125.0), {"command": "signet-mcp", "memory_mb": 125.0}),
     (StrayMark(method="GET", path="/health"), {"method": "GET", "path": "/health"}),
+    (StrayMark(method="GET", path="/x", token=True), {"method": "GET", "path": "/x", "token": True}),
     (SkippedMark(index=2, reason="no tools"), {"index": 2, "reason": "no tools"}),
     (ModelMark(session="s1"), {"session": "s1"}),
     (

@@ -245,13 +245,16 @@ def nothing_goes_on_after_the_host(recording: Recording) -> Iterator[Outcome]:
         )
 
 
+_SENT_TOO = "; whoever listens there has the token, too"
+
+
 def address_is_the_given_one(recording: Recording) -> Iterator[Outcome]:
     """The connector calls the daemon address that it was given."""
     strays = recording.marks(StrayMark)
     for mark in strays[:20]:
         yield fail(
             message=f"{mark.method or 'a request'} {mark.path or ''} went to {mark.address or 'the default port'},"
-            " not to the daemon address that the connector was given",
+            f" not to the daemon address that the connector was given{_SENT_TOO if mark.token else ''}",
             expected="requests to the address in SIGNET_DAEMON_URL",
             received=f"{mark.method} {mark.path}",
             fold="stray",

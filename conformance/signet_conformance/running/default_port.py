@@ -65,9 +65,9 @@ def _file_beside(home: Path) -> Path:
     return home.parent / _FILE
 
 
-def _note(home: str, method: str, path: str, address: str) -> None:
+def _note(home: str, mark: StrayMark) -> None:
     # A file that no run made is not made here.
-    line = json.dumps({"method": method, "path": path, "address": address}).encode() + b"\n"
+    line = json.dumps(mark.data).encode() + b"\n"
     with contextlib.suppress(OSError):
         file = os.open(_file_beside(Path(home)), os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW)
         try:
@@ -198,7 +198,8 @@ def _server(host: str, family: socket.AddressFamily, port: int) -> ThreadingHTTP
         def _answer(self) -> None:
             home = _home_of_peer(self.client_address[1], port)
             if home is not None:
-                _note(home, self.command, self.path.partition("?")[0][:500], _place(host, port))
+                path, token = self.path.partition("?")[0][:500], "authorization" in self.headers
+                _note(home, StrayMark(method=self.command, path=path, address=_place(host, port), token=token))
             body = b'{"error": "no daemon: the address of the daemon under test is in SIGNET_DAEMON_URL"}'
             self.send_response(503)
             self.send_header(_MARK, str(os.getpid()))

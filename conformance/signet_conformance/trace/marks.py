@@ -342,13 +342,17 @@ class ObservedMark(KitMark, frozen=True, kw_only=True):
 
 
 class StrayMark(KitMark, frozen=True, kw_only=True):
-    """A request that the connector made to the daemon's default port, at `address`, and not where it was told to."""
+    """A request that the connector made to the daemon's default port, at `address`, and not where it was told to.
+
+    `token` is true if it had an Authorization header.
+    """
 
     NAME = "stray"
 
     method: str | None
     path: str | None
     address: str | None = None
+    token: bool = False
 
 
 class UnheardPortMark(KitMark, frozen=True, kw_only=True):
