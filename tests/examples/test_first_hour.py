@@ -185,7 +185,7 @@ def test_a_connector_in_python(walk: Walk, environment: Path, capsys: pytest.Cap
     walk.type("signet-conformance run acme --scenarios 0", 0, ["conforming"])
     walk.reach("green")
     lane = f"SIGNET_LANE_TARGET=acme {LANE} signet-conformance lane"
-    walk.type(lane, 1, ["STALE SIG-AGENT-002", "take the entry out"])
+    walk.type(lane, 1, ["STALE SIG-AGENT-002", "remove the entry"])
     forgive_nothing(walk.folder)
     walk.type(lane, 0, ["lane: acme conforming"])
     walk.reach("lane by hand")

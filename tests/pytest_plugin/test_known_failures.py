@@ -72,7 +72,7 @@ def test_an_entry_must_not_outlive_its_failure(
     assert done.status == 1
     assert f"{word} {name} at *" in done.out
     assert f"failed by 1 {word.lower()} entry" in done.out
-    assert "take the entry out" in done.out
+    assert "remove the entry" in done.out
 
 
 def test_only_what_was_tested_makes_an_entry_stale(repository: Repository, conforming: Path) -> None:

@@ -59,7 +59,7 @@ EVERY = WHOLE_STEPS | HALVES
     [
         (Performs(EVERY, listed=True), EVERY, True, None),
         (Performs(EVERY, listed=False), EVERY, False, None),
-        (Performs(EVERY, listed=False), EVERY, True, "asked by trying: list its steps in the answer to hello"),
+        (Performs(EVERY, listed=False), EVERY, True, "found out by trying: list its steps in the answer to hello"),
         (Performs(WHOLE_STEPS, listed=False, lacks="it skips them"), EVERY, True, "tried, it skips them; list its"),
         (Performs(WHOLE_STEPS, listed=False, lacks="it skips them"), EVERY, False, "tried, it skips them"),
         (Performs(WHOLE_STEPS, listed=False, lacks="it skips them"), WHOLE_STEPS, False, None),
