@@ -21,6 +21,7 @@ TOLD = [
     ("found", "", Verdict.WARN),
     ("found", "{}", Verdict.WARN),
     ("found", "[]", Verdict.WARN),
+    ("found", '["a panel shows them"]', Verdict.INCONCLUSIVE),
     ("found", '{"results": [], "query": "Atlas deploys"}', Verdict.WARN),
     ("found", '{"results": [], "memories": [{"text": "something else"}]}', Verdict.INCONCLUSIVE),
     ("found", '{"query": "Atlas deploys"}', Verdict.INCONCLUSIVE),

@@ -49,6 +49,34 @@ CASES: Mapping[str, tuple[Sequence[Item], Verdict]] = {
     "heard": (begun(start(), OFFLINE), NONE),
     "started again before the turn": (begun(start(**DELAY), OFFLINE, start()), NONE),
     "no turn": ([step("start"), start(**DELAY)], NONE),
+    "answered with a page, told as offline": (
+        begun({**start(), "response": {"status": 200, "raw_body": {"text": "<html>"}}}, OFFLINE), WARN
+    ),
+    "answered 503, told as offline": (
+        begun({**start(), "response": {"status": 503, "body": {"error": "busy"}}}, OFFLINE), PASS
+    ),
+    "late, and heard all the same": (begun(start(fault=DELAY["fault"]), OFFLINE), WARN),
+    "late in a later turn": (
+        [*begun(start(), "You code."), said(NEXT), hook("", NEXT, **DELAY), asks(OFFLINE, NEXT)], WARN
+    ),
+    "late, and another session's is heard before the turn": (
+        begun(start(**DELAY), OFFLINE, step("start", "s2"), start(key="k2")), WARN
+    ),
+    "late twice before the turn": (begun(start(**DELAY), OFFLINE, start(**DELAY)), WARN),
+    "late, after one that was heard": (
+        [*begun(start(), "You code."), step("resume"), start(**DELAY), said(NEXT), asks(OFFLINE, NEXT)], WARN
+    ),
+    "late, and the model spoke of it": (
+        [step("start"), start(**DELAY), said(),
+         asks(messages=[{"role": "assistant", "content": OFFLINE}, {"role": "user", "content": ASKED}])], PASS,
+    ),
+    "late, and the user of another session spoke of it": (
+        [step("start", "s2"), said(OFFLINE, "s2"), *begun(start(**DELAY), OFFLINE)], WARN
+    ),
+    "the identity of another agent": (
+        [*TOLD, step("start", "s3"), start(PIRATE, "k3", also={"agentId": "beacon-agent"}), said(NEXT, "s3"),
+         asks(PIRATE, NEXT), *begun(GONE, f"{OFFLINE}\n\n{PIRATE}")], WARN,
+    ),
     "told in the turn after the next": (
         [*begun(start(**DELAY), "You code."), said(NEXT), asks(OFFLINE, NEXT)], PASS
     ),

@@ -26,6 +26,14 @@ def asked(text: str, *told: str, tools: bool = True) -> list[Item]:
     return [step("start"), start(), said(text), asks(messages=user(*told), tools=tools)]
 
 
+CUT: Item = {
+    "side": "model",
+    "request": {
+        "method": "POST",
+        "path": "/v1/messages",
+        "raw_body": {"cut": True, "size": 9, "sha256": "0" * 64, "text": "{"},
+    },
+}
 CASES: Mapping[str, tuple[Sequence[Item], list[object]]] = {
     "as they were said": (asked(ASKED, ASKED), [PASS]),
     "behind a stamp": (asked(ASKED, f"[Thu 2026-11-26 16:13 UTC] {ASKED}"), [PASS]),
@@ -51,6 +59,23 @@ CASES: Mapping[str, tuple[Sequence[Item], list[object]]] = {
     ),
     "twice, quoted by a summary": (
         [step("start"), start(), step("compact", summary=ASKED), said(), asks(messages=user(ASKED, ASKED))], [PASS]
+    ),
+    "twice, behind a stamp each": (asked(ASKED, *[f"[16:13] {ASKED}"] * 2), [WARN]),
+    "twice, and said in the next turn": (
+        [*asked(ASKED, ASKED, ASKED), said(), asks(messages=user(ASKED, ASKED))], [WARN, PASS]
+    ),
+    "twice, and said in another session": (
+        [step("start", "s2"), said(session="s2"), *asked(ASKED, ASKED, ASKED)], [WARN]
+    ),
+    "twice, in a turn of no session": ([said(session=None), asks(messages=user(ASKED, ASKED))], [PASS]),
+    "once more in the system text": (
+        [step("start"), start(), said(), asks(f"The user asks: {ASKED}\n{ASKED}", messages=user(ASKED))], [PASS]
+    ),
+    "over two messages": (asked(TWO, *TWO.split("\n")), [PASS]),
+    "replaced, one of three words": (asked("Close the month", "Close the year"), [WARN]),
+    "replaced, two of four words": (asked("Close the month now", "Close the year soon"), [WARN]),
+    "replaced, beside a request that was not recorded": (
+        [*asked(LONG, LONG.replace("billing", "ledger")), CUT], []
     ),
     "with a word replaced": (asked(LONG, LONG.replace("billing", "ledger")), [WARN]),
     "without their end": (asked(LONG, LONG[:50]), [WARN]),

@@ -135,13 +135,13 @@ def _beginning(line: str) -> str:
 
 
 def _lists_nothing(text: str) -> bool:
-    """Whether a result is JSON without a row: nothing at all, or a list of rows that is empty."""
+    """Whether a result is a JSON object whose lists are all empty, as that of the rows."""
     try:
         told = json.loads(text)
     except (ValueError, RecursionError):
         return False
     lists = [value for value in told.values() if isinstance(value, list)] if isinstance(told, dict) else []
-    return told in ({}, []) or (bool(lists) and not any(lists))
+    return bool(lists) and not any(lists)
 
 
 def _names_the_row(call: Call, part: SaidPart) -> bool:

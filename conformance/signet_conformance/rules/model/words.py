@@ -38,7 +38,7 @@ def _repeated(recording: Recording, turn: ModelTurn, request: ModelCall) -> Outc
     if counted < 2:
         return None
     # The user may say it again; model, summary and daemon may quote it.
-    steps = [mark for mark in recording.marks(StepMark) if mark.session == turn.session and mark.seq <= turn.high]
+    steps = [mark for mark in recording.marks(StepMark) if mark.session == turn.session and mark.seq < turn.high]
     known = [text for mark in steps for text in (mark.text, mark.reply, mark.other.get("summary"))]
     allowed = sum(_count(lines, _lines(text)) for text in known if isinstance(text, str))
     heard = heard_by(recording, turn.session, request.t0)
@@ -61,8 +61,6 @@ def _lines(text: str) -> Sequence[tuple[str, str]]:
 
 def _count(lines: Sequence[tuple[str, str]], text: Sequence[tuple[str, str]]) -> int:
     """Count the lines of a prompt, in a row, among those of a text; a host may put a stamp before the first."""
-    if not lines:
-        return 0
     (first, as_said), *rest = lines
     places = (n for n, (words, line) in enumerate(text) if words == first or line.endswith(f" {as_said}"))
     following = [words for words, _ in rest]
@@ -87,7 +85,7 @@ def _changed(recording: Recording, turn: ModelTurn) -> Outcome | None:
         return PASS
     if held < _HALF and not (recording.model is not None and recording.model.header.played):
         return None
-    if says_left_out(told, [plain_words(line) for line in turn.text.splitlines() if line.strip()], turn.text):
+    if says_left_out(told, map(plain_words, turn.text.splitlines()), turn.text):
         return unclear(asked=[own], message=f"step {turn.step.index}: the host says that it left something out")
     return breach(
         asked=[own],
