@@ -53,40 +53,33 @@ AT_ONCE: Final = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BenchOptions:
-    """The command line."""
+    """The command line, as it says nothing by default."""
 
-    suite: Path | None
-    subject: str | None
-    daemon: str | None
-    allow_writes: bool
-    from_db: Path | None
-    clock: str
-    out: Path | None
-    record: bool
-    limit: int
-    jobs: int | None
-    keep: bool
-    quiet: bool
-    as_json: bool
-    emit_pairs: Path | None
-    judge: str | None
+    suite: Path | None = None
+    subject: str | None = None
+    daemon: str | None = None
+    allow_writes: bool = False
+    from_db: Path | None = None
+    clock: str = "real"
+    out: Path | None = None
+    record: bool = False
+    limit: int = 10
+    jobs: int | None = None
+    keep: bool = False
+    quiet: bool = False
+    as_json: bool = False
+    emit_pairs: Path | None = None
+    judge: str | None = None
     judge_model: str | None = None
     price: float | None = None
-    answer: bool
-    provider: str | None
-    api: str | None
-    model: str | None
-    base_url: str | None
-    api_key: str | None
+    answer: bool = False
+    provider: str | None = None
+    api: str | None = None
+    model: str | None = None
+    base_url: str | None = None
+    api_key: str | None = None
     agent: dict[str, Any] | None = None
     """The members of agent.yaml in the workspace of each daemon of the run's own."""
-
-    @classmethod
-    def of_run(cls, given: dict[str, Any], out: Path, jobs: int | None) -> BenchOptions:
-        """The options of a run in the folder `out` with these settings, and nothing beside them."""
-        off: dict[str, Any] = dict.fromkeys(("allow_writes", "record", "keep", "quiet", "as_json", "answer"), False)
-        unsaid: dict[str, Any] = dict.fromkeys(("suite", "from_db", "emit_pairs", "judge", *settings.FLAGS))
-        return cls(**off, **unsaid, **given, out=out, jobs=jobs)
 
 
 def perform(given: BenchOptions) -> int:

@@ -74,7 +74,7 @@ def perform(path: Path, out: Path, *, jobs: int | None, quiet: bool, page_file: 
     sweep = read_sweep(path)
     suite = own_suite() if sweep.suite is None else read_suite(path.parent / sweep.suite)
     plans = {
-        name: plan_of(BenchOptions.of_run(settings.model_dump(), out / name, jobs), suite)
+        name: plan_of(BenchOptions(**settings.model_dump(), out=out / name, jobs=jobs), suite)
         for name, settings in sweep.runs.items()
     }
     results = {name: run(plan, quiet=quiet).result for name, plan in plans.items()}

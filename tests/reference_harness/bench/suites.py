@@ -53,10 +53,7 @@ def run(lines: list[dict[str, Any]], out: Path, **given: Any) -> int:
     file = out.parent / "huts.jsonl"
     if "suite" not in given and not (file.exists() and file.read_bytes() == data(lines)):
         file.write_bytes(data(lines))
-    usual: dict[str, Any] = dict.fromkeys(BenchOptions.__dataclass_fields__)
-    usual |= dict.fromkeys(("allow_writes", "record", "keep", "as_json", "answer"), False)
-    usual |= {"suite": file, "out": out, "quiet": True, "limit": 10, "clock": "real", "jobs": 2}
-    return perform(BenchOptions(**{**usual, **given}))
+    return perform(BenchOptions(**{"suite": file, "out": out, "quiet": True, "jobs": 2, **given}))
 
 
 def result(out: Path) -> dict[str, Any]:
