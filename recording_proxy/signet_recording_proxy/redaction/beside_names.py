@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache
 from itertools import pairwise
 
-from signet_recording_proxy.redaction.secret_names import is_secret_member, is_value
+from signet_recording_proxy.redaction.secret_names import is_secret_member, is_value, mixes
 
 SAMPLE = "q7RtZ2mXw9Kp4Ls8"
 _VALUE = r"[^\s\"'`<>,;(){}\[\]\\]"
@@ -61,6 +61,31 @@ def looks_random(value: str) -> bool:
     return _DIGITS in kinds and turns >= (4 if len(value) < 16 else 3) and 8 * turns >= len(value)
 
 
+_ORDINARY = re.compile(
+    r"v?[0-9][0-9.,:x/+-]*[A-Za-z%]{0,4}|[a-z][a-z0-9+.-]*:(?://)?[^\s].*|(?:[.~]{0,2}/|[A-Za-z]:|[$%#@]).*|[^/]{2,40}/.*"
+    r"|[^@]{1,64}@(?:[\w-]+\.)+[A-Za-z]{2,12}|@?[\w./-]+@[\^~]?v?[0-9]+(?:[.-][\w.-]*)?|[A-Z]{2,12}-?[0-9]+"
+    r"|[A-Z][A-Z0-9]*(?:_[A-Z0-9]*)+|[A-Za-z_][\w.-]{0,64}[=:].*|.*\.[a-z]{1,5}|.*[\[\]*]{2}.*"
+    r"|(?i:(?:sha|md|base|utf|argon|bcrypt|scrypt|pbkdf|hmac|aes|rsa|oauth|iso|x|h|p|s|ipv|http|python|ed|es|rs|hs|ps|llama|postgresql|"
+    r"gpt|qwen|gemma|claude|gemini)-?[0-9].*)",
+    re.DOTALL,
+)
+_RARE = frozenset("!#$%^&*?+~=@|")
+"""What stands in passwords, and inside words of no text."""
+
+
+def is_invented(value: str, *, direct: bool) -> bool:
+    """Whether a word is a password that a person or a program made up: letters of both cases, digits, signs.
+
+    Where nothing `direct` says so, such as `is` or a colon, some sign has to be one that words and names have not.
+    """
+    several = direct and len([sign for sign in value if not sign.isalnum()]) > 1 and not _RARE.isdisjoint(value)
+    if len(value) < 8 or not (mixes(value) or several) or not is_value(value) or _ORDINARY.fullmatch(value) is not None:
+        return False
+    if value.lower() == value or value.upper() == value:
+        return False
+    return direct or not _RARE.isdisjoint(value[1:])
+
+
 class _Beside:
     """All of those places."""
 
@@ -81,7 +106,7 @@ def _without(matches: Iterable[re.Match[str]], text: str, token: Callable[[str],
         if start < done or not _names_secret(text, match):
             continue
         value = match[2].rstrip(".:!?")
-        if looks_random(value):
+        if looks_random(value) or (_names_password(match[1]) and is_invented(value, direct=False)):
             pieces += (text[done:start], token(value))
             done = start + len(value)
     return "".join((*pieces, text[done:])) if pieces else text
@@ -101,6 +126,10 @@ def _names_secret(text: str, match: re.Match[str]) -> bool:
     if lowered == "key":
         return match[1].startswith("--") or _KEY_OF.search(text, max(0, match.start() - 16), match.start()) is not None
     return (match[1].startswith("--") or lowered.startswith("x-")) and lowered.endswith(_OPTION_ENDS)
+
+
+def _names_password(name: str) -> bool:
+    return name.lower().endswith(("password", "passphrase", "pass", "passwd", "pwd", "pw"))
 
 
 BESIDE = _Beside()

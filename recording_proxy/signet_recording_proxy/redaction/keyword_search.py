@@ -19,6 +19,7 @@ from signet_recording_proxy.redaction.hidden_text import Hidden, coded_places
 from signet_recording_proxy.redaction.keywords import ADDRESS_NUMBERS, LONGEST_NAME, PLAIN_WORD, Hits, Window, has_digit
 from signet_recording_proxy.redaction.named_values import MEMBERS, MULTIPART, NESTED, PARAMETERS, end_of_string
 from signet_recording_proxy.redaction.secret_patterns import BLOCKS, ISSUED, TEXT_PATTERNS, TextPattern
+from signet_recording_proxy.redaction.statements import STATEMENTS
 from signet_recording_proxy.redaction.vendor_kinds import VENDORS
 
 Token = Callable[[str], str]
@@ -329,6 +330,10 @@ def _beside(_text: str, hits: Hits) -> Iterator[Window]:
         yield at, at + 1
 
 
+def _stated(text: str, hits: Hits) -> Iterator[Window]:
+    yield from STATEMENTS.spans(text, hits.stated)
+
+
 def _within(replace: Callable[[str, Token], str]) -> _Replace:
     """Replace in each window, as if it were all."""
     return lambda text, windows, token: _replaced(text, _merge(windows, len(text)), replace, token)
@@ -344,6 +349,7 @@ _PARTS: tuple[tuple[Callable[[str, Hits], Iterator[Window]], _Replace], ...] = (
     (_commands, _within(COMMANDS.replace)),
     (_beside, lambda text, windows, token: BESIDE.replace_at(text, [at for at, _ in windows], token)),
     (_vendors, _within(VENDORS.replace)),
+    (_stated, lambda text, spans, token: _replaced(text, spans, lambda secret, token: token(secret), token)),
 )
 """Where each part looks in a text, and what it does there."""
 

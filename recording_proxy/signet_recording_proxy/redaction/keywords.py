@@ -20,6 +20,7 @@ from signet_recording_proxy.redaction.beside_names import FOLLOWED, MOST_FOLLOWE
 from signet_recording_proxy.redaction.named_values import NAME_ENDINGS, SAMPLE
 from signet_recording_proxy.redaction.secret_names import MARKS, is_secret_member, is_secret_parameter
 from signet_recording_proxy.redaction.secret_patterns import ISSUED, TEXT_PATTERNS, TextPattern
+from signet_recording_proxy.redaction.statements import STEMS as STATED, Noun, may_state, nouns_in_other_scripts
 from signet_recording_proxy.redaction.vendor_kinds import GATE_SIGN, VENDORS, kinds
 
 Window = tuple[int, int]
@@ -80,6 +81,8 @@ class Hits:
         self.others: dict[str, list[int]] = {}
         self.vendors: list[int] = []
         """The names of vendors that a sign follows."""
+        self.stated: list[Noun] = []
+        """The words after which, or before which, a sentence may say a secret."""
         names: list[int] = []
         for keyword, starts in places.items():
             uses = known.uses[keyword]
@@ -91,6 +94,8 @@ class Hits:
                 _add(self.issued, number, starts)
             for number in uses.shaped:
                 _add(self.shaped, number, starts)
+            if uses.stated is not None:
+                self.stated += [Noun(start, uses.stated) for start in starts]
             if uses.vendor:
                 self.vendors += [start for start in starts if _SIGNED.match(text, start) is not None]
         names.sort()
@@ -109,6 +114,8 @@ class Hits:
         if names and not digits and not any(mark in text for mark in _QUOTING):
             names = [] if text.islower() else [at for at in names if text[at].isupper()]
         small = lowered.decode("ascii") if names else ""
+        stated = [*self.stated, *nouns_in_other_scripts(text)] if digits else []
+        self.stated = [noun for noun in stated if may_state(text, noun)]
         self.followed = list(_followed(text, small, names)) if digits else []
         """Where the names begin beside which a value may stand, with the hyphens before them."""
         self.named = list(_verified(text, small, names))
@@ -116,7 +123,14 @@ class Hits:
         self.tagged = list(_tagged(text, names, closings))
         """The names of elements, with the tags."""
         self.none = not (
-            self.issued or self.shaped or self.others or self.vendors or self.followed or self.named or self.tagged
+            self.issued
+            or self.shaped
+            or self.others
+            or self.vendors
+            or self.followed
+            or self.named
+            or self.tagged
+            or self.stated
         )
 
 
@@ -137,6 +151,7 @@ class _Uses(NamedTuple):
     issued: Sequence[int]
     shaped: Sequence[int]
     vendor: bool
+    stated: str | None
 
 
 class _Keywords(NamedTuple):
@@ -149,14 +164,21 @@ def _keywords() -> _Keywords:
     names = {name + after for name in _NAMES for after in _AFTER_NAMES}
     vendors = {stem for kind in kinds() for stem in kind.stems}
     patterns = {stem for pattern in (*ISSUED, *TEXT_PATTERNS) for stem in pattern.stems} - {".", "@"}
-    stems = sorted({*names, *vendors, *patterns, *_OTHERS})
+    stems = sorted({*names, *vendors, *patterns, *STATED, *_OTHERS})
     automaton = BytesAhoCorasick(
         [stem.encode() for stem in stems], matchkind=MatchKind.Standard, implementation=Implementation.DFA
     )
 
     issued, shaped = _by_stem(ISSUED), _by_stem(TEXT_PATTERNS)
     uses = [
-        _Uses(stem in names, stem if stem in _OTHERS else None, issued[stem], shaped[stem], stem in vendors)
+        _Uses(
+            ends_name=stem in names,
+            other=stem if stem in _OTHERS else None,
+            issued=issued[stem],
+            shaped=shaped[stem],
+            vendor=stem in vendors,
+            stated=STATED.get(stem),
+        )
         for stem in stems
     ]
     return _Keywords(automaton, uses)

@@ -29,6 +29,7 @@ from signet_recording_proxy.redaction.named_values import (
     suspected,
 )
 from signet_recording_proxy.redaction.secret_patterns import ISSUED, TEXT_PATTERNS, TextPattern
+from signet_recording_proxy.redaction.statements import GATE as STATED, STATEMENTS
 from signet_recording_proxy.redaction.vendor_kinds import VENDORS, gate as vendor_gate
 
 
@@ -156,6 +157,7 @@ def _gate(*, as_carried: bool = False) -> Any:
         "</|<(?:input|add|property|setting|param)|form-data|agentsdir|-pass",
         *COMMANDS.gates(),
         GATE,
+        STATED,
         vendor_gate(),
         *((_SPELLED_OTHERWISE, _BEYOND_A_FLOAT) if as_carried else ()),
     )
@@ -250,6 +252,8 @@ def _assigned(lowered: bytes, assigned: re.Pattern[bytes]) -> list[Pattern]:
         patterns.append(BESIDE)
     if _names_vendor().is_valid(lowered.decode("utf-8", "replace")):
         patterns.append(VENDORS)
+    if _states().is_valid(lowered.decode("utf-8", "replace")):
+        patterns.append(STATEMENTS)
     return patterns
 
 
@@ -257,6 +261,11 @@ def _assigned(lowered: bytes, assigned: re.Pattern[bytes]) -> list[Pattern]:
 def _names_vendor() -> Any:
     # Python's expression took two hundred times as long, on each line with a name that secrets have.
     return _in_rust(vendor_gate())
+
+
+@cache
+def _states() -> Any:
+    return _in_rust(STATED)
 
 
 def shows_secret(text: str) -> bool:

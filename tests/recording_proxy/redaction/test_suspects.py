@@ -15,13 +15,14 @@ from signet_recording_proxy.redaction.named_values import NESTED
 from signet_recording_proxy.redaction.redactor import Redactor
 from signet_recording_proxy.redaction.secret_patterns import ISSUED, TEXT_PATTERNS
 from signet_recording_proxy.redaction.secret_walk import Cleaner
+from signet_recording_proxy.redaction.statements import STATEMENTS
 from signet_recording_proxy.redaction.suspects import HIDDEN, Suspects
 from signet_recording_proxy.redaction.vendor_kinds import VENDORS
 from tests.attacks.test_secret_kinds import CODED, TOKENS, WRITTEN
 
 EVERYTHING = (
     *ISSUED, *TEXT_PATTERNS, NESTED, named_values.PARAMETERS, named_values.MULTIPART, named_values.MEMBERS,
-    ASSIGNMENTS, MARKUP, COMMANDS, BESIDE, VENDORS, HIDDEN,
+    ASSIGNMENTS, MARKUP, COMMANDS, BESIDE, VENDORS, STATEMENTS, HIDDEN,
 )  # fmt: skip
 SECRETS = [*TOKENS.values(), *(text for text, _ in WRITTEN.values()), *CODED.values()]
 GLUE = (

@@ -1,0 +1,274 @@
+"""Secrets that a sentence says are one, in any of the languages of `secret_words`.
+
+`the password for the database is …`, `use … as the password`, `API-Schlüssel: …`, `パスワードを「…」に`. Between the
+word and the secret may be the rest of the clause; the secret is known by being no word of it, as `looks_random` and
+`_is_invented` judge.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
+from typing import Final, NamedTuple
+
+from ahocorasick_rs import AhoCorasick, BytesAhoCorasick, Implementation
+
+from signet_recording_proxy.redaction import secret_words as words
+from signet_recording_proxy.redaction.beside_names import is_invented, looks_random
+
+Token = Callable[[str], str]
+Span = tuple[int, int]
+
+
+class Noun(NamedTuple):
+    """A word for a secret, and where it begins in a text."""
+
+    at: int
+    word: str
+
+
+_NOUNS = {*words.PASSWORDS, *words.SHORT_PASSWORDS, *words.CREDENTIALS, *words.TOKENS, *words.KEYS}
+_LATIN = {noun for noun in _NOUNS if re.search("[a-z]", noun)}
+"""Words in letters that are Latin, but for some of their marks."""
+_OTHERS = {spelled: noun for noun in _NOUNS - _LATIN for spelled in {noun, noun.title(), noun.upper()}}
+_ENGLISH = frozenset(
+    {*words.SHORT_PASSWORDS, "password", "passphrase", "passcode", "passwd", "credential", "creds", "login", "logins"}
+    | {"token", "secret", "apikey", "api-key", "key"}
+)
+_AFTER_ENGLISH = (
+    *(
+        f" {word} "
+        for word in (
+            "is",
+            "was",
+            "for",
+            "to",
+            "from",
+            "on",
+            "between",
+            "del",
+            "di",
+            "des",
+            "now",
+            "as",
+            "shall",
+            "will",
+            "=",
+        )
+    ),
+    *(
+        " is:",
+        " (",
+        " —",
+        " –",
+        " '",
+        ' "',
+        " `",
+        " “",
+        " ?",
+        ": ",
+        "'s ",
+        "?s ",
+        "` is ",
+        "` to ",
+        '" is ',
+        ":* ",
+        ":** ",
+        "** ",
+    ),
+    *(f"s{between}" for between in (" are ", ": ", " for ")),
+)
+"""What follows English words in sentences that may say a secret: mostly they are part of a name, or nothing is said."""
+_AS_ENGLISH = tuple(f" as {word} " for word in ("the", "our", "your", "my", "its", "a", "new"))
+
+
+def as_stem(word: str) -> str:
+    """A word as it stands in text in which one byte of ASCII stands for each character."""
+    return word.encode("ascii", "replace").decode()
+
+
+def _any_of(of: Iterable[str]) -> str:
+    return "|".join(map(re.escape, sorted(of, key=len, reverse=True)))
+
+
+STEMS: Final = {
+    **{as_stem(noun + after): noun for noun in _LATIN for after in (_AFTER_ENGLISH if noun in _ENGLISH else ("",))},
+    **{f" {word} ": "" for word in words.AS},
+    **dict.fromkeys(_AS_ENGLISH, ""),
+}
+"""How statements begin, spelled by `as_stem`, and their word; none where the value comes first: `… as the password`."""
+
+_HELD = r"(?:[^\"\\]|\\.)*"
+GATE: Final = rf"(?:{_any_of(_NOUNS)}){_HELD}[0-9!#$%^&+?=~]|[0-9]{_HELD}(?:{_any_of(_NOUNS)})"
+"""What a string in an encoded line has that may hold one; for an expression of Rust's."""
+
+_QUOTE = r"[\"'`“”„‚‘’«»「」『』]"
+_VALUE = r"(?P<value>[!#-&*+\-./0-:=?-\[\]-_a-z|~]{7,512}+)(?![(\\])"
+_LETTER = r"[^\W\d_]"
+_WORD = rf"{_LETTER}{{1,24}}+(?:['’.-]{_LETTER}{{1,24}}+){{0,3}}+(?=[\s)\"'`*：＝]|[:=](?:\s|\Z)|[^\x00-\x7f])"
+_SIGNS = rf"(?:[ \t\u00a0\u3000:：=＝—–→|*)（）]|(?<=[ \t])[/(>-](?=[ \t\"'`)\w])|->|\\{{0,4}}{_QUOTE}){{1,12}}+"
+_CLAUSE = (
+    rf"(?P<between>(?:(?:{_SIGNS}|(?<=[^\x00-\x7f])){_WORD}){{0,10}}+)"
+    rf"(?P<signs>{_SIGNS}|(?<=[^\x00-\x7f])){_VALUE}"
+)
+_ENDING = re.compile(rf"(?P<ending>{_LETTER}{{0,12}}+)(?:['’]s)?")
+_DIGIT = re.compile("[0-9!#$%^&+?=~]")
+_MOST_AFTER = 90
+_SHORTEST = 7
+_CLAUSES = re.compile(_CLAUSE)
+_MOST_VALUES = 3
+"""A name such as `build-01` may come before the secret."""
+_BEFORE_AS = re.compile(rf"(?<![^\s\"'`“„«「]){_VALUE}{_QUOTE}?\Z")
+_AS = re.compile(rf" \w{{2,5}} (?:{_LETTER}{{1,24}}+[ -]){{0,5}}?(?:(?i:{_any_of(_NOUNS)}))")
+_BEFORE = re.compile(r"([\w&.]{1,32})['’]?[ \t_-]?\Z")
+_POSSESSIVE = re.compile(r"(?:\b(?:my|our|your|his|her|their|its)|['’]s)[ \t](?:[A-Z0-9][\w&.-]{0,24}[ \t]){1,3}\Z")
+_DIRECT = frozenset(":：=＝→\"'`“„‚‘«「『|/>—–")
+_HEXADECIMAL = re.compile(
+    r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}|(?=[a-f]*[0-9])[0-9a-f]{24,128}|(?=[A-F]*[0-9])[0-9A-F]{24,128}"
+)
+_ENDS = ".,:*"
+
+
+def is_hexadecimal(value: str) -> bool:
+    """Whether a value is a UUID or as long a hexadecimal number as keys are."""
+    return _HEXADECIMAL.fullmatch(value) is not None
+
+
+class _Statements:
+    """All of them."""
+
+    def replace(self, text: str, token: Token) -> str:
+        """`text` with each secret replaced by what `token` gives for it."""
+        pieces: list[str] = []
+        done = 0
+        for start, end in self.spans(text, self.nouns(text)):
+            pieces += (text[done:start], token(text[start:end]))
+            done = end
+        return "".join((*pieces, text[done:])) if pieces else text
+
+    @staticmethod
+    def spans(text: str, nouns: Iterable[Noun]) -> Iterator[Span]:
+        """Where the secrets are, in order, beside those words."""
+        done = 0
+        for start, end in sorted({span for noun in nouns if (span := _stated(text, noun)) is not None}):
+            if start >= done:
+                yield start, end
+                done = end
+
+    @staticmethod
+    def nouns(text: str) -> list[Noun]:
+        """Those words in a text beside which a secret may stand."""
+        lowered = text.encode("ascii", "replace").lower()
+        found = _latin().find_matches_as_indexes(lowered, overlapping=True)
+        nouns = [Noun(start, _SPELLED[number]) for number, start, _ in found]
+        return [noun for noun in (*nouns, *nouns_in_other_scripts(text)) if may_state(text, noun)]
+
+
+def nouns_in_other_scripts(text: str) -> list[Noun]:
+    """Those words that are not in Latin letters."""
+    if text.isascii() or not any(map(text.__contains__, _FIRST_LETTERS)):
+        return []
+    spelled = list(_OTHERS)
+    found = _others().find_matches_as_indexes(text, overlapping=True)
+    return [Noun(start, _OTHERS[spelled[number]]) for number, start, _ in found]
+
+
+def may_state(text: str, noun: Noun) -> bool:
+    """Whether a secret may stand beside a word."""
+    at, word = noun
+    if not word:
+        last = text[max(0, at - _MOST_AFTER) : at].rpartition(" ")[2]
+        return len(last) > _SHORTEST and _DIGIT.search(last) is not None
+    return _DIGIT.search(text, at + len(word), at + len(word) + _MOST_AFTER) is not None
+
+
+_SPELLED = list(STEMS.values())
+_FIRST_LETTERS = tuple({word[0] for word in _OTHERS})
+
+
+@cache
+def _latin() -> BytesAhoCorasick:
+    return BytesAhoCorasick([stem.encode() for stem in STEMS], implementation=Implementation.DFA)
+
+
+@cache
+def _others() -> AhoCorasick:
+    return AhoCorasick(list(_OTHERS), implementation=Implementation.DFA)
+
+
+def _stated(text: str, noun: Noun) -> Span | None:
+    if not noun.word:
+        return _before_as(text, noun.at)
+    ending = _ENDING.match(text, noun.at + len(noun.word))
+    clause = None if ending is None else _CLAUSES.match(text, ending.end(), ending.end() + 640)
+    for _ in range(_MOST_VALUES):
+        if clause is None:
+            return None
+        value = clause["value"].rstrip(_ENDS)
+        if _is_stated(text, noun, clause, value):
+            means = ending is not None and _means_secret(text, noun, ending["ending"].lower())
+            return (clause.start("value"), clause.start("value") + len(value)) if means else None
+        if len(value) > _LONGEST_OTHER or len(value) < len(clause["value"]):
+            return None
+        clause = _CLAUSES.match(text, clause.end(), clause.end() + 640)
+    return None
+
+
+_LONGEST_OTHER = 24
+
+
+def _is_stated(text: str, noun: Noun, clause: re.Match[str], value: str) -> bool:
+    """Whether the clause between a word and a value says that it is the secret, and it looks like one."""
+    between = re.findall(_LETTER + "+", clause["between"].lower())
+    if not words.NO_VALUES.isdisjoint(between):
+        return False
+    before = clause["signs"].rstrip()[-1:] or clause["between"][-1:]
+    direct = before in _DIRECT or before > "\x7f" or (between[-1] if between else "") in words.VERBS
+    if direct and is_hexadecimal(value):
+        return _may_be_hexadecimal(text, noun)
+    return _is_drawn(value) or is_invented(value, direct=direct and noun.word in _PASSWORDS)
+
+
+def _is_drawn(value: str) -> bool:
+    return len(value) >= _SHORTEST_DRAWN and looks_random(value)
+
+
+_SHORTEST_DRAWN = 10
+
+
+def _before_as(text: str, at: int) -> Span | None:
+    said = _BEFORE_AS.search(text, max(0, at - _MOST_AFTER), at)
+    if said is None or _AS.match(text, at) is None:
+        return None
+    value = said["value"].strip(_ENDS)
+    start = said.end("value") - len(value)
+    return (start, start + len(value)) if _is_drawn(value) or is_invented(value, direct=False) else None
+
+
+def _means_secret(text: str, found: Noun, ending: str) -> bool:
+    """Whether a word is one of those, and no part or form of another: `keyboard`, `secretary`, `page token`."""
+    at, noun = found
+    glued = text[at - 1 : at].isalnum()
+    if noun in _ENGLISH and (ending not in ("", "s") or (glued and text[at - 1].islower() and text[at].islower())):
+        return False
+    if noun in _PASSWORDS:
+        return True
+    before = _BEFORE.search(text, max(0, at - 34), at)
+    return before is None or before[1].lower() not in words.OTHER_KEYS
+
+
+def _may_be_hexadecimal(text: str, found: Noun) -> bool:
+    """Whether what is called so may be a UUID or a hexadecimal number: a `key` alone is mostly that of a row."""
+    at, noun = found
+    if noun != "key":
+        return noun not in _PASSWORDS
+    before = _BEFORE.search(text, max(0, at - 34), at)
+    return before is not None and (
+        before[1].lower() in words.SECRET_KEYS or _POSSESSIVE.search(text, max(0, at - 90), at) is not None
+    )
+
+
+_PASSWORDS = frozenset({*words.PASSWORDS, *words.SHORT_PASSWORDS})
+
+STATEMENTS = _Statements()
