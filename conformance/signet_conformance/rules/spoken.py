@@ -16,6 +16,7 @@ from signet_conformance.rules.start import ABSOLUTE
 from signet_conformance.rules.transcripts import (
     SHORTEST_TEXT,
     Transcript,
+    begins_a_name,
     names_a_speaker,
     transcripts_of,
     without_cut_marks,
@@ -366,18 +367,14 @@ def _is_said(words: str, said: set[str]) -> bool:
     beginning = without_cut_marks(words)
     if any(words == each or (len(beginning) >= SHORTEST_TEXT and each.startswith(beginning)) for each in said):
         return True
-    if beginning != words and any(beginning.startswith(each) and _begins_a_line(beginning, each) for each in said):
+    if beginning != words and any(
+        beginning.startswith(each) and begins_a_name(beginning.removeprefix(each)) for each in said
+    ):
         return True
     rest = words
     for each in sorted(said, key=len, reverse=True):
         rest = rest.replace(each, "") if len(each) >= SHORTEST_TEXT else rest
     return not rest.strip()
-
-
-def _begins_a_line(words: str, said: str) -> bool:
-    """Whether words are what was said and the beginning of the next speaker's name, at which a transcript was cut."""
-    rest = words.removeprefix(said).strip().casefold()
-    return any(name.startswith(rest) for name in ("user:", "human:", "assistant:"))
 
 
 def _kind(

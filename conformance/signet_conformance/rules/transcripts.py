@@ -125,6 +125,12 @@ def announces_a_cut(transcript: object) -> bool:
     return False
 
 
+def begins_a_name(text: str) -> bool:
+    """Whether a text is the beginning of a speaker's name, at which a transcript of lines may be cut."""
+    rest = text.strip().casefold()
+    return any(name.startswith(rest) for name in ("user:", "human:", "assistant:"))
+
+
 def without_cut_marks(text: str) -> str:
     """A text without what stands behind it where it was cut."""
     for _ in range(_REMARKS):
