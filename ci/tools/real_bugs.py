@@ -266,7 +266,7 @@ def table(rows: Sequence[Mapping[str, Any]], before: str = "") -> str:
         "| fix | target | release | what was wrong | what the kit says before, and not after |",
         "|---|---|---|---|---|",
     ]
-    return f"{len(kept) - nothing} of {len(kept)} are named.\n\n" + "\n".join([*head, *kept.values()]) + "\n"
+    return f"The kit reports {len(kept) - nothing} of {len(kept)} bugs.\n\n" + "\n".join([*head, *kept.values()]) + "\n"
 
 
 _NOTHING = "nothing"

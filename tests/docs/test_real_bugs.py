@@ -73,6 +73,6 @@ def test_the_page_names_each_pair() -> None:
     tools = tool("real_bugs")
     rows = [{"fix": "012345678", "target": "pi", "release": "0.1.0", "wrong": "a|b", "gone": [["SIG-A-001", "said"]]}]
     assert "| 012345678 | pi | 0.1.0 | a\\|b | `SIG-A-001` said |" in tools.table(rows)
-    assert tools.table(rows).startswith("1 of 1 are named.")
+    assert tools.table(rows).startswith("The kit reports 1 of 1 bugs.")
     silent = [{**rows[0], "fix": "abcdef012", "gone": []}, {**rows[0], "fix": "abcdef013", "failed": "not driven: x"}]
-    assert tools.table(silent, tools.table(rows)).startswith("1 of 3 are named.")
+    assert tools.table(silent, tools.table(rows)).startswith("The kit reports 1 of 3 bugs.")

@@ -58,7 +58,7 @@ def test_every_format_tells_what_fails_a_run_beside_its_verdicts(invoke: Invoke,
     assert invoke("check", trace, *words).exit_code == 1
     text = " ".join(unescape((tmp_path / "out").read_text(encoding="utf-8")).split())
     assert "remove the entry" in text
-    assert "coverage is less than 99 %" in text
+    assert "coverage is below 99 %" in text
 
 
 @every_format
