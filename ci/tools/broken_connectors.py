@@ -37,9 +37,9 @@ BROKEN = (
 WIDTH, MOST_LINES = 80, 60
 _HEAD = """# Ten broken connectors
 
-You want to know what a mistake looks like before you make one. This is what `signet-conformance run` says of ten
-connectors with one mistake each: the reference connector, spoilt in one place by [the self-test](self-test.md). The
-mistake stands in the first block, and an output is at most {most} lines in a terminal of {width} columns.
+Read this to see what typical mistakes look like. `signet-conformance run` was run on ten connectors with one mistake
+each: the reference connector, broken in one place by [the self-test](self-test.md). The first block of each output
+shows the mistake. An output has at most {most} lines in a terminal of {width} columns.
 [Read a failure](read-a-failure.md) explains each line.
 
 <!-- What follows is written by ci/tools/broken_connectors.py from runs of the scripted scenarios. -->
