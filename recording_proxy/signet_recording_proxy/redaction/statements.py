@@ -227,7 +227,12 @@ def _is_stated(text: str, noun: Noun, clause: re.Match[str], value: str) -> bool
     direct = before in _DIRECT or before > "\x7f" or (between[-1] if between else "") in words.VERBS
     if direct and is_hexadecimal(value):
         return _may_be_hexadecimal(text, noun)
+    if _CODE.fullmatch(value) is not None:
+        return False
     return _is_drawn(value) or is_invented(value, direct=direct and noun.word in _PASSWORDS)
+
+
+_CODE = re.compile(r"!![A-Za-z_]\w*|[A-Za-z_]\w*(?:\[\w+\])+")
 
 
 def _is_drawn(value: str) -> bool:
@@ -249,8 +254,9 @@ def _before_as(text: str, at: int) -> Span | None:
 def _means_secret(text: str, found: Noun, ending: str) -> bool:
     """Whether a word is one of those, and no part or form of another: `keyboard`, `secretary`, `page token`."""
     at, noun = found
-    glued = text[at - 1 : at].isalnum()
-    if noun in _ENGLISH and (ending not in ("", "s") or (glued and text[at - 1].islower() and text[at].islower())):
+    # `DHPublicKey = …` and `s3_key = …` are code, whose names and values `assigned_values` knows.
+    is_part = at > 0 and (text[at - 1].isalnum() or text[at - 1] == "_")
+    if noun in _ENGLISH and (ending not in ("", "s") or is_part):
         return False
     if noun in _PASSWORDS:
         return True

@@ -97,6 +97,10 @@ def test_a_number_is_a_secret_where_a_sentence_says_so(said: str, secret: str) -
         "password: $DB_PASSWORD2, token: ${TOKEN_2}",
         "keyboard layout X11, secretary Room2B.West",
         "login with user+tag1@Example.org",
+        "DHPublicKey = rfc3279.DHPublicKey",
+        "s3_key = s3_Components[1]",
+        "key = _FIELD2ATTR[field_name]",
+        "otherKey = broadcast1 || !!toAgentId2",
     ],
 )
 def test_what_else_is_said_beside_those_words_stays(text: str) -> None:
