@@ -67,6 +67,13 @@ SILENT: Mapping[str, Sequence[Item]] = {
 }
 NO_BREACH: Mapping[str, Sequence[Item]] = {
     "a tool that does not say so": [STORED, step(2, "end")],
+    "a tool that says otherwise": [
+        STORED, {"mark": "tool_answer", "data": {"index": 1, "done": False}}, step(2, "end")
+    ],
+    "a tool of another step": [STORED, done(7), step(2, "end")],
+    "a session whose start was disturbed": [
+        FAULT, step(1, "resume"), START, WELL, tool(2, "memory_store", content=TEXT), done(2), step(3, "end")
+    ],
     "a memory that is stored later": [STORED, done(1), step(2, "end"), save(TEXT)],
     "a memory that was stored before": [
         tool(0, "memory_store", content=TEXT), save(TEXT), STORED, done(1), step(2, "end")

@@ -49,7 +49,7 @@ def deed_is_what_was_asked(recording: Recording) -> Iterator[Outcome]:
         judge = _JUDGES.get(str(mark.tool))
         calls = [] if judge is None else list(requests_of(recording, mark))
         deeds = [call for call in calls if _is_deed(call)]
-        if judge is not None and mark.arguments and _is_claimed(recording, mark):
+        if mark.tool in _CLAIMS and mark.arguments and _is_claimed(recording, mark):
             yield from _judge_silence(recording, mark, mark.arguments)
         if judge is not None and not recording.timeline.was_skipped(mark) and any(call.accepted for call in deeds):
             if mark.arguments is None:
@@ -84,7 +84,7 @@ def _judge_silence(recording: Recording, mark: StepMark, given: Mapping[str, Any
     else:
         forgotten = [ids_forgotten(call) for call in (deeds if ids else later) if call.operation in FORGETS]
         is_told = any(not ids or ids & each for each in forgotten)
-    if is_told or given.get("mode") == "preview" or mark.tool not in _CLAIMS:
+    if is_told or given.get("mode") == "preview":
         return
     yield fail(
         message=f"step {mark.index}: the model is told that {_CLAIMS[mark.tool]}, and the daemon was asked nothing",
