@@ -17,7 +17,7 @@ from signet_conformance.cli.commands import COMMANDS, commands
 PAGE = Path(__file__).parents[2] / "docs" / "commands.md"
 _HEAD = """# Commands
 
-You know what to do, and look for how to write it. `signet-conformance COMMAND --help` says the same in a terminal.
+Read this to look up a command and its options. `signet-conformance COMMAND --help` shows the same in a terminal.
 The shell completes commands, targets and requirements with
 `eval "$(_SIGNET_CONFORMANCE_COMPLETE=bash_source signet-conformance)"` in bash; zsh has `zsh_source`, fish has
 `fish_source`.

@@ -54,10 +54,11 @@ def index() -> str:
     lines = [
         "# Requirements",
         "",
-        "<!-- Written by ci/tools/requirement_pages.py from schemas/requirements; a test holds it against them. -->",
+        "<!-- Written by ci/tools/requirement_pages.py from schemas/requirements; a test compares them. -->",
         "",
-        "One sentence each, with the level at which it holds: a broken MUST fails, a broken SHOULD warns. On the built",
-        "site every id leads to its page; in a terminal `signet-conformance explain ID` shows the same.",
+        "Read this to look up what the contract requires. Each requirement is one sentence with a level: a broken MUST",
+        "fails, a broken SHOULD warns. On the built site every id links to its page; `signet-conformance explain ID`",
+        "shows the same.",
     ]
     for area in areas():
         lines += ["", f"## {area['heading']}", "", "| id | level | sentence |", "|---|---|---|"]
@@ -165,7 +166,7 @@ def variant_list() -> str:
     lines = [
         "# Odd connectors that conform",
         "",
-        "<!-- Written by ci/tools/requirement_pages.py from schemas/variants.json; a test holds it against them. -->",
+        "<!-- Written by ci/tools/requirement_pages.py from schemas/variants.json; a test compares them. -->",
         "",
         "`signet-conformance selftest` drives each and blames none: see [the self-test](../../docs/self-test.md).",
         "",
