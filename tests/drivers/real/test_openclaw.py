@@ -230,7 +230,7 @@ def test_a_gateway_that_ends_over_the_installation_refuses_it(
     (home / ".openclaw").mkdir()
     (home / ".openclaw" / "openclaw.json").write_text(json.dumps(left))
     session = OpenclawAcp(_launch(home, services, STAND_IN_SAYS=said, STAND_IN_ENDS="1"))
-    with pytest.raises(RefusedError, match="ended before it took a session"):
+    with pytest.raises(RefusedError, match="ended before it accepted a session"):
         session.open()
     assert session.refusals == [Refusal(file, words)]
 
@@ -267,7 +267,7 @@ def test_a_gateway_that_ends_over_anything_else_breaks_off(home: Path, services:
     (home / ".openclaw").mkdir()
     (home / ".openclaw" / "openclaw.json").write_text(json.dumps(OURS[".openclaw/openclaw.json"]))
     session = OpenclawAcp(_launch(home, services, STAND_IN_SAYS=said, STAND_IN_ENDS="1"))
-    with pytest.raises(EndedError, match="ended before it took a session"):
+    with pytest.raises(EndedError, match="ended before it accepted a session"):
         session.open()
     assert session.refusals == []
 
