@@ -318,7 +318,7 @@ class _Assignments:
         value = _BARE.match(text, start)
         if value is None or text[value.end() : value.end() + 1] in ("(", "[", "{"):
             return start
-        return start + len(value[0].rstrip(".:!?"))
+        return start + len(value[0] if value[0].endswith("...") else value[0].rstrip(".:!?"))
 
     def _end_of_block(self, text: str, name: int, block: re.Match[str]) -> int:
         """Where a block of YAML ends whose lines are one word each; its beginning where it is one of sentences."""

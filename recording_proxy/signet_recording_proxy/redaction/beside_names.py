@@ -21,7 +21,7 @@ _SIGN = (
 )
 _BETWEEN = rf"(?:\\{{0,4}}[\"'`)\]]|\*){{0,3}}+{_SIGN}(?:\*{{1,2}}[ \t]{{0,4}})?(?:\\{{0,4}}[\"'`])?"
 _BESIDE = re.compile(
-    rf"(?<![A-Za-z0-9_.-])(-{{0,2}}[A-Za-z_][A-Za-z0-9_.-]{{1,63}}+){_BETWEEN}(?=({_VALUE}{{10,512}}+))"
+    rf"(?<![A-Za-z0-9_.-])(-{{0,2}}[A-Za-z_][A-Za-z0-9_.-]{{1,63}}+){_BETWEEN}(?=({_VALUE}{{10,512}}+)(?!\())"
 )
 _NAMED = r"(?:pass(?:word|wd|phrase|code)?|token|secret|key|auth|credentials?|pwd|pat|bearer|jwt)[\w.-]{0,24}"
 _TO_A_DIGIT = r"[^\s\"'<>]{0,40}[0-9]"

@@ -79,13 +79,30 @@ _NO_VALUE = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 """A variable of a shell, a program or a template, a version, an ellipsis, and what others put in a secret's place."""
+_PLACEHOLDER = re.compile(
+    r"dummy|placeholder|undefined|<[a-z][^<>]{0,60}>|\{\{.*\}\}|(?:bearer|basic|token) (?:\$?\{.*|<.*>)"
+    r"|(?:your|my|insert|enter|replace|put|add)[-_ ](?:[a-z]+[-_ ]){0,5}"
+    r"(?:api[-_ ]?)?(?:key|token|secret|password|value|here)"
+    r"|(?:test|fake|dummy|mock|sample|example)[-_](?:[a-z]+[-_]){0,4}(?:api)?(?:key|token|secret)"
+    r"|[\w-]{0,24}?([\w*.#•])\1{5,}",
+    re.IGNORECASE | re.DOTALL,
+)
+"""What stands in documents and tests where a secret will: a name for it in brackets, one character again and again."""
+_IDENTIFIER = re.compile(r"[a-z]+(?:[A-Z][a-z]+){1,6}|(?:[A-Z][a-z]+){2,6}")
 _LONGEST = 128
 _Accepts = Callable[[str], bool]
 
 
 def is_value(value: str) -> bool:
     """Whether a text may be a secret at all: not blank, no variable, nothing that was redacted."""
-    return bool(value.strip()) and not value.startswith("<redacted:") and _NO_VALUE.fullmatch(value) is None
+    if not value.strip() or value.startswith("<redacted:") or _NO_VALUE.fullmatch(value) is not None:
+        return False
+    return not is_placeholder(value)
+
+
+def is_placeholder(value: str) -> bool:
+    """Whether a text only marks where a secret will be."""
+    return len(value) <= _LONGEST and _PLACEHOLDER.fullmatch(value) is not None
 
 
 def is_secret_member(name: str, value: str) -> bool:
@@ -165,7 +182,8 @@ def mixes(value: str) -> bool:
 
 
 def _one_word(value: str) -> bool:
-    return len(value) >= 8 and value.split(None, 1) == [value]
+    # `"output_token": "nextToken"` names a member.
+    return len(value) >= 8 and value.split(None, 1) == [value] and _IDENTIFIER.fullmatch(value) is None
 
 
 def _mixed(value: str) -> bool:

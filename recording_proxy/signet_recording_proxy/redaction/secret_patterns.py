@@ -14,7 +14,7 @@ from typing import Final
 from msgspec import Struct
 
 from signet_recording_proxy.redaction.secret_kinds import KEY_BLOCKS, KINDS, LIKE_NAMES, STEM_INSIDE
-from signet_recording_proxy.redaction.secret_names import is_value, mixes
+from signet_recording_proxy.redaction.secret_names import is_placeholder, is_value, mixes
 
 LONGEST: Final = 512
 # A port, or what stands for one in documents and templates.
@@ -152,6 +152,10 @@ _START = r"(?:(?<![A-Za-z0-9])|(?<=%[0-9A-Fa-f]{2})|(?<=\\[nrt]))"
 _MOST_BEFORE, _MOST_BEHIND = 96, 300
 
 
+def _is_spelled_out(secret: str) -> bool:
+    return not is_placeholder(secret)
+
+
 class TextPattern(Struct, frozen=True):
     """One shape. Text without any of `stems` (lower case) cannot hold it.
 
@@ -162,7 +166,7 @@ class TextPattern(Struct, frozen=True):
 
     stems: tuple[str, ...]
     pattern: re.Pattern[str]
-    accepts: Callable[[str], bool] = bool
+    accepts: Callable[[str], bool] = _is_spelled_out
     may_name: bool = False
     length: Callable[[re.Match[str]], int] | None = None
     stem_first: bool = True
