@@ -11,6 +11,7 @@ from signet_conformance.finding import Verdict
 
 from .model_requests import ASKED, Item, judged
 from .model_turns import MEMORY, asks, hook, said, start, step
+from .step_items import mark
 
 PASS, WARN, NONE = Verdict.PASS, Verdict.WARN, Verdict.NOT_APPLICABLE
 RULES = "## Agent Instructions\n\nAnswer briefly and cite the files you changed."
@@ -65,6 +66,18 @@ CASES: Mapping[str, tuple[Sequence[Item], Verdict]] = {
     "late twice before the turn": (begun(start(**DELAY), OFFLINE, start(**DELAY)), WARN),
     "late, after one that was heard": (
         [*begun(start(), "You code."), step("resume"), start(**DELAY), said(NEXT), asks(OFFLINE, NEXT)], WARN
+    ),
+    "late, told what it was told before": (
+        [*begun(start(), OFFLINE), step("start", "s2"), start(key="k2", **DELAY), said(NEXT, "s2"),
+         asks(OFFLINE, NEXT)], PASS,
+    ),
+    "late, told what it was told when a fault was on": (
+        [*begun(NEVER, OFFLINE), step("start", "s2"), start(key="k2", **DELAY), said(NEXT, "s2"), asks(OFFLINE, NEXT)],
+        WARN,
+    ),
+    "late, told what it was told once a fault was switched": (
+        [mark("fault", kind="delay", on=True), *begun(start(), OFFLINE), step("start", "s2"),
+         start(key="k2", **DELAY), said(NEXT, "s2"), asks(OFFLINE, NEXT)], WARN,
     ),
     "late, and the model spoke of it": (
         [step("start"), start(**DELAY), said(),

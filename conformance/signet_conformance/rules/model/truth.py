@@ -30,9 +30,9 @@ from signet_conformance.rules.model.requests import (
     results,
     says,
 )
-from signet_conformance.rules.model.turns import ModelTurn, breach, turns, turns_of, unclear
+from signet_conformance.rules.model.turns import ModelTurn, breach, model_requests, turns, turns_of, unclear
 from signet_conformance.rules.outcome import PASS, Outcome
-from signet_conformance.trace.marks import StepMark
+from signet_conformance.trace.marks import FaultMark, OutageMark, StepMark
 
 _FIRST_WORDS = 5
 _RECALLS = (RECALL, HOOK_RECALL, MEMORY_SEARCH)
@@ -210,7 +210,8 @@ def _offline(recording: Recording, turn: ModelTurn, call: Call, request: ModelCa
     told = [part.text for part in request.parts if part.role in ("system", "user")]
     for line in (line for text in told for line in text.splitlines()):
         words = plain_words(line)
-        if _OFFLINE.search(words) and _OF_MEMORY.search(words) and not says(words, known):
+        tells = _OFFLINE.search(words) and _OF_MEMORY.search(words) and not says(words, known)
+        if tells and not _was_said_undisturbed(recording, words, call):
             return breach(
                 call,
                 asked=[request],
@@ -221,6 +222,16 @@ def _offline(recording: Recording, turn: ModelTurn, call: Call, request: ModelCa
                 fold="told as offline",
             )
     return None
+
+
+def _was_said_undisturbed(recording: Recording, words: str, call: Call) -> bool:
+    """Whether the model was told a line before anything went wrong, as in instructions for when the daemon is away."""
+    times = {mark.seq: mark.t for mark in recording.trace.marks}
+    switched = [times[mark.seq] for mark in recording.marks(FaultMark) if mark.is_on]
+    switched += [times[mark.seq] for mark in recording.marks(OutageMark) if mark.is_on]
+    spoilt = [each.t0 for each in recording.calls if each.fault is not None or each.error is not None]
+    until = min([call.t0, *switched, *spoilt])
+    return any(says(words, each.everything) for each in model_requests(recording) if each.t0 < until)
 
 
 def _another(recording: Recording, call: Call, request: ModelCall) -> Outcome | None:
