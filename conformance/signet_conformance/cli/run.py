@@ -126,8 +126,8 @@ def _target_names(_ctx: click.Context, _param: click.Parameter, incomplete: str)
     "--all",
     "every",
     is_flag=True,
-    help="With -k, perform every scenario that can decide it. Without --all, the run begins with those that breached it last"
-    " time, and ends at the first that does.",
+    help="With -k, perform every scenario that can decide it. Without --all, the run begins with those that breached it"
+    " last time, and ends at the first breach.",
 )
 @click.option(
     "--watch",
