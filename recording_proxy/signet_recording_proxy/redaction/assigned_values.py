@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import cache
 from typing import NamedTuple
+
+from ahocorasick_rs import BytesAhoCorasick, Implementation
 
 from signet_recording_proxy.redaction.glued_letters import LINE_BREAK
 from signet_recording_proxy.redaction.secret_names import is_secret_member, is_secret_name, is_value
@@ -228,7 +231,7 @@ _COMMANDS = (
             r"\b(?:echo|printf)\s{1,4}(?:-n\s{1,4}|\\{0,4}[\"']%s\\{0,4}[\"']\s{1,4})?\\{0,4}[\"']?(?:[\w.-]{1,32}:)?"
             r"([^\s\"'|\\:]{6,256}+)\\{0,4}[\"']?\s{0,4}\|[^\n]{0,160}?"
             r"(?:--password-stdin|--with-token|chpasswd|--stdin|kv put|secrets? (?:set|create|put)|login|sudo -S"
-            r"|secret-tool store|pass insert|-passin stdin|--passphrase-fd)"
+            r"|secret-tool store|pass insert|cryptsetup|-passin stdin|--passphrase-fd)"
         ),
         marks=("|",),
     ),
@@ -244,6 +247,115 @@ _COMMANDS = (
         re.compile(
             r"(?i:\b(?:auth|login|log_in|basic_?auth|httpbasicauth|authenticate|credentials?)\s{0,4}=?\s{0,4}\()"
             r"\s{0,8}\\{0,4}[\"'][^\"'\n\\]{1,64}\\{0,4}[\"']\s{0,4},\s{0,8}\\{0,4}[\"'](?=\D{0,99}[0-9])([^\s\"'\\]{6,256}+)\\{0,4}[\"']"
+        ),
+    ),
+    _Command(
+        ("jwt.sign(", "jwt.encode(", "hmac.new(", "createhmac(", "fernet(", "pgp_sym_"),
+        re.compile(
+            r"\b(?:jwt\.(?:sign|encode)|hmac\.[Nn]ew|createHmac|Fernet|pgp_sym_(?:en|de)crypt(?:_bytea)?)\([^\n;]{0,120}?"
+            rf"\\{{0,4}}[\"'`]{_WITH_A_DIGIT}([^\s\"'`\\]{{12,256}}+)\\{{0,4}}[\"'`]"
+        ),
+    ),
+    _Command(
+        ("getconnection(", "new pdo(", "->connect(", "networkcredential("),
+        re.compile(
+            r"\b(?:getConnection|new PDO|DBI->connect|NetworkCredential)\("
+            r"(?:\s{0,8}\\{0,4}[\"'][^\"'\n\\]{1,200}\\{0,4}[\"']\s{0,4},){1,2}"
+            r"\s{0,8}\\{0,4}[\"'](?=[^\"'\n]{0,255}[0-9])([^\s\"'\\]{6,256}+)\\{0,4}[\"']\s{0,4}[,)]"
+        ),
+    ),
+    _Command(
+        (".send_keys(", ".sendkeys(", ".fill(", ".type("),
+        re.compile(
+            r"(?i:passw|passphrase|pwd)[^\n]{0,60}?\)\.(?:send_keys|sendKeys|fill|type)\("
+            r"\\{0,4}[\"'`]([^\s\"'`\\]{6,256}+)\\{0,4}[\"'`]"
+        ),
+    ),
+    _Command(
+        ("?? ", "|| "),
+        re.compile(
+            rf"{_NAME}[A-Z_]{{0,8}}\s?(?:\?\?|\|\|)\s?\\{{0,4}}[\"'`]"
+            rf"{_WITH_A_DIGIT}([^\s\"'`\\]{{12,256}}+)\\{{0,4}}[\"'`]"
+        ),
+        near=r"(?:\?\?|\|\|) \\{0,40}[\"'`]",
+    ),
+    _Command(
+        ("identified by ",),
+        re.compile(rf"(?i:\bidentified by)\s{{1,4}}(?![\"']){_WITH_A_DIGIT}([^\s\"';,\\]{{6,256}}+)"),
+    ),
+    _Command(
+        ("rabbitmqctl ",),
+        re.compile(rf"\brabbitmqctl (?:add_user|change_password)\s{{1,4}}\S{{1,64}}\s{{1,4}}{_GIVEN}"),
+    ),
+    _Command(
+        ("sqlplus ", "jdbc:oracle:"),
+        re.compile(
+            r"(?:\bsqlplus(?:\s-\S{1,16}){0,4}\s|jdbc:oracle:[a-z]{2,8}:)"
+            r"[\"']?[^\s/\"'\\]{1,64}/([^\s@\"'\\]{4,256}+)@"
+        ),
+    ),
+    _Command(
+        ("@tcp(",),
+        re.compile(r"(?<![\w.])[\w.-]{1,64}+:([^\s\"'@/\\]{4,128}+)@tcp\("),
+    ),
+    _Command(
+        ("http ", "https ", "xh "),
+        re.compile(r"\s(?:-a|--auth)[ =]\\{0,4}[\"']?[^\s:\"'\\]{1,64}:([^\s\"'\\]{4,256}+)"),
+        re.compile(r"\b(?:https?|xhs?)\b"),
+        (" -a", "--auth"),
+    ),
+    _Command(("unseal key",), re.compile(r"(?i:\bunseal key)(?: [0-9])?\s{0,4}:\s{1,4}([A-Za-z0-9+/=]{40,256}+)")),
+    _Command(
+        ("secret_id",),
+        re.compile(
+            r"\bsecret_id\\{0,4}[\"']?\s{0,4}[:=]\s{0,4}\\{0,4}[\"']?"
+            r"([0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12})"
+        ),
+    ),
+    _Command(
+        ("enable secret ", "enable password ", "snmp-server community "),
+        re.compile(
+            rf"\b(?:enable (?:secret|password)|snmp-server community)"
+            rf"\s{{1,4}}(?:[0-9]\s{{1,4}})?{_WITH_A_DIGIT}{_GIVEN}"
+        ),
+    ),
+    _Command(("setuser ",), re.compile(r"(?i:\bsetuser)\s[^\n]{1,100}?\s>([^\s\"'\\]{6,256}+)")),
+    _Command(('psk "', "psk \\"), re.compile(r"\bPSK\s{1,2}\\{0,4}\"([^\s\"\\]{8,256}+)\\{0,4}\"")),
+    _Command(
+        ("accounts:",),
+        re.compile(r"\baccounts:\s{0,2}\[\s{0,8}\\{0,4}[\"'](0x[0-9a-f]{64})\\{0,4}[\"']"),
+        near=r"accounts:\s{0,2}\[",
+    ),
+    _Command(
+        ("setup key", "app password", "application password", "app-specific password"),
+        re.compile(
+            r"(?i:\bsetup key|\b(?:app|application)(?:-specific)? password)[^\n:=]{0,40}[:=]\s{1,4}"
+            r"([A-Z2-7]{16,64}+|(?:[A-Za-z0-9]{4}[ -]){3,7}[A-Za-z0-9]{4}(?![A-Za-z0-9]))"
+        ),
+    ),
+    _Command(
+        ("/private-", "/reset-password/", "/reset_password/"),
+        re.compile(r"/(?:private-|reset[-_]password/)(?=[A-Za-z_-]{0,255}[0-9])([A-Za-z0-9_-]{24,256}+)"),
+    ),
+    _Command(
+        (
+            *("printenv ", "op read", "pass show", "bw get password", "print-access-token", "initial-password"),
+            *("wg genkey", "wg genpsk", "gh auth token", "base64 -d", "get-login-password", "node-token"),
+        ),
+        re.compile(
+            r"\b(?:printenv [A-Z0-9_]{0,40}(?:PASSWORD|TOKEN|SECRET|KEY)|op read|pass show|bw get password"
+            r"|auth print-access-token|admin initial-password|wg gen(?:key|psk)|gh auth token|base64 -d"
+            rf"|get-login-password|/node-token)\b[^\n]{{0,120}}{LINE_BREAK}{_WITH_A_DIGIT}"
+            r"([^\s\"'<>\\]{8,4096}+)(?=[\s\\]|\Z)"
+        ),
+        apart="|;",
+    ),
+    _Command(
+        ("copy it now", "shown again", "see it again"),
+        re.compile(
+            rf"(?i:copy it now|shown again|see it again)[^\n]{{0,60}}(?:{LINE_BREAK}[ \t]{{0,16}}){{1,3}}"
+            rf"{_WITH_A_DIGIT}"
+            r"([^\s\"'<>\\]{16,4096}+)(?=[\s\\]|\Z)"
         ),
     ),
 )
@@ -374,9 +486,11 @@ class _Commands:
 
     def replace(self, text: str, token: Token) -> str:
         """`text` with each secret replaced by what `token` gives for it."""
-        lowered = text.lower()
-        for command in _COMMANDS:
-            if any(stem in lowered for stem in command.stems) and _has_a_mark(text, command.marks):
+        lowered = text.encode("ascii", "replace").lower()
+        stems = {stem for stem, _, _ in _stems().find_matches_as_indexes(lowered, overlapping=True)}
+        for number in sorted({number for stem in stems for number in _NUMBERS[stem]}):
+            command = _COMMANDS[number]
+            if _has_a_mark(text, command.marks):
                 text = self._without(text, command, token)
         return text
 
@@ -413,6 +527,14 @@ _OF_STEMS = {
     ]
     for stem in _Commands.STEMS
 }
+
+
+_NUMBERS = [[number for number, command in enumerate(_COMMANDS) if stem in command.stems] for stem in _Commands.STEMS]
+
+
+@cache
+def _stems() -> BytesAhoCorasick:
+    return BytesAhoCorasick([stem.encode() for stem in _Commands.STEMS], implementation=Implementation.DFA)
 
 
 def _has_a_mark(text: str, marks: tuple[str, ...]) -> bool:

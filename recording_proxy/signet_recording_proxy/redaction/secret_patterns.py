@@ -109,7 +109,8 @@ _BEHIND_A_STEM: Final[tuple[tuple[tuple[str, ...], str, Callable[[str], bool]], 
     (
         ("mnemonic", "seed phrase", "recovery phrase", "seed_phrase"),
         (
-            r"\b(?i:mnemonic|(?:seed|recovery)[ _]phrase)\\{0,4}[\"']?\s{0,4}[:=]\s{0,4}\\{0,4}[\"']?"
+            r"\b(?i:mnemonic|(?:seed|recovery)[ _]phrase)\\{0,4}[\"']?\s{0,4}(?:(?:is|was)\s{0,2}:?|[:=])"
+            r"\s{0,4}\\{0,4}[\"']?"
             r"((?:[a-z]{3,8} ){11,23}[a-z]{3,8})(?![A-Za-z])"
         ),
         is_value,
