@@ -28,7 +28,7 @@ KINDS: Final[tuple[tuple[str, tuple[str, ...], str], ...]] = (
     ),
     ("npm", ("npm_",), r"npm_[A-Za-z0-9]{30,}+"),
     ("Hugging Face", ("hf_", "api_org_"), r"(?:hf|api_org)_[A-Za-z0-9]{30,}+|hf_oauth_[A-Za-z0-9_.=-]{30,}+"),
-    ("Stripe", ("_live_", "_test_", "_prod_"), r"(?:sk|rk)_(?:live|test|prod)_[A-Za-z0-9]{10,}+"),
+    ("Stripe", ("_live_", "_test_", "_prod_"), r"(?:sk|rk)_(?:live|test|prod)_[A-Za-z0-9]{10,}+[A-Za-z0-9_-]*+"),
     ("Webhook signatures", ("whsec_",), r"whsec_[A-Za-z0-9+/=_-]{20,}+"),
     ("PyPI", ("pypi-",), r"pypi-[A-Za-z0-9_-]{30,}+"),
     ("SendGrid", ("sg.",), r"SG\.(?:[A-Za-z0-9_-]{16,}+\.[A-Za-z0-9_-]{16,}+|[A-Za-z0-9=_.-]{66}(?![A-Za-z0-9=_.-]))"),

@@ -266,7 +266,7 @@ ISSUED: tuple[TextPattern, ...] = (
         ("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"),
         re.compile(r"gh[pousr]_[A-Za-z0-9]{16,}+|github_pat_[A-Za-z0-9_]{16,}+"),
     ),
-    TextPattern(("xox",), re.compile(r"xox[a-z]-[A-Za-z0-9-]{8,}+")),
+    TextPattern(("xox",), re.compile(r"xox[a-z](?:\.xox[a-z])?-[A-Za-z0-9_-]{8,}+")),
     TextPattern(("akia", "asia"), re.compile(_START + r"A[KS]IA[A-Z0-9]{16}(?![A-Za-z0-9])")),
     TextPattern(("aiza",), re.compile(r"AIza[A-Za-z0-9_-]{30,}+")),
 )

@@ -170,3 +170,9 @@ def test_hostile_text_comes_to_an_end(piece: str) -> None:
     """Text made to keep patterns busy takes time in proportion to its length; otherwise this would not end."""
     text = piece * (400_000 // len(piece))
     assert Redactor({"C": "some canary"}).exchange(line(text=text)).endswith(b"\n")
+
+
+@pytest.mark.parametrize("token", ["xoxe.xoxp-1-Mi0yLTk4_CPwxo6pgZ", "sk_prod_9fKq2Lm7Xw-cqd526qdBV_TyFT"])
+def test_a_token_is_taken_to_its_end(token: str) -> None:
+    """With the marks that may stand inside."""
+    assert redacted(text=f"x={token}, y")["body"]["text"] == "x=<redacted:1>, y"
