@@ -90,13 +90,14 @@ test("a step without a function is skipped, one of a session that is not open is
 
 test("how long a function took is told, and for how long the machine kept it waiting", async () => {
   const ran = (since) => { const { user, system } = process.cpuUsage(since); return (user + system) / 1000; };
-  const work = () => { const since = process.cpuUsage(); while (ran(since) < 120); };
+  // Other threads of the process may work at the same time.
+  const work = () => { const [since, began] = [process.cpuUsage(), performance.now()]; while (ran(since) < 120 || performance.now() - began < 120); };
   const [, answer] = await answers({ start: () => ({}), prompt: work }, step("start"), step("prompt", { text: "q" }));
   const [call] = answer.result.calls;
   assert.equal(call.event, "prompt");
-  assert.ok(call.ms >= 119);
-  // Its own work is no lateness.
-  assert.ok(call.late_ms >= 0 && call.late_ms <= call.ms - 118, `${call.late_ms} of ${call.ms} ms`);
+  assert.ok(call.ms >= 119, `${call.ms} ms`);
+  // Its own work is no lateness; the clocks are read one after the other.
+  assert.ok(call.late_ms >= 0 && call.late_ms <= call.ms - 108, `${call.late_ms} of ${call.ms} ms`);
 });
 
 test("a compaction is played by its halves unless it has a function of its own", async () => {
