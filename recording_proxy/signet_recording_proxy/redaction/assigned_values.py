@@ -167,8 +167,9 @@ _COMMANDS = (
     _Command(
         ("value:",),
         re.compile(
-            rf"\bname:\s{{1,4}}[\"']?[A-Za-z0-9_.-]{{0,48}}{_NAME}[\"']?[ \t]{{0,4}}{LINE_BREAK}"
-            rf"\s{{1,64}}value:\s{{1,4}}[\"']?{_WITH_A_DIGIT}([^\s\"'#\\]{{6,}}+)"
+            rf"\bname:\s{{1,4}}(?:\\{{0,4}}[\"'])?[A-Za-z0-9_.-]{{0,48}}{_NAME}"
+            rf"(?:\\{{0,4}}[\"'])?[ \t]{{0,4}}{LINE_BREAK}"
+            rf"\s{{1,64}}value:\s{{1,4}}(?:\\{{0,4}}[\"'])?{_WITH_A_DIGIT}([^\s\"'#\\]{{6,}}+)"
         ),
         marks=("name:",),
         near=r"value:\s{1,4}\\{0,40}[\"']?[^\s\"'#]{5}",
@@ -223,7 +224,10 @@ _COMMANDS = (
     ),
     _Command(
         ("wandb login", "vault login", "rclone obscure", "snyk auth", "auth token", "signin --raw"),
-        re.compile(rf"\b(?:wandb login|vault login|rclone obscure|snyk auth|auth token|signin --raw)\s{{1,4}}{_GIVEN}"),
+        re.compile(
+            r"\b(?:wandb login|vault login|rclone obscure|snyk auth|auth token(?=\s{1,4}\S{0,255}[0-9])|signin --raw)"
+            rf"\s{{1,4}}{_GIVEN}"
+        ),
     ),
     _Command(
         ("echo ", "printf "),
@@ -248,6 +252,29 @@ _COMMANDS = (
             r"(?i:\b(?:auth|login|log_in|basic_?auth|httpbasicauth|authenticate|credentials?)\s{0,4}=?\s{0,4}\()"
             r"\s{0,8}\\{0,4}[\"'][^\"'\n\\]{1,64}\\{0,4}[\"']\s{0,4},\s{0,8}\\{0,4}[\"'](?=\D{0,99}[0-9])([^\s\"'\\]{6,256}+)\\{0,4}[\"']"
         ),
+    ),
+    _Command(
+        ("'] =", '"] =', "']=", '"]=', "'] !=", '"] !='),
+        re.compile(
+            rf"\[\\{{0,4}}[\"'][A-Za-z0-9_.-]{{0,48}}{_NAME}\\{{0,4}}[\"']\]\s{{0,4}}(?:=|[!=]==?)\s{{0,4}}\\{{0,4}}[\"'`]"
+            rf"{_WITH_A_DIGIT}([^\s\"'`\\]{{8,256}}+)\\{{0,4}}[\"'`]"
+        ),
+    ),
+    _Command(
+        ("env ", "arg ", "set -x ", "set -gx ", "set -ux "),
+        re.compile(
+            rf"\b(?:ENV|ARG|set -[gu]?x)\s{{1,4}}[A-Z0-9_]{{0,48}}{_NAME}\s{{1,4}}\\{{0,4}}[\"']?"
+            rf"{_WITH_A_DIGIT}([^\s\"'`$\\]{{8,256}}+)(?=[\s\"'\\]|\Z)"
+        ),
+        near=r"(?:env|arg|set -[gu]?x)\s{1,4}[a-z0-9_]{2}",
+    ),
+    _Command(
+        ("variable ",),
+        re.compile(
+            rf"\bvariable\s{{1,4}}\\{{0,4}}\"[a-z0-9_-]{{0,48}}{_NAME}\\{{0,4}}\"\s{{0,4}}\{{[^{{}}]{{0,300}}?"
+            rf"\bdefault\s{{0,8}}=\s{{0,4}}\\{{0,4}}\"{_WITH_A_DIGIT}([^\s\"\\$]{{8,256}}+)\\{{0,4}}\""
+        ),
+        near=r"variable\s{1,4}\\{0,40}\"",
     ),
     _Command(
         ("jwt.sign(", "jwt.encode(", "hmac.new(", "createhmac(", "fernet(", "pgp_sym_"),
