@@ -113,6 +113,7 @@ def wait_until_idle(proxies: Iterable[Proxy]) -> None:
     before = None
     while before != (now := [_cpu_s(proxy.process) for proxy in proxies]):
         before = now
+        # Linux counts processor time in ticks of 10 ms: a working proxy shows in ten of them.
         time.sleep(0.1)
 
 

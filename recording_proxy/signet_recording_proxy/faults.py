@@ -166,7 +166,9 @@ def parse(number: int, fault: object, match: object, count: object) -> Fault:
         raise UsageError(f"fault.kind is {printable(repr(name), 60)}", remedy=f"one of: {', '.join(FAULT_KINDS)}")
     for member in fault.keys() - {"kind", *kind.parameters}:
         known = ", ".join(sorted(kind.parameters)) or "none"
-        raise UsageError(f"fault.{printable(member, 60)} is no parameter of {name}", remedy=f"its parameters: {known}")
+        raise UsageError(
+            f"fault.{printable(member, 60)} is not a parameter of {name}", remedy=f"its parameters: {known}"
+        )
     for parameter, (is_right, what, remedy) in _PARAMETERS.items():
         if (parameter in kind.needs or parameter in fault) and not is_right(fault.get(parameter)):
             raise UsageError(f"fault.{parameter} of {name} is not {what}", remedy=remedy)

@@ -17,8 +17,8 @@ from .conftest import FIXTURES, PROMPT, START, Made, Recorded, performed
 EXTENSION = str(FIXTURES / "pi_extension.mjs")
 WORK_MS = 400
 BOUND_S = 0.5
-BETWEEN_MS = WORK_MS / 10
-"""The clocks are not read at the same instant, and the thread may wait for the processor in between."""
+WOKEN_MS = WORK_MS / 10
+"""A runtime may wake a thread that sleeps, which then waits for the processor within its sleep."""
 
 
 def heard(how: str, runtime: str, made: Made, tmp_path: Path) -> Mapping[str, Any]:
@@ -33,14 +33,14 @@ def heard(how: str, runtime: str, made: Made, tmp_path: Path) -> Mapping[str, An
 def test_work_of_the_plugin_is_no_lateness(runtime: str, made: Made, tmp_path: Path) -> None:
     """A loop holds the host's own timer up: the time that it had the processor for is the plugin's."""
     call = heard("computes", runtime, made, tmp_path)
-    assert 0 <= call["late_ms"] <= call["ms"] - WORK_MS + BETWEEN_MS
+    assert 0 <= call["late_ms"] <= call["ms"] - WORK_MS + 1
 
 
 def test_sleep_that_keeps_the_thread_is_no_lateness(runtime: str, made: Made, tmp_path: Path) -> None:
     """The machine keeps nothing waiting that does not want the processor, as far as the system tells."""
     call = heard("sleeps", runtime, made, tmp_path)
     if Path("/proc/thread-self/schedstat").exists():
-        assert 0 <= call["late_ms"] <= call["ms"] - WORK_MS + BETWEEN_MS
+        assert 0 <= call["late_ms"] <= call["ms"] - WORK_MS + WOKEN_MS
     else:
         assert call["late_ms"] > WORK_MS / 2
 

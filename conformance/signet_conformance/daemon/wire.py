@@ -94,7 +94,7 @@ def refusal(status: int, error: str, **more: Any) -> DaemonAnswer:
 
 
 class RefusedError(Exception):
-    """Raised where a request gets an answer that is none of its handler's, mostly an error; `answer` is that."""
+    """Ends a request with `answer`, mostly an error, in place of what its handler would return."""
 
     def __init__(self, status: int, error: str, **more: Any) -> None:
         super().__init__(error)

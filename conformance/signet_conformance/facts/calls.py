@@ -123,7 +123,7 @@ class Call:
         return text_or_none(self.body.get(name))
 
     def answer_value(self, name: str) -> Any:
-        """The value of a member of the answer; None where there is none."""
+        """Return the value of a member of the answer, or None if it has no such member."""
         answer = self.answer
         return None if answer is None else answer.get(name)
 

@@ -36,7 +36,7 @@ def only_text(value: object) -> str | None:
 
 
 def member_of(value: object, *names: str) -> Any:
-    """The value below members of objects; None where there is none."""
+    """Return the value below these members of nested objects, or None if one is missing."""
     for name in names:
         value = object_in(value).get(name)
     return value

@@ -1,4 +1,4 @@
-"""In JSON inside a string, and in what a terminal shows in colour, a word begins behind a letter that is none of it."""
+"""An escaped line break or a terminal colour ends in a letter. The word after it is searched without that letter."""
 
 from __future__ import annotations
 
