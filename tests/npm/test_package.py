@@ -215,6 +215,12 @@ def test_a_source_that_was_named_once_is_kept(tmp_path: Path, shell: dict[str, s
     assert run(*words, cwd=tmp_path, **shell).endswith("/a/wheel.whl, called by npx\n")
 
 
+def test_the_timer_is_that_of_the_hosts() -> None:
+    """A package of npm holds no file of another folder, so it has a copy: `npm run types` renews it."""
+    name = "lateness.mjs"
+    assert (PACKAGE / "src" / name).read_bytes() == (ROOT / HOSTS / name).read_bytes()
+
+
 @pytest.mark.skipif(MODULES is None, reason="typescript is not installed beside bun")
 def test_types_are_those_of_the_schemas_and_of_the_code(tmp_path: Path) -> None:
     """The generated types are up to date; a driver in TypeScript is checked against them, and a wrong one refused."""
