@@ -26,7 +26,7 @@ from rich._export_format import CONSOLE_SVG_FORMAT
 from rich.console import Console
 from rich.text import Text
 
-from signet_conformance.cli.watch import Growing, PageServer, Seen
+from signet_conformance.cli.watch import Growing, PageServer, PageState
 from signet_conformance.outcome.conclusion import Terms
 
 ROOT = Path(__file__).parents[2]
@@ -96,8 +96,8 @@ class Page:
             return
         judged = threading.Event()
 
-        def tell(what: Seen | str) -> None:
-            if isinstance(what, Seen):
+        def tell(what: PageState | str) -> None:
+            if isinstance(what, PageState):
                 judged.set()
 
         with chdir(work), Growing(["session.jsonl"], Terms(), tell) as growing, PageServer(growing) as server:

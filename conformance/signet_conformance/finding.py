@@ -77,7 +77,7 @@ class Finding(Struct, frozen=True):
 
     @property
     def kind(self) -> str:
-        """What is breached, as a code that is the same in every run: the rule's own, or the place in the exchange."""
+        """The kind of the breach, as a code that is equal in all runs: the rule's own, or the place in the exchange."""
         return _VARYING.sub("*", self.fold or self.pointer) or "breach"
 
     @property

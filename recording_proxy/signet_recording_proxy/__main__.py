@@ -217,7 +217,7 @@ async def _record(options: argparse.Namespace, upstream: Upstream) -> int:
 
 
 def _spare_the_collector() -> None:
-    """What is loaded stays, and exchanges leave no cycles behind: to search for some after every few is in vain."""
+    """Freeze the collector: loaded modules stay, and exchanges make no cycles that it would have to find."""
     gc.freeze()
     gc.set_threshold(_OBJECTS_BEFORE_SEARCH, 20, 50)
 

@@ -16,7 +16,7 @@ from queue import SimpleQueue
 import httpx
 import pytest
 
-from signet_conformance.cli.watch import Growing, PageServer, Seen, watched
+from signet_conformance.cli.watch import Growing, PageServer, PageState, watched
 from signet_conformance.errors import UsageError
 from signet_conformance.outcome.conclusion import Terms
 from tests.support.browser import Browser, browser, missing
@@ -30,11 +30,11 @@ class Live:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.told: SimpleQueue[Seen | str] = SimpleQueue()
+        self.told: SimpleQueue[PageState | str] = SimpleQueue()
         self.growing = Growing([str(path)], Terms(), self.told.put)
         self.server = PageServer(self.growing)
 
-    def grow(self, count: int) -> Seen:
+    def grow(self, count: int) -> PageState:
         """Let the recording hold its first `count` exchanges; the state that is seen then."""
         whole = write(self.path.with_suffix(".whole"), BREACHING).read_text().splitlines(keepends=True)
         lines = whole[: count + 1]
@@ -43,7 +43,7 @@ class Live:
             stream.write("".join(lines[held:]))
         while True:
             seen = self.told.get(timeout=TIMEOUT_S)
-            if isinstance(seen, Seen) and seen.exchanges == count:
+            if isinstance(seen, PageState) and seen.exchanges == count:
                 return seen
 
 
@@ -67,13 +67,13 @@ def test_findings_are_told_as_they_happen_and_each_once(live: Live) -> None:
 
 def test_what_cannot_be_looked_at_is_told_once(tmp_path: Path) -> None:
     """The thread that looks goes on with the other recordings."""
-    told: SimpleQueue[Seen | str] = SimpleQueue()
+    told: SimpleQueue[PageState | str] = SimpleQueue()
     run = write(tmp_path / "run.jsonl", BREACHING)
     with Growing(["x" * 300, str(run)], Terms(), told.put):
         complaint, seen = told.get(timeout=60), told.get(timeout=60)
     assert isinstance(complaint, str)
     assert "cannot be read: File name too long" in complaint
-    assert isinstance(seen, Seen)
+    assert isinstance(seen, PageState)
     assert seen.exchanges == len(BREACHING)
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from signet_conformance.outcome.conclusion import Conclusion, Judging, Terms
 from signet_conformance.reports.cause_text import CauseText
-from signet_conformance.reports.causes import Cause, Causes, Seen, shared_causes
+from signet_conformance.reports.causes import CalledOperations, Cause, Causes, shared_causes
 from signet_conformance.reports.evidence import Evidence
 from signet_conformance.reports.problems import Problem
 from signet_conformance.reports.run_text import ClosingText, cause_blocks
@@ -159,7 +159,7 @@ def test_silence_after_an_outage_is_one_cause_with_what_it_leaves_out() -> None:
     """What is never ended or submitted in the same traces is the same silence; what is so elsewhere too is not."""
     silent = [problem("SIG-FAIL-001", "silent", 0, 1), problem("SIG-FAIL-007", "not again", 2)]
     beside, elsewhere = problem("SIG-END-005", "no end", 0, 2), problem("SIG-PROMPT-011", "never submitted", 1, 5)
-    (cause,) = shared_causes([*silent, beside, elsewhere], Seen(Counter(), ()))
+    (cause,) = shared_causes([*silent, beside, elsewhere], CalledOperations(Counter(), ()))
     assert (cause.says, cause.leads) == ("after trouble with the daemon the connector falls silent", "SIG-FAIL-001")
     assert list(cause.problems) == [*silent, beside]
 
@@ -198,12 +198,12 @@ def test_sub_agent_under_the_key_of_its_caller_is_one_cause(tmp_path: Path) -> N
 
 def test_one_requirement_alone_is_no_mistake_of_several() -> None:
     """Its own sentence says it better."""
-    assert list(shared_causes([problem("SIG-FAIL-001", "silent", 0)], Seen(Counter(), ()))) == []
+    assert list(shared_causes([problem("SIG-FAIL-001", "silent", 0)], CalledOperations(Counter(), ()))) == []
 
 
 def test_sub_agent_s_id_explains_the_agents_that_it_makes() -> None:
     """The scope that is opened for a sub-agent breaks the requirements on agents in its own way."""
     mine = [problem("SIG-START-007", "native", 0, 1), problem("SIG-AGENT-002", "undeclared", 0)]
-    (cause,) = shared_causes([*mine, problem("SIG-AGENT-003", "snake", 0)], Seen(Counter(), ()))
+    (cause,) = shared_causes([*mine, problem("SIG-AGENT-003", "snake", 0)], CalledOperations(Counter(), ()))
     assert cause.says == "a sub-agent is taken for an agent of its own"
     assert list(cause.problems) == mine

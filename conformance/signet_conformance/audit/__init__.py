@@ -1,4 +1,4 @@
-"""Audits of many recordings: what lies in a data set, judged in batches, as rows, a summary and a page.
+"""Audits of many recordings: those of a data set, judged in batches, as rows, a summary and a page.
 
 A recording is judged alone, by any free worker; what several of them show together (`between`) is worked out from the
 rows of their sessions. The results hold nothing of a recording's place or of its texts. Here is only `import_extra`, by

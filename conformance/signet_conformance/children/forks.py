@@ -36,7 +36,7 @@ _DAEMON: Final = (
 )
 _HARNESS: Final = ("signet_reference_harness.driver",)
 CLIENT: Final = ("httpcore", "anyio._backends._asyncio")
-"""What a harness imports that sends its requests by httpx's own transport, as one that is broken on purpose does."""
+"""Modules that a harness imports if it sends requests by httpx's own transport, as broken mutants do."""
 _HOSTS: Final = "signet_conformance.drivers.hosts"
 _HOST: Final = ("subprocess", "urllib.request", f"{_HOSTS}.protocol", f"{_HOSTS}.tools")
 PROGRAMS: Final[Programs] = MappingProxyType(

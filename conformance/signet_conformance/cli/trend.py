@@ -97,6 +97,6 @@ def _rows(runs: Sequence[tuple[str, Report]]) -> Iterator[Sequence[str]]:
 
 
 def _connector(report: Report) -> str:
-    """The target, or the harness where none is named; of several the first and their number."""
+    """The target, or the harness if it has no name; of several targets the first and their number."""
     names = dict.fromkeys(filter(None, (trace.target or trace.declared.harness for trace in report.traces)))
     return first_of((printable(name, 30) for name in names), 1)

@@ -97,7 +97,7 @@ def watched(names: Sequence[str], terms: Terms, port: int = 0) -> Iterator[None]
             yield
 
 
-def _tell(what: Seen | str) -> None:
+def _tell(what: PageState | str) -> None:
     lines = [f"note: {printable(what, 600)}"] if isinstance(what, str) else what.new
     for line in lines:
         _say(line)
@@ -115,7 +115,7 @@ _REST = 3
 _BREACHES = (Verdict.ERROR, Verdict.FAIL, Verdict.WARN)
 
 
-class Seen(Struct, frozen=True):
+class PageState(Struct, frozen=True):
     """One state of the recordings. `version` counts them from 1, `new` are findings that were not there before."""
 
     version: int
@@ -131,7 +131,7 @@ class Growing:
     new state, and of what cannot be read, once.
     """
 
-    def __init__(self, names: Sequence[str], terms: Terms, tell: Callable[[Seen | str], None]) -> None:
+    def __init__(self, names: Sequence[str], terms: Terms, tell: Callable[[PageState | str], None]) -> None:
         self._names = names
         self._terms = terms
         self._tell = tell
@@ -141,7 +141,7 @@ class Growing:
         self._changed = threading.Condition()
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._look, name="signet watch", daemon=True)
-        self.seen = Seen(0, self._draw(0, ()), 0, ())
+        self.seen = PageState(0, self._draw(0, ()), 0, ())
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -158,7 +158,7 @@ class Growing:
         """Return whether watching has ended."""
         return self._ended.is_set()
 
-    def after(self, version: int, timeout_s: float) -> Seen:
+    def after(self, version: int, timeout_s: float) -> PageState:
         """The state once it is a later one than this, or when the time is over."""
         with self._changed:
             self._changed.wait_for(lambda: self.seen.version > version or self.has_ended, timeout_s)
@@ -203,7 +203,7 @@ class Growing:
         judged = [judged for _, judged in self._judged.values()]
         version = self.seen.version + 1
         new = list(self._new(judged))
-        seen = Seen(version, self._draw(version, judged), sum(len(each.trace.exchanges) for each in judged), new)
+        seen = PageState(version, self._draw(version, judged), sum(len(each.trace.exchanges) for each in judged), new)
         with self._changed:
             self.seen = seen
             self._changed.notify_all()

@@ -75,7 +75,7 @@ class Check(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class Reading(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a requirement reads of an exchange: members `names` of a part, in operations, groups (`@name`) or all (`*`).
+    """Members that a requirement reads: `names` of a part of exchanges, in operations, groups (`@name`) or all (`*`).
 
     The parts and modes are those of `schemas/requirements.schema.json`.
     """
@@ -215,7 +215,7 @@ def catalogue() -> Mapping[str, Requirement]:
 
 @cache
 def entries() -> Mapping[str, Mapping[str, Any]]:
-    """The entries of :func:`catalogue` as they stand in the files, each with its area."""
+    """The entries of :func:`catalogue` as the files hold them, each with its area."""
     documents = (document(f"requirements/{file.name}") for file in (schemas_folder() / "requirements").glob("*.json"))
     raw = {entry["id"]: {"area": area["area"], **entry} for area in documents for entry in area["requirements"]}
     return {name: raw[name] for name in catalogue()}
@@ -226,7 +226,7 @@ _RESERVED = frozenset(b";/?:@&=+$,#%")
 
 
 def served_path(path: str) -> str:
-    """A path as the daemon matches it: escapes are undone, but for those of reserved characters and of no UTF-8."""
+    """A path as the daemon matches it: unescaped, except for reserved characters and bytes that are not UTF-8."""
     return _ESCAPES.sub(_unescaped, path) if "%" in path else path
 
 

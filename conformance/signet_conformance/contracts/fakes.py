@@ -1,4 +1,4 @@
-"""What the suites share: how they fail, and daemons for tests, on a real socket or as an httpx transport.
+"""Shared by the suites: failures, and daemons for tests, on a real socket or as an httpx transport.
 
 The daemons keep every request, and answer as told.
 """

@@ -1,6 +1,6 @@
 """Two reports of one connector compared by behaviour: new, fixed and remaining breaches.
 
-A commit that mends a breach, or a part of one, makes nothing new; nor is what the old run could not show. What it
+A commit that fixes a breach, or a part of one, adds none; nor does a breach that the old run could not show. What it
 judged, or left undecided and looked otherwise in, is new when it is broken. A secret that leaks is, wherever it does.
 """
 

@@ -104,7 +104,7 @@ _DONE = ("done", "success", "ok", "stored", "saved", "remembered", "updated", "m
 
 
 def tool_answer_mark(index: int, tool: str, result: Mapping[str, Any]) -> marks.ToolAnswerMark | None:
-    """The mark of a tool that tells the model in so many words that it is done; None for any other answer.
+    """The mark of a tool that tells the model explicitly that it is done; None for any other answer.
 
     A tool that looks for memories does nothing.
     """

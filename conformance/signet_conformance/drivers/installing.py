@@ -44,7 +44,7 @@ class Installer:
 
 
 def find_installer(target: Target) -> Installer | None:
-    """Find the installer of a target whose harness is played; None where it has none, or it is not built."""
+    """Find the installer of a target whose harness is played; None if it lacks one, or it is not built."""
     if target.real is not None or not target.kind.has_face or target.profile.config is not None:
         return None
     face = find_face(target).data

@@ -1,6 +1,6 @@
 """The requests of a played host to its model: each session's conversation is kept, and written as the host would.
 
-What becomes of a connector's answer stands in the host's face. The model's replies are those of the scenario.
+The host's face says what becomes of a connector's answer. The model's replies are those of the scenario.
 """
 
 from __future__ import annotations

@@ -41,9 +41,9 @@ from signet_conformance.trace.marks import StepMark, marks_of
 def judge(trace: Trace, only: frozenset[str] | None = None, contract: str | None = None, workers: int = 1) -> Judged:
     """The verdict of every requirement (or of `only` some) over one trace.
 
-    `contract` is a contract version; without it the one that the trace's daemon serves holds. A
-    requirement that came later runs unscored: it is not applicable, and its message says what it found. A long
-    recording is judged by so many `workers`: forks of this process, for which it may have no other thread.
+    `contract` is a contract version; without it the one that the trace's daemon serves holds. A requirement that came
+    later runs unscored: it is not applicable, and its message says what it found. A long recording is judged by
+    `workers` processes, forks of this process, for which it may have no other thread.
     """
     (judged,) = judge_each([trace], only, contract, workers)
     return judged
@@ -52,7 +52,7 @@ def judge(trace: Trace, only: frozenset[str] | None = None, contract: str | None
 def judge_each(
     traces: Sequence[Trace], only: frozenset[str] | None = None, contract: str | None = None, workers: int = 1
 ) -> Sequence[Judged]:
-    """The same for several traces, each for itself.
+    """Judge several traces as :func:`judge` does, each by itself.
 
     A rule is asked about all of them before the next one is: short traces are judged in half the time so, since the
     processor keeps at hand what the rule needs.
@@ -105,7 +105,7 @@ _NO_SIDE: Mapping[str, Requirement] = MappingProxyType({})
 class _Case(Struct):
     """A trace that is being judged.
 
-    `broken` are exchanges whose answer breaks a requirement on the daemon, `early` is what workers came to.
+    `broken` are exchanges whose answer breaks a requirement on the daemon, `early` holds the workers' judgements.
     """
 
     recording: Recording
@@ -130,7 +130,7 @@ def _workers_for(trace: Trace, workers: int) -> int:
 
 
 def _by_workers(case: _Case, names: Sequence[str], workers: int) -> Mapping[str, Judgement]:
-    """What several workers come to by the rules that are left for the whole recording; nothing where there is one."""
+    """Judge by several workers with the rules that need the whole recording. Return nothing for one worker."""
     if workers < 2:
         return {}
 
@@ -163,7 +163,7 @@ _GROUP = 4
 def _in_groups(names: Sequence[str]) -> Sequence[Sequence[str]]:
     """Requirements in groups that workers take one after the other; those with rules of a user's own are left out.
 
-    What such a rule yields, nobody knows whether it can be handed from process to process.
+    Their findings might not survive the way from process to process.
     """
     built_in = builtin_rules()
     known = rules()

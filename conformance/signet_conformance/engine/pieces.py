@@ -31,9 +31,9 @@ ASKED_AGAIN: Mapping[str, Rule] = {"SIG-PROMPT-007": injected.injected_text_stay
 def rules_by(scope: Scope) -> Mapping[str, Rule]:
     """The built-in rules whose entries have a scope, on the connector and on the daemon, by requirement id.
 
-    Over a recording, a rule by exchange yields what it yields over the pieces of the recording, one after the other. A
-    rule by session does so over pieces that hold sessions whole. What a rule needs of the whole it asks for by
-    `Recording.whole`, and then it is asked again over the whole.
+    Over a recording, a rule by exchange yields the same as over its pieces, one after the other. A rule by session does
+    so over pieces that hold sessions whole. A rule that needs the whole asks for it by `Recording.whole`, and is then
+    run again over the whole.
     """
     built_in, entries = builtin_rules(), {**requirements(), **daemon_requirements()}
     known = {name: rule for name, rule in rules().items() if rule is built_in.get(name)} | dict(daemon_rules())
@@ -41,17 +41,16 @@ def rules_by(scope: Scope) -> Mapping[str, Rule]:
 
 
 _MOST_TROUBLED = 1000
-"""Exchanges that went wrong which every piece is told of; where there are more, the whole recording is asked."""
+"""The most exchanges that went wrong of which every piece gets the list; with more, the whole recording is judged."""
 _Told = Mapping[str, Tally | None]
 
 
 def by_pieces(
     trace: Trace, version: str | None, names: Collection[str], workers: int
 ) -> tuple[Recording, Mapping[str, Tally]]:
-    """The recording of a trace; and where its exchanges are not held, what its pieces came to by requirements.
+    """The recording of a trace; if it is not held in memory, also the tallies over its pieces, by requirement.
 
-    What such a rule yields over the pieces is what it would yield over the whole; where it is not, the requirement is
-    left out.
+    A requirement is left out if its rule might yield something else over the whole than over the pieces.
     """
     # An answer may excuse what the marks of a driven run show, and only the whole recording tells which.
     if not isinstance(trace.exchanges, Shelf) or any(marks_of(trace, StepMark)):
@@ -83,7 +82,7 @@ class _Pieces:
             self._troubled = self._piece([shelf.place_of(number) for number in shelf.troubled]).calls
 
     def judged(self) -> tuple[Recording, Mapping[str, Tally]]:
-        """The recording with its calls, and what its pieces came to."""
+        """The recording with its calls, and the tallies over its pieces."""
         lightened = Lightened(self._shelf)
         tallies: dict[str, list[Tally] | None] = {name: [] for name in (*self._rules, *self._again)}
         noted: list[PieceNotes] = []
@@ -132,7 +131,7 @@ class _Pieces:
                 before.append(more)
 
     def _merge(self, name: str, told: list[Tally]) -> Tally | None:
-        """What a rule came to over all pieces; None where the whole recording has to be asked."""
+        """The tally of a rule over all pieces; None if the whole recording has to be judged."""
         entry = requirements().get(name)
         explained = entry is not None and entry.check is not None
         # Of the whole recording no more breaches are explained.
@@ -159,7 +158,7 @@ class PieceNotes(NamedTuple):
 
 
 def _noted_of(piece: Recording) -> PieceNotes:
-    """What a piece of whole sessions notes for the rules over the whole."""
+    """Note what the rules over the whole need of a piece of whole sessions."""
     answered = [(prompt.seq, transcript.seq, newer) for prompt, transcript, newer in answered_before(piece)]
     return PieceNotes(answered, injected.noted(piece))
 
@@ -195,7 +194,7 @@ def _recalling(piece: Recording, whole: Recording) -> Recording:
 
 
 def _over_piece(name: str, rule: Rule, piece: Recording) -> Tally | None:
-    """What a rule yields over a piece; None where it needs the whole."""
+    """The tally of a rule over a piece; None if the rule needs the whole."""
     tally = Tally()
     # No answer of the daemon excuses anything here: that takes step marks, and a recording with them is held.
     excuse = partial(excused, name, recording=piece, broken={})

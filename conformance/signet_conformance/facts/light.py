@@ -1,7 +1,7 @@
 """Calls of a recording that is too large to be held: they keep the facts, and read the rest from the file.
 
-What is the same in many calls stands once in a :class:`Kind`; what each call has of its own, in columns of numbers. So
-an exchange costs some hundred bytes, however large its bodies are.
+A :class:`Kind` holds what many calls share, columns of numbers hold the rest. So an exchange costs some hundred bytes,
+however large its bodies are.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ def kept_members() -> frozenset[str]:
 
 
 _ELSEWHERE, _KEY = ..., NotImplemented
-"""What stands in place of a member that is in the file alone, and of the key, which the call has already.
+"""Placeholders for a member that is in the file alone, and for the key, which the call has already.
 
 No JSON value is either, and both are the same object in every process.
 """
 
 
 class _Own(int):
-    """What stands in place of a member that is the call's own: its place among those."""
+    """A placeholder for a member that is the call's own: its index among those."""
 
 
 @cache
@@ -132,7 +132,7 @@ class Packed(NamedTuple):
 
 
 class LightCall(Call):
-    """A call whose exchange stands in a file: its place in the columns, what it shares with others, and its keys."""
+    """A call whose exchange is in a file: its place in the columns, its shared facts, and its keys."""
 
     __slots__ = ("_facts", "_kind", "_place", "key", "own", "raw_key")
 
@@ -235,7 +235,7 @@ def packed(calls: Iterable[Call]) -> Packed:
 
 
 class _Holding:
-    """What is held of the members and headers of many calls: the same object for all that hold the same."""
+    """The members and headers of many calls, as one object for all equal ones."""
 
     def __init__(self) -> None:
         self._kept_of: dict[tuple[str, ...], Sequence[str]] = {}
@@ -316,7 +316,7 @@ class Lightened:
             calls[place] = LightCall(self, place, kinds[kind], *named[names])
 
     def _share_kind(self, kind: Kind) -> Kind:
-        """The same for all that are equal, whichever process packed them."""
+        """One object for all equal kinds, whichever process packed them."""
         share = self._shared.of
         kind = kind._replace(
             headers=share(kind.headers),
@@ -327,7 +327,7 @@ class Lightened:
 
 
 class _Shared:
-    """The same object for all that hold the same."""
+    """One object for all equal sets of members."""
 
     def __init__(self) -> None:
         self._held: dict[object, Held] = {}

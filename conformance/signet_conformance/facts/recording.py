@@ -267,11 +267,11 @@ class Recording:
 
     @cached_property
     def kit_marks(self) -> Sequence[KitMark]:
-        """What the kit's marks say, in order."""
+        """The kit's marks, in order."""
         return tuple(kit_marks(self.trace))
 
     def marks(self, kind: type[MarkT]) -> Sequence[MarkT]:
-        """What the marks of one name say, in order."""
+        """The marks of one kind, in order."""
         told = self._marks.get(kind)
         if told is None:
             told = self._marks[kind] = tuple(mark for mark in self.kit_marks if isinstance(mark, kind))
@@ -295,7 +295,7 @@ def once_a_recording(work: Callable[[Recording], Worked]) -> Callable[[Recording
 
 
 def _known_version(version: str | None) -> str:
-    """The version of a header; the reference daemon's where it has none that can be read (a development build)."""
+    """The version of a header; the reference daemon's if it has no readable one (a development build)."""
     try:
         version_key(version or "")
     except ContractError:
@@ -318,7 +318,7 @@ class WholeRun(Struct, frozen=True):
 
     @property
     def declared(self) -> Declared:
-        """What the target says of itself; every trace of a run repeats it."""
+        """The target's declaration, which every trace of a run repeats."""
         return self.traces[0].header.declared
 
     @property

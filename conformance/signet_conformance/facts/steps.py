@@ -52,7 +52,7 @@ def _brings_about(step: StepMark, operation: str) -> bool:
 
 
 def _name_of(step: StepMark) -> str:
-    """The kind of a step as a reader is told of it; the tool of a tool step belongs to it."""
+    """The kind of a step in words for a reader; a tool step is named with its tool."""
     if step.step == StepName.TOOL:
         return f"tool {printable(step.tool or '', 40)}".rstrip()
     if step.step == StepName.PROMPT and step.other.get("stopped"):
@@ -93,7 +93,7 @@ def _most_first(counts: Counter[str]) -> Mapping[str, int]:
 
 
 def skipped_words(skipped: Mapping[str, int]) -> str:
-    """What a driver skipped, in one line: `the driver skipped compact (8 scenarios), tool (21)`; empty for nothing."""
+    """The steps that a driver skipped, in one line: `the driver skipped compact (8 scenarios), tool (21)`; or empty."""
     told = [
         f"{name} ({counted(number, 'scenario') if place == 0 else number})"
         for place, (name, number) in enumerate(skipped.items())

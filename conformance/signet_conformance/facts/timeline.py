@@ -170,7 +170,7 @@ class Turn(Struct, frozen=True):
 
 
 class Situation(Struct, frozen=True):
-    """What a call belongs to, as far as marks tell.
+    """The step, session and turn of a call, as far as marks tell.
 
     `step` is the one in which it came, `asked_by` that which asked for it: an earlier one of its own session where a
     connector sends from a queue. `session` is the one of its key, as marks name it.
@@ -201,7 +201,7 @@ class Timeline(Sessions):
         self._situations: dict[int, Situation] = {}
 
     def of(self, call: Call) -> Situation:
-        """What a call belongs to."""
+        """The situation of a call, worked out once."""
         if not self.steps:
             return _UNKNOWN
         known = self._situations.get(call.seq)
@@ -350,15 +350,16 @@ def _tells_the_first_alone(call: Call, before: StepMark, after: StepMark) -> boo
 
 
 def _words_of(step: StepMark) -> str:
-    """What the user says in a step, or what a tool is to store or to look for."""
+    """The user's words in a step, or the text that a tool is to store or to look for."""
     given = step.arguments or {}
     return step.text or text_or_none(given.get("content")) or text_or_none(given.get("query")) or ""
 
 
 def kinds_asking_for(call: Call) -> AbstractSet[str]:
-    """The kinds of steps that ask for the same: who clears a session ends it, and opens it anew.
+    """The kinds of steps that cause such a call: a clear ends a session, and opens it anew.
 
-    What is no hook is looked up where a session is opened, as a memory server asks for its tools when it comes up.
+    Other operations than hooks are called when a session is opened, as a memory server asks for its tools when it comes
+    up.
     """
     if call.operation == END:
         return {StepName.CLEAR, StepName.FORK, StepName.REOPEN, StepName.CLOSE, StepName.END}

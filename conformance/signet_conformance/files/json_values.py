@@ -1,4 +1,4 @@
-"""JSON values: parts of one whose shape nobody knows, one merged into another, and JSON pointers (RFC 6901)."""
+"""JSON values: parts of a value of unknown shape, one value merged into another, and JSON pointers (RFC 6901)."""
 
 from __future__ import annotations
 

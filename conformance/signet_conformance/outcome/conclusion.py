@@ -328,7 +328,7 @@ class Conclusion(Struct, frozen=True, dict=True):
 
     @property
     def gaps(self) -> Sequence[str]:
-        """What the recorder could not carry, decode or keep, and what a capture does not hold, counted, in words."""
+        """Count in words what the recorder could not carry, decode or keep, and what a capture lacks."""
         generated = Counter[Lack]() if self.generated is None else self.generated.tally.gaps
         return in_words(self._gaps + generated)
 

@@ -45,7 +45,7 @@ class NewerContract(Struct, frozen=True):
 
 
 def later_words(version: str, of: int, traces: Mapping[str, int]) -> str:
-    """What a contract `version` would breach in `of` traces, by requirement how many do; empty where none does."""
+    """Say which requirements of contract `version` are breached, each in how many of `of` traces; empty if none."""
     told = ", ".join(f"{name} in {count} of {of}" for name, count in traces.items())
     return f"would breach {version}: {told}" if told else ""
 

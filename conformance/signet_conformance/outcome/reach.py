@@ -191,7 +191,7 @@ def _plain(name: str) -> str:
 
 
 def _members(arguments: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """What a tool was given, by plain names; of a batch the members of each change."""
+    """A tool's arguments by plain names; of a batch, those of each change."""
     for each in (arguments, *objects_in(arguments.get("patches"))):
         for name, value in each.items():
             if name != "patches" and value not in (None, False, "", [], {}):
@@ -199,7 +199,7 @@ def _members(arguments: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def _leaves_of(call: Call) -> Iterator[tuple[str, Any]]:
-    """Each member of a request at any depth, with its plain name; the path stands for the members that it holds."""
+    """Each member of a request at any depth, by its plain name; members in the path have the name ""."""
     yield "", call.path
     pending: list[tuple[str, Any]] = [*call.query.items(), *call.body.items()]
     while pending:

@@ -8,7 +8,7 @@ from enum import StrEnum
 from msgspec import Struct, field
 
 
-class Part(StrEnum):
+class TimePart(StrEnum):
     """An activity of a worker; at each instant it has one, or one that is not measured."""
 
     DAEMON_START = "daemon-start"
@@ -38,27 +38,27 @@ RECORDER = "recorder"
 WAITING = "waiting"
 JUDGING = "judging"
 
-GROUPS: Mapping[Part, tuple[str, str]] = {
-    Part.DAEMON_START: (STARTS, "daemons"),
-    Part.RECORDER_START: (STARTS, "recorders"),
-    Part.MODEL_START: (STARTS, "the harness's models"),
-    Part.CONNECTOR_START: (STARTS, "connectors, until they answer hello"),
-    Part.CONNECTOR: (CONNECTOR, "steps, between its requests"),
-    Part.REQUESTS: (DAEMON, "requests of the connector under way"),
-    Part.RECORDER: (RECORDER, "traces, marks and faults that it is told"),
-    Part.HELD_DELAY: (WAITING, "for answers that the fault delay holds back"),
-    Part.HELD_SLOW_BODY: (WAITING, "for bodies that the fault slow_body holds back"),
-    Part.HELD_HANG: (WAITING, "for answers that the fault hang never gives: the connector's bounds"),
-    Part.DAEMON_RESTART: (WAITING, "for the daemon to be started again"),
-    Part.HEALTH: (WAITING, "for the daemon to answer GET /health"),
-    Part.BACKGROUND: (WAITING, "for the connector's work in the background"),
-    Part.OPEN_REQUESTS: (WAITING, "for requests that outlast their scenario"),
-    Part.ENDING: (WAITING, "for processes to end"),
-    Part.NO_WORK: (WAITING, "with no scenario left to perform"),
-    Part.DRAWING: (JUDGING, "generated sessions drawn"),
-    Part.JUDGING: (JUDGING, "generated sessions judged"),
+GROUPS: Mapping[TimePart, tuple[str, str]] = {
+    TimePart.DAEMON_START: (STARTS, "daemons"),
+    TimePart.RECORDER_START: (STARTS, "recorders"),
+    TimePart.MODEL_START: (STARTS, "the harness's models"),
+    TimePart.CONNECTOR_START: (STARTS, "connectors, until they answer hello"),
+    TimePart.CONNECTOR: (CONNECTOR, "steps, between its requests"),
+    TimePart.REQUESTS: (DAEMON, "requests of the connector under way"),
+    TimePart.RECORDER: (RECORDER, "traces, marks and faults that it is told"),
+    TimePart.HELD_DELAY: (WAITING, "for answers that the fault delay holds back"),
+    TimePart.HELD_SLOW_BODY: (WAITING, "for bodies that the fault slow_body holds back"),
+    TimePart.HELD_HANG: (WAITING, "for answers that the fault hang never gives: the connector's bounds"),
+    TimePart.DAEMON_RESTART: (WAITING, "for the daemon to be started again"),
+    TimePart.HEALTH: (WAITING, "for the daemon to answer GET /health"),
+    TimePart.BACKGROUND: (WAITING, "for the connector's work in the background"),
+    TimePart.OPEN_REQUESTS: (WAITING, "for requests that outlast their scenario"),
+    TimePart.ENDING: (WAITING, "for processes to end"),
+    TimePart.NO_WORK: (WAITING, "with no scenario left to perform"),
+    TimePart.DRAWING: (JUDGING, "generated sessions drawn"),
+    TimePart.JUDGING: (JUDGING, "generated sessions judged"),
 }
-"""Part to its group in the table, and its name there."""
+"""Each part to its group in the table, and its name there."""
 
 
 class TimeSpent(Struct, frozen=True):
@@ -71,7 +71,7 @@ class TimeSpent(Struct, frozen=True):
 
     workers: int
     phases: Mapping[str, float]
-    parts: Mapping[Part, tuple[float, int]]
+    parts: Mapping[TimePart, tuple[float, int]]
     cpu_s: Mapping[str, float] = field(default_factory=dict)
 
     @property

@@ -82,7 +82,7 @@ class ProbeAnswer:
 class Replay:
     """A daemon that is sent recorded requests, with ids of recorded answers replaced by its own.
 
-    `keys` are the credentials that stand for those of the recording, by name.
+    `keys` are the credentials that replace those of the recording, by name.
     """
 
     client: httpx.AsyncClient

@@ -32,8 +32,8 @@ _TRACES = 3
 """Fewer traces do not tell a hook that fires twice from one that did so once."""
 
 
-class Seen(Struct, frozen=True):
-    """What the traces of a run show: how many of them call each operation.
+class CalledOperations(Struct, frozen=True):
+    """How many traces of a run call each operation.
 
     `absent` are the operations that are declared, and that a whole run never called.
     """
@@ -50,7 +50,7 @@ class SharedCause(Struct, frozen=True):
     problems: Sequence[Problem]
 
 
-def shared_causes(problems: Sequence[Problem], seen: Seen) -> Iterator[SharedCause]:
+def shared_causes(problems: Sequence[Problem], seen: CalledOperations) -> Iterator[SharedCause]:
     """Recognise the mistakes in the problems of a run; each problem belongs to one of them at most."""
     left = list(problems)
     for recognise in _MISTAKES:
@@ -76,7 +76,7 @@ _SUB_AGENT: _Kinds = {"SIG-START-007": None, "SIG-AGENT-001": None, "SIG-AGENT-0
 
 
 def _never(operation: str, says: str, leads: str, kinds: _Kinds) -> Callable[..., SharedCause | None]:
-    def recognise(problems: Sequence[Problem], seen: Seen) -> SharedCause | None:
+    def recognise(problems: Sequence[Problem], seen: CalledOperations) -> SharedCause | None:
         if seen.called[operation] or not any(leads in problem.breaches for problem in problems):
             return None
         only = set(seen.absent) == {operation}
@@ -104,7 +104,7 @@ _TWICE: Mapping[str, tuple[str, str | None]] = {
 _REPEATS = ("SIG-HTTP-010", "SIG-HTTP-011", "SIG-HTTP-015")
 
 
-def _fires_twice(problems: Sequence[Problem], seen: Seen) -> SharedCause | None:
+def _fires_twice(problems: Sequence[Problem], seen: CalledOperations) -> SharedCause | None:
     doubled: dict[str, Problem] = {}
     for operation, (name, kind) in _TWICE.items():
         for problem in problems:
@@ -129,7 +129,7 @@ def _fires_twice(problems: Sequence[Problem], seen: Seen) -> SharedCause | None:
     return SharedCause(f"its {hooks} twice: {', '.join(doubled)}", leads, mine)
 
 
-def _sub_agent(problems: Sequence[Problem], _: Seen) -> SharedCause | None:
+def _sub_agent(problems: Sequence[Problem], _: CalledOperations) -> SharedCause | None:
     leads = "SIG-START-007"
     if not any(leads in problem.breaches for problem in problems):
         return None
@@ -147,7 +147,7 @@ _OF_ONE_KEY = frozenset(
 """What breaks too where a sub-agent starts, speaks and ends under the key of the session that called it."""
 
 
-def _sub_agent_s_session(problems: Sequence[Problem], _: Seen) -> SharedCause | None:
+def _sub_agent_s_session(problems: Sequence[Problem], _: CalledOperations) -> SharedCause | None:
     leads = "SIG-SESS-005"
     shared = [problem for problem in problems if leads in problem.breaches and _kind(problem) == SUB_AGENTS_KEY]
     if not shared:
@@ -160,10 +160,10 @@ def _sub_agent_s_session(problems: Sequence[Problem], _: Seen) -> SharedCause | 
 
 _SILENT = {"silent", "not again"}
 _NEVER_HEARD = (("told", "SIG-PROMPT-011", "never submitted"), ("told", "SIG-END-005", "no end"))
-"""What a connector breaks too that does not call any more, or whose handler throws."""
+"""The breaches that follow if a connector has stopped calling, or its handler throws."""
 
 
-def _falls_silent(problems: Sequence[Problem], _: Seen) -> SharedCause | None:
+def _falls_silent(problems: Sequence[Problem], _: CalledOperations) -> SharedCause | None:
     silent = [problem for problem in problems if _kind(problem) in _SILENT]
     leads = next((name for name in ("SIG-FAIL-001", "SIG-FAIL-003") if any(name in p.breaches for p in silent)), None)
     if leads is None:
@@ -172,7 +172,7 @@ def _falls_silent(problems: Sequence[Problem], _: Seen) -> SharedCause | None:
     return SharedCause(says, leads, [*silent, *_following(silent, problems)])
 
 
-def _loses_turns(problems: Sequence[Problem], _: Seen) -> SharedCause | None:
+def _loses_turns(problems: Sequence[Problem], _: CalledOperations) -> SharedCause | None:
     leads = "SIG-LOAD-001"
     lost = [problem for problem in problems if leads in problem.breaches and _kind(problem).startswith("lost ")]
     events = [_kind(problem).removeprefix("lost ") for problem in lost]
@@ -185,7 +185,7 @@ def _loses_turns(problems: Sequence[Problem], _: Seen) -> SharedCause | None:
 
 
 def _following(reasons: Sequence[Problem], problems: Sequence[Problem]) -> Iterator[Problem]:
-    """What is never heard in the traces of some problems, and in no other trace."""
+    """The breaches by silence that show in these problems' traces, and in no other trace."""
     traces = set[int]().union(*(problem.traces for problem in reasons))
     yield from (problem for problem in problems if problem.key in _NEVER_HEARD and problem.traces <= traces)
 
@@ -347,7 +347,7 @@ class Causes:
     def connector(self) -> Sequence[Cause]:
         """Causes at the connector: errors of the kit first, then FAIL, then WARN; in the catalogue's order."""
         left_out = {name for name, verdict in self._verdicts.items() if verdict not in BREACHES}
-        return self._causes(self._connector, left_out, Seen(self._called, self._absent))
+        return self._causes(self._connector, left_out, CalledOperations(self._called, self._absent))
 
     def daemon(self) -> Sequence[Cause]:
         """Causes at the daemon, in the same order."""
@@ -361,7 +361,7 @@ class Causes:
         """The causes of every side: the connector's, the daemon's, the harness's."""
         return [*self.connector(), *self.daemon(), *self.harness()]
 
-    def _causes(self, problems: Problems, left_out: set[str], seen: Seen | None = None) -> Sequence[Cause]:
+    def _causes(self, problems: Problems, left_out: set[str], seen: CalledOperations | None = None) -> Sequence[Cause]:
         of_requirement: dict[str, list[Problem]] = {}
         breaches: dict[str, list[Evidence]] = {}
         kept = problems.without(left_out)

@@ -74,7 +74,7 @@ class Evidence(Struct):
 
     @property
     def place(self) -> str:
-        """The file, from the current folder where it lies below that, with the line; empty where no trace shows it."""
+        """The file, relative to the current folder if it is below it, with the line; empty if no trace shows it."""
         file = shown_path(self.file) if self.path else ""
         return f"{file}:{self.line}" if file and self.line is not None else file
 

@@ -15,7 +15,7 @@ from signet_conformance.facts import refusals
 from signet_conformance.finding import Verdict
 from signet_conformance.outcome.broken_off import warnings_of
 from signet_conformance.outcome.conclusion import Conclusion
-from signet_conformance.outcome.time_spent import GROUPS, Part, TimeSpent
+from signet_conformance.outcome.time_spent import GROUPS, TimePart, TimeSpent
 from signet_conformance.reports import FORMATS
 from signet_conformance.reports.cause_text import CauseText
 from signet_conformance.reports.causes import Causes
@@ -250,7 +250,7 @@ def time_spent_lines(spent: TimeSpent, width: int | None, colour: bool = False) 
     ]
 
 
-def _add_group(table: Table, group: str, parts: list[tuple[Part, float, int]], total: float) -> None:
+def _add_group(table: Table, group: str, parts: list[tuple[TimePart, float, int]], total: float) -> None:
     _add(table, Text(group, STRONG), sum(seconds for _, seconds, _ in parts), total, None)
     for part, seconds, times in parts:
         _add(table, Text(f"  {GROUPS[part][1]}"), seconds, total, times)

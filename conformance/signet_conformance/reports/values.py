@@ -84,7 +84,7 @@ def cell(value: object, limit: int = 120) -> str:
 
 
 def shown_path(path: str) -> str:
-    """A path as its reader knows it: from the current folder where it lies below that."""
+    """A path as its reader knows it: relative to the current folder if it is below it."""
     file, here = Path(os.path.normpath(path)), Path.cwd()
     return str(file.relative_to(here) if file.is_relative_to(here) else file)
 

@@ -46,7 +46,7 @@ def _named_by(entries: Mapping[str, Requirement]) -> Mapping[str, Rule]:
 
 
 def _find(rule: str, requirement: str) -> Rule:
-    """The function that an entry names. Raises ContractError where the kit has none of that name."""
+    """The function that an entry names. Raises ContractError if the kit has no such function."""
     module, _, function = rule.rpartition(".")
     try:
         found: Rule = getattr(import_module(f"{__name__}.{module}"), function)

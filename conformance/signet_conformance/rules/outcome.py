@@ -1,4 +1,4 @@
-"""What a rule yields: a plain PASS for a subject that conforms, or a finding with its evidence."""
+"""The outcomes that a rule yields: a plain PASS for a subject that conforms, or a finding with its evidence."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from signet_conformance import engine, trace
 from signet_conformance.contract import requirements
 from signet_conformance.drivers.process import ConnectorDriver, WatchedDriver
 from signet_conformance.errors import NothingTestedError, SignetConformanceError
-from signet_conformance.outcome.time_spent import Part
+from signet_conformance.outcome.time_spent import TimePart
 from signet_conformance.rules import rules
 from signet_conformance.running.station import Station
 from signet_conformance.scenarios.scenario import Scenario
@@ -146,7 +146,7 @@ class LiveConnector:
         if error is not None:
             self._close()
             return error
-        with self._station.stopwatch.on(Part.JUDGING):
+        with self._station.stopwatch.on(TimePart.JUDGING):
             return engine.judge(trace.read(out), self._judged_by(apart))
 
     def _judged_by(self, apart: str | None) -> frozenset[str] | None:

@@ -23,7 +23,7 @@ from signet_conformance.children.environment import MARK, clean_environment, end
 from signet_conformance.children.processes import LineProcess
 from signet_conformance.errors import NothingTestedError, UsageError, printable
 from signet_conformance.files.json_values import member_of, only_text
-from signet_conformance.outcome.time_spent import Part
+from signet_conformance.outcome.time_spent import TimePart
 from signet_conformance.running.stopwatch import Stopwatch
 
 EMBEDDED = "embedded"
@@ -115,7 +115,7 @@ class DaemonUnderTest:
         """Launch it, or check that it answers; sets `url`. `claims_expire` is for the embedded daemon alone."""
         if not self.can_restart:
             self.url = self._choice.rstrip("/")
-            with self._stopwatch.on(Part.HEALTH):
+            with self._stopwatch.on(TimePart.HEALTH):
                 _wait_healthy(self.url, 5.0, self._choice)
             return
         if is_embedded(self._choice):
@@ -148,7 +148,7 @@ class DaemonUnderTest:
         )
         self.url = f"http://127.0.0.1:{port}"
         try:
-            with self._stopwatch.on(Part.HEALTH):
+            with self._stopwatch.on(TimePart.HEALTH):
                 _wait_healthy(self.url, READY_TIMEOUT_S, self._choice, self._process, self._mark)
             self._demand_foreground()
             self._demand_own_workspace()

@@ -22,7 +22,7 @@ from signet_conformance.errors import SignetConformanceError, printable
 from signet_conformance.finding import BREACHES, Verdict
 from signet_conformance.outcome.broken_off import BrokenOff
 from signet_conformance.outcome.generated_summary import GeneratedSummary
-from signet_conformance.outcome.time_spent import Part
+from signet_conformance.outcome.time_spent import TimePart
 from signet_conformance.rules import rules
 from signet_conformance.running.connector import LiveConnector, Patience
 from signet_conformance.running.progress import FollowingUp, SessionPerformed, Tell, unheard
@@ -119,7 +119,7 @@ class GeneratedSessions:
                 can_restart=self._workers.can_restart,
                 lives_on=station.target.processes != "session" and not station.target.kind.process_a_hook,
             )
-            with station.stopwatch.on(Part.DRAWING):
+            with station.stopwatch.on(TimePart.DRAWING):
                 drawn = chunk.draw()[:size]
             for place, scenario in enumerate(drawn):
                 if self._patience.why is not None:

@@ -11,7 +11,7 @@ from signet_conformance.drivers.answers import handler_marks, offered_mark, prin
 from signet_conformance.drivers.played_model import PlayedModel
 from signet_conformance.drivers.process import HANDOVER, ConnectorDriver, OnEvent
 from signet_conformance.files.json_values import member_of, object_in
-from signet_conformance.outcome.time_spent import Part
+from signet_conformance.outcome.time_spent import TimePart
 from signet_conformance.running.daemon import DaemonUnderTest
 from signet_conformance.running.recorder import RecorderClient, asked_model, mark
 from signet_conformance.running.stopwatch import Stopwatch
@@ -238,7 +238,7 @@ class StepPerformer:
             self._faults.switch_off()
         elif isinstance(step, RestartDaemon):
             self._recorder.mark(FaultMark(kind=RESTART, on=True))
-            with self._stopwatch.on(Part.DAEMON_RESTART):
+            with self._stopwatch.on(TimePart.DAEMON_RESTART):
                 self._daemon.restart(claims_expire=step.claims_expire)
             self._recorder.mark(FaultMark(kind=RESTART, on=False))
 
@@ -258,7 +258,7 @@ class StepPerformer:
             self._model.begin(given)
         began = time.perf_counter()
         try:
-            with self._stopwatch.on(Part.CONNECTOR):
+            with self._stopwatch.on(TimePart.CONNECTOR):
                 result = self._driver.perform(given, handing_over.on_event)
         finally:
             handing_over.mark()

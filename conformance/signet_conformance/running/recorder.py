@@ -14,7 +14,7 @@ from signet_conformance import trace
 from signet_conformance.children.environment import clean_environment
 from signet_conformance.children.processes import LineProcess
 from signet_conformance.errors import KitError, NothingTestedError, os_errors, printable
-from signet_conformance.outcome.time_spent import Part
+from signet_conformance.outcome.time_spent import TimePart
 from signet_conformance.running.stopwatch import Stopwatch
 from signet_conformance.trace.marks import KitMark
 from signet_conformance.trace.recordings import MODEL, MODEL_SUFFIX, model_side
@@ -46,12 +46,12 @@ class RecorderClient:
     ) -> None:
         self._model = model
         self._stopwatch = stopwatch
-        with stopwatch.on(Part.RECORDER_START):
+        with stopwatch.on(TimePart.RECORDER_START):
             self._process = _process("the recorder", upstream, folder / "before.jsonl", secrets)
             self.url = str(self._process.receive(READY_TIMEOUT_S)["url"])
 
     def ask(
-        self, *commands: Mapping[str, Any], timeout_s: float = CONTROL_TIMEOUT_S, part: Part = Part.RECORDER
+        self, *commands: Mapping[str, Any], timeout_s: float = CONTROL_TIMEOUT_S, part: TimePart = TimePart.RECORDER
     ) -> Sequence[Mapping[str, Any]]:
         """Send commands at once and return all answers. Raises KitError if the recorder refuses one.
 
@@ -76,10 +76,10 @@ class RecorderClient:
         self.ask(mark(says))
 
     def wait_until_idle(self, at_most_s: float) -> None:
-        """Wait until no request is open, or for so many seconds."""
+        """Wait until no request is open, at most `at_most_s` seconds."""
         idle = {"op": "idle", "timeout_s": at_most_s}
         with contextlib.suppress(KitError):
-            self.ask(idle, timeout_s=at_most_s + CONTROL_TIMEOUT_S, part=Part.OPEN_REQUESTS)
+            self.ask(idle, timeout_s=at_most_s + CONTROL_TIMEOUT_S, part=TimePart.OPEN_REQUESTS)
 
     def close(self) -> None:
         """End it."""

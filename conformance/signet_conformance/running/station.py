@@ -23,7 +23,7 @@ from signet_conformance.drivers.model_process import CONTROL_VARIABLE, MODEL_VAR
 from signet_conformance.drivers.played_model import PlayedModel
 from signet_conformance.drivers.process import ConnectorDriver, ConnectorNotLoadedError, WatchedDriver
 from signet_conformance.errors import KitError, NothingTestedError, SignetConformanceError, TargetError
-from signet_conformance.outcome.time_spent import Part
+from signet_conformance.outcome.time_spent import TimePart
 from signet_conformance.running.daemon import DaemonUnderTest, ask_directly
 from signet_conformance.running.default_port import Strays
 from signet_conformance.running.left_behind import LeftBehind, end_left
@@ -95,10 +95,10 @@ class Station:
             folder.mkdir(parents=True, exist_ok=True)
         self._strays = Strays(self._home / "home")
         self._stack.callback(self.daemon.close)
-        with self.stopwatch.on(Part.DAEMON_START):
+        with self.stopwatch.on(TimePart.DAEMON_START):
             self.daemon.start()
         if self._has_model or self.target.real is not None:
-            with self.stopwatch.on(Part.MODEL_START):
+            with self.stopwatch.on(TimePart.MODEL_START):
                 self._start_model()
         folder = self._home / "recorder"
         self._recorder = RecorderClient(self.daemon.url, folder, self._secrets, self.stopwatch, self._model)
@@ -130,7 +130,7 @@ class Station:
 
     def close(self) -> None:
         """End what was launched."""
-        with self.stopwatch.on(Part.ENDING):
+        with self.stopwatch.on(TimePart.ENDING):
             self._stack.close()
 
     def _plant_secret(self) -> None:
@@ -210,11 +210,11 @@ class Station:
         return {name: str(self._compiled / runtime) for runtime, name in COMPILE_CACHES.items()}
 
     def _starting(self) -> AbstractContextManager[None]:
-        return self.stopwatch.on(Part.CONNECTOR_START)
+        return self.stopwatch.on(TimePart.CONNECTOR_START)
 
     def end(self, driver: ConnectorDriver) -> None:
         """End a connector, and what it has left."""
-        with self.stopwatch.on(Part.ENDING):
+        with self.stopwatch.on(TimePart.ENDING):
             driver.close()
             end_left(driver.mark)
 
@@ -223,7 +223,7 @@ class Station:
         if self._left_behind is None or self.target.real is not None:
             self.end(driver)
             return
-        with self.stopwatch.on(Part.ENDING):
+        with self.stopwatch.on(TimePart.ENDING):
             driver.close()
             nothing = self._left_behind.look(driver.mark, out)
         if nothing is not None:
@@ -270,7 +270,7 @@ class Station:
                 hints = {"more": turn_goes_on(scenario.steps, index), "resumed": is_resumed(scenario.steps, index)}
                 performance.step(index, step, {name: True for name, holds in hints.items() if holds})
                 self._mark_strays()
-            with self.stopwatch.on(Part.BACKGROUND):
+            with self.stopwatch.on(TimePart.BACKGROUND):
                 driver.flush()
             self._mark_strays()
         except ConnectorNotLoadedError as failure:
@@ -343,7 +343,7 @@ class Station:
         apart = {"op": "trace", "out": str(self._home / "recorder" / f"between-{self._between}.jsonl")}
         try:
             idle = {"op": "idle", "timeout_s": IDLE_TIMEOUT_S}
-            self._recorder.ask(idle, ended, apart, part=Part.OPEN_REQUESTS)
+            self._recorder.ask(idle, ended, apart, part=TimePart.OPEN_REQUESTS)
         except KitError:
             # A request is still in flight: its line will come late, or say that it was cut off.
             return

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from signet_conformance.children.deadline import cpu_taken
-from signet_conformance.outcome.time_spent import Part, TimeSpent
+from signet_conformance.outcome.time_spent import TimePart, TimeSpent
 from signet_conformance.trace import Trace
 from signet_conformance.trace.fault_kinds import SLOW
 from signet_conformance.trace.marks import StepMark
@@ -21,7 +21,7 @@ DRIVING = "driving"
 JUDGING = "judging"
 REPORTS = "reports"
 KIT = "kit"
-_HELD = {"delay": Part.HELD_DELAY, "slow_body": Part.HELD_SLOW_BODY, "hang": Part.HELD_HANG}
+_HELD = {"delay": TimePart.HELD_DELAY, "slow_body": TimePart.HELD_SLOW_BODY, "hang": TimePart.HELD_HANG}
 assert set(_HELD) == SLOW  # noqa: S101 - a slow kind without a part would count as the daemon's own time
 
 
@@ -32,16 +32,16 @@ class Stopwatch:
         self.detailed = detailed
         self.workers = 0
         self._lock = threading.Lock()
-        self._seconds: defaultdict[Part, float] = defaultdict(float)
-        self._times: Counter[Part] = Counter()
+        self._seconds: defaultdict[TimePart, float] = defaultdict(float)
+        self._times: Counter[TimePart] = Counter()
         self._threads = threading.local()
         self._phases: dict[str, float] = {}
         self._cpu_before = cpu_taken()
 
     @contextmanager
-    def on(self, part: Part) -> Iterator[None]:
+    def on(self, part: TimePart) -> Iterator[None]:
         """Count the time in the block for `part`; the part around it pauses. For this thread alone."""
-        stack: list[Part] = self._threads.__dict__.setdefault("stack", [])
+        stack: list[TimePart] = self._threads.__dict__.setdefault("stack", [])
         self._lap(stack)
         stack.append(part)
         try:
@@ -52,7 +52,7 @@ class Stopwatch:
             with self._lock:
                 self._times[part] += 1
 
-    def _lap(self, stack: Sequence[Part]) -> None:
+    def _lap(self, stack: Sequence[TimePart]) -> None:
         now = time.perf_counter()
         if stack:
             with self._lock:
@@ -74,8 +74,8 @@ class Stopwatch:
         now = time.perf_counter()
         with self._lock:
             self.workers = max(self.workers, len(ended))
-            self._seconds[Part.NO_WORK] += sum(now - each for each in ended)
-            self._times[Part.NO_WORK] += len(ended)
+            self._seconds[TimePart.NO_WORK] += sum(now - each for each in ended)
+            self._times[TimePart.NO_WORK] += len(ended)
 
     def look_into_steps(self, trace: Trace, took_s: Sequence[float]) -> None:
         """Split the time of steps by the requests in flight; `took_s` are the seconds of each step in the trace."""
@@ -84,14 +84,14 @@ class Stopwatch:
             for part, (seconds, times) in parts.items():
                 self._seconds[part] += seconds
                 self._times[part] += times
-                self._seconds[Part.CONNECTOR] -= seconds
+                self._seconds[TimePart.CONNECTOR] -= seconds
 
     def time_spent(self) -> TimeSpent:
         """Return the time of each part and phase until now."""
         before = self._cpu_before
         cpu = {name: taken - before.get(name, 0.0) for name, taken in cpu_taken().items()}
         with self._lock:
-            parts = {part: (max(0.0, self._seconds[part]), self._times[part]) for part in Part if self._times[part]}
+            parts = {part: (max(0.0, self._seconds[part]), self._times[part]) for part in TimePart if self._times[part]}
         return TimeSpent(self.workers, dict(self._phases), parts, {KIT: time.process_time(), **_by_kind(cpu)})
 
 
@@ -113,7 +113,7 @@ def _age_s() -> float:
         return 0.0
 
 
-def time_in_flight(trace: Trace, took_s: Sequence[float]) -> Mapping[Part, tuple[float, int]]:
+def time_in_flight(trace: Trace, took_s: Sequence[float]) -> Mapping[TimePart, tuple[float, int]]:
     """Return seconds and number of the requests in flight within steps, by the fault that held them back.
 
     `took_s` are the seconds of each step in the order of the marks. Time with several requests counts once, first for
@@ -121,12 +121,12 @@ def time_in_flight(trace: Trace, took_s: Sequence[float]) -> Mapping[Part, tuple
     """
     marks = (mark for mark in trace.marks if mark.name == StepMark.NAME)
     steps = [(mark.t, mark.t + took) for mark, took in zip(marks, took_s, strict=False)]
-    seconds: dict[Part, float] = {}
-    times: Counter[Part] = Counter()
-    spans: dict[Part, list[tuple[float, float]]] = {}
+    seconds: dict[TimePart, float] = {}
+    times: Counter[TimePart] = Counter()
+    spans: dict[TimePart, list[tuple[float, float]]] = {}
     for exchange in trace.exchanges:
         kind = (exchange.fault or {}).get("kind")
-        part = _HELD.get(kind, Part.REQUESTS) if isinstance(kind, str) else Part.REQUESTS
+        part = _HELD.get(kind, TimePart.REQUESTS) if isinstance(kind, str) else TimePart.REQUESTS
         spans.setdefault(part, []).extend(
             (max(begin, exchange.t0), min(end, exchange.t1))
             for begin, end in steps
@@ -134,7 +134,7 @@ def time_in_flight(trace: Trace, took_s: Sequence[float]) -> Mapping[Part, tuple
         )
         times[part] += 1
     covered: list[tuple[float, float]] = []
-    for part in (*_HELD.values(), Part.REQUESTS):
+    for part in (*_HELD.values(), TimePart.REQUESTS):
         before = _length(covered)
         covered += spans.get(part, [])
         seconds[part] = _length(covered) - before

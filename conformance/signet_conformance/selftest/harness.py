@@ -371,7 +371,7 @@ def _tell(answers: int, kit_out: int, asked: dict[Any, str], change: Change) -> 
 
 
 def _fill_token(value: Any) -> Any:
-    """A member of an answer; in a text the token that the connector was given stands for its placeholder."""
+    """A member of an answer; in a text, the connector's token replaces its placeholder."""
     return value.replace("{{token}}", os.environ.get("SIGNET_TOKEN", "")) if isinstance(value, str) else value
 
 

@@ -1,8 +1,8 @@
 """Differences between what a played host and the program that it plays put before their models.
 
-Both performed the same scenario with the same connector. What the daemon injected is looked for in the first request of
-each turn and, where its model calls tools, in the last: in whose role it stands there, where beside the user's words,
-and how long it lasts.
+Both performed the same scenario with the same connector. The daemon's injected text is looked for in the first request
+of each turn and, where its model calls tools, in the last: in whose role it stands there, where beside the user's
+words, and how long it lasts.
 """
 
 from __future__ import annotations

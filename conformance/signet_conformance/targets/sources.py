@@ -38,7 +38,7 @@ _NO_SOURCES = re.compile(
 class SourceFiles:
     """The files of a target's connector: those below its package, and below its settings if they name a program.
 
-    Raises UsageError if none is known.
+    Raises UsageError if no folder is known.
     """
 
     def __init__(self, target: Target) -> None:

@@ -35,7 +35,7 @@ class Capture(Struct, frozen=True):
 
 
 def read(path: str) -> Capture:
-    """What a HAR file holds. Raises UsageError naming the file and the wrong entry."""
+    """The exchanges of a HAR file. Raises UsageError naming the file and the wrong entry."""
     where = printable(path, 400)
     try:
         with os_errors("cannot be read", where=where, remedy="check the path and its permissions"):
@@ -142,7 +142,7 @@ def _answer_of(response: dict[str, Any], status: int, method: str) -> CapturedMe
 
 
 def _message(headers: Headers, content: bytes, size: int | None, *, lacks: bool) -> CapturedMessage:
-    """A message. A body lacks where one of some size was sent and none is held, and where `lacks` says so."""
+    """A message. A body is missing if one of some size was sent and not captured, and where `lacks` says so."""
     if content or size == 0 or not (size or lacks):
         return CapturedMessage(headers, content)
     return CapturedMessage(headers, b"", lacks_content=True, size=size)

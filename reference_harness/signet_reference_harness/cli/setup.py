@@ -141,7 +141,7 @@ def _key_variables() -> list[str]:
 
 
 def proposal(servers: list[LocalServer], environ: Mapping[str, str]) -> str | None:
-    """Lines for agent.yaml: a local model, else a vendor whose key is set; None if neither is found."""
+    """Lines for agent.yaml: a local model, else a vendor whose key is set; None without either."""
     from signet_reference_harness.providers.settings import KINDS
 
     for server in servers:

@@ -146,7 +146,7 @@ class SessionHost:
     async def begin_anew(self, name: str, *, end_untold: bool = False) -> Session:
         """Clear a session as hosts do that give it another id: it ends, and one with a fresh key takes its name.
 
-        With `end_untold` the host tells nobody that it ends, so that nobody ends it at the daemon.
+        With `end_untold` the host reports no end, so that the session is not ended at the daemon.
         """
         before = await self._leave(name, CLEAR, untold=end_untold)
         after = self.session_for(name, project=before.identity.project, agent=before.identity.agent, key=None)
@@ -157,7 +157,7 @@ class SessionHost:
         """Go on with a session as the next process does when the one that had it open was killed.
 
         With `anew` it goes on under a fresh key. What was left open under the one before is ended first, unless
-        `end_untold` says that the host tells nobody of it.
+        `end_untold` says that the host reports no end.
         """
         left = await self._leave(name, SHUTDOWN, untold=end_untold or not anew)
         identity = left.identity

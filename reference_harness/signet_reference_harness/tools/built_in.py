@@ -92,8 +92,8 @@ async def memory_search(arguments: Mapping[str, Any], session: SessionIdentity, 
 def shown_rows(body: Mapping[str, Any]) -> dict[str, Any]:
     """Show rows that were recalled or listed to the model, without details of how they were found.
 
-    The daemon leaves out rows that it has shown in this session. Their number is said, or the model would take it that
-    there are none.
+    The daemon leaves out rows that it has shown in this session. Their number is said, or the model would believe that
+    no other exists.
     """
     kept = {name: value for name, value in body.items() if name not in UNSHOWN_MEMBERS and value is not None}
     for name in ("results", "memories"):

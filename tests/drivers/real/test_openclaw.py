@@ -12,14 +12,14 @@ from pathlib import Path
 
 import pytest
 
-from signet_conformance.drivers.hosts.observing import Observed
+from signet_conformance.drivers.hosts.observing import Observations
 from signet_conformance.drivers.hosts.protocol import StepError
 from signet_conformance.drivers.hosts.real import openclaw
 from signet_conformance.drivers.hosts.real.conversation import Launch, Services
 from signet_conformance.drivers.hosts.real.harness import unheard_in
 from signet_conformance.drivers.hosts.real.openclaw import OpenclawAcp, refusal_in
 from signet_conformance.drivers.hosts.real.process import EndedError
-from signet_conformance.drivers.hosts.real.refusals import Refusal, RefusedError
+from signet_conformance.drivers.hosts.real.refusals import ConnectorRefusedError, Refusal
 from signet_conformance.targets.face import face_of_harness
 from signet_conformance.targets.kinds import host_file
 from tests.support.processes import wait_until
@@ -58,7 +58,7 @@ def _launch(home: Path, services: Services, **env: str) -> Launch:
     command = [sys.executable, str(STAND_IN)]
     known = {"PATH": os.environ["PATH"], "HOME": str(home), "SIGNET_AGENT_ID": "atlas-agent", **env}
     return Launch(
-        command, known, home, "http://127.0.0.1:9", Observed(home), SETTLES if "SIGNET_DAEMON_URL" in env else None,
+        command, known, home, "http://127.0.0.1:9", Observations(home), SETTLES if "SIGNET_DAEMON_URL" in env else None,
         services, OURS,
     )  # fmt: skip
 
@@ -230,7 +230,7 @@ def test_a_gateway_that_ends_over_the_installation_refuses_it(
     (home / ".openclaw").mkdir()
     (home / ".openclaw" / "openclaw.json").write_text(json.dumps(left))
     session = OpenclawAcp(_launch(home, services, STAND_IN_SAYS=said, STAND_IN_ENDS="1"))
-    with pytest.raises(RefusedError, match="ended before it accepted a session"):
+    with pytest.raises(ConnectorRefusedError, match="ended before it accepted a session"):
         session.open()
     assert session.refusals == [Refusal(file, words)]
 

@@ -17,7 +17,7 @@ import pytest
 
 from signet_conformance import engine, targets, trace
 from signet_conformance.children import forks
-from signet_conformance.drivers.hosts.observing import FOLDER, Observed
+from signet_conformance.drivers.hosts.observing import FOLDER, Observations
 from signet_conformance.drivers.hosts.protocol import StepError
 from signet_conformance.drivers.hosts.real import json_rpc
 from signet_conformance.drivers.hosts.real.conversation import Launch, Open, ProgramConversation
@@ -372,7 +372,7 @@ def _session(name: str, home: Path, mode: str = "") -> ProgramConversation:
     """A session with the stand-in for a program, which is not open yet."""
     command = [sys.executable, "-S", "-E", str(STAND_IN), PROGRAMS[name][0]]
     env = {"PATH": os.environ["PATH"], "HOME": str(home), "STAND_IN": mode}
-    return DRIVERS[name](Launch(command, env, home, "http://127.0.0.1:9", Observed(home)))
+    return DRIVERS[name](Launch(command, env, home, "http://127.0.0.1:9", Observations(home)))
 
 
 def _await_end(session: ProgramConversation) -> None:

@@ -25,7 +25,7 @@ _UNKNOWN = 2
 _DEFAULT_VERSION = "local"
 
 
-class RefusedError(Exception):
+class CommandRefusedError(Exception):
     """Raised when the program cannot do what it is asked; its message is what the program says."""
 
 
@@ -71,7 +71,7 @@ def _answer(data: Mapping[str, Any], words: Sequence[str], home: Path) -> int:
         said = (
             _ACTIONS[answer["does"]](data["plugins"], words[-1], home) if "does" in answer else answer.get("says", "")
         )
-    except (RefusedError, OSError, ValueError) as refusal:
+    except (CommandRefusedError, OSError, ValueError) as refusal:
         print(f"Error: {refusal}", file=sys.stderr)
         return 1
     if said:
@@ -87,14 +87,16 @@ def _add_plugin(places: Mapping[str, str], plugin: str, home: Path) -> str:
     known = tomllib.loads(text)
     root = known.get("marketplaces", {}).get(marketplace, {}).get("source")
     if root is None:
-        raise RefusedError(f"marketplace `{marketplace}` is not configured")
+        raise CommandRefusedError(f"marketplace `{marketplace}` is not configured")
     listed = json.loads((Path(root) / places["marketplace"]).read_bytes()).get("plugins", [])
     source = next((row["source"]["path"] for row in listed if row.get("name") == name), None)
     if source is None:
-        raise RefusedError(f"plugin `{name}` was not found in marketplace `{marketplace}`")
+        raise CommandRefusedError(f"plugin `{name}` was not found in marketplace `{marketplace}`")
     manifest = json.loads((Path(root) / source / places["manifest"]).read_bytes())
     if manifest.get("name") != name:
-        raise RefusedError(f"plugin.json name `{manifest.get('name')}` does not match marketplace plugin name `{name}`")
+        raise CommandRefusedError(
+            f"plugin.json name `{manifest.get('name')}` does not match marketplace plugin name `{name}`"
+        )
     kept = home / places["cache"] / marketplace / name
     shutil.rmtree(kept, ignore_errors=True)
     target = kept / str(manifest.get("version") or _DEFAULT_VERSION)

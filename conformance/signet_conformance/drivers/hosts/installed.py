@@ -1,4 +1,4 @@
-"""What is installed in a home: a program's settings, a memory server, a plugin, and what its host takes of them."""
+"""The things installed in a home: a program's settings, a memory server, a plugin, and what its host loads of them."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def has_server(home: Path, face: Mapping[str, Any]) -> bool:
 
 
 def refused_servers(home: Path, face: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
-    """The file of memory servers, as a row for `installed`, where the harness does not take what stands in it."""
+    """A row for `installed` about the file of memory servers, if the harness refuses its content."""
     path = home / face["mcp"]["file"]
     try:
         _parse_file(path)

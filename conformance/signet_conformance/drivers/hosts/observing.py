@@ -1,4 +1,4 @@
-"""What a harness does to its connector, noted: the runs of the connector's commands, and the events that plugins hear.
+"""Notes of what a harness does to its connector: runs of the connector's commands, and events that plugins hear.
 
 Each run of a command leaves a folder. Its facts are those of a host face: arguments, working folder, names of the
 environment, members of the JSON on standard input. Values of the environment are not kept, nor are the names that the
@@ -117,7 +117,7 @@ _OURS = {RUN, "TMPDIR"}
 """Variables that the kit itself adds to the environment of every program."""
 
 
-class Observed:
+class Observations:
     """The runs of the connector's programs, each told once."""
 
     def __init__(self, home: Path) -> None:
@@ -160,7 +160,7 @@ class Observed:
         return [*told, *self._events.new()]
 
 
-def await_hook(observed: Observed, before: int, timeout_s: float) -> bool:
+def await_hook(observed: Observations, before: int, timeout_s: float) -> bool:
     """Whether a hook has run to its end beyond the `before` ones, within that time."""
     deadline = time.monotonic() + timeout_s
     while observed.hooks_ended() <= before:

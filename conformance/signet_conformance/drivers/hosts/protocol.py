@@ -144,7 +144,7 @@ class Peer:
             self._event({"event": "handover", "session": session, "arguments": arguments})
 
     def print(self, text: str) -> None:
-        """Take what a process of the connector printed, which is told with the answer to the step."""
+        """Take output that a process of the connector printed; the answer to the step carries it."""
         self._printed.note(text)
 
     def tell_about(self, about: Mapping[str, Any]) -> None:

@@ -350,7 +350,7 @@ class ProviderProgram:
         self._messages.append({"role": "tool", "name": name, "content": text, "tool_call_id": call_id})
 
     def _use_own_memory(self, session: object, asked: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The harness's own tool writes, and the provider is told of a write that succeeded."""
+        """The harness's own tool writes; the provider hears of a write that succeeded."""
         self._peer.hand_over(session, asked)
         result = self._memory.write(asked)
         self._keep_call("memory", asked, json.dumps(result))

@@ -103,7 +103,7 @@ def _breach_of(schema: dict[str, Any], data: Any) -> str | None:
 def tools_taken(
     tools: Mapping[str, Any], face: Mapping[str, Any], names: Mapping[str, str]
 ) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-    """The tools that the harness offers to its model, name to schema, and what is told of them.
+    """The tools that the harness offers to its model, name to schema, and remarks on them.
 
     `names` is the target's own naming of the tools that scenarios use.
     """

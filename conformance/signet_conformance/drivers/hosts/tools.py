@@ -40,9 +40,9 @@ def use_tool(
 ) -> Mapping[str, Any]:
     """Perform a tool step through `run(name, arguments)`, which returns a text and whether it is an error.
 
-    Scenarios speak of batches, most connectors have tools for one memory: several calls are answered by the
-    last. `schemas` are those of the connector's tools, `names` is the target's own naming; `hand_over` is told the
-    session and all arguments before the first call. Raises Skipped when the connector has no such tool.
+    Scenarios speak of batches, most connectors have tools for one memory: several calls are answered by the last.
+    `schemas` are those of the connector's tools, `names` is the target's own naming; `hand_over` gets the session and
+    all arguments before the first call. Raises Skipped when the connector has no such tool.
     """
     answer: Mapping[str, Any] = {}
     calls = tool_calls(step, schemas, names)

@@ -1,7 +1,7 @@
 """The report for a browser: one file with verdicts, breaches, sessions as diagrams, every exchange, and coverage.
 
-The parts about the run as a whole are plain HTML. Sessions and exchanges are data that the page's script draws when
-somebody asks for them, so that a run of many thousand exchanges opens at once.
+The parts about the run as a whole are plain HTML. Sessions and exchanges are data that the page's script draws on
+demand, so that a run of many thousand exchanges opens at once.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from signet_conformance.drivers.hosts.observing import Observed
+from signet_conformance.drivers.hosts.observing import Observations
 from signet_conformance.drivers.hosts.real.process import ProgramProcess
 from signet_conformance.drivers.hosts.real.refusals import Refusal
 
@@ -58,7 +58,7 @@ class Launch:
     cwd: Path
     model: str
     """The address of its model."""
-    observed: Observed
+    observed: Observations
     """The runs of the connector's commands."""
     settles: Mapping[str, Any] | None = None
     """The words with which the connector says that it lacks its daemon and that it has it again, and how long that is
@@ -74,7 +74,7 @@ class ProgramConversation(Protocol):
     def open(self) -> None:
         """Start the program in a new session, and wait until it takes a prompt.
 
-        Raises RefusedError when it ends instead, over what the connector's installer wrote.
+        Raises ConnectorRefusedError when it ends instead, over what the connector's installer wrote.
         """
 
     def resume(self) -> None:

@@ -22,7 +22,7 @@ from typing import Any
 from signet_conformance.children.watchdog import VARIABLE as RUN
 from signet_conformance.drivers.hosts.installed import fill_in, install_connector, prepare
 from signet_conformance.drivers.hosts.model_server import Asked, Model
-from signet_conformance.drivers.hosts.observing import OBSERVERS, Observed, observe
+from signet_conformance.drivers.hosts.observing import OBSERVERS, Observations, observe
 from signet_conformance.drivers.hosts.protocol import Peer, Projects, Skipped, StepError
 from signet_conformance.drivers.hosts.real.conversation import Launch, Open, ProgramConversation, Services
 from signet_conformance.drivers.hosts.real.json_lines import ClaudeStream, PiRpc
@@ -30,7 +30,7 @@ from signet_conformance.drivers.hosts.real.json_rpc import CodexAppServer, Herme
 from signet_conformance.drivers.hosts.real.openclaw import OpenclawAcp
 from signet_conformance.drivers.hosts.real.opencode_server import OpencodeServer
 from signet_conformance.drivers.hosts.real.process import EndedError, end_with_us
-from signet_conformance.drivers.hosts.real.refusals import Refusal, RefusedError, thrown_by
+from signet_conformance.drivers.hosts.real.refusals import ConnectorRefusedError, Refusal, thrown_by
 from signet_conformance.drivers.hosts.real.watch import Watch
 from signet_conformance.drivers.hosts.tools import keep_back, tool_calls
 from signet_conformance.drivers.model_process import CONTROL_VARIABLE, MODEL_VARIABLE
@@ -101,7 +101,7 @@ class RealHarness:
         self._model = Model(os.environ[CONTROL_VARIABLE])
         self._model.play(options["beside_the_talk"])
         home = Path.home()
-        self._observed = Observed(home)
+        self._observed = Observations(home)
         if options["observer"] is not None:
             observe(home, options["observer"])
         # The home is the kit's, and removed with all in it, however the run ends.
@@ -202,7 +202,7 @@ class RealHarness:
         self._ended.discard(name)
         try:
             open_it()
-        except (RefusedError, Skipped) as refused:
+        except (ConnectorRefusedError, Skipped) as refused:
             del self._sessions[name]
             raise Skipped(str(refused)) from None
         finally:

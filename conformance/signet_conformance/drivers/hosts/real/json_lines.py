@@ -67,7 +67,7 @@ _INITIALIZE = {"type": "control_request", "request_id": "begin", "request": {"su
 _SERVERS = {"type": "control_request", "request_id": "servers", "request": {"subtype": "mcp_status"}}
 _LOOK_S = 0.1
 _NO_CONVERSATION = "No conversation found"
-"""What it says, and ends, when it is to resume a session that it does not know."""
+"""The program's last words when it is to resume a session that it does not know."""
 
 
 class ClaudeStream(LinesProcess):

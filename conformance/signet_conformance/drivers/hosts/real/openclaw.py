@@ -19,7 +19,13 @@ from signet_conformance.drivers.hosts.protocol import StepError
 from signet_conformance.drivers.hosts.real.conversation import Launch
 from signet_conformance.drivers.hosts.real.json_rpc import START_S, AcpSession, JsonRpc
 from signet_conformance.drivers.hosts.real.process import ProgramProcess, deadline_in, remove_at_the_end
-from signet_conformance.drivers.hosts.real.refusals import OBSERVER, Refusal, RefusedError, is_of_the_kit, stands_in
+from signet_conformance.drivers.hosts.real.refusals import (
+    OBSERVER,
+    ConnectorRefusedError,
+    Refusal,
+    is_of_the_kit,
+    stands_in,
+)
 
 _SYSTEM_FOLDER = Path("/tmp")  # noqa: S108 - where the program itself puts them
 _DIGITS = 8
@@ -164,7 +170,7 @@ class Gateway:
             if self.process.has_ended:
                 # Its last words are heard by then.
                 failure = self.process.failure("the gateway of OpenClaw ended before it accepted a session")
-                raise RefusedError(str(failure)) if self.refusals else failure
+                raise ConnectorRefusedError(str(failure)) if self.refusals else failure
             if time.monotonic() > deadline:
                 raise StepError(
                     f"the gateway of OpenClaw accepted no session within {GATEWAY_START_S:g} s{self.process.last_words}"

@@ -16,7 +16,7 @@ import httpx
 from signet_conformance.drivers.hosts.protocol import StepError
 from signet_conformance.drivers.hosts.real.conversation import Launch, OneProcess
 from signet_conformance.drivers.hosts.real.process import LAST_S, ProgramProcess, deadline_in
-from signet_conformance.drivers.hosts.real.refusals import Refusal, RefusedError, is_of_the_kit
+from signet_conformance.drivers.hosts.real.refusals import ConnectorRefusedError, Refusal, is_of_the_kit
 from signet_conformance.files.json_values import object_in
 
 START_S = 200.0
@@ -147,7 +147,7 @@ class OpencodeServer(OneProcess):
         if not process.has_ended:
             raise StepError(f"OpenCode did not listen within {START_S:g} s{process.last_words}")
         failure = process.failure("OpenCode ended before it listened")
-        raise RefusedError(str(failure)) if self._refuses(process.words) else failure
+        raise ConnectorRefusedError(str(failure)) if self._refuses(process.words) else failure
 
     def _refuses(self, words: Iterable[str]) -> bool:
         """Whether it ended over a file of its configuration, and over what the connector's installer wrote there."""

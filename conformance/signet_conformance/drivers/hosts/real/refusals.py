@@ -38,7 +38,7 @@ class Refusal:
         return {"file": Path(self.file).name, **told}
 
 
-class RefusedError(StepError):
+class ConnectorRefusedError(StepError):
     """Raised when a program does not begin, and says that it is because of what the connector's installer wrote."""
 
 
