@@ -6,11 +6,12 @@ A name in text is mostly followed by a word of the sentence, so the value has to
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import pairwise
 
 from signet_recording_proxy.redaction.secret_names import is_secret_member, is_value, mixes
+from signet_recording_proxy.redaction.spans import Span, Token, replace_spans
 
 SAMPLE = "q7RtZ2mXw9Kp4Ls8"
 _VALUE = r"[^\s\"'`<>,;(){}\[\]\\]"
@@ -89,17 +90,16 @@ def is_invented(value: str, *, direct: bool) -> bool:
 class _Beside:
     """All of those places."""
 
-    def replace(self, text: str, token: Callable[[str], str]) -> str:
+    def replace(self, text: str, token: Token) -> str:
         """`text` with each secret replaced by what `token` gives for it."""
-        return _without(_BESIDE.finditer(text), text, token)
+        return replace_spans(text, _beside(text, _BESIDE.finditer(text)), token)
 
-    def replace_at(self, text: str, names: Iterable[int], token: Callable[[str], str]) -> str:
+    def replace_at(self, text: str, names: Iterable[int], token: Token) -> str:
         """As `replace`, where names are known to begin, with the hyphens before them."""
-        return _without(filter(None, (_BESIDE.match(text, at) for at in names)), text, token)
+        return replace_spans(text, _beside(text, filter(None, (_BESIDE.match(text, at) for at in names))), token)
 
 
-def _without(matches: Iterable[re.Match[str]], text: str, token: Callable[[str], str]) -> str:
-    pieces: list[str] = []
+def _beside(text: str, matches: Iterable[re.Match[str]]) -> Iterator[Span]:
     done = 0
     for match in matches:
         start = match.end()
@@ -107,9 +107,8 @@ def _without(matches: Iterable[re.Match[str]], text: str, token: Callable[[str],
             continue
         value = match[2].rstrip(".:!?")
         if looks_random(value) or (_names_password(match[1]) and is_invented(value, direct=False)):
-            pieces += (text[done:start], token(value))
             done = start + len(value)
-    return "".join((*pieces, text[done:])) if pieces else text
+            yield start, done
 
 
 @lru_cache(maxsize=4096)

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable
 from typing import Final
 
-Token = Callable[[str], str]
+from signet_recording_proxy.redaction.spans import Token
 
 _BREAK, _COLOUR = "\x0b", "\x0c"
 """Blanks that mark what was changed. A text that has one of them already is searched with those letters."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import binascii
 import re
 import string
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import NamedTuple
 from urllib.parse import unquote
@@ -14,8 +14,7 @@ from msgspec import Struct
 
 from signet_recording_proxy.body import parse_json
 from signet_recording_proxy.content_coding import redo, undo
-
-Token = Callable[[str], str]
+from signet_recording_proxy.redaction.spans import Span, Token, replace_spans
 
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]{24,16384}+={0,2}")
 _HEX = re.compile(r"(?<![0-9A-Fa-f])(?:[0-9A-Fa-f]{2}){12,8192}+(?![0-9A-Fa-f])")
@@ -63,10 +62,10 @@ class Hidden(Struct, frozen=True):
         if "%" in text:
             words = list(_escaped_words(text))
             if words and self._hides_escaped(" ".join(dict.fromkeys([text[start:end] for start, end in words]))):
-                text = _substituted(text, words, lambda word: self._unescaped(word, token))
+                text = replace_spans(text, words, lambda word: self._unescaped(word, token))
         raw = text.encode("ascii", "replace")
         for coding in _CODINGS:
-            clean = _substituted(text, _coded_spans(text, raw, coding), partial(self._decoded, coding.decode, token))
+            clean = replace_spans(text, _coded_spans(text, raw, coding), partial(self._decoded, coding.decode, token))
             if clean is not text:
                 text, raw = clean, clean.encode("ascii", "replace")
         return text
@@ -103,19 +102,7 @@ class Hidden(Struct, frozen=True):
         return token(run) if plain is not None and self._shows(plain, _DEPTH) else run
 
 
-def _substituted(text: str, spans: Iterable[tuple[int, int]], replace: Callable[[str], str]) -> str:
-    pieces: list[str] = []
-    done = 0
-    for start, end in spans:
-        part = text[start:end]
-        clean = replace(part)
-        if clean != part:
-            pieces += (text[done:start], clean)
-            done = end
-    return "".join((*pieces, text[done:])) if pieces else text
-
-
-def _escaped_words(text: str) -> Iterator[tuple[int, int]]:
+def _escaped_words(text: str) -> Iterator[Span]:
     """Where the words are that hold a percent escape; a word ends at a blank, a quote or an angle bracket."""
     done = 0
     while (escape := _ESCAPED_TEXT.search(text, done)) is not None:
@@ -128,7 +115,7 @@ def _escaped_words(text: str) -> Iterator[tuple[int, int]]:
             yield word.span()
 
 
-def _coded_spans(text: str, raw: bytes, coding: _Coding) -> Iterator[tuple[int, int]]:
+def _coded_spans(text: str, raw: bytes, coding: _Coding) -> Iterator[Span]:
     """Where a coding's runs are that may hide text: only where enough of its characters follow each other.
 
     `raw` is the text with one byte a character.

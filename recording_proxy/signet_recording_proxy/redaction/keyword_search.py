@@ -12,17 +12,18 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from hashlib import blake2b
 from itertools import accumulate, chain
 
-from signet_recording_proxy.redaction.assigned_values import ASSIGNMENTS, COMMANDS, ELEMENTS, MARKUP
+from signet_recording_proxy.redaction.assigned_values import ASSIGNMENTS, ELEMENTS, MARKUP
 from signet_recording_proxy.redaction.beside_names import BESIDE
+from signet_recording_proxy.redaction.commands import COMMANDS
 from signet_recording_proxy.redaction.glued_letters import LINE_BREAK, search_unglued, unglue
 from signet_recording_proxy.redaction.hidden_text import Hidden, coded_places
-from signet_recording_proxy.redaction.keywords import ADDRESS_NUMBERS, LONGEST_NAME, PLAIN_WORD, Hits, Window, has_digit
+from signet_recording_proxy.redaction.keywords import ADDRESS_NUMBERS, LONGEST_NAME, PLAIN_WORD, Hits, has_digit
 from signet_recording_proxy.redaction.named_values import MEMBERS, MULTIPART, NESTED, PARAMETERS, end_of_string
 from signet_recording_proxy.redaction.secret_patterns import BLOCKS, ISSUED, TEXT_PATTERNS, TextPattern
+from signet_recording_proxy.redaction.spans import Span as Window, Token, replace_spans
 from signet_recording_proxy.redaction.statements import STATEMENTS
 from signet_recording_proxy.redaction.vendor_kinds import VENDORS
 
-Token = Callable[[str], str]
 _Replace = Callable[[str, list[Window], Token], str]
 
 _WORD_END = re.compile(r"[\s\"'<>]")
@@ -133,7 +134,7 @@ def _piece(text: str, token: Token, *, names: bool) -> str:
             else:
                 places = hits.shaped[number]
                 around = hits.addresses if number in ADDRESS_NUMBERS else _around(text, pattern, places)
-                changed = _replaced(text, _merge(around, len(text)), pattern.replace, token)
+                changed = _replace_within(text, around, pattern.replace, token)
             if changed != text:
                 text, hits = changed, Hits(changed)
     for windows_of, replace in _PARTS:
@@ -155,14 +156,7 @@ def _issued(text: str, hits: Hits, token: Token, *, names: bool) -> str:
                 free = (at == 0 or spans[at - 1][1] <= start) and (at == len(spans) or end <= spans[at][0])
                 if free:
                     spans.insert(at, (start, end))
-    if not spans:
-        return text
-    pieces: list[str] = []
-    done = 0
-    for start, end in spans:
-        pieces += (text[done:start], token(text[start:end]))
-        done = end
-    return "".join((*pieces, text[done:]))
+    return replace_spans(text, spans, token)
 
 
 def _pieces(text: str) -> Iterator[str]:
@@ -213,18 +207,6 @@ def _merge(windows: Iterable[Window], length: int) -> list[Window]:
         else:
             merged.append((start, end))
     return merged
-
-
-def _replaced(text: str, windows: Iterable[Window], replace: Callable[[str, Token], str], token: Token) -> str:
-    pieces: list[str] = []
-    done = 0
-    for start, end in windows:
-        part = text[start:end]
-        clean = replace(part, token)
-        if clean != part:
-            pieces += (text[done:start], clean)
-            done = end
-    return "".join((*pieces, text[done:])) if pieces else text
 
 
 def _assignments(text: str, hits: Hits) -> Iterator[Window]:
@@ -336,7 +318,11 @@ def _stated(text: str, hits: Hits) -> Iterator[Window]:
 
 def _within(replace: Callable[[str, Token], str]) -> _Replace:
     """Replace in each window, as if it were all."""
-    return lambda text, windows, token: _replaced(text, _merge(windows, len(text)), replace, token)
+    return lambda text, windows, token: _replace_within(text, windows, replace, token)
+
+
+def _replace_within(text: str, windows: Iterable[Window], replace: Callable[[str, Token], str], token: Token) -> str:
+    return replace_spans(text, _merge(windows, len(text)), lambda part: replace(part, token))
 
 
 _PARTS: tuple[tuple[Callable[[str, Hits], Iterator[Window]], _Replace], ...] = (
@@ -349,7 +335,7 @@ _PARTS: tuple[tuple[Callable[[str, Hits], Iterator[Window]], _Replace], ...] = (
     (_commands, _within(COMMANDS.replace)),
     (_beside, lambda text, windows, token: BESIDE.replace_at(text, [at for at, _ in windows], token)),
     (_vendors, _within(VENDORS.replace)),
-    (_stated, lambda text, spans, token: _replaced(text, spans, lambda secret, token: token(secret), token)),
+    (_stated, replace_spans),
 )
 """Where each part looks in a text, and what it does there."""
 

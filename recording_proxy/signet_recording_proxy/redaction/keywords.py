@@ -15,15 +15,15 @@ from typing import NamedTuple
 
 from ahocorasick_rs import BytesAhoCorasick, Implementation, MatchKind
 
-from signet_recording_proxy.redaction.assigned_values import COMMANDS, ELEMENTS
+from signet_recording_proxy.redaction.assigned_values import ELEMENTS
 from signet_recording_proxy.redaction.beside_names import FOLLOWED, MOST_FOLLOWED, may_name
+from signet_recording_proxy.redaction.commands import COMMANDS
 from signet_recording_proxy.redaction.named_values import NAME_ENDINGS, SAMPLE
 from signet_recording_proxy.redaction.secret_names import MARKS, is_secret_member, is_secret_parameter
 from signet_recording_proxy.redaction.secret_patterns import ISSUED, TEXT_PATTERNS, TextPattern
+from signet_recording_proxy.redaction.spans import Span
 from signet_recording_proxy.redaction.statements import STEMS as STATED, Noun, may_state, nouns_in_other_scripts
 from signet_recording_proxy.redaction.vendor_kinds import GATE_SIGN, VENDORS, kinds
-
-Window = tuple[int, int]
 
 _NAMES = (
     *("pass", "passwd", "password", "passwords", "passphrase", "passcode", "passwordhash"),
@@ -102,7 +102,7 @@ class Hits:
         self.vendors.sort()
         if "." in text and (dotted := [match.start() for match in _DOTTED.finditer(text)]):
             self.issued.update(dict.fromkeys(_DOTTED_NUMBERS, dotted))
-        self.addresses: list[Window] = []
+        self.addresses: list[Span] = []
         """Words that may name a user before a host."""
         schemes, closings = self.others.pop(_SCHEME, ()), self.others.pop(_CLOSING, ())
         if schemes and "@" in text:
@@ -197,7 +197,7 @@ _DOTTED = re.compile(r"\.(?<=[A-Za-z0-9_-]{24}\.)[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]
 _ADDRESS = re.compile(r"://[^\s\"'<>\\]{1,1024}+")
 
 
-def _addresses(text: str, places: Sequence[int]) -> Iterator[Window]:
+def _addresses(text: str, places: Sequence[int]) -> Iterator[Span]:
     covered = 0
     for at in places:
         if at >= covered and (match := _ADDRESS.match(text, at)) is not None:

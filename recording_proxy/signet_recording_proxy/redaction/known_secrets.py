@@ -11,6 +11,8 @@ from urllib.parse import quote, quote_plus
 
 from ahocorasick_rs import AhoCorasick, MatchKind
 
+from signet_recording_proxy.redaction.spans import replace_spans
+
 REMEMBERED = 4096
 """How many of the secrets that were learned are looked for; beyond it the oldest is given up."""
 _ESCAPE_DEPTH = 4
@@ -94,14 +96,11 @@ class KnownSecrets:
             whole = [_HALF.sub(_REPLACEMENT, form) for form in forms]
             self._automaton = AhoCorasick(whole, matchkind=MatchKind.LeftmostLongest), forms
         automaton, forms = self._automaton
-        pieces: list[str] = []
-        done = 0
         # JSON and headers may hold halves of characters, which the automaton does not take.
         searched = text if text.isascii() else _HALF.sub(_REPLACEMENT, text)
-        for number, start, end in automaton.find_matches_as_indexes(searched):
-            pieces += (text[done:start], self._needles[forms[number]].token)
-            done = end
-        return "".join((*pieces, text[done:])) if pieces else text
+        matches = automaton.find_matches_as_indexes(searched)
+        found = iter([self._needles[forms[number]].token for number, _, _ in matches])
+        return replace_spans(text, [(start, end) for _, start, end in matches], lambda _form: next(found))
 
     def taken_out(self, raw: bytes) -> bytes:
         """`raw` with the tokens in place of the secrets."""

@@ -26,6 +26,7 @@ from signet_recording_proxy.redaction.secret_names import (
     is_secret_parameter,
     is_value_of,
 )
+from signet_recording_proxy.redaction.spans import Span, Token, replace_spans
 
 SAMPLE = "a1b2c3d4e5f6"
 """What every kind of name takes for a secret."""
@@ -44,9 +45,11 @@ class NamedValue(Struct, frozen=True):
     end: Callable[[str, re.Match[str]], int]
     is_secret: Callable[[str, str], bool]
 
-    def replace(self, text: str, token: Callable[[str], str]) -> str:
+    def replace(self, text: str, token: Token) -> str:
         """`text` with each secret replaced by what `token` gives for it."""
-        pieces: list[str] = []
+        return replace_spans(text, self._spans(text), token)
+
+    def _spans(self, text: str) -> Iterator[Span]:
         done = 0
         for match in self.opening.finditer(text):
             start, name = match.end(), match[match.lastindex or 0]
@@ -54,9 +57,8 @@ class NamedValue(Struct, frozen=True):
                 continue
             end = self.end(text, match)
             if start < end and self.is_secret(name, text[start:end]):
-                pieces += (text[done:start], token(text[start:end]))
+                yield start, end
                 done = end
-        return "".join((*pieces, text[done:])) if pieces else text
 
 
 def end_of_string(text: str, start: int, depth: int) -> int:
@@ -166,25 +168,17 @@ _ENDS = re.compile(rf"{_BLANKS}\]")
 _PAIR_ENDS = re.compile(rf"{_BLANKS}\]{_BLANKS}(?:\]|,{_BLANKS}\[)")
 _MOST = 256
 
-Span = tuple[int, int]
-
 
 class _Nested:
     """All of those places."""
 
-    def replace(self, text: str, token: Callable[[str], str]) -> str:
+    def replace(self, text: str, token: Token) -> str:
         """`text` with each secret replaced by what `token` gives for it."""
         return self.replace_in(text, [(0, len(text))], token) if '"' in text else text
 
-    def replace_in(self, text: str, windows: Iterable[Span], token: Callable[[str], str]) -> str:
+    def replace_in(self, text: str, windows: Iterable[Span], token: Token) -> str:
         """As `replace`, for the names that stand in these windows; what they name may stand behind them."""
-        pieces: list[str] = []
-        done = 0
-        for start, end in sorted({span for window in windows for span in _nested_in(text, *window)}):
-            if start >= done:
-                pieces += (text[done:start], token(text[start:end]))
-                done = end
-        return "".join((*pieces, text[done:])) if pieces else text
+        return replace_spans(text, sorted({span for window in windows for span in _nested_in(text, *window)}), token)
 
 
 def _nested_in(text: str, first: int, last: int) -> Iterator[Span]:

@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from signet_recording_proxy.redaction.secret_kinds import KEY_BLOCKS, KINDS, LIKE_NAMES, STEM_INSIDE
 from signet_recording_proxy.redaction.secret_names import is_placeholder, is_value, mixes
+from signet_recording_proxy.redaction.spans import Span, Token, replace_spans
 
 LONGEST: Final = 512
 # A port, or what stands for one in documents and templates.
@@ -179,7 +180,7 @@ class TextPattern(Struct, frozen=True):
         """Whether text holds the shape, whatever stands before it: what does may be taken out before."""
         return re.search(self.pattern.pattern.removeprefix(_START), text) is not None
 
-    def spans_at(self, text: str, stems: Sequence[int]) -> Iterator[tuple[int, int]]:
+    def spans_at(self, text: str, stems: Sequence[int]) -> Iterator[Span]:
         """Where the secrets are whose stems begin at these places, in order."""
         match, search, done = self.pattern.match, self.pattern.search, 0
         for at in stems:
@@ -196,27 +197,20 @@ class TextPattern(Struct, frozen=True):
             if self.accepts(found[group]):
                 yield found.span(group)
 
-    def replace_at(self, stems: Sequence[int], text: str, token: Callable[[str], str]) -> str:
+    def replace_at(self, stems: Sequence[int], text: str, token: Token) -> str:
         """As `replace`, where the stems are known to stand; for a pattern that begins with one."""
-        pieces: list[str] = []
-        done = 0
-        for start, end in self.spans_at(text, stems):
-            pieces += (text[done:start], token(text[start:end]))
-            done = end
-        return "".join((*pieces, text[done:])) if pieces else text
+        return replace_spans(text, self.spans_at(text, stems), token)
 
-    def replace(self, text: str, token: Callable[[str], str]) -> str:
+    def replace(self, text: str, token: Token) -> str:
         """`text` with each secret replaced by what `token` gives for it."""
+        return replace_spans(text, self._spans(text), token)
 
-        def replaced(match: re.Match[str]) -> str:
-            whole, group = match[0], match.lastindex or 0
-            secret = match[group] if self.length is None else match[group][: self.length(match)]
-            if not self.accepts(secret):
-                return whole
-            start = match.start(group) - match.start()
-            return whole[:start] + token(secret) + whole[start + len(secret) :]
-
-        return self.pattern.sub(replaced, text)
+    def _spans(self, text: str) -> Iterator[Span]:
+        for match in self.pattern.finditer(text):
+            start, end = match.span(match.lastindex or 0)
+            end = end if self.length is None else start + self.length(match)
+            if self.accepts(text[start:end]):
+                yield start, end
 
 
 def _value(shortest: int) -> str:

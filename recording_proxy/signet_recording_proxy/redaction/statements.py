@@ -1,4 +1,4 @@
-"""Secrets that a sentence says are one, in any of the languages of `secret_words`.
+"""Secrets that a sentence says are one, in any of some thirty languages.
 
 `the password for the database is …`, `use … as the password`, `API-Schlüssel: …`, `パスワードを「…」に`. Between the
 word and the secret may be the rest of the clause; the secret is known by being no word of it, as `looks_random` and
@@ -8,17 +8,82 @@ word and the secret may be the rest of the clause; the secret is known by being 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import Final, NamedTuple
 
 from ahocorasick_rs import AhoCorasick, BytesAhoCorasick, Implementation
 
-from signet_recording_proxy.redaction import secret_words as words
 from signet_recording_proxy.redaction.beside_names import is_invented, looks_random
+from signet_recording_proxy.redaction.spans import Span, Token, replace_spans
 
-Token = Callable[[str], str]
-Span = tuple[int, int]
+# What people call them, in lower case and without endings: up to twelve more letters may follow.
+_LONG_PASSWORDS: Final = (
+    *("password", "passphrase", "passcode", "passwd", "pass phrase", "pass code"),
+    *("passwort", "kennwort", "passphrase"),
+    *("mot de passe", "mots de passe", "mdp"),
+    *("contraseña", "contrasena", "senha", "palavra-passe", "palavra passe", "parola d'ordine"),
+    *("wachtwoord", "lösenord", "losenord", "passord", "adgangskode", "kodeord", "salasana", "lykilorð"),
+    *("hasło", "haslo", "hasła", "hasłem", "heslo", "jelszó", "jelszo", "lozinka", "geslo", "parool", "slaptažodis"),
+    *("parola", "parolă", "şifre", "sifre", "mật khẩu", "kata sandi"),
+    *("парол", "κωδικός πρόσβασης", "συνθηματικό", "סיסמה", "סיסמא", "كلمة المرور", "كلمة السر", "पासवर्ड", "รหัสผ่าน"),
+    *("パスワード", "パスフレーズ", "暗証番号", "合言葉", "密码", "密碼", "口令", "비밀번호", "패스워드", "암호"),
+)
+_SHORT_PASSWORDS: Final = ("pass", "pwd", "pw")
+"""Whole words; verbs, some of them."""
+_CREDENTIALS: Final = (
+    *("credential", "creds", "login", "logins", "sign-in"),
+    *("zugangsdaten", "anmeldedaten", "identifiants", "credenciales", "credenciais", "credenziali", "inloggegevens"),
+    *("inloggningsuppgifter", "dane logowania", "přihlašovací údaje", "kimlik bilgileri"),
+    *("учётные данные", "учетные данные", "認証情報", "凭证", "凭据", "憑證", "자격 증명", "로그인"),
+)
+_TOKENS: Final = (
+    *("token", "secret", "apikey", "api-key"),
+    *("geheimnis", "jeton", "secreto", "segredo", "segreto", "geheim", "hemlighet", "sekret"),
+    *("токен", "секрет", "トークン", "シークレット", "令牌", "토큰", "시크릿"),
+)
+_KEYS: Final = (
+    *("key", "schlüssel", "schluessel", "clé", "clef", "clave", "llave", "chave", "chiave", "sleutel"),
+    *("nyckel", "nøgle", "nøkkel", "avain", "klucz", "klíč", "kulcs", "cheie", "anahtar"),
+    *("ключ", "κλειδί", "מפתח", "مفتاح", "คีย์", "キー", "鍵", "密钥", "秘钥", "密鑰", "金鑰", "키"),
+)
+"""Other things are called so too, such as what a table is sorted by."""
+_SECRET_KEYS: Final = frozenset(
+    {
+        *("api", "access", "secret", "private", "auth", "license", "licence", "signing", "encryption", "master"),
+        *("service", "account", "admin", "deploy", "stream", "setup", "recovery", "app", "application", "shared"),
+        *("product", "root", "activation", "wifi", "wlan", "security", "webhook", "subscription", "authentication"),
+    }
+)
+"""What stands before a key that is one of these."""
+_OTHER_KEYS: Final = frozenset(
+    {
+        *("public", "primary", "foreign", "session", "cache", "partition", "sort", "row", "map", "idempotency"),
+        *("lookup", "object", "hash", "host", "storage", "group", "dedupe", "dedup", "index", "registry", "agent"),
+        *("memory", "next", "page", "cursor", "sync", "continuation", "progress", "unique", "composite", "config"),
+        *("json", "translation"),
+    }
+)
+"""What stands before a key or a token that is no secret."""
+_NO_VALUES: Final = frozenset(
+    {
+        *("hash", "hashes", "hashed", "fingerprint", "id", "ids", "digest", "checksum", "name", "named", "endpoint"),
+        *("url", "uri", "path", "file", "count", "limit", "version", "type", "algorithm", "format", "length", "usage"),
+        *("uses", "using", "via", "hashing", "expires", "expired", "since", "until", "at", "budget", "window", "model"),
+        *("prefix", "suffix", "commit", "test", "tests", "see", "in", "about", "issue", "encoded", "generated", "by"),
+    }
+)
+"""Words behind which something else follows than the secret: `token id`, `password hash`, `key in a.py`."""
+_VERBS: Final = frozenset(
+    {
+        *("is", "was", "to", "are", "be", "now", "as", "equals", "ist", "lautet", "war", "heißt", "est", "sera", "es"),
+        *("era", "será", "é", "foi", "è", "fu", "är", "er", "on", "jest", "je", "este", "это", "είναι", "là", "adalah"),
+        *("use", "try", "become", "becomes", "zu", "auf", "in", "naar", "till", "til", "na", "на"),
+    }
+)
+"""What a value follows directly, beside signs."""
+_AS_WORDS: Final = ("als", "como", "comme", "come", "som", "jako", "как", "olarak")
+"""What stands between a value and what it is said to be."""
 
 
 class Noun(NamedTuple):
@@ -28,55 +93,19 @@ class Noun(NamedTuple):
     word: str
 
 
-_NOUNS = {*words.PASSWORDS, *words.SHORT_PASSWORDS, *words.CREDENTIALS, *words.TOKENS, *words.KEYS}
+_NOUNS = {*_LONG_PASSWORDS, *_SHORT_PASSWORDS, *_CREDENTIALS, *_TOKENS, *_KEYS}
 _LATIN = {noun for noun in _NOUNS if re.search("[a-z]", noun)}
 """Words in letters that are Latin, but for some of their marks."""
 _OTHERS = {spelled: noun for noun in _NOUNS - _LATIN for spelled in {noun, noun.title(), noun.upper()}}
 _ENGLISH = frozenset(
-    {*words.SHORT_PASSWORDS, "password", "passphrase", "passcode", "passwd", "credential", "creds", "login", "logins"}
+    {*_SHORT_PASSWORDS, "password", "passphrase", "passcode", "passwd", "credential", "creds", "login", "logins"}
     | {"token", "secret", "apikey", "api-key", "key"}
 )
 _AFTER_ENGLISH = (
-    *(
-        f" {word} "
-        for word in (
-            "is",
-            "was",
-            "for",
-            "to",
-            "from",
-            "on",
-            "between",
-            "del",
-            "di",
-            "des",
-            "now",
-            "as",
-            "shall",
-            "will",
-            "=",
-        )
-    ),
-    *(
-        " is:",
-        " (",
-        " —",
-        " –",
-        " '",
-        ' "',
-        " `",
-        " “",
-        " ?",
-        ": ",
-        "'s ",
-        "?s ",
-        "` is ",
-        "` to ",
-        '" is ',
-        ":* ",
-        ":** ",
-        "** ",
-    ),
+    *(f" {word} " for word in ("is", "was", "for", "to", "from", "on", "between", "now", "as", "shall", "will", "=")),
+    *(f" {word} " for word in ("del", "di", "des")),
+    *(" is:", " (", " —", " –", " '", ' "', " `", " “", " ?", ": ", "'s ", "?s ", "` is ", "` to ", '" is '),
+    *(":* ", ":** ", "** "),
     *(f"s{between}" for between in (" are ", ": ", " for ")),
 )
 """What follows English words in sentences that may say a secret: mostly they are part of a name, or nothing is said."""
@@ -94,7 +123,7 @@ def _any_of(of: Iterable[str]) -> str:
 
 STEMS: Final = {
     **{as_stem(noun + after): noun for noun in _LATIN for after in (_AFTER_ENGLISH if noun in _ENGLISH else ("",))},
-    **{f" {word} ": "" for word in words.AS},
+    **{f" {word} ": "" for word in _AS_WORDS},
     **dict.fromkeys(_AS_ENGLISH, ""),
 }
 """How statements begin, spelled by `as_stem`, and their word; none where the value comes first: `… as the password`."""
@@ -140,12 +169,7 @@ class _Statements:
 
     def replace(self, text: str, token: Token) -> str:
         """`text` with each secret replaced by what `token` gives for it."""
-        pieces: list[str] = []
-        done = 0
-        for start, end in self.spans(text, self.nouns(text)):
-            pieces += (text[done:start], token(text[start:end]))
-            done = end
-        return "".join((*pieces, text[done:])) if pieces else text
+        return replace_spans(text, self.spans(text, self.nouns(text)), token)
 
     @staticmethod
     def spans(text: str, nouns: Iterable[Noun]) -> Iterator[Span]:
@@ -221,10 +245,10 @@ _LONGEST_OTHER = 24
 def _is_stated(text: str, noun: Noun, clause: re.Match[str], value: str) -> bool:
     """Whether the clause between a word and a value says that it is the secret, and it looks like one."""
     between = re.findall(_LETTER + "+", clause["between"].lower())
-    if not words.NO_VALUES.isdisjoint(between):
+    if not _NO_VALUES.isdisjoint(between):
         return False
     before = clause["signs"].rstrip()[-1:] or clause["between"][-1:]
-    direct = before in _DIRECT or before > "\x7f" or (between[-1] if between else "") in words.VERBS
+    direct = before in _DIRECT or before > "\x7f" or (between[-1] if between else "") in _VERBS
     if direct and is_hexadecimal(value):
         return _may_be_hexadecimal(text, noun)
     if _CODE.fullmatch(value) is not None:
@@ -261,7 +285,7 @@ def _means_secret(text: str, found: Noun, ending: str) -> bool:
     if noun in _PASSWORDS:
         return True
     before = _BEFORE.search(text, max(0, at - 34), at)
-    return before is None or before[1].lower() not in words.OTHER_KEYS
+    return before is None or before[1].lower() not in _OTHER_KEYS
 
 
 def _may_be_hexadecimal(text: str, found: Noun) -> bool:
@@ -271,10 +295,10 @@ def _may_be_hexadecimal(text: str, found: Noun) -> bool:
         return noun not in _PASSWORDS
     before = _BEFORE.search(text, max(0, at - 34), at)
     return before is not None and (
-        before[1].lower() in words.SECRET_KEYS or _POSSESSIVE.search(text, max(0, at - 90), at) is not None
+        before[1].lower() in _SECRET_KEYS or _POSSESSIVE.search(text, max(0, at - 90), at) is not None
     )
 
 
-_PASSWORDS = frozenset({*words.PASSWORDS, *words.SHORT_PASSWORDS})
+_PASSWORDS = frozenset({*_LONG_PASSWORDS, *_SHORT_PASSWORDS})
 
 STATEMENTS = _Statements()

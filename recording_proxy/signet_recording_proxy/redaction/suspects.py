@@ -13,8 +13,9 @@ from typing import Any, NamedTuple, Protocol
 
 import jsonschema_rs
 
-from signet_recording_proxy.redaction.assigned_values import ASSIGNMENTS, COMMANDS, ELEMENTS, MARKUP
+from signet_recording_proxy.redaction.assigned_values import ASSIGNMENTS, ELEMENTS, MARKUP
 from signet_recording_proxy.redaction.beside_names import BESIDE, FOLLOWED, GATE
+from signet_recording_proxy.redaction.commands import COMMANDS
 from signet_recording_proxy.redaction.glued_letters import unglue
 from signet_recording_proxy.redaction.hidden_text import Hidden, may_hide, shows_escapes
 from signet_recording_proxy.redaction.keyword_search import KeywordSearch

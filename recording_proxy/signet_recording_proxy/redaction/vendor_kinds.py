@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache, cached_property, lru_cache
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ import msgspec
 from ahocorasick_rs import BytesAhoCorasick, Implementation
 
 from signet_recording_proxy.redaction.secret_names import is_value, mixes
+from signet_recording_proxy.redaction.spans import Token, replace_spans
 
 _DATA = Path(__file__).with_name("gitleaks.json")
 _SIGN = r"[ \t\w.-]{0,20}[\s'\"\\]{0,6}(?:=>|\?=|:{1,3}=|\|\||[=>:,])[`'\"\s=\\]{0,8}"
@@ -88,14 +89,14 @@ def gate() -> str:
 class _Vendors:
     """All of them, in text."""
 
-    def replace(self, text: str, token: Callable[[str], str]) -> str:
+    def replace(self, text: str, token: Token) -> str:
         """`text` with each secret replaced by what `token` gives for it."""
         lowered = text.lower()
         for kind in kinds():
             if any(stem in lowered for stem in kind.stems):
                 spans = [match.span("value") for match in kind.pattern.finditer(text) if kind.accepts(match["value"])]
-                for start, end in reversed(spans):
-                    text = text[:start] + token(text[start:end]) + text[end:]
+                if spans:
+                    text = replace_spans(text, spans, token)
                     lowered = text.lower()
         return text
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from signet_recording_proxy.redaction import assigned_values, keyword_search, keywords
-from signet_recording_proxy.redaction.assigned_values import COMMANDS
+from signet_recording_proxy.redaction import command_table, keyword_search, keywords
+from signet_recording_proxy.redaction.commands import COMMANDS
 from signet_recording_proxy.redaction.keyword_search import KeywordSearch
 from signet_recording_proxy.redaction.suspects import HIDDEN
 
@@ -86,7 +86,7 @@ def _repetitions(pattern: Any, *, possessive: bool = False) -> Iterator[bool]:
             yield from _repetitions(argument, possessive=True)
 
 
-@pytest.mark.parametrize("command", assigned_values._COMMANDS, ids=lambda command: command.stems[0])
+@pytest.mark.parametrize("command", command_table.COMMANDS, ids=lambda command: command.stems[0])
 def test_every_repetition_is_bounded_or_gives_nothing_back(command: Any) -> None:
     """So what fails late has no other way to be tried, of which there would be more in longer text."""
     for pattern in filter(None, (command.option, command.program)):

@@ -9,8 +9,9 @@ from urllib.parse import quote
 from hypothesis import example, given, settings, strategies as st
 
 from signet_recording_proxy.redaction import named_values
-from signet_recording_proxy.redaction.assigned_values import ASSIGNMENTS, COMMANDS, MARKUP
+from signet_recording_proxy.redaction.assigned_values import ASSIGNMENTS, MARKUP
 from signet_recording_proxy.redaction.beside_names import BESIDE
+from signet_recording_proxy.redaction.commands import COMMANDS
 from signet_recording_proxy.redaction.named_values import NESTED
 from signet_recording_proxy.redaction.redactor import Redactor
 from signet_recording_proxy.redaction.secret_patterns import ISSUED, TEXT_PATTERNS
