@@ -30,6 +30,55 @@ _APART = {
     "harness": "A recording and that of the harness's model decide; it changes no verdict of the connector.",
 }
 
+TERMS = (
+    (
+        "start, prompt, end, checkpoint",
+        "a request to `session-start`, `user-prompt-submit`, `session-end`, `session-checkpoint-extract`",
+    ),
+    ("pre, complete", "in sentences: a request to `pre-compaction`, `compaction-complete`"),
+    ("lifecycle hook", "a request to one of these six"),
+    (
+        "claim-checking hook",
+        "a request to `hooks/remember` or `hooks/recall`: the daemon checks which runtime path has"
+        " claimed the key, but makes no claim",
+    ),
+    ("hooks of a key", "the lifecycle hooks with that key, in the order of their exchanges"),
+    ("save", "a request to `memory/remember`, `memory/save`, `hook/remember` or `hooks/remember`"),
+    (
+        "agent call",
+        "a lifecycle hook, `skill-invocation`, `hooks/remember`, `hooks/recall`, `memory/remember`,"
+        " `memory/recall`, `memory/feedback` or `sessions/search`",
+    ),
+    (
+        "key",
+        "the session key of a request, trimmed and without a leading `session:`; the daemon treats requests with"
+        " one key as one session",
+    ),
+    ("open", "a key is open from its start or prompt to its next end, whatever the daemon answers"),
+    ("blank", "absent, not a string, or nothing but white space"),
+    ("delivered", "an answer that arrived at the connector"),
+    ("accepted", "delivered, with a status 2xx and a JSON object, and not spoiled by a fault"),
+    (
+        "stub answer",
+        "the short answer to a repeated start: no memories, the name `Agent`, and an `inject` that begins"
+        " with `[memory active`",
+    ),
+    ("runtime path", "the header `x-signet-runtime-path`, or else `runtimePath` in the body: `plugin` or `legacy`"),
+    (
+        "effective agent",
+        "the agent as which the daemon runs a request: from `agentId`, a header, or a key of the form"
+        " `agent:<id>:…`; which of them counts differs by operation",
+    ),
+    ("t0, t1", "when an exchange began and ended, in seconds"),
+    ("cut body", "a body too large for the recording, of which it holds the size and the hash"),
+    ("face", "what the kit knows of one release of a harness, by which it plays that harness"),
+    (
+        "driven run, step marks",
+        "a run in which the kit drives the connector, and the lines of its recordings that say what the user did",
+    ),
+)
+"""Terms of the requirements' sentences, subjects and verdicts."""
+
 
 def read(name: str) -> Any:
     """A JSON file of schemas/."""
@@ -58,11 +107,13 @@ def index() -> str:
         "",
         "Read this to look up what the contract requires. Each requirement is one sentence with a level: a broken MUST",
         "fails, a broken SHOULD warns. On the built site every id links to its page; `signet-conformance explain ID`",
-        "shows the same.",
+        "shows the same. [The terms](#terms) are explained below the tables.",
     ]
     for area in areas():
         lines += ["", f"## {area['heading']}", "", "| id | level | sentence |", "|---|---|---|"]
         lines += [f"| `{entry['id']}` | {_level(entry)} | {_plain(entry['title'])} |" for entry in area["requirements"]]
+    lines += ["", "## Terms", "", "| term | meaning |", "|---|---|"]
+    lines += [f"| {term} | {meaning} |" for term, meaning in TERMS]
     return "\n".join(lines) + "\n"
 
 

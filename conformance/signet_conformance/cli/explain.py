@@ -150,7 +150,7 @@ def _levels(requirement: Requirement) -> str:
 def _conditions(requirement: Requirement) -> str:
     breach = "FAIL" if requirement.level == "MUST" else "WARN"
     general = f"PASS when the subject meets the sentence, else {breach}; NOT-APPLICABLE without a subject."
-    return f"{general} Beyond that: {requirement.verdict}" if requirement.verdict else general
+    return f"{general} {requirement.verdict}".rstrip()
 
 
 def _example(example: Sequence[Mapping[str, Any]], context: Mapping[str, Any] | None) -> Iterator[str]:
