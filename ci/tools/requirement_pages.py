@@ -39,20 +39,26 @@ TERMS = (
     ("lifecycle hook", "a request to one of these six"),
     (
         "claim-checking hook",
-        "a request to `hooks/remember` or `hooks/recall`: the daemon checks which runtime path has"
-        " claimed the key, but makes no claim",
+        (
+            "a request to `hooks/remember` or `hooks/recall`: the daemon checks which runtime path has"
+            " claimed the key, but makes no claim"
+        ),
     ),
     ("hooks of a key", "the lifecycle hooks with that key, in the order of their exchanges"),
     ("save", "a request to `memory/remember`, `memory/save`, `hook/remember` or `hooks/remember`"),
     (
         "agent call",
-        "a lifecycle hook, `skill-invocation`, `hooks/remember`, `hooks/recall`, `memory/remember`,"
-        " `memory/recall`, `memory/feedback` or `sessions/search`",
+        (
+            "a lifecycle hook, `skill-invocation`, `hooks/remember`, `hooks/recall`, `memory/remember`,"
+            " `memory/recall`, `memory/feedback` or `sessions/search`"
+        ),
     ),
     (
         "key",
-        "the session key of a request, trimmed and without a leading `session:`; the daemon treats requests with"
-        " one key as one session",
+        (
+            "the session key of a request, trimmed and without a leading `session:`; the daemon treats requests with"
+            " one key as one session"
+        ),
     ),
     ("open", "a key is open from its start or prompt to its next end, whatever the daemon answers"),
     ("blank", "absent, not a string, or nothing but white space"),
@@ -60,14 +66,18 @@ TERMS = (
     ("accepted", "delivered, with a status 2xx and a JSON object, and not spoiled by a fault"),
     (
         "stub answer",
-        "the short answer to a repeated start: no memories, the name `Agent`, and an `inject` that begins"
-        " with `[memory active`",
+        (
+            "the short answer to a repeated start: no memories, the name `Agent`, and an `inject` that begins"
+            " with `[memory active`"
+        ),
     ),
     ("runtime path", "the header `x-signet-runtime-path`, or else `runtimePath` in the body: `plugin` or `legacy`"),
     (
         "effective agent",
-        "the agent as which the daemon runs a request: from `agentId`, a header, or a key of the form"
-        " `agent:<id>:…`; which of them counts differs by operation",
+        (
+            "the agent as which the daemon runs a request: from `agentId`, a header, or a key of the form"
+            " `agent:<id>:…`; which of them counts differs by operation"
+        ),
     ),
     ("t0, t1", "when an exchange began and ended, in seconds"),
     ("cut body", "a body too large for the recording, of which it holds the size and the hash"),
