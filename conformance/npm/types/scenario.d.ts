@@ -13,25 +13,25 @@ export interface Scenario {
    */
   title?: string;
   /**
-   * such as {"SIGNET_BYPASS": "1"}: what is added to the environment of the connector
+   * an object such as {"SIGNET_BYPASS": "1"}: variables that are added to the connector's environment
    */
   env?: {
     [k: string]: string;
   };
   /**
-   * a text such as SIGNET_NO_HOOKS: the variable of env with which the user switches hooks off
+   * a text such as SIGNET_NO_HOOKS: the variable in env by which the user switches hooks off
    */
   bypass?: string;
   /**
-   * such as ["secrets-exec"]: operations that a connector must declare for it to make sense
+   * a list such as ["secrets-exec"]: operations that a connector must declare, or it does not perform the scenario
    */
   needs?: string[];
   /**
-   * such as ["memory"]: tools of the harness itself that the model calls; a harness without them does not perform the scenario
+   * a list such as ["memory"]: tools of the harness itself that the model calls; a harness without them does not perform the scenario
    */
   own_tools?: string[];
   /**
-   * such as [{"step": "start", "session": "s1"}]
+   * a list of steps such as [{"step": "start", "session": "s1"}]
    *
    * @minItems 1
    */
@@ -105,13 +105,13 @@ export interface StartStep {
    */
   tool?: string;
   /**
-   * an object: what the tool is given
+   * an object: the tool's arguments
    */
   arguments?: {
     [k: string]: unknown;
   };
   /**
-   * a text: what is left of the conversation
+   * a text: the summary that replaces the conversation
    */
   summary?: string;
   /**
@@ -121,17 +121,17 @@ export interface StartStep {
     [k: string]: unknown;
   };
   /**
-   * an object such as {"path": "/api/hooks/*"}: the requests it meets
+   * an object such as {"path": "/api/hooks/*"}: the requests that the fault applies to
    */
   match?: {
     [k: string]: unknown;
   };
   /**
-   * a whole number: how many requests it meets
+   * a whole number: how many requests the fault applies to
    */
   count?: number;
   /**
-   * a text: the name under which later steps know the result
+   * a text: the name by which later steps refer to the result
    */
   as?: string;
   /**
@@ -139,11 +139,11 @@ export interface StartStep {
    */
   session: string;
   /**
-   * a session: a sub-agent of it works in this one
+   * a session name: the session whose sub-agent works in this one
    */
   parent?: string;
   /**
-   * a text: what the harness calls the sub-agent; not an agent of Signet
+   * a text: the harness's own id of the sub-agent; not an agent of Signet
    */
   subagent?: string;
   [k: string]: unknown;
@@ -174,13 +174,13 @@ export interface PromptStep {
    */
   tool?: string;
   /**
-   * an object: what the tool is given
+   * an object: the tool's arguments
    */
   arguments?: {
     [k: string]: unknown;
   };
   /**
-   * a text: what is left of the conversation
+   * a text: the summary that replaces the conversation
    */
   summary?: string;
   /**
@@ -190,17 +190,17 @@ export interface PromptStep {
     [k: string]: unknown;
   };
   /**
-   * an object such as {"path": "/api/hooks/*"}: the requests it meets
+   * an object such as {"path": "/api/hooks/*"}: the requests that the fault applies to
    */
   match?: {
     [k: string]: unknown;
   };
   /**
-   * a whole number: how many requests it meets
+   * a whole number: how many requests the fault applies to
    */
   count?: number;
   /**
-   * a text: the name under which later steps know the result
+   * a text: the name by which later steps refer to the result
    */
   as?: string;
   /**
@@ -208,19 +208,19 @@ export interface PromptStep {
    */
   session: string;
   /**
-   * a whole number: how often the text is said, each time with its number before it
+   * a whole number: how often the user says the text, each time with its number before it
    */
   repeat?: number;
   /**
-   * true: said only where a fault of the session's start has met no request of the connector
+   * true: the user says it only if the fault of the session's start has not met a request of the connector yet
    */
   for_late_start?: boolean;
   /**
-   * true: the user stops the turn when the connector has heard of it, before the model is asked; drivers that do not list stopped_prompt among their steps in the answer to hello skip it
+   * true: the user stops the turn after the connector has heard of it and before the model is asked; drivers that do not list stopped_prompt among their steps in the answer to hello skip it
    */
   stopped?: boolean;
   /**
-   * an object: what memories were worth, by their ids, from -1 to 1
+   * an object: memory id to how useful the memory was, from -1 to 1
    */
   feedback?: {
     [k: string]: number;
@@ -228,7 +228,7 @@ export interface PromptStep {
   [k: string]: unknown;
 }
 /**
- * A prompt without a session of the harness: from a hook, a timer, a command line. `session` names the turn alone. Drivers that do not list the step in their answer to hello skip it.
+ * A prompt outside any session of the harness: from a hook, a timer or a command line. `session` names only this turn. Drivers that do not list the step in their answer to hello skip it.
  */
 export interface SessionlessPromptStep {
   step: "sessionless_prompt";
@@ -253,13 +253,13 @@ export interface SessionlessPromptStep {
    */
   tool?: string;
   /**
-   * an object: what the tool is given
+   * an object: the tool's arguments
    */
   arguments?: {
     [k: string]: unknown;
   };
   /**
-   * a text: what is left of the conversation
+   * a text: the summary that replaces the conversation
    */
   summary?: string;
   /**
@@ -269,17 +269,17 @@ export interface SessionlessPromptStep {
     [k: string]: unknown;
   };
   /**
-   * an object such as {"path": "/api/hooks/*"}: the requests it meets
+   * an object such as {"path": "/api/hooks/*"}: the requests that the fault applies to
    */
   match?: {
     [k: string]: unknown;
   };
   /**
-   * a whole number: how many requests it meets
+   * a whole number: how many requests the fault applies to
    */
   count?: number;
   /**
-   * a text: the name under which later steps know the result
+   * a text: the name by which later steps refer to the result
    */
   as?: string;
   /**
@@ -314,13 +314,13 @@ export interface ToolStep {
    */
   tool: string;
   /**
-   * an object: what the tool is given
+   * an object: the tool's arguments
    */
   arguments?: {
     [k: string]: unknown;
   };
   /**
-   * a text: what is left of the conversation
+   * a text: the summary that replaces the conversation
    */
   summary?: string;
   /**
@@ -330,17 +330,17 @@ export interface ToolStep {
     [k: string]: unknown;
   };
   /**
-   * an object such as {"path": "/api/hooks/*"}: the requests it meets
+   * an object such as {"path": "/api/hooks/*"}: the requests that the fault applies to
    */
   match?: {
     [k: string]: unknown;
   };
   /**
-   * a whole number: how many requests it meets
+   * a whole number: how many requests the fault applies to
    */
   count?: number;
   /**
-   * a text: the name under which later steps know the result
+   * a text: the name by which later steps refer to the result
    */
   as?: string;
   /**
@@ -350,7 +350,7 @@ export interface ToolStep {
   [k: string]: unknown;
 }
 /**
- * The harness compacts the conversation: both halves at once.
+ * The harness compacts the conversation: pre_compaction and compaction_complete in one step.
  */
 export interface CompactStep {
   step: "compact";
@@ -375,13 +375,13 @@ export interface CompactStep {
    */
   tool?: string;
   /**
-   * an object: what the tool is given
+   * an object: the tool's arguments
    */
   arguments?: {
     [k: string]: unknown;
   };
   /**
-   * a text: what is left of the conversation
+   * a text: the summary that replaces the conversation
    */
   summary?: string;
   /**
@@ -391,17 +391,17 @@ export interface CompactStep {
     [k: string]: unknown;
   };
   /**
-   * an object such as {"path": "/api/hooks/*"}: the requests it meets
+   * an object such as {"path": "/api/hooks/*"}: the requests that the fault applies to
    */
   match?: {
     [k: string]: unknown;
   };
   /**
-   * a whole number: how many requests it meets
+   * a whole number: how many requests the fault applies to
    */
   count?: number;
   /**
-   * a text: the name under which later steps know the result
+   * a text: the name by which later steps refer to the result
    */
   as?: string;
   /**
@@ -436,13 +436,13 @@ export interface PreCompactionStep {
    */
   tool?: string;
   /**
-   * an object: what the tool is given
+   * an object: the tool's arguments
    */
   arguments?: {
     [k: string]: unknown;
   };
   /**
-   * a text: what is left of the conversation
+   * a text: the summary that replaces the conversation
    */
   summary?: string;
   /**
@@ -452,17 +452,17 @@ export interface PreCompactionStep {
     [k: string]: unknown;
   };
   /**
-   * an object such as {"path": "/api/hooks/*"}: the requests it meets
+   * an object such as {"path": "/api/hooks/*"}: the requests that the fault applies to
    */
   match?: {
     [k: string]: unknown;
   };
   /**
-   * a whole number: how many requests it meets
+   * a whole number: how many requests the fault applies to
    */
   count?: number;
   /**
-   * a text: the name under which later steps know the result
+   * a text: the name by which later steps refer to the result
    */
   as?: string;
   /**
@@ -497,13 +497,13 @@ export interface CompactionCompleteStep {
    */
   tool?: string;
   /**
-   * an object: what the tool is given
+   * an object: the tool's arguments
    */
   arguments?: {
     [k: string]: unknown;
   };
   /**
-   * a text: what is left of the conversation
+   * a text: the summary that replaces the conversation
    */
   summary?: string;
   /**
@@ -513,17 +513,17 @@ export interface CompactionCompleteStep {
     [k: string]: unknown;
   };
   /**
-   * an object such as {"path": "/api/hooks/*"}: the requests it meets
+   * an object such as {"path": "/api/hooks/*"}: the requests that the fault applies to
    */
   match?: {
     [k: string]: unknown;
   };
   /**
-   * a whole number: how many requests it meets
+   * a whole number: how many requests the fault applies to
    */
   count?: number;
   /**
-   * a text: the name under which later steps know the result
+   * a text: the name by which later steps refer to the result
    */
   as?: string;
   /**
@@ -558,13 +558,13 @@ export interface ResumeStep {
    */
   tool?: string;
   /**
-   * an object: what the tool is given
+   * an object: the tool's arguments
    */
   arguments?: {
     [k: string]: unknown;
   };
   /**
-   * a text: what is left of the conversation
+   * a text: the summary that replaces the conversation
    */
   summary?: string;
   /**
@@ -574,17 +574,17 @@ export interface ResumeStep {
     [k: string]: unknown;
   };
   /**
-   * an object such as {"path": "/api/hooks/*"}: the requests it meets
+   * an object such as {"path": "/api/hooks/*"}: the requests that the fault applies to
    */
   match?: {
     [k: string]: unknown;
   };
   /**
-   * a whole number: how many requests it meets
+   * a whole number: how many requests the fault applies to
    */
   count?: number;
   /**
-   * a text: the name under which later steps know the result
+   * a text: the name by which later steps refer to the result
    */
   as?: string;
   /**
@@ -619,13 +619,13 @@ export interface ClearStep {
    */
   tool?: string;
   /**
-   * an object: what the tool is given
+   * an object: the tool's arguments
    */
   arguments?: {
     [k: string]: unknown;
   };
   /**
-   * a text: what is left of the conversation
+   * a text: the summary that replaces the conversation
    */
   summary?: string;
   /**
@@ -635,17 +635,17 @@ export interface ClearStep {
     [k: string]: unknown;
   };
   /**
-   * an object such as {"path": "/api/hooks/*"}: the requests it meets
+   * an object such as {"path": "/api/hooks/*"}: the requests that the fault applies to
    */
   match?: {
     [k: string]: unknown;
   };
   /**
-   * a whole number: how many requests it meets
+   * a whole number: how many requests the fault applies to
    */
   count?: number;
   /**
-   * a text: the name under which later steps know the result
+   * a text: the name by which later steps refer to the result
    */
   as?: string;
   /**
@@ -680,13 +680,13 @@ export interface EndStep {
    */
   tool?: string;
   /**
-   * an object: what the tool is given
+   * an object: the tool's arguments
    */
   arguments?: {
     [k: string]: unknown;
   };
   /**
-   * a text: what is left of the conversation
+   * a text: the summary that replaces the conversation
    */
   summary?: string;
   /**
@@ -696,17 +696,17 @@ export interface EndStep {
     [k: string]: unknown;
   };
   /**
-   * an object such as {"path": "/api/hooks/*"}: the requests it meets
+   * an object such as {"path": "/api/hooks/*"}: the requests that the fault applies to
    */
   match?: {
     [k: string]: unknown;
   };
   /**
-   * a whole number: how many requests it meets
+   * a whole number: how many requests the fault applies to
    */
   count?: number;
   /**
-   * a text: the name under which later steps know the result
+   * a text: the name by which later steps refer to the result
    */
   as?: string;
   /**
@@ -716,7 +716,7 @@ export interface EndStep {
   [k: string]: unknown;
 }
 /**
- * The user goes on in a copy of the conversation, which is another session of the harness. Drivers that do not list the step in their answer to hello skip it.
+ * The user continues in a copy of the conversation, which is another session of the harness. Drivers that do not list the step in their answer to hello skip it.
  */
 export interface ForkStep {
   step: "fork";
@@ -741,13 +741,13 @@ export interface ForkStep {
    */
   tool?: string;
   /**
-   * an object: what the tool is given
+   * an object: the tool's arguments
    */
   arguments?: {
     [k: string]: unknown;
   };
   /**
-   * a text: what is left of the conversation
+   * a text: the summary that replaces the conversation
    */
   summary?: string;
   /**
@@ -757,17 +757,17 @@ export interface ForkStep {
     [k: string]: unknown;
   };
   /**
-   * an object such as {"path": "/api/hooks/*"}: the requests it meets
+   * an object such as {"path": "/api/hooks/*"}: the requests that the fault applies to
    */
   match?: {
     [k: string]: unknown;
   };
   /**
-   * a whole number: how many requests it meets
+   * a whole number: how many requests the fault applies to
    */
   count?: number;
   /**
-   * a text: the name under which later steps know the result
+   * a text: the name by which later steps refer to the result
    */
   as?: string;
   /**
@@ -777,7 +777,7 @@ export interface ForkStep {
   [k: string]: unknown;
 }
 /**
- * The user goes back, in the running program, to the session that a clear or a fork has left. Drivers that do not list the step in their answer to hello skip it.
+ * The user returns, in the running program, to the session that was left by a clear or a fork. Drivers that do not list the step in their answer to hello skip it.
  */
 export interface ReopenStep {
   step: "reopen";
@@ -802,13 +802,13 @@ export interface ReopenStep {
    */
   tool?: string;
   /**
-   * an object: what the tool is given
+   * an object: the tool's arguments
    */
   arguments?: {
     [k: string]: unknown;
   };
   /**
-   * a text: what is left of the conversation
+   * a text: the summary that replaces the conversation
    */
   summary?: string;
   /**
@@ -818,17 +818,17 @@ export interface ReopenStep {
     [k: string]: unknown;
   };
   /**
-   * an object such as {"path": "/api/hooks/*"}: the requests it meets
+   * an object such as {"path": "/api/hooks/*"}: the requests that the fault applies to
    */
   match?: {
     [k: string]: unknown;
   };
   /**
-   * a whole number: how many requests it meets
+   * a whole number: how many requests the fault applies to
    */
   count?: number;
   /**
-   * a text: the name under which later steps know the result
+   * a text: the name by which later steps refer to the result
    */
   as?: string;
   /**
@@ -838,7 +838,7 @@ export interface ReopenStep {
   [k: string]: unknown;
 }
 /**
- * The harness is killed, so it tells nothing, and is started again; the user goes on in the session. Whether the session keeps its id there is the harness's. Drivers that do not list the step in their answer to hello skip it.
+ * The harness is killed, so it reports nothing, and is started again; the user continues the session. Whether the session keeps its id depends on the harness. Drivers that do not list the step in their answer to hello skip it.
  */
 export interface RestartHostStep {
   step: "restart_host";
@@ -863,13 +863,13 @@ export interface RestartHostStep {
    */
   tool?: string;
   /**
-   * an object: what the tool is given
+   * an object: the tool's arguments
    */
   arguments?: {
     [k: string]: unknown;
   };
   /**
-   * a text: what is left of the conversation
+   * a text: the summary that replaces the conversation
    */
   summary?: string;
   /**
@@ -879,17 +879,17 @@ export interface RestartHostStep {
     [k: string]: unknown;
   };
   /**
-   * an object such as {"path": "/api/hooks/*"}: the requests it meets
+   * an object such as {"path": "/api/hooks/*"}: the requests that the fault applies to
    */
   match?: {
     [k: string]: unknown;
   };
   /**
-   * a whole number: how many requests it meets
+   * a whole number: how many requests the fault applies to
    */
   count?: number;
   /**
-   * a text: the name under which later steps know the result
+   * a text: the name by which later steps refer to the result
    */
   as?: string;
   /**
@@ -903,7 +903,7 @@ export interface RestartHostStep {
   [k: string]: unknown;
 }
 /**
- * The user closes the window of a session, and the harness lives on, with other sessions or none. A driver that does not list the step in its answer to hello is given an end in place of it.
+ * The user closes the window of a session, and the harness keeps running, with or without other sessions. A driver that does not list the step in its answer to hello gets an end step instead.
  */
 export interface CloseStep {
   step: "close";
@@ -928,13 +928,13 @@ export interface CloseStep {
    */
   tool?: string;
   /**
-   * an object: what the tool is given
+   * an object: the tool's arguments
    */
   arguments?: {
     [k: string]: unknown;
   };
   /**
-   * a text: what is left of the conversation
+   * a text: the summary that replaces the conversation
    */
   summary?: string;
   /**
@@ -944,17 +944,17 @@ export interface CloseStep {
     [k: string]: unknown;
   };
   /**
-   * an object such as {"path": "/api/hooks/*"}: the requests it meets
+   * an object such as {"path": "/api/hooks/*"}: the requests that the fault applies to
    */
   match?: {
     [k: string]: unknown;
   };
   /**
-   * a whole number: how many requests it meets
+   * a whole number: how many requests the fault applies to
    */
   count?: number;
   /**
-   * a text: the name under which later steps know the result
+   * a text: the name by which later steps refer to the result
    */
   as?: string;
   /**
@@ -964,7 +964,7 @@ export interface CloseStep {
   [k: string]: unknown;
 }
 /**
- * Time passes in the harness: its clock is put forward, and what is due by then is done. Drivers that do not list the step in their answer to hello skip it.
+ * Time passes in the harness: its clock is put forward, and timers that are due fire. Drivers that do not list the step in their answer to hello skip it.
  */
 export interface WaitStep {
   step: "wait";
@@ -989,13 +989,13 @@ export interface WaitStep {
    */
   tool?: string;
   /**
-   * an object: what the tool is given
+   * an object: the tool's arguments
    */
   arguments?: {
     [k: string]: unknown;
   };
   /**
-   * a text: what is left of the conversation
+   * a text: the summary that replaces the conversation
    */
   summary?: string;
   /**
@@ -1005,17 +1005,17 @@ export interface WaitStep {
     [k: string]: unknown;
   };
   /**
-   * an object such as {"path": "/api/hooks/*"}: the requests it meets
+   * an object such as {"path": "/api/hooks/*"}: the requests that the fault applies to
    */
   match?: {
     [k: string]: unknown;
   };
   /**
-   * a whole number: how many requests it meets
+   * a whole number: how many requests the fault applies to
    */
   count?: number;
   /**
-   * a text: the name under which later steps know the result
+   * a text: the name by which later steps refer to the result
    */
   as?: string;
   /**
@@ -1054,13 +1054,13 @@ export interface SwitchFaultOn {
    */
   tool?: string;
   /**
-   * an object: what the tool is given
+   * an object: the tool's arguments
    */
   arguments?: {
     [k: string]: unknown;
   };
   /**
-   * a text: what is left of the conversation
+   * a text: the summary that replaces the conversation
    */
   summary?: string;
   /**
@@ -1070,17 +1070,17 @@ export interface SwitchFaultOn {
     [k: string]: unknown;
   };
   /**
-   * an object such as {"path": "/api/hooks/*"}: the requests it meets
+   * an object such as {"path": "/api/hooks/*"}: the requests that the fault applies to
    */
   match?: {
     [k: string]: unknown;
   };
   /**
-   * a whole number: how many requests it meets
+   * a whole number: how many requests the fault applies to
    */
   count?: number;
   /**
-   * a text: the name under which later steps know the result
+   * a text: the name by which later steps refer to the result
    */
   as?: string;
   [k: string]: unknown;
@@ -1111,13 +1111,13 @@ export interface SwitchFaultsOff {
    */
   tool?: string;
   /**
-   * an object: what the tool is given
+   * an object: the tool's arguments
    */
   arguments?: {
     [k: string]: unknown;
   };
   /**
-   * a text: what is left of the conversation
+   * a text: the summary that replaces the conversation
    */
   summary?: string;
   /**
@@ -1127,17 +1127,17 @@ export interface SwitchFaultsOff {
     [k: string]: unknown;
   };
   /**
-   * an object such as {"path": "/api/hooks/*"}: the requests it meets
+   * an object such as {"path": "/api/hooks/*"}: the requests that the fault applies to
    */
   match?: {
     [k: string]: unknown;
   };
   /**
-   * a whole number: how many requests it meets
+   * a whole number: how many requests the fault applies to
    */
   count?: number;
   /**
-   * a text: the name under which later steps know the result
+   * a text: the name by which later steps refer to the result
    */
   as?: string;
   [k: string]: unknown;
@@ -1168,13 +1168,13 @@ export interface RestartDaemon {
    */
   tool?: string;
   /**
-   * an object: what the tool is given
+   * an object: the tool's arguments
    */
   arguments?: {
     [k: string]: unknown;
   };
   /**
-   * a text: what is left of the conversation
+   * a text: the summary that replaces the conversation
    */
   summary?: string;
   /**
@@ -1184,21 +1184,21 @@ export interface RestartDaemon {
     [k: string]: unknown;
   };
   /**
-   * an object such as {"path": "/api/hooks/*"}: the requests it meets
+   * an object such as {"path": "/api/hooks/*"}: the requests that the fault applies to
    */
   match?: {
     [k: string]: unknown;
   };
   /**
-   * a whole number: how many requests it meets
+   * a whole number: how many requests the fault applies to
    */
   count?: number;
   /**
-   * a text: the name under which later steps know the result
+   * a text: the name by which later steps refer to the result
    */
   as?: string;
   /**
-   * true: it was away for so long that no session is known to it any more, as after a night; a daemon that is not the embedded one is restarted only
+   * true: the daemon was away so long that it no longer knows any session, as after a night; a daemon other than the embedded one is only restarted
    */
   claims_expire?: boolean;
   [k: string]: unknown;

@@ -5,7 +5,7 @@
  */
 export interface Settings {
   /**
-   * such as [targets.openclaw] module = "dist/index.js"
+   * one table for each target, such as [targets.openclaw] with module = "dist/index.js"
    */
   targets?: {
     [k: string]: OwnTarget;
@@ -38,19 +38,19 @@ export interface OwnTarget {
    */
   capabilities?: string[];
   /**
-   * true where the connector is to be given a token
+   * true if runs give the connector a token, which it then has to send
    */
   token?: boolean;
   /**
-   * a whole number: after how many characters the connector cuts what the user says
+   * a whole number of characters, to which the connector cuts the user's text
    */
   prompt_chars?: number;
   /**
-   * "connector" or "application": who applies the user's bypass; without it the connector
+   * "connector" or "application": which of them applies the user's bypass (default: the connector)
    */
   bypass?: "connector" | "application";
   /**
-   * a number of seconds: how long after an outage the connector may be silent; without it 0
+   * a number of seconds: how long the connector may stay silent after an outage (default: 0)
    */
   recovers_s?: number;
   /**
@@ -58,7 +58,7 @@ export interface OwnTarget {
    */
   driver?: "command" | "command-hooks" | "http-adapter" | "mcp" | "node-plugin" | "python-plugin";
   /**
-   * what the connector is, in a few words
+   * a few words that say what the connector is
    */
   title?: string;
   /**
@@ -70,87 +70,87 @@ export interface OwnTarget {
    */
   notes?: string[];
   /**
-   * What release of which harness is played: the name of a face of the kit, or the path of a .json file.
+   * The release of the harness that is played: the name of one of the kit's faces, or the path of a .json file.
    */
   face?: string;
   /**
-   * a month or day such as 2026-04-23: when the connector came out; the release of its harness that people ran then is played
+   * a month or day such as 2026-04-23 on which the connector was released; the kit plays the harness release of that time
    */
   released?: string;
   /**
-   * what shares a process: the whole run, the sessions of an agent, or one session
+   * which sessions share a process of the connector: those of the whole run, those of an agent, or none
    */
   processes?: "one" | "agent" | "session";
   /**
-   * a whole number such as 20: generated sessions of a run without a number of its own; fewer where one is slow
+   * a whole number such as 20: how many sessions a run generates if its command line does not say; fewer if they are slow
    */
   sessions?: number;
   /**
-   * a list of words such as ["node", "{root}/driver.mjs"]: what is launched
+   * a list of words such as ["node", "{root}/driver.mjs"]: the command line that is started
    */
   command?: string[];
   /**
-   * such as http://127.0.0.1:8080: the address of a server on this machine; {port} is replaced by a free port, {daemon} by the recorder
+   * an address such as http://127.0.0.1:8080 of a server on this machine; {port} is replaced by a free port, {daemon} by the recorder's address
    */
   url?: string;
   /**
-   * such as {onSessionStart = "/session-start"}: method of a runtime adapter to the path that serves it
+   * a table such as {onSessionStart = "/session-start"}: the path that serves each method of the runtime adapter
    */
   paths?: {
     [k: string]: string;
   };
   /**
-   * such as {SIGNET_ENABLED = "true"}: a table of texts, added to the connector's environment
+   * a table of texts such as {SIGNET_ENABLED = "true"}: variables that are added to the connector's environment
    */
   env?: {
     [k: string]: string;
   };
   /**
-   * such as {SIGNET_BYPASS = "1", SIGNET_ENABLED = "false"}: each documented variable that switches the connector's hooks off, with the value that does; without it SIGNET_BYPASS
+   * a table such as {SIGNET_BYPASS = "1", SIGNET_ENABLED = "false"}: each documented variable that switches the connector's hooks off, with the value that does so (default: SIGNET_BYPASS)
    */
   bypass_env?: {
     [k: string]: string;
   };
   /**
-   * such as ["bun", "node"]: what runs the connector's module: the first that is found
+   * a list such as ["bun", "node"]: programs that can run the connector's module; the first one found is used
    *
    * @minItems 1
    */
   runtime?: string | [string, ...string[]];
   /**
-   * a path: the connector's file, instead of looking for one
+   * a path: the connector's file; the kit then does not search for it
    */
   module?: string;
   /**
-   * Places of the connector's file, the best first.
+   * Where the connector's file may be; the first file found is used.
    */
   files?: FilePlace[];
   /**
-   * How the file is made, or what is still to be provided, as an instruction.
+   * An instruction: how the file is built, or what the user still has to provide.
    */
   build?: string;
   /**
-   * Programs that the connector installs by name, with the places of each.
+   * Name of each program that the connector installs, to the places where it may be.
    */
   programs?: {
     [k: string]: FilePlace[];
   };
   /**
-   * such as {memory_store = "signet_remember"}: tool of the scenarios to the connector's own name
+   * a table such as {memory_store = "signet_remember"}: tool of the scenarios to the connector's own name for it
    */
   tools?: {
     [k: string]: string;
   };
   /**
-   * a path: the file of hooks, instead of what the installer writes
+   * a path: the file of hooks that is used instead of the one that the installer writes
    */
   config?: string;
   /**
-   * a path: the folder of an older release of the connector, built; its installer runs before this one's where the kit looks at upgrades
+   * a path: the folder of an older, built release of the connector; its installer runs first when the kit tests an upgrade
    */
   older?: string;
   /**
-   * a table: what the harness gives to the plugin as its settings
+   * a table: the settings that the harness gives to the plugin
    */
   plugin_config?: {
     [k: string]: unknown;
@@ -162,7 +162,7 @@ export interface OwnTarget {
  */
 export interface FilePlace {
   /**
-   * a path below the package, or below any folder upwards
+   * a path such as dist/index.js, below the package or below this folder and those above it
    */
   path: string;
   /**
@@ -171,7 +171,7 @@ export interface FilePlace {
   package?: string;
 }
 /**
- * The connector's own statements that recordings cannot show.
+ * Facts that the connector declares about itself, because recordings cannot show them.
  */
 export interface TargetDeclarations {
   /**
@@ -196,19 +196,19 @@ export interface TargetDeclarations {
    */
   capabilities?: string[];
   /**
-   * true where the connector is to be given a token
+   * true if runs give the connector a token, which it then has to send
    */
   token?: boolean;
   /**
-   * a whole number: after how many characters the connector cuts what the user says
+   * a whole number of characters, to which the connector cuts the user's text
    */
   prompt_chars?: number;
   /**
-   * "connector" or "application": who applies the user's bypass; without it the connector
+   * "connector" or "application": which of them applies the user's bypass (default: the connector)
    */
   bypass?: "connector" | "application";
   /**
-   * a number of seconds: how long after an outage the connector may be silent; without it 0
+   * a number of seconds: how long the connector may stay silent after an outage (default: 0)
    */
   recovers_s?: number;
 }

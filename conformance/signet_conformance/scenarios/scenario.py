@@ -63,17 +63,17 @@ class ScenarioDocument(Document):
     title: Maybe[str] = None
     """a text: what the scenario shows"""
     env: dict[str, str] = Field(default_factory=dict)
-    """such as {"SIGNET_BYPASS": "1"}: what is added to the environment of the connector"""
+    """an object such as {"SIGNET_BYPASS": "1"}: variables that are added to the connector's environment"""
     bypass: Maybe[str] = None
-    """a text such as SIGNET_NO_HOOKS: the variable of env with which the user switches hooks off"""
+    """a text such as SIGNET_NO_HOOKS: the variable in env by which the user switches hooks off"""
     needs: Items[str] = ()
-    """such as ["secrets-exec"]: operations that a connector must declare for it to make sense"""
+    """a list such as ["secrets-exec"]: operations that a connector must declare, or it does not perform the scenario"""
     own_tools: Items[str] = ()
-    """such as ["memory"]: tools of the harness itself that the model calls; a harness without them does not perform
-    the scenario
+    """a list such as ["memory"]: tools of the harness itself that the model calls; a harness without them does not
+    perform the scenario
     """
     steps: Annotated[Items[AnyStep], Field(min_length=1)]
-    """such as [{"step": "start", "session": "s1"}]"""
+    """a list of steps such as [{"step": "start", "session": "s1"}]"""
 
 
 class ScenarioList(Document):

@@ -42,17 +42,17 @@ class Step(Part):
     tool: Maybe[str] = None
     """a text: the tool that is called"""
     arguments: Maybe[dict[str, Any]] = None
-    """an object: what the tool is given"""
+    """an object: the tool's arguments"""
     summary: Maybe[str] = None
-    """a text: what is left of the conversation"""
+    """a text: the summary that replaces the conversation"""
     fault: Maybe[dict[str, Any]] = None
     """an object such as {"kind": "reset"}"""
     match: Maybe[dict[str, Any]] = None
-    """an object such as {"path": "/api/hooks/*"}: the requests it meets"""
+    """an object such as {"path": "/api/hooks/*"}: the requests that the fault applies to"""
     count: Maybe[int] = None
-    """a whole number: how many requests it meets"""
+    """a whole number: how many requests the fault applies to"""
     as_: Annotated[Maybe[str], Field(alias="as")] = None
-    """a text: the name under which later steps know the result"""
+    """a text: the name by which later steps refer to the result"""
 
     @classmethod
     def __get_pydantic_json_schema__(
@@ -86,9 +86,9 @@ class StartStep(ConnectorStep):
 
     step: Literal["start"] = "start"
     parent: Maybe[str] = None
-    """a session: a sub-agent of it works in this one"""
+    """a session name: the session whose sub-agent works in this one"""
     subagent: Maybe[str] = None
-    """a text: what the harness calls the sub-agent; not an agent of Signet"""
+    """a text: the harness's own id of the sub-agent; not an agent of Signet"""
 
 
 class PromptStep(ConnectorStep):
@@ -98,16 +98,16 @@ class PromptStep(ConnectorStep):
     text: str
     """a text: what the user says"""
     repeat: Maybe[Annotated[int, Field(ge=1, le=100_000)]] = None
-    """a whole number: how often the text is said, each time with its number before it"""
+    """a whole number: how often the user says the text, each time with its number before it"""
 
     for_late_start: bool = False
-    """true: said only where a fault of the session's start has met no request of the connector"""
+    """true: the user says it only if the fault of the session's start has not met a request of the connector yet"""
     stopped: bool = False
-    """true: the user stops the turn when the connector has heard of it, before the model is asked; drivers that do not
-    list stopped_prompt among their steps in the answer to hello skip it
+    """true: the user stops the turn after the connector has heard of it and before the model is asked; drivers that do
+    not list stopped_prompt among their steps in the answer to hello skip it
     """
     feedback: Maybe[dict[str, float]] = None
-    """an object: what memories were worth, by their ids, from -1 to 1"""
+    """an object: memory id to how useful the memory was, from -1 to 1"""
 
     @property
     def whole_text(self) -> str:
@@ -118,9 +118,9 @@ class PromptStep(ConnectorStep):
 
 
 class SessionlessPromptStep(ConnectorStep):
-    """A prompt without a session of the harness: from a hook, a timer, a command line.
+    """A prompt outside any session of the harness: from a hook, a timer or a command line.
 
-    `session` names the turn alone. Drivers that do not list the step in their answer to hello skip it.
+    `session` names only this turn. Drivers that do not list the step in their answer to hello skip it.
     """
 
     step: Literal["sessionless_prompt"] = "sessionless_prompt"
@@ -137,7 +137,7 @@ class ToolStep(ConnectorStep):
 
 
 class CompactStep(ConnectorStep):
-    """The harness compacts the conversation: both halves at once."""
+    """The harness compacts the conversation: pre_compaction and compaction_complete in one step."""
 
     step: Literal["compact"] = "compact"
 
@@ -173,7 +173,7 @@ class EndStep(ConnectorStep):
 
 
 class ForkStep(ConnectorStep):
-    """The user goes on in a copy of the conversation, which is another session of the harness.
+    """The user continues in a copy of the conversation, which is another session of the harness.
 
     Drivers that do not list the step in their answer to hello skip it.
     """
@@ -182,7 +182,7 @@ class ForkStep(ConnectorStep):
 
 
 class ReopenStep(ConnectorStep):
-    """The user goes back, in the running program, to the session that a clear or a fork has left.
+    """The user returns, in the running program, to the session that was left by a clear or a fork.
 
     Drivers that do not list the step in their answer to hello skip it.
     """
@@ -191,10 +191,10 @@ class ReopenStep(ConnectorStep):
 
 
 class RestartHostStep(ConnectorStep):
-    """The harness is killed, so it tells nothing, and is started again; the user goes on in the session.
+    """The harness is killed, so it reports nothing, and is started again; the user continues the session.
 
-    Whether the session keeps its id there is the harness's. Drivers that do not list the step in their answer to hello
-    skip it.
+    Whether the session keeps its id depends on the harness. Drivers that do not list the step in their answer to
+    hello skip it.
     """
 
     step: Literal["restart_host"] = "restart_host"
@@ -205,16 +205,16 @@ class RestartHostStep(ConnectorStep):
 
 
 class CloseStep(ConnectorStep):
-    """The user closes the window of a session, and the harness lives on, with other sessions or none.
+    """The user closes the window of a session, and the harness keeps running, with or without other sessions.
 
-    A driver that does not list the step in its answer to hello is given an end in place of it.
+    A driver that does not list the step in its answer to hello gets an end step instead.
     """
 
     step: Literal["close"] = "close"
 
 
 class WaitStep(ConnectorStep):
-    """Time passes in the harness: its clock is put forward, and what is due by then is done.
+    """Time passes in the harness: its clock is put forward, and timers that are due fire.
 
     Drivers that do not list the step in their answer to hello skip it.
     """
@@ -252,8 +252,8 @@ class RestartDaemon(KitStep):
 
     step: Literal["restart_daemon"] = "restart_daemon"
     claims_expire: bool = False
-    """true: it was away for so long that no session is known to it any more, as after a night; a daemon that is not the
-    embedded one is restarted only
+    """true: the daemon was away so long that it no longer knows any session, as after a night; a daemon other than the
+    embedded one is only restarted
     """
 
 

@@ -77,7 +77,7 @@ Runtime = Annotated[
 
 
 class TargetDeclarations(Part):
-    """The connector's own statements that recordings cannot show."""
+    """Facts that the connector declares about itself, because recordings cannot show them."""
 
     agents: Items[Telling] = ()
     """a list of agent ids such as ["atlas-agent", "beacon-agent"]"""
@@ -90,13 +90,13 @@ class TargetDeclarations(Part):
     ] = None
     """a list of operations such as ["session-start", "session-end"]; docs/add-a-connector.md lists them"""
     token: bool = False
-    """true where the connector is to be given a token"""
+    """true if runs give the connector a token, which it then has to send"""
     prompt_chars: Maybe[Annotated[int, Field(ge=1)]] = None
-    """a whole number: after how many characters the connector cuts what the user says"""
+    """a whole number of characters, to which the connector cuts the user's text"""
     bypass: Maybe[Literal["connector", "application"]] = None
-    """"connector" or "application": who applies the user's bypass; without it the connector"""
+    """"connector" or "application": which of them applies the user's bypass (default: the connector)"""
     recovers_s: Maybe[Annotated[float, Field(ge=0)]] = None
-    """a number of seconds: how long after an outage the connector may be silent; without it 0"""
+    """a number of seconds: how long the connector may stay silent after an outage (default: 0)"""
 
 
 class Settable(Part):
@@ -105,66 +105,68 @@ class Settable(Part):
     driver: Maybe[DriverKind] = None
     """the kind of connector"""
     title: Maybe[Text] = None
-    """what the connector is, in a few words"""
+    """a few words that say what the connector is"""
     identity: Maybe[Text] = None
     """How the connector takes its agent id, as a sentence."""
     notes: Items[str] = ()
     """Facts that a reader of a verdict should know, as sentences."""
     face: Maybe[Text] = None
-    """What release of which harness is played: the name of a face of the kit, or the path of a .json file."""
+    """The release of the harness that is played: the name of one of the kit's faces, or the path of a .json file."""
     released: Maybe[Annotated[str, Field(pattern=r"^20[0-9]{2}-[01][0-9](-[0-3][0-9])?$")]] = None
-    """a month or day such as 2026-04-23: when the connector came out; the release of its harness that people ran then
-    is played
+    """a month or day such as 2026-04-23 on which the connector was released; the kit plays the harness release of that
+    time
     """
     processes: Processes = "one"
-    """what shares a process: the whole run, the sessions of an agent, or one session"""
+    """which sessions share a process of the connector: those of the whole run, those of an agent, or none"""
     sessions: Maybe[Annotated[int, Field(ge=0, le=1_000_000)]] = None
-    """a whole number such as 20: generated sessions of a run without a number of its own; fewer where one is slow"""
+    """a whole number such as 20: how many sessions a run generates if its command line does not say; fewer if they are
+    slow
+    """
     command: Items[str] = ()
-    """a list of words such as ["node", "{root}/driver.mjs"]: what is launched"""
+    """a list of words such as ["node", "{root}/driver.mjs"]: the command line that is started"""
     url: Maybe[Annotated[str, Field(pattern=r"^(https?://|\{daemon\})")]] = None
-    """such as http://127.0.0.1:8080: the address of a server on this machine; {port} is replaced by a free port,
-    {daemon} by the recorder
+    """an address such as http://127.0.0.1:8080 of a server on this machine; {port} is replaced by a free port, {daemon}
+    by the recorder's address
     """
     paths: dict[Method, Annotated[str, Field(pattern="^/")]] = Field(default_factory=dict)
-    """such as {onSessionStart = "/session-start"}: method of a runtime adapter to the path that serves it"""
+    """a table such as {onSessionStart = "/session-start"}: the path that serves each method of the runtime adapter"""
     env: dict[Annotated[str, Field(pattern="^[A-Za-z_][A-Za-z0-9_]*$")], str] = Field(default_factory=dict)
-    """such as {SIGNET_ENABLED = "true"}: a table of texts, added to the connector's environment"""
+    """a table of texts such as {SIGNET_ENABLED = "true"}: variables that are added to the connector's environment"""
     bypass_env: dict[Annotated[str, Field(pattern="^[A-Za-z_][A-Za-z0-9_]*$")], str] = Field(default_factory=dict)
-    """such as {SIGNET_BYPASS = "1", SIGNET_ENABLED = "false"}: each documented variable that switches the connector's
-    hooks off, with the value that does; without it SIGNET_BYPASS
+    """a table such as {SIGNET_BYPASS = "1", SIGNET_ENABLED = "false"}: each documented variable that switches the
+    connector's hooks off, with the value that does so (default: SIGNET_BYPASS)
     """
     runtime: Runtime = (NODE,)
-    """such as ["bun", "node"]: what runs the connector's module: the first that is found"""
+    """a list such as ["bun", "node"]: programs that can run the connector's module; the first one found is used"""
     module: Maybe[Text] = None
-    """a path: the connector's file, instead of looking for one"""
+    """a path: the connector's file; the kit then does not search for it"""
     files: Items[FilePlace] = ()
-    """Places of the connector's file, the best first."""
+    """Where the connector's file may be; the first file found is used."""
     build: Maybe[str] = None
-    """How the file is made, or what is still to be provided, as an instruction."""
+    """An instruction: how the file is built, or what the user still has to provide."""
     programs: dict[str, Items[FilePlace]] = Field(default_factory=dict)
-    """Programs that the connector installs by name, with the places of each."""
+    """Name of each program that the connector installs, to the places where it may be."""
     tools: dict[str, str] = Field(default_factory=dict)
-    """such as {memory_store = "signet_remember"}: tool of the scenarios to the connector's own name"""
+    """a table such as {memory_store = "signet_remember"}: tool of the scenarios to the connector's own name for it"""
     config: Maybe[Text] = None
-    """a path: the file of hooks, instead of what the installer writes"""
+    """a path: the file of hooks that is used instead of the one that the installer writes"""
     older: Maybe[Text] = None
-    """a path: the folder of an older release of the connector, built; its installer runs before this one's where the
-    kit looks at upgrades
+    """a path: the folder of an older, built release of the connector; its installer runs first when the kit tests an
+    upgrade
     """
     plugin_config: Maybe[dict[str, Any]] = None
-    """a table: what the harness gives to the plugin as its settings"""
+    """a table: the settings that the harness gives to the plugin"""
 
 
 class EarlierConnector(Part):
     """What earlier releases of the connector declare instead."""
 
     before: Annotated[str, Field(pattern=r"^[0-9]+(\.[0-9]+)*$")]
-    """the first release of which this does not hold"""
+    """the first release to which this no longer applies"""
     declared: TargetDeclarations
-    """What differs; the rest is that of the releases after it."""
+    """The declarations that differ; the others are those of the releases after it."""
     bypass_env: Maybe[dict[Annotated[str, Field(pattern="^[A-Za-z_][A-Za-z0-9_]*$")], str]] = None
-    """The variables that switch its hooks off, where later releases know more."""
+    """The variables that switch its hooks off, if later releases know more of them."""
     undriven: Maybe[Text] = None
     """a sentence: why the kit cannot drive it"""
     notes: Items[str] = ()
@@ -172,19 +174,20 @@ class EarlierConnector(Part):
 
 
 class FormerInstallation(Part):
-    """Files that an older release of the connector left in its user's home, as far as later ones meet them."""
+    """Files that an older release of the connector left in the user's home, and that later releases read or change."""
 
     release: Text
-    """the release, or the releases, as a reader knows them"""
+    """the release or releases, as the user knows them"""
     files: dict[str, Any]
-    """a table: path below the home to the content, an object for a JSON file, else a text"""
+    """a table: path below the home to the file's content, which is an object for a JSON file and a text for any other
+    """
 
 
 class Profile(Document, Settable):
     """A named connector: its driver, the places of its files, its declarations.
 
-    Shipped profiles are files of this form. A repository's settings override their members, with those of `declared`
-    at the top level.
+    The kit's own profiles are files of this form. A repository's settings override their members; members of
+    `declared` may be at the top level there.
     """
 
     model_config = ConfigDict(title="Target profile (signet-target/1)")
@@ -192,14 +195,16 @@ class Profile(Document, Settable):
 
     format: Literal["signet-target/1"]
     name: Annotated[str, Field(pattern="^[A-Za-z0-9][A-Za-z0-9._-]*$")]
-    """such as mine: letters, digits, - and ."""
+    """a name such as mine: letters, digits, -, _ and ."""
     title: Text
     driver: DriverKind
     declared: TargetDeclarations
     former: Items[FormerInstallation] = ()
-    """What older releases left, to be installed over."""
+    """Files that older releases left; the installer runs over each of them."""
     earlier: Items[EarlierConnector] = ()
-    """The earliest first. All that a release is before count, of two the earlier one."""
+    """Earlier releases, the earliest first. If a release is before several of them, all apply; where they differ, the
+    earliest.
+    """
 
 
 class OwnTarget(Settable, TargetDeclarations):
@@ -215,7 +220,7 @@ class SettingsFile(Document):
     schema_file: ClassVar[str] = "settings/signet-settings.schema.json"
 
     targets: dict[str, OwnTarget] = Field(default_factory=dict)
-    """such as [targets.openclaw] module = "dist/index.js"
+    """one table for each target, such as [targets.openclaw] with module = "dist/index.js"
     """
 
     @classmethod

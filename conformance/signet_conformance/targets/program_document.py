@@ -20,7 +20,7 @@ class FilePlace(Part):
     """A place where a file may be."""
 
     path: Text
-    """a path below the package, or below any folder upwards"""
+    """a path such as dist/index.js, below the package or below this folder and those above it"""
     package: Maybe[Text] = None
     """the name in a package.json"""
 

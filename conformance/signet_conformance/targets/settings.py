@@ -100,7 +100,7 @@ def _targets(data: Any, path: Path, below: tuple[str, ...]) -> Mapping[str, Mapp
         raise TargetError(
             "targets is not a table of tables",
             where=printable(path),
-            remedy='such as [targets.openclaw] module = "dist/index.js"',
+            remedy='one table for each target, such as [targets.openclaw] with module = "dist/index.js"',
         )
     return targets
 
