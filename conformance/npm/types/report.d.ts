@@ -15,7 +15,7 @@ export type ReportVerdict = {
   title?: string;
   level?: "MUST" | "SHOULD" | "MAY";
   /**
-   * The command that shows the requirement's page; with a breach.
+   * The command that shows the requirement's page; present with a breach.
    */
   explain?: string;
   /**
@@ -23,11 +23,11 @@ export type ReportVerdict = {
    */
   subjects?: number;
   /**
-   * How many findings there are.
+   * How many findings there are in all.
    */
   found?: number;
   /**
-   * How many of them stand here.
+   * How many of the findings are listed here.
    */
   listed?: number;
   findings: ReportFinding[];
@@ -48,12 +48,12 @@ export interface Report {
    */
   contract: string;
   /**
-   * Version of the program that judged.
+   * Version of the kit that judged.
    */
   kit: string;
   run?: ReportRun;
   /**
-   * The harnesses that the kit played, by the marks of the traces.
+   * The harnesses that the kit played, according to the marks of the traces.
    */
   played?: ReportPlayed[];
   traces: ReportTrace[];
@@ -77,11 +77,11 @@ export interface Report {
    */
   warnings?: string[];
   /**
-   * Notes that change no verdict: what is off about the connector's installation, such as a timeout in a wrong unit, and what became of its handlers in the harness.
+   * Notes that change no verdict: about the connector's installation, such as a timeout in a wrong unit, and about its handlers in the harness.
    */
   remarks?: string[];
   /**
-   * Kind of step that the driver skipped, to the number of recordings in which it did.
+   * Kind of step that the driver skipped, to the number of recordings in which it was skipped.
    */
   skipped?: {
     [k: string]: number;
@@ -92,7 +92,7 @@ export interface Report {
   generated?: ReportGenerated;
   time_spent?: ReportTimeSpent;
   /**
-   * The run as it went.
+   * The events of the run, in order.
    */
   events?: {
     [k: string]: unknown;
@@ -108,12 +108,12 @@ export interface ReportRun {
    */
   created?: string;
   /**
-   * The commit that was checked out where the report was made, or the one that CI named.
+   * The commit that was checked out in the folder of the run, or that CI named.
    */
   commit?: string;
   branch?: string;
   /**
-   * That of the generated sessions.
+   * The seed of the generated sessions.
    */
   seed?: number;
   /**
@@ -128,15 +128,15 @@ export interface ReportRun {
 export interface ReportPlayed {
   host: string;
   /**
-   * The release of it that was played.
+   * The release of the harness that was played.
    */
   release: string;
   /**
-   * The later releases that the kit knew when it ran.
+   * The later releases of the harness that the kit knew at the time of the run.
    */
   newer?: string[];
   /**
-   * Whether it is the program that people run, and was launched.
+   * Whether the real program was launched, not played.
    */
   real?: boolean;
   [k: string]: unknown;
@@ -151,11 +151,11 @@ export interface ReportTrace {
    */
   target?: string;
   /**
-   * The scenario that was performed; that of a generated session is a requirement.
+   * The scenario that was performed; for a generated session, a requirement.
    */
   scenario?: string;
   /**
-   * Operation to how often it was called.
+   * Operation to the number of its calls.
    */
   operations?: {
     [k: string]: number;
@@ -172,11 +172,11 @@ export interface ReportTrace {
   };
   model?: ReportModel;
   /**
-   * What of its traffic could not be judged.
+   * Parts of its traffic that could not be judged.
    */
   gaps?: ReportGap[];
   /**
-   * As of the whole report.
+   * Notes about this recording, as in `remarks` of the whole report.
    */
   remarks?: string[];
   /**
@@ -186,7 +186,7 @@ export interface ReportTrace {
   [k: string]: unknown;
 }
 /**
- * As in the trace's header, or as given on the command line.
+ * The target's declarations, from the trace's header or from the command line.
  */
 export interface ReportDeclared {
   harness?: string;
@@ -197,7 +197,7 @@ export interface ReportDeclared {
   };
   token?: boolean;
   /**
-   * Secrets that the recorder was told of: the mark in the trace to the name.
+   * Secrets that the recorder was told of: token in the trace to the secret's name.
    */
   canaries?: {
     [k: string]: string;
@@ -218,12 +218,12 @@ export interface ReportFinding {
   model?: number[];
   side: "connector" | "daemon" | "harness";
   /**
-   * JSON Pointer into the line of the first exchange; empty = all of it.
+   * JSON Pointer into the line of the first exchange; empty for the whole line.
    */
   pointer: string;
   expected: string;
   /**
-   * The value that was found; null also where there was none.
+   * The value that was found; null also if there was no value.
    */
   received: {
     [k: string]: unknown;
@@ -231,7 +231,7 @@ export interface ReportFinding {
   message: string;
   verdict?: Verdict;
   /**
-   * In `together`: the recording; absent where only all of them show it.
+   * In `together`, the recording; absent if only all recordings together show it.
    */
   file?: string;
   /**
@@ -239,21 +239,21 @@ export interface ReportFinding {
    */
   kind?: string;
   /**
-   * The operation of the first exchange, if it is of one.
+   * The operation of the first exchange, if it has one.
    */
   operation?: string;
   /**
-   * The members of a list that the finding is about: each is a breach by itself.
+   * The members of a list that the finding is about; each is a breach of its own.
    */
   elements?: string[];
   /**
-   * Equal for repeats of one defect.
+   * A text that is equal for repeats of one defect.
    */
   fold?: string;
   [k: string]: unknown;
 }
 /**
- * The requests to the harness's model, where they were recorded.
+ * The requests to the harness's model, if they were recorded.
  */
 export interface ReportModel {
   /**
@@ -261,7 +261,7 @@ export interface ReportModel {
    */
   file: string;
   /**
-   * true where no model was asked: a host that the kit plays wrote its requests.
+   * true if no model was asked: a host that the kit plays wrote the requests.
    */
   played?: boolean;
   verdicts: {
@@ -270,7 +270,7 @@ export interface ReportModel {
   [k: string]: unknown;
 }
 /**
- * Traffic that could not be judged, for a reason of the recorder or of a capture.
+ * Traffic that could not be judged because the recorder or a capture lacks a part of it.
  */
 export interface ReportGap {
   /**
@@ -278,7 +278,7 @@ export interface ReportGap {
    */
   lack: string;
   /**
-   * Method and operation; outside the contract the path.
+   * Method and operation, or the path if it is outside the contract.
    */
   route: string;
   times: number;
@@ -293,12 +293,12 @@ export interface ReportCause {
    */
   requirement: string;
   /**
-   * The mistake, where one breaks several requirements, each in its own way.
+   * The mistake in words, if one mistake breaks several requirements, each in its own way.
    */
   says?: string;
   verdict: Verdict;
   /**
-   * Whether each of its failures is known.
+   * Whether all of its failures are known failures.
    */
   known?: boolean;
   /**
@@ -306,7 +306,7 @@ export interface ReportCause {
    */
   also?: ReportAlso[];
   /**
-   * How many traces show it; 0 where only all of them together do.
+   * How many traces show it; 0 if only all traces together show it.
    */
   traces: number;
   /**
@@ -318,7 +318,7 @@ export interface ReportCause {
    */
   sessions: number;
   /**
-   * Operation to how many calls of it show it.
+   * Operation to the number of its calls that show it.
    */
   calls?: {
     [k: string]: number;
@@ -348,21 +348,21 @@ export interface ReportProblem {
    */
   exchange?: number;
   /**
-   * The line of that file.
+   * The line number in that file.
    */
   line?: number;
   pointer?: string;
   expected?: string;
   /**
-   * As a line of text.
+   * The received value as one line of text.
    */
   received?: string;
   /**
-   * The places that sent the exchange, the innermost first; where the driver can tell.
+   * The places in the connector's code that sent the exchange, the innermost first, if the driver can tell.
    */
   sources?: ReportSource[];
   /**
-   * How many findings tell of it.
+   * How many findings show the problem.
    */
   times: number;
   [k: string]: unknown;
@@ -372,14 +372,14 @@ export interface ReportProblem {
  */
 export interface ReportSource {
   /**
-   * Relative to the folder in which the run was started, if it is below that.
+   * The path, relative to the folder in which the run was started, if it is below that.
    */
   file: string;
   line: number;
   [k: string]: unknown;
 }
 /**
- * Parts that were not judged; absent in reports of kits that did not say so.
+ * Parts of the run that were not judged; absent in reports of early kits.
  */
 export interface ReportLacks {
   /**
@@ -391,13 +391,13 @@ export interface ReportLacks {
    */
   scenarios?: string[];
   /**
-   * Whether the run ended early, so that nothing says which scenarios it lacks.
+   * Whether the run ended early, so that the scenarios that it lacks are not known.
    */
   others?: boolean;
   [k: string]: unknown;
 }
 /**
- * How much of the contract the traces exercise: operations, fields, answers, requirements; when it was asked for.
+ * How much of the contract the traces exercise: operations, fields, answers, requirements; absent unless it was asked for.
  */
 export interface ReportCoverage {
   percent: number;
@@ -415,12 +415,12 @@ export interface CoveragePart {
   [k: string]: unknown;
 }
 /**
- * Further breaches of the next contract, where the connector's release lies between two; they change no exit status.
+ * Further breaches of the next contract, if the connector's release is between two; they do not change the exit status.
  */
 export interface ReportNewer {
   contract: string;
   /**
-   * How many traces were judged by it.
+   * How many traces were judged by that contract.
    */
   of: number;
   breaches: {
@@ -434,39 +434,39 @@ export interface ReportNewer {
 export interface LaterBreach {
   verdict: Verdict;
   /**
-   * How many traces breach it.
+   * How many traces breach the requirement.
    */
   traces: number;
   message: string;
   /**
-   * The first of them.
+   * The first trace that breaches it.
    */
   file?: string;
   [k: string]: unknown;
 }
 /**
- * Tools and fields that the model cannot reach through the connector, if its tools are known; information.
+ * Tools and fields that the model cannot reach through the connector, if its tools are known; for information.
  */
 export interface ReportUnreached {
   /**
-   * Tools that are not offered, and whose operations were not called.
+   * Tools that the connector does not offer, and whose operations were not called.
    */
   tools: string[];
   /**
-   * Offered tool to the fields that it cannot pass on.
+   * Tool that the connector offers, to the fields that it cannot pass on.
    */
   fields: {
     [k: string]: string[];
   };
   /**
-   * Offered tools whose schema names nothing that they need.
+   * Tools that the connector offers with a schema that lacks every field the tool needs.
    */
   unfillable: string[];
   later?: ReportUnreachedLater;
   [k: string]: unknown;
 }
 /**
- * The tools and fields that only the next contract has, where the connector's release lies between two.
+ * The tools and fields that only the next contract has, if the connector's release is between two.
  */
 export interface ReportUnreachedLater {
   /**
@@ -474,11 +474,11 @@ export interface ReportUnreachedLater {
    */
   contract: string;
   /**
-   * Tools that are not offered, and whose operations were not called.
+   * Tools that the connector does not offer, and whose operations were not called.
    */
   tools: string[];
   /**
-   * Offered tool to the fields that it cannot pass on.
+   * Tool that the connector offers, to the fields that it cannot pass on.
    */
   fields: {
     [k: string]: string[];
@@ -486,48 +486,48 @@ export interface ReportUnreachedLater {
   [k: string]: unknown;
 }
 /**
- * The generated sessions, where there were any.
+ * The generated sessions, if there were any.
  */
 export interface ReportGenerated {
   seed: number;
   /**
-   * How many there were.
+   * How many sessions were performed.
    */
   performed: number;
   /**
-   * How many of them held each outage that users really have, by its name.
+   * Name of each outage that users meet, to the number of sessions that had it.
    */
   outages?: {
     [k: string]: number;
   };
   /**
-   * How many steps of each kind were skipped: connector or harness has no counterpart.
+   * Kind of step to how many were skipped, because connector or harness has no counterpart.
    */
   skipped?: {
     [k: string]: number;
   };
   /**
-   * What of them could not be judged, how often.
+   * Traffic of these sessions that could not be judged, with how often that was so.
    */
   gaps?: {
     [k: string]: number;
   };
   /**
-   * Outages that no session could have, why, and what to do about it.
+   * Outages that no session could have, each with the reason and the remedy.
    */
   lost?: string[];
   [k: string]: unknown;
 }
 /**
- * Where the time of the run went; when it was asked for.
+ * How the time of the run was spent; absent unless it was asked for.
  */
 export interface ReportTimeSpent {
   /**
-   * From the start of the process on.
+   * Seconds by the clock since the start of the process.
    */
   wall_s: number;
   /**
-   * Of the clock on the wall, by phase, one after the other.
+   * Seconds by the clock of each phase, in order.
    */
   phases: {
     [k: string]: number;
@@ -551,7 +551,7 @@ export interface ReportTimeSpent {
 export interface ReportPartTime {
   part: string;
   /**
-   * Its group, such as process starts or waiting.
+   * The activity's group, such as process starts or waiting.
    */
   of: string;
   /**

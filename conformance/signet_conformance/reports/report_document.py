@@ -40,22 +40,22 @@ class ReportFinding(_Open):
     """Numbers (seq) in the recording of the harness's model; the breaching one first."""
     side: Literal["connector", "daemon", "harness"]
     pointer: Annotated[str, AfterValidator(_pointer), WithJsonSchema({"type": "string", "pattern": _POINTER})]
-    """JSON Pointer into the line of the first exchange; empty = all of it."""
+    """JSON Pointer into the line of the first exchange; empty for the whole line."""
     expected: str
     received: Any
-    """The value that was found; null also where there was none."""
+    """The value that was found; null also if there was no value."""
     message: Text
     verdict: Maybe[Outcome] = None
     file: Maybe[str] = None
-    """In `together`: the recording; absent where only all of them show it."""
+    """In `together`, the recording; absent if only all recordings together show it."""
     kind: Maybe[str] = None
     """The kind of breach: a code that is the same in every run, whatever the wording."""
     operation: Maybe[str] = None
-    """The operation of the first exchange, if it is of one."""
+    """The operation of the first exchange, if it has one."""
     elements: Items[str] = ()
-    """The members of a list that the finding is about: each is a breach by itself."""
+    """The members of a list that the finding is about; each is a breach of its own."""
     fold: Maybe[str] = None
-    """Equal for repeats of one defect."""
+    """A text that is equal for repeats of one defect."""
 
 
 class ReportVerdict(_Open):
@@ -79,13 +79,13 @@ class ReportVerdict(_Open):
     title: Maybe[str] = None
     level: Maybe[Literal["MUST", "SHOULD", "MAY"]] = None
     explain: Maybe[str] = None
-    """The command that shows the requirement's page; with a breach."""
+    """The command that shows the requirement's page; present with a breach."""
     subjects: Maybe[Annotated[int, Field(ge=0)]] = None
     """How many subjects were looked at."""
     found: Maybe[Annotated[int, Field(ge=0)]] = None
-    """How many findings there are."""
+    """How many findings there are in all."""
     listed: Maybe[Annotated[int, Field(ge=0)]] = None
-    """How many of them stand here."""
+    """How many of the findings are listed here."""
     findings: Items[ReportFinding]
 
     @model_validator(mode="after")
@@ -109,7 +109,7 @@ class ReportSource(_Open):
     """A line of the connector's code."""
 
     file: Text
-    """Relative to the folder in which the run was started, if it is below that."""
+    """The path, relative to the folder in which the run was started, if it is below that."""
     line: Annotated[int, Field(ge=1)]
 
 
@@ -121,15 +121,15 @@ class ReportProblem(_Open):
     exchange: Maybe[int] = None
     """Its number (seq) in that file."""
     line: Maybe[Annotated[int, Field(ge=1)]] = None
-    """The line of that file."""
+    """The line number in that file."""
     pointer: str = ""
     expected: str = ""
     received: str = ""
-    """As a line of text."""
+    """The received value as one line of text."""
     sources: Items[ReportSource] = ()
-    """The places that sent the exchange, the innermost first; where the driver can tell."""
+    """The places in the connector's code that sent the exchange, the innermost first, if the driver can tell."""
     times: Annotated[int, Field(ge=1)]
-    """How many findings tell of it."""
+    """How many findings show the problem."""
 
 
 Count = Annotated[int, Field(ge=0)]
@@ -141,26 +141,26 @@ class ReportCause(_Open):
     requirement: Text
     """The leading requirement, by which the problems are described."""
     says: Maybe[Text] = None
-    """The mistake, where one breaks several requirements, each in its own way."""
+    """The mistake in words, if one mistake breaks several requirements, each in its own way."""
     verdict: Outcome
     known: bool = False
-    """Whether each of its failures is known."""
+    """Whether all of its failures are known failures."""
     also: Items[ReportAlso] = ()
     """Other requirements that it breaches."""
     traces: Count
-    """How many traces show it; 0 where only all of them together do."""
+    """How many traces show it; 0 if only all traces together show it."""
     of: Count
     """How many traces there are."""
     sessions: Count
     """How many sessions show it."""
     calls: dict[str, Annotated[int, Field(ge=1)]] = Field(default_factory=dict)
-    """Operation to how many calls of it show it."""
+    """Operation to the number of its calls that show it."""
     problems: Items[ReportProblem]
     """The worst first."""
 
 
 class ReportDeclared(_Open):
-    """As in the trace's header, or as given on the command line."""
+    """The target's declarations, from the trace's header or from the command line."""
 
     harness: Maybe[str] = None
     capabilities: Maybe[Items[str]] = None
@@ -168,7 +168,7 @@ class ReportDeclared(_Open):
     bounds_s: dict[str, float] = Field(default_factory=dict)
     token: bool = False
     canaries: dict[str, str] = Field(default_factory=dict)
-    """Secrets that the recorder was told of: the mark in the trace to the name."""
+    """Secrets that the recorder was told of: token in the trace to the secret's name."""
 
 
 class ReportModel(_Open):
@@ -177,17 +177,17 @@ class ReportModel(_Open):
     file: Text
     """The recording of the model."""
     played: bool = False
-    """true where no model was asked: a host that the kit plays wrote its requests."""
+    """true if no model was asked: a host that the kit plays wrote the requests."""
     verdicts: Verdicts
 
 
 class ReportGap(_Open):
-    """Traffic that could not be judged, for a reason of the recorder or of a capture."""
+    """Traffic that could not be judged because the recorder or a capture lacks a part of it."""
 
     lack: Text
     """not carried, not decoded, not captured, or not kept whole."""
     route: Text
-    """Method and operation; outside the contract the path."""
+    """Method and operation, or the path if it is outside the contract."""
     times: Annotated[int, Field(ge=1)]
 
 
@@ -199,7 +199,7 @@ class ReportLacks(_Open):
     scenarios: Items[str] = ()
     """Scenarios that broke off or were given up."""
     others: bool = False
-    """Whether the run ended early, so that nothing says which scenarios it lacks."""
+    """Whether the run ended early, so that the scenarios that it lacks are not known."""
 
 
 class ReportTrace(_Open):
@@ -209,19 +209,19 @@ class ReportTrace(_Open):
     target: Maybe[str] = None
     """The connector, as the trace's header names it."""
     scenario: Maybe[Text] = None
-    """The scenario that was performed; that of a generated session is a requirement."""
+    """The scenario that was performed; for a generated session, a requirement."""
     operations: dict[str, Annotated[int, Field(ge=1)]] = Field(default_factory=dict)
-    """Operation to how often it was called."""
+    """Operation to the number of its calls."""
     declared: ReportDeclared
     verdicts: Verdicts
     daemon: Verdicts = Field(default_factory=dict)
     """The daemon's side, judged apart: it changes no verdict of the connector and no exit status."""
     model: Maybe[ReportModel] = None
-    """The requests to the harness's model, where they were recorded."""
+    """The requests to the harness's model, if they were recorded."""
     gaps: Items[ReportGap] = ()
-    """What of its traffic could not be judged."""
+    """Parts of its traffic that could not be judged."""
     remarks: Notes = ()
-    """As of the whole report."""
+    """Notes about this recording, as in `remarks` of the whole report."""
     warnings: Notes = ()
     """Warnings, such as a torn last line or a file that was left out."""
 
@@ -231,11 +231,11 @@ class ReportPlayed(_Open):
 
     host: Text
     release: Text
-    """The release of it that was played."""
+    """The release of the harness that was played."""
     newer: Notes = ()
-    """The later releases that the kit knew when it ran."""
+    """The later releases of the harness that the kit knew at the time of the run."""
     real: bool = False
-    """Whether it is the program that people run, and was launched."""
+    """Whether the real program was launched, not played."""
 
 
 class ReportRun(_Open):
@@ -244,10 +244,10 @@ class ReportRun(_Open):
     created: Maybe[Text] = None
     """When its first recording began."""
     commit: Annotated[Maybe[str], Field(pattern="^([0-9a-f]{40}|[0-9a-f]{64})$")] = None
-    """The commit that was checked out where the report was made, or the one that CI named."""
+    """The commit that was checked out in the folder of the run, or that CI named."""
     branch: Maybe[Text] = None
     seed: Maybe[Annotated[int, Field(ge=0)]] = None
-    """That of the generated sessions."""
+    """The seed of the generated sessions."""
     connector: Maybe[Text] = None
     """The connector's own release."""
 
@@ -271,43 +271,43 @@ class LaterBreach(_Open):
 
     verdict: Outcome
     traces: Annotated[int, Field(ge=1)]
-    """How many traces breach it."""
+    """How many traces breach the requirement."""
     message: Text
     file: Maybe[str] = None
-    """The first of them."""
+    """The first trace that breaches it."""
 
 
 class ReportNewer(_Open):
-    """Breaches of the next contract by a connector whose release lies between two."""
+    """Breaches of the next contract by a connector whose release is between two."""
 
     contract: Text
     of: Annotated[int, Field(ge=1)]
-    """How many traces were judged by it."""
+    """How many traces were judged by that contract."""
     breaches: dict[str, LaterBreach]
 
 
 class ReportUnreachedLater(_Open):
-    """Tools and fields that the next contract has besides, and that no step could make the connector send."""
+    """Tools and fields that only the next contract has, and that no step could make the connector send."""
 
     contract: str
     """The next contract."""
     tools: Items[str]
-    """Tools that are not offered, and whose operations were not called."""
+    """Tools that the connector does not offer, and whose operations were not called."""
     fields: dict[str, Items[str]]
-    """Offered tool to the fields that it cannot pass on."""
+    """Tool that the connector offers, to the fields that it cannot pass on."""
 
 
 class ReportUnreached(_Open):
     """Tools and fields of the contract that no step of the run could make the connector send."""
 
     tools: Items[str]
-    """Tools that are not offered, and whose operations were not called."""
+    """Tools that the connector does not offer, and whose operations were not called."""
     fields: dict[str, Items[str]]
-    """Offered tool to the fields that it cannot pass on."""
+    """Tool that the connector offers, to the fields that it cannot pass on."""
     unfillable: Items[str]
-    """Offered tools whose schema names nothing that they need."""
+    """Tools that the connector offers with a schema that lacks every field the tool needs."""
     later: Maybe[ReportUnreachedLater] = None
-    """The tools and fields that only the next contract has, where the connector's release lies between two."""
+    """The tools and fields that only the next contract has, if the connector's release is between two."""
 
 
 class ReportGenerated(_Open):
@@ -315,15 +315,15 @@ class ReportGenerated(_Open):
 
     seed: Annotated[int, Field(ge=0)]
     performed: Annotated[int, Field(ge=0)]
-    """How many there were."""
+    """How many sessions were performed."""
     outages: dict[str, Annotated[int, Field(ge=0)]] = Field(default_factory=dict)
-    """How many of them held each outage that users really have, by its name."""
+    """Name of each outage that users meet, to the number of sessions that had it."""
     skipped: dict[str, Annotated[int, Field(ge=1)]] = Field(default_factory=dict)
-    """How many steps of each kind were skipped: connector or harness has no counterpart."""
+    """Kind of step to how many were skipped, because connector or harness has no counterpart."""
     gaps: dict[str, Annotated[int, Field(ge=1)]] = Field(default_factory=dict)
-    """What of them could not be judged, how often."""
+    """Traffic of these sessions that could not be judged, with how often that was so."""
     lost: Items[str] = ()
-    """Outages that no session could have, why, and what to do about it."""
+    """Outages that no session could have, each with the reason and the remedy."""
 
 
 class ReportPartTime(_Open):
@@ -331,19 +331,19 @@ class ReportPartTime(_Open):
 
     part: Text
     of: Text
-    """Its group, such as process starts or waiting."""
+    """The activity's group, such as process starts or waiting."""
     s: Annotated[float, Field(ge=0)]
     """Seconds, summed over the workers."""
     times: Count
 
 
 class ReportTimeSpent(_Open):
-    """Where the time of a run went: seconds."""
+    """How the time of a run was spent, in seconds."""
 
     wall_s: Annotated[float, Field(ge=0)]
-    """From the start of the process on."""
+    """Seconds by the clock since the start of the process."""
     phases: dict[str, float]
-    """Of the clock on the wall, by phase, one after the other."""
+    """Seconds by the clock of each phase, in order."""
     workers: Count
     parts: Items[ReportPartTime]
     """Activities of the workers while driving."""
@@ -364,11 +364,11 @@ class Report(Document, _Open):
     contract: Annotated[str, Field(pattern=r"^[0-9]+\.[0-9]+(\.[0-9]+)?$")]
     """Contract version, a file of versions."""
     kit: Text
-    """Version of the program that judged."""
+    """Version of the kit that judged."""
     run: Maybe[ReportRun] = None
     """The facts that distinguish the run from others."""
     played: Items[ReportPlayed] = ()
-    """The harnesses that the kit played, by the marks of the traces."""
+    """The harnesses that the kit played, according to the marks of the traces."""
     traces: Items[ReportTrace]
     together: Verdicts = Field(default_factory=dict)
     """The verdict of each requirement over all traces."""
@@ -377,27 +377,28 @@ class Report(Document, _Open):
     exit: Annotated[int, Field(ge=0, le=255)]
     """Exit status of the run."""
     lacks: Maybe[ReportLacks] = None
-    """Parts that were not judged; absent in reports of kits that did not say so."""
+    """Parts of the run that were not judged; absent in reports of early kits."""
     warnings: Notes = ()
     """Warnings, such as a torn last line or a file that was left out."""
     remarks: Notes = ()
-    """Notes that change no verdict: what is off about the connector's installation, such as a timeout in a wrong unit,
-    and what became of its handlers in the harness.
+    """Notes that change no verdict: about the connector's installation, such as a timeout in a wrong unit, and about
+    its handlers in the harness.
     """
     skipped: dict[str, Annotated[int, Field(ge=1)]] = Field(default_factory=dict)
-    """Kind of step that the driver skipped, to the number of recordings in which it did."""
+    """Kind of step that the driver skipped, to the number of recordings in which it was skipped."""
     coverage: Maybe[ReportCoverage] = None
-    """How much of the contract the traces exercise: operations, fields, answers, requirements; when it was asked for.
+    """How much of the contract the traces exercise: operations, fields, answers, requirements; absent unless it was
+    asked for.
     """
     newer: Maybe[ReportNewer] = None
-    """Further breaches of the next contract, where the connector's release lies between two; they change no exit
+    """Further breaches of the next contract, if the connector's release is between two; they do not change the exit
     status.
     """
     unreached: Maybe[ReportUnreached] = None
-    """Tools and fields that the model cannot reach through the connector, if its tools are known; information."""
+    """Tools and fields that the model cannot reach through the connector, if its tools are known; for information."""
     generated: Maybe[ReportGenerated] = None
-    """The generated sessions, where there were any."""
+    """The generated sessions, if there were any."""
     time_spent: Maybe[ReportTimeSpent] = None
-    """Where the time of the run went; when it was asked for."""
+    """How the time of the run was spent; absent unless it was asked for."""
     events: Items[dict[str, Any]] = ()
-    """The run as it went."""
+    """The events of the run, in order."""

@@ -35,7 +35,7 @@ Blocking = Literal["status", "decision", "continue", "permission"]
 
 
 class Fire(Part):
-    """The harness fires an event; the other members are members of its JSON."""
+    """The harness fires an event; the other members are those of the event's JSON."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -43,7 +43,10 @@ class Fire(Part):
 
 
 class FireNextTurn(Part):
-    """The harness fires an event when the next turn begins, before the turn's own; a later one replaces it."""
+    """The harness fires an event when the next turn begins, before the turn's own events.
+
+    A later action of this kind replaces it.
+    """
 
     model_config = ConfigDict(extra="allow")
 
@@ -51,7 +54,7 @@ class FireNextTurn(Part):
 
 
 class Quit(Part):
-    """The harness ends and fires an event: for the session, and for each one that a clear left behind."""
+    """The harness ends and fires an event for the session, and for each session that a clear left behind."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -111,15 +114,15 @@ class MemoryServer(Part):
     file: Text
     members: Texts
     enabled_tools: Maybe[Text] = None
-    """the member beside the command that lists the only tools left to the model"""
+    """the member beside the command that lists the only tools that the model gets"""
     disabled_tools: Maybe[Text] = None
-    """the member beside the command that lists tools kept from the model"""
+    """the member beside the command that lists tools that the model does not get"""
     no_text: Maybe[Text] = None
-    """what the harness says of a command that is no text; left out: it takes a list"""
+    """the harness's message about a command that is not a text; left out if it accepts a list"""
 
 
 class ProgramAnswer(Part):
-    """Answer of the harness's program to a command line."""
+    """An answer of the harness's program to a command line."""
 
     asked: Items[str]
     """a list of words such as ["plugin", "add", "*"]; * is any word"""
@@ -128,16 +131,16 @@ class ProgramAnswer(Part):
     status: Annotated[int, Field(ge=0, le=255)] = 0
     """a whole number: its exit status"""
     does: Maybe[Literal["add_plugin", "remove_plugin"]] = None
-    """The change to the plugin that the last word names, as NAME@MARKETPLACE."""
+    """The action on the plugin that the last word names as NAME@MARKETPLACE."""
 
 
 class StubProgram(Part):
-    """The harness's own program, which installers ask: a stub on PATH answers for it."""
+    """The harness's own program, which installers call: a stub on PATH answers for it."""
 
     name: Annotated[str, Field(pattern="^[a-z][a-z0-9-]*$")]
-    """the name under which it stands on PATH"""
+    """the name of the program on PATH"""
     answers: Items[ProgramAnswer] = ()
-    """The first that fits counts; anything else is refused with status 2."""
+    """The first answer that fits the command line counts; any other command line ends with status 2."""
 
 
 class PluginPlaces(Part):
@@ -189,86 +192,86 @@ class FaceDocument(Document):
     """a sentence: what the face was checked against, or that it was not"""
     notes: Texts = ()
     unverified: Texts = ()
-    """Behaviour that was never observed, and that the face had to settle: one sentence each."""
+    """Behaviour that was never observed and that the face had to assume: one sentence each."""
     newer: Items[LaterRelease] = ()
     """Releases after this one that no face of the kit plays, with what is known of each."""
 
     current: Maybe[Current] = None
-    """When people ran this release, or others that do the same to connectors."""
+    """When people used this release, or others that treat connectors alike."""
     registry: Maybe[Registry] = None
-    """How the harness takes what connectors register: known, refused, ignored."""
+    """Which events, tools and exports of connectors the harness accepts, refuses or ignores."""
     code: Maybe[Annotated[str, Field(pattern=r"^[a-z_]+\.mjs$")]] = None
     """a file name: the module of the host program that plays the harness"""
     events: dict[str, Texts] = Field(default_factory=dict)
-    """a table of lists: event to the members that it carries"""
+    """a table of lists: event to the members that the event has"""
     sometimes: dict[str, Texts] = Field(default_factory=dict)
-    """Event to the members that it has in some ways of running the harness, and in others not."""
+    """Event to the members that it has only in some ways of running the harness."""
     hooks: dict[str, Texts] = Field(default_factory=dict)
     """a table of lists: hook to the members of its input"""
     unplayed: Texts = ()
-    """Events that the harness tells its plugins and that this face does not play."""
+    """Events that the harness sends to plugins, but that this face does not play."""
     irregular: Texts = ()
-    """Events whose number and place cannot be foreseen: their order is not compared."""
+    """Events whose number and place cannot be predicted: their order is not compared."""
     beside_turns: Texts = ()
-    """Events that come once more in a session from work that its turns do not wait for, such as its title: the place of
-    that one among the others is not compared.
+    """Events that occur once more in a session because of work that its turns do not wait for, such as a title: the
+    place of that occurrence is not compared.
     """
     interactive: Texts = ()
-    """Events that come with a user at a screen only, and not as the kit drives the program. A hook's event with a
-    reason, as SessionEnd prompt_input_exit, comes with another reason there.
+    """Events that occur only with a user at a screen, and not in the way in which the kit drives the program. A hook's
+    event with a reason, such as SessionEnd prompt_input_exit, has another reason there.
     """
     budgets_ms: dict[str, Annotated[float, Field(gt=0)]] = Field(default_factory=dict)
-    """Event to the milliseconds after which the harness continues without its handlers."""
+    """Event to the number of milliseconds after which the harness continues without waiting for its handlers."""
     registration_modes: Maybe[Annotated[Items[str], Field(min_length=1)]] = None
-    """The modes in which the harness registers a plugin, in order; runs fire the handlers of the last."""
+    """The modes in which the harness registers a plugin, in order; runs call the handlers of the last mode."""
     registrars: Texts = ()
     early_agent_start: Maybe[bool] = None
     tools_by_manifest: bool = False
-    """true where only the tools that the plugin's manifest names are taken"""
+    """true if the harness takes only the tools that the plugin's manifest names"""
     session_files: Maybe[Literal["jsonl", "sqlite"]] = None
-    """How a session's messages are kept, as the harness tells the plugin."""
+    """The form in which a session's messages are stored, as the harness tells the plugin."""
     port: Maybe[Annotated[int, Field(ge=1, le=65535)]] = None
     session_folder: Maybe[str] = None
     tools: Maybe[bool] = None
     resumes_anew: bool = False
-    """true where the host resumes a session in another process than the one that began it"""
+    """true if the host resumes a session in another process than the one that began it"""
     resumes_unused: bool = True
-    """false where a session in which nothing was said cannot be resumed"""
+    """false if a session in which nothing was said cannot be resumed"""
     starts_a_turn_before_its_context: bool = False
-    """true where the turn after a tool's starts before its messages are handed to plugins"""
+    """true if the turn after that of a tool starts before its messages are handed to plugins"""
     changes_id: dict[Step, Texts] = Field(default_factory=dict)
-    """Step in which the harness gives a session another id, to the events that tell a connector."""
+    """Step in which the harness gives a session another id, to the events by which a connector learns of it."""
     ends_untold: Items[Step] = ()
-    """Steps in which a session ends for the user, and no event ever tells a connector of its end."""
+    """Steps in which a session ends for the user, without any event that reports the end to a connector."""
     forks_by: Maybe[Literal["session_fork", "session_branch"]] = None
-    """the event in place of replaces_by where the user goes on in a copy of the conversation"""
+    """the event that occurs instead of replaces_by if the user continues in a copy of the conversation"""
     replaces_by: Maybe[Literal["session_switch", "session_shutdown"]] = None
     ends_on_stray_errors: bool = False
-    """true where an uncaught error of a plugin, in a promise or timer, ends the harness"""
+    """true if an uncaught error of a plugin, in a promise or timer, ends the harness"""
     channels: dict[str, str] = Field(default_factory=dict)
-    """The form in which plugins are given what a user wrote through a channel: {text} is replaced by it, {stamp} by
-    the time.
+    """Channel to the form in which plugins get a user's text from it: {text} is replaced by the text, {stamp} by the
+    time.
     """
     awaits_compaction: bool = False
-    """true where the harness waits for the hook before a compaction, and only then for its model"""
+    """true if the harness waits for the hook before a compaction, and asks its model only then"""
     starts_of_a_replaced_session: Maybe[Annotated[int, Field(ge=1)]] = None
     before_compaction: Texts = ()
 
     calls: Maybe[Texts] = None
     """a list of texts: the methods of a provider that the harness calls"""
     own_tools: Texts = ()
-    """a list of texts: tools of the harness itself that a connector hears of"""
+    """a list of texts: tools of the harness itself whose calls a connector can observe"""
 
     settings: Maybe[Text] = None
     """a path below the home folder: the file that holds the hooks"""
     mcp: Maybe[MemoryServer] = None
     """a table {file, members}: where the harness finds the memory server"""
     others: dict[str, Any] = Field(default_factory=dict)
-    """Files of the harness, by their paths below the home, as users of other tools have them: an installer changes only
-    its own entries.
+    """Files of the harness by their paths below the home, with entries of other tools: an installer changes only its
+    own entries.
     """
     program: Maybe[StubProgram] = None
-    """a table {name, answers}: the harness's own program, as installers ask it"""
+    """a table {name, answers}: the harness's own program, which installers call"""
     plugins: Maybe[PluginPlaces] = None
     """a table of paths: where the harness keeps plugins that bring hooks"""
     transcript: Maybe[Literal["claude", "codex"]] = None
@@ -278,28 +281,28 @@ class FaceDocument(Document):
     """a number of seconds above 0"""
     project_variables: Texts = ()
     environment: Maybe[Texts] = None
-    """The only variables that a hook inherits, where the harness clears the others."""
+    """The only variables that a hook inherits, if the harness clears the others."""
     server_environment: Maybe[Texts] = None
-    """The only variables that a memory server inherits, where the harness clears the others."""
+    """The only variables that a memory server inherits, if the harness clears the others."""
     hook_file: Maybe[dict[str, Any]] = None
-    """A JSON Schema of the files of hooks that the harness takes: it refuses any other one, and runs no hook of it.
-    Left out where nothing is known of its parser.
+    """A JSON Schema of the files of hooks that the harness accepts: it refuses any other file, and runs no hook of it.
+    Left out if its parser is not known.
     """
     bracketed_output_is_json: bool = False
-    """true where output that begins with [ or {, and is not JSON, is thrown away"""
+    """true if output is discarded that begins with [ or {, but is not JSON"""
     blocked_by: dict[str, Annotated[Items[Blocking], Field(json_schema_extra={"uniqueItems": True})]] = Field(
         default_factory=dict
     )
-    """a table of lists: event to what of its hook keeps the harness from going on. status: the exit status 2; decision,
-    continue, permission: with the exit status 0 a JSON object in which decision is block, continue is false,
+    """a table of lists: event to the ways in which its hook can block the harness. status: exit status 2; decision,
+    continue, permission: exit status 0 and a JSON object in which decision is block, continue is false,
     hookSpecificOutput.permissionDecision is deny
     """
     blocking_needs_reason: bool = False
-    """true where the status 2 blocks only with something on standard error, and a decision only with a reason"""
+    """true if status 2 blocks only with text on standard error, and a decision only with a reason"""
     constants: dict[str, Any] = Field(default_factory=dict)
-    """Members with the same value in every hook's JSON."""
+    """Members that have one and the same value in every hook's JSON."""
     tool_prefix: str = ""
-    """What stands before the name of a memory server's tool in the JSON of a hook."""
+    """The prefix of the name of a memory server's tool in the JSON of a hook."""
     tool_response: Literal["result", "content"] = "result"
     """The part of a tool's answer that a hook gets: the result of the call, or its content alone."""
     matchers: dict[str, str] = Field(default_factory=dict)
@@ -309,8 +312,8 @@ class FaceDocument(Document):
     turn_end: Items[Action] = ()
     """The actions of the harness when a turn has ended."""
     answers: Maybe[AnswerPlaces] = None
-    """The way of the connector's answers to the model. Left out where it is not known: then nothing is said of what
-    reaches the model.
+    """How the connector's answers reach the model. Left out if that is not known: then what reaches the model is not
+    judged.
     """
 
     @property

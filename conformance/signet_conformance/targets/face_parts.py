@@ -19,41 +19,43 @@ Texts = Annotated[Items[str], Field(description="a list of texts")]
 
 
 class Current(Part):
-    """When people ran a release, or others that do the same to connectors: months such as 2026-03, or days."""
+    """When people used a release, or others that treat connectors alike: months such as 2026-03, or days."""
 
     from_: Annotated[str, Field(alias="from", pattern=_DAY)]
     """the first month or day"""
     to: Maybe[Annotated[str, Field(pattern=_DAY)]] = None
-    """the month or day on which it was no longer so; left out of the newest"""
+    """the month or day by which people no longer did; left out for the newest release"""
 
 
 class ToolRules(Part):
-    """Rules of a harness for the tools of a connector; the words are its own, with {name} for the tool's name."""
+    """Rules of a harness for the tools of a connector; the messages are its own, with {name} for the tool's name."""
 
     pattern: Maybe[Text] = None
-    """a regular expression that the whole name of a tool matches"""
+    """a regular expression that the whole name of a tool must match"""
     ill_formed: Text = "ill-formed name {name}"
-    """the words for a name that does not"""
+    """the message about a name that does not match"""
     reserved: Texts = ()
     """names that the harness keeps for its own tools"""
     reserved_words: Text = "{name} is a tool of the host"
-    """the words for such a name"""
+    """the message about such a name"""
     schema_form: Maybe[Literal["json-schema", "record"]] = None
-    """what the harness reads as a tool's parameters; a record is any object"""
+    """the form in which the harness reads a tool's parameters; a record is any object"""
     schema_words: Text = "{name} has no schema that is read"
-    """the words for another one"""
+    """the harness's message about any other form"""
     refused_keywords: dict[str, Text] = Field(default_factory=dict)
-    """keywords that an interface of models behind the harness refuses in a schema, and what to say, with {fields}"""
+    """keywords that a model's interface behind the harness refuses in a schema, each with a message, with {fields} for
+    the fields
+    """
     needs_execute: Maybe[Text] = None
-    """the words for a tool without a function execute"""
+    """the message about a tool without a function execute"""
     twice: Maybe[Literal["replaces", "ignored"]] = None
-    """what becomes of a second tool of the same name"""
+    """what happens to a second tool of the same name"""
     twice_words: Text = "{name} is there"
-    """the words for a second one that is ignored"""
+    """the message about a second tool that is ignored"""
     asked: Maybe[Literal["before-initialisation", "after-initialisation"]] = None
     """when the harness asks for the tools whose calls it passes on"""
     not_asked_words: Text = "{name} was not named in time"
-    """the words for one that it was not told of then"""
+    """the message about a tool that was not registered by then"""
 
 
 class OutputForm(Part):
@@ -62,15 +64,15 @@ class OutputForm(Part):
     json_: Annotated[dict[str, Any], Field(alias="json")]
     """a JSON Schema of the objects that it reads"""
     text: Literal["taken", "ignored", "refused"]
-    """what becomes of text that is not JSON"""
+    """what the harness does with text that is not JSON"""
     words: Text
-    """the harness's words for output that it refuses"""
+    """the harness's message about output that it refuses"""
 
 
 class SettingsRule(Part):
-    """What the harness's settings have to say for it to load a plugin, and its words where they do not.
+    """A condition on the harness's settings for loading a plugin, and its message if it is not met.
 
-    After a rule without `at`, the others are looked at only where it is kept.
+    If a rule without `at` is not met, the rules after it are not checked.
     """
 
     at: Maybe[Text] = None
@@ -78,9 +80,9 @@ class SettingsRule(Part):
     schema_: Annotated[dict[str, Any], Field(alias="schema")]
     """a JSON Schema of the settings; {id} is the id in the plugin's manifest"""
     words: Text
-    """the harness's words for other settings"""
+    """the harness's message about other settings"""
     kind: Maybe[Text] = None
-    """the kind in the manifest of plugins for which alone the rule stands"""
+    """a kind in a plugin's manifest: the rule applies only to plugins of this kind"""
 
 
 class PluginLoading(Part):
@@ -93,39 +95,39 @@ class PluginLoading(Part):
     named: Texts = ()
     """the members of the settings that list other plugins, by path or package"""
     not_found: Text = "it is not loaded from there"
-    """the words for a plugin that is neither found nor named"""
+    """the harness's message about a plugin that is neither found nor named"""
     without_settings: bool = False
-    """true where people run the harness without that file of settings, too"""
+    """true if people also run the harness without that file of settings"""
     manifest: Maybe[Text] = None
     """the file of a plugin's package that holds its id and kind"""
     rules: Items[SettingsRule] = ()
-    """what the settings have to say for a plugin to be loaded"""
+    """what the settings must say so that a plugin is loaded"""
 
 
 class Registry(Part):
-    """The names and forms that a harness takes of connectors, and its words for those that it does not."""
+    """The names and forms that a harness accepts from connectors, and its messages about those that it does not."""
 
     events: Texts = ()
     """every event that a handler can be registered for"""
     formerly: Texts = ()
-    """events of other releases, or of a harness that takes the same plugins: connectors may be ready for both"""
+    """events of other releases, or of a harness that loads the same plugins: connectors may support both"""
     unknown_event: Maybe[Text] = None
-    """the harness's words for another one, with {name} for it"""
+    """the harness's message about any other event, with {name} for its name"""
     exports: Items[Literal["function", "register", "activate"]] = ()
     """the forms of a plugin's default export: a function, or an object with such a method"""
     no_export: Maybe[Text] = None
-    """the words for another one"""
+    """the harness's message about any other form"""
     later_modes: Texts = ()
-    """modes in which a plugin is registered once more, for something other than runs"""
+    """modes in which the harness registers a plugin once more, for other purposes than runs"""
     tool_mode: Maybe[Text] = None
-    """the mode in which a plugin is registered where only its tools are needed"""
+    """the mode in which the harness registers a plugin if it needs only its tools"""
     no_tools: Text = "no tools"
-    """the words for a plugin that registers none in it"""
+    """the harness's message about a plugin that registers no tools in that mode"""
     again: Maybe[Literal["doubles", "replaces", "ignored"]] = None
-    """what a handler or service that is registered a second time does beside the first"""
+    """what happens if a handler or service is registered a second time"""
     tools: ToolRules = ToolRules()
     outputs: dict[str, OutputForm] = Field(default_factory=dict)
-    """Event to the form of a hook's output; of an event that is left out nothing is known."""
+    """Event to the form of a hook's output; the form is not known for an event that is left out."""
     loading: Maybe[PluginLoading] = None
     """where the harness looks for what a plugin's installer wrote"""
 
@@ -150,56 +152,58 @@ class Placement(Part):
     """One place where the host puts a text that its connector gave."""
 
     role: Literal["system", "user"]
-    """Whose words it is; system includes developers."""
+    """The role in which the text is sent; system includes developer."""
     place: Literal["system", "after-system", "before-prompt", "after-prompt", "prompt-begin", "prompt-end", "end"]
-    """In the host's own system text; in a message of its own after that, before or after the user's newest, or at the
-    end; or within the user's newest message, at its beginning or end.
+    """In the host's own system text; in a message of its own after that text, before or after the user's newest
+    message, or at the end; or inside the user's newest message, at its beginning or end.
     """
     wrap: Wrap = TEXT
     lasts: Lasts
-    """In how many requests it stands: that one, those of the turn, or more."""
+    """How many requests contain it: one, those of the turn, those until a compaction, or those of the session."""
     order: int = 0
-    """Its rank among the texts at the same place."""
+    """Its rank among the texts at the same place; lower numbers come first."""
     shared: bool = False
-    """true where all texts at that place are one message"""
+    """true if all texts at that place form one message"""
     of: Request = "turn"
-    """The next request of which kind it goes into."""
+    """The kind of request that it goes into: the next of that kind."""
     asked_anew: bool = False
-    """true where the host asks for it before each request: the connector keeps it there, or not"""
+    """true if the host asks the connector for it before each request, so that the connector decides how long it lasts
+    """
 
 
 class Compaction(Part):
-    """The remains of a conversation that is compacted."""
+    """The part of a conversation that is left after a compaction."""
 
     keeps: Literal["nothing", "prompts", "last-turn", "last-reply"]
-    """What stays beside the summary: nothing, each of the user's messages, the newest turn, or the newest reply alone.
+    """The part that is kept beside the summary: nothing, each of the user's messages, the newest turn, or only the
+    newest reply.
     """
     role: Literal["user", "assistant"] = "user"
     wrap: Wrap = TEXT
     """a text with TEXT in it: what the host writes around the summary"""
     question: Maybe[Text] = None
-    """The question that is put in the user's mouth before a summary that the model says."""
+    """The user's question that the host invents before a summary that the model says."""
     place: Literal["first", "last"] = "first"
-    """Where the summary stands beside what stays."""
+    """Whether the summary comes before or after the part that is kept."""
 
 
 class AnswerPlaces(Part):
     """How the host writes its requests to the model, as recordings of the real program show them."""
 
     api: Literal["/v1/messages", "/v1/responses", "/v1/chat/completions"]
-    """The interface it speaks."""
+    """The vendor's interface to the model that the host uses."""
     sources: dict[str, Items[Placement]]
-    """Event or return value of the connector, such as SessionStart resume, to where its text is put; an empty list
-    where the host throws it away. Nothing is said of a session in which another one gave something.
+    """Event or return value of the connector, such as SessionStart resume, to the places where the host puts its text;
+    an empty list if the host discards it. A session in which any other one gave a text is not judged.
     """
     beside: dict[Literal["title", "compaction"], bool] = Field(default_factory=dict)
-    """The requests that the host makes beside those of turns, and whether it asks its connector for text before such a
-    one. Those that were not seen are left out.
+    """Kinds of requests that the host makes beside those of turns, each with whether it asks its connector for text
+    before. Kinds that were not seen are left out.
     """
     compaction: Maybe[Compaction] = None
-    """Left out where nothing was seen of it."""
+    """Left out if no compaction was seen."""
     opening: Maybe[Text] = None
-    """What the host itself says as the user at the beginning of each conversation, before what a connector gives there.
+    """The text that the host itself adds as the user at the beginning of each conversation, before a connector's text.
     """
 
     def in_header(self) -> Mapping[str, str | bool]:

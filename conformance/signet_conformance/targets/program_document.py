@@ -40,65 +40,66 @@ class ConnectorSetup(Part):
     options: dict[str, Any] = Field(default_factory=dict)
     """Options that the connector's own setup passes to its installer."""
     told_daemon: bool = False
-    """Whether its installer gets the daemon's address: one that calls the daemon needs it."""
+    """Whether the installer gets the daemon's address, which an installer that calls the daemon needs."""
     names_agent: bool = False
-    """Whether what its installer leaves names one agent: another agent needs it run again."""
+    """Whether the files that the installer writes name one agent, so that it has to run again for another agent."""
     place: Maybe[Text] = None
-    """a path in the home: where the program loads a connector's file from"""
+    """a path in the home: where the program loads the connector's file from"""
     then: dict[str, dict[str, Any]] = Field(default_factory=dict)
-    """JSON files below the home, and what is merged into each when the installer has run."""
+    """JSON files below the home, each with the value that is merged into it after the installer has run."""
 
 
 class ToolSearch(Part):
-    """How the model asks the program for a tool that it names and does not offer yet."""
+    """How the model asks the program for a tool that the program names, but does not offer yet."""
 
     tool: Text
     arguments: dict[str, Any]
-    """Its arguments; `{tool}` is replaced by the name of the wanted tool."""
+    """The arguments of that tool; `{tool}` is replaced by the name of the wanted tool."""
 
 
 class Observer(Part):
-    """A plugin of the kit's own, beside the connector, that writes down what the program tells its plugins."""
+    """A plugin of the kit, beside the connector, that writes down the events that the program sends to its plugins."""
 
     module: Annotated[Text, Field(pattern=r"^[a-z_]+\.(mjs|py)$")]
-    """its file in drivers/hosts/observers"""
+    """the plugin's file in drivers/hosts/observers"""
     place: Text
-    """a path in the home: where the program loads it from"""
+    """a path in the home: where the program loads the plugin from"""
     beside: dict[str, Any] = Field(default_factory=dict)
-    """Files below the home without which the program loads none: a JSON value, or a text."""
+    """Path below the home to a file without which the program loads no plugins: a JSON value, or a text."""
     events: Items[Text]
-    """The events, or hooks, that it takes part in."""
+    """The events or hooks that the plugin registers for."""
     rows: Items[Text] = ()
-    """Events that come once a piece of something: of a row the first is written down."""
+    """Events that occur once for each piece, such as of a stream: only the first of a series is written down."""
     kinds: Items[Text] = ()
-    """Members whose value tells one kind of an event from another, such as "reason"."""
+    """Members whose value distinguishes kinds of an event, such as "reason"."""
     performed_as: dict[StepName, StepName | None] = Field(default_factory=dict)
-    """Steps that the program performs as another one in the way it is driven, or as none: null."""
+    """Step to the step as which the program performs it in the way it is driven; null if it does not perform it."""
     starts_with_first_words: bool = False
-    """true where a session that is opened begins with what its user types first, be it the command that clears it"""
+    """true if a session begins only with the first input of its user, even if that is the command that clears it"""
 
 
 class Settles(Part):
-    """The connector's log lines about losing its daemon and having it again.
+    """The connector's log lines about losing its daemon and finding it again.
 
-    If the connector reports a lost daemon that listens, its first session waits until the connector has it.
+    If the connector reports a daemon as lost that listens, its first session waits until the connector has found
+    it.
     """
 
     lacks: Text
     has: Text
     at_most_s: Annotated[float, Field(ge=0)]
-    """seconds after which the session waits no longer"""
+    """how many seconds the session waits at most"""
 
 
 class Variation(Part):
-    """What only some releases need: from `since` on, and before `before`."""
+    """Settings that only some releases need: from `since` on, and before `before`."""
 
     since: Maybe[Text] = None
-    """the first release that has it"""
+    """the first release that needs it"""
     before: Maybe[Text] = None
-    """the first release that has it no more"""
+    """the first release that no longer needs it"""
     settings: dict[str, dict[str, Any]] = Field(default_factory=dict)
-    """JSON files below the home, and what is merged into each."""
+    """JSON files below the home, each with the value that is merged into it."""
 
     def holds_for(self, release: str) -> bool:
         """Whether it applies to a release."""
@@ -109,11 +110,11 @@ class Variation(Part):
 class ProgramDocument(Document):
     """One program: how it is installed, where its settings are, how it gets its model, what drives it.
 
-    Commands, settings and environment may hold placeholders: `{node}`, `{python}` (programs of this machine),
+    Commands, settings and environment may contain placeholders: `{node}`, `{python}` (programs of this machine),
     `{packages}` (the folder of installed packages), `{bin}` (their programs), `{home}`, `{model}` (the model's
-    address), `{daemon}` (the daemon's), `{connector}` (the folder of the connector's package) and `{nowhere}` (a
-    server that has nothing, for registries that must not be asked). A list entry with `{agent}` is repeated for each
-    agent that the target declares.
+    address), `{daemon}` (the daemon's address), `{connector}` (the folder of the connector's package) and
+    `{nowhere}` (a server that answers nothing, for registries that the program must not ask). A list entry with
+    `{agent}` is repeated for each agent that the target declares.
     """
 
     schema_file: ClassVar[str] = "program/signet-program-1.schema.json"
@@ -124,40 +125,43 @@ class ProgramDocument(Document):
     registry: Literal["npm", "pypi"]
     package: Text
     beside: Items[Text] = ()
-    """Further packages that are installed with it."""
+    """Other packages that are installed with the program."""
     node: Maybe[Text] = None
-    """the release of node that is installed with it and runs it"""
+    """the release of node that is installed with the program and runs it"""
     after_install: Items[Words] = ()
     """Commands that make the installed package run."""
     checked: Annotated[Items[Checked], Field(min_length=1)]
-    """Releases it was tried with, newest first."""
+    """Releases with which the kit was tried, newest first."""
     command: Words
     speaks: Speaks
-    """what the kit speaks with it"""
+    """the protocol between the kit and the program"""
     connector: ConnectorSetup
     settings: dict[str, Any] = Field(default_factory=dict)
-    """Files below the home that tell it its model: a JSON value, or a text."""
+    """Path below the home to a file that tells the program its model: a JSON value, or a text."""
     varies: Items[Variation] = ()
-    """What only some releases need."""
+    """Settings that only some releases need."""
     env: dict[str, str] = Field(default_factory=dict)
-    """Its environment beside home, daemon and path."""
+    """Variables of the program's environment, beside home, daemon and path."""
     observer: Maybe[Observer] = None
-    """what writes down what a plugin is told; not needed for hooks that run as commands"""
+    """the plugin that writes down the events that plugins get; not needed for hooks that run as commands"""
     user_folders: Items[Text]
-    """Folders of a user's home that it keeps for itself: those must not change."""
+    """Folders in a user's home that belong to the program: runs must not change them."""
     beside_the_talk: Items[dict[str, Any]] = ()
-    """Rules of the scripted model for what it asks beside the talk."""
+    """Rules of the scripted model for the requests that the program makes beside the conversation."""
     settles: Maybe[Settles] = None
-    """what tells in a program that serves when the connector has its daemon"""
+    """for a program that runs as a server: the log lines that say when the connector has its daemon"""
     asks: dict[str, Text] = Field(default_factory=dict)
-    """Hosts that it asks a proxy for in spite of its settings, and why: the proxy refuses."""
+    """Hosts that the program calls through a proxy in spite of its settings, each with the reason: the proxy refuses.
+    """
     tool_prefix: str = ""
-    """what it puts before the name of a tool of a memory server"""
+    """the prefix that the program gives to the name of a memory server's tool"""
     search: Maybe[ToolSearch] = None
-    """the tool by which its model gets those that are only named to it at first"""
+    """the tool by which the model loads tools of which it gets only the names at first"""
     cannot: dict[StepName, Text] = Field(default_factory=dict)
-    """Steps that it cannot be brought to without a user before it, and why."""
+    """Steps that the program performs only with a user at a screen, each with the reason."""
     cannot_call: dict[Text, Text] = Field(default_factory=dict)
-    """Tools of its own that its model does not call here, and why."""
+    """Tools of the program itself that its model does not call here, each with the reason."""
     notes: Items[str] = ()
-    """Facts that a reader of its verdicts should know of how it is driven: each run remarks on them."""
+    """Facts about how the program is driven that a reader of its verdicts should know; each run reports them as
+    remarks.
+    """
