@@ -10,17 +10,13 @@ from signet_conformance.facts import (
     END,
     PRE,
     PROMPT,
-    REDACTION,
     START,
     Call,
     Recording,
     text_or_none,
 )
-from signet_conformance.rules.conversation import LONGEST_TEXT, words_of
 from signet_conformance.rules.excuses import end_is_owed, is_boundary
-from signet_conformance.rules.fields import check_fields
 from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undecided, warn
-from signet_conformance.rules.transcripts import SHORTEST_TEXT
 from signet_conformance.trace.marks import LoadedMark, ModelMark, StepName
 
 CHECKPOINTS_SINCE = "0.181.4"
@@ -231,48 +227,3 @@ def checkpoint_is_whole(recording: Recording) -> Iterator[Outcome]:
             )
         else:
             yield PASS
-
-
-def summary_is_what_is_left(recording: Recording) -> Iterator[Outcome]:
-    """A complete names its harness and brings a summary; where marks tell what was left, it is that summary."""
-    timeline, completes = recording.timeline, recording.of(COMPLETE)
-    yield from check_fields("SIG-CMP-002")(recording)
-    for call in completes:
-        sent = words_of(call.body_text("summary"))
-        session = timeline.session_of(call.key)
-        # What an accepted complete has told is told: the summary of a compaction before is not that of this one.
-        earlier = (c for c in completes if c.seq < call.seq and timeline.session_of(c.key) == session)
-        since = max((c.seq for c in earlier if c.accepted), default=-1)
-        left = [
-            (mark, words)
-            for mark in timeline.steps
-            if session is not None
-            and mark.seq < call.seq
-            and isinstance(told := mark.other.get("summary"), str)
-            and (words := words_of(told))
-        ]
-        wanted = {words for mark, words in left if mark.session == session and mark.seq > since}
-        foreign = [mark.session for mark, words in left if words in sent and len(words) >= SHORTEST_TEXT]
-        is_told = call.key in timeline.told_sessions
-        if is_told and not wanted and foreign and not any(timeline.are_related(session, other) for other in foreign):
-            yield warn(
-                call,
-                message=f"the summary of another session ({foreign[-1]}) under the key of this one ({session})",
-                pointer=in_body("sessionKey"),
-                expected="sessionKey of the session that was compacted",
-                received=call.key,
-                fold="summary of another",
-            )
-            continue
-        if not sent or REDACTION in sent or not wanted or any(words in sent for words in wanted):
-            continue
-        if any(words.startswith(sent[:LONGEST_TEXT]) for words in wanted) and len(sent) >= LONGEST_TEXT:
-            continue
-        yield warn(
-            call,
-            message="the summary is not the one that the compaction produced",
-            pointer=in_body("summary"),
-            expected=min(wanted),
-            received=sent,
-            fold="another summary",
-        )
