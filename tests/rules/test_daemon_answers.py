@@ -87,6 +87,13 @@ FACTS: Mapping[str, Mapping[str, tuple[str, Sequence[Item]]]] = {
         "beside another memory": (
             "FAIL", [PRIVATE, hook("recall", {"results": [{"id": "m-9"}, {"id": 7}, ROW]}, query="x", **BY_BEACON)],
         ),
+        "to an agent that asks for private ones": (
+            "FAIL", [PRIVATE, hook("recall", {"results": [ROW]}, query="x", visibility="private", **BY_BEACON)],
+        ),
+        "a refusal that repeats the id": (
+            NONE,
+            [PRIVATE, call("GET", "/api/memory/m-1", None, 404, {"error": "not found", "id": "m-1"}, query=BY_BEACON)],
+        ),
         "in results that are not rows": (NONE, [PRIVATE, hook("recall", {"results": "m-1"}, query="x", **BY_BEACON)]),
         "a hook that is no recall": (NONE, [PRIVATE, end({"results": [ROW]}, **BY_BEACON)]),
     },
@@ -95,6 +102,9 @@ FACTS: Mapping[str, Mapping[str, tuple[str, Sequence[Item]]]] = {
         "whatever it is called": ("FAIL", [row("tau-1", "m-2")]),
         "statistics are no memory": (NONE, [row("stats", "m-2")]),
         "a beginning of the id is enough": ("PASS", [row("M-1", "m-1-and-more")]),
+        "an id in capitals": ("PASS", [row("m-1", "M-1")]),
+        "an id with white space": ("PASS", [row("%20m-1", "m-1")]),
+        "a memory without an id": ("FAIL", [call("GET", "/api/memory/m-1", None, 200, {"content": "x"})]),
     },
     "008": {
         "after another request": ("FAIL", [prompt(), call("GET", "/health", None, 200, {})]),

@@ -127,6 +127,11 @@ STARTS: Mapping[str, tuple[str, Sequence[Item]]] = {
     "a prompt between them changes nothing": ("FAIL", [start(), prompt(), start()]),
     "a session that ended before is another one": ("FAIL", [start(), end(), start(), start()]),
     "a skipped start answers nothing": ("FAIL", [start(), start(SKIPPED), start()]),
+    "a skipped start is no repeat": ("NOT-APPLICABLE", [start(), start(SKIPPED)]),
+    "a bypassed start is repeated by none": ("NOT-APPLICABLE", [start({**FULL, "bypassed": True}), start()]),
+    "a start that was refused for its path is no repeat": (
+        "NOT-APPLICABLE", [start(), start(CLAIMED, 409, **LEGACY)],
+    ),
     "a stub alone is repeated by whatever comes": ("NOT-APPLICABLE", [start(STUB), start()]),
     "a stub leaves the first answer in force": ("FAIL", [start(), start(STUB), start()]),
     "after a restart the next answer counts": ("FAIL", [start(), RESTART, start(), start()]),
@@ -218,10 +223,15 @@ def test_a_fact_has_its_verdict(number: str, fact: str, tmp_path: Path) -> None:
     assert (judgement.verdict, judgement.message) == (Verdict(verdict), judgement.message)
 
 
-@pytest.mark.parametrize(("version", "verdict"), [("0.145.7", "FAIL"), ("0.205.0", "NOT-APPLICABLE")])
-def test_a_claim_alone_is_answered_without_the_stub(version: str, verdict: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("version", "claims_only", "verdict"),
+    [("0.145.7", True, "FAIL"), ("0.205.0", True, "NOT-APPLICABLE"), ("0.205.0", False, "FAIL")],
+)
+def test_a_claim_alone_is_answered_without_the_stub(
+    version: str, claims_only: bool, verdict: str, tmp_path: Path
+) -> None:
     """A release that knows claimOnly says that it knows the session; an earlier one takes it for any other start."""
-    items = [STEP, start(), start({"sessionKnown": True}, claimOnly=True)]
+    items = [STEP, start(), start({"sessionKnown": True}, claimOnly=claims_only)]
     assert judged(tmp_path, items, daemon_version=version).daemon["SIG-DAEMON-004"].verdict == verdict
 
 

@@ -127,6 +127,10 @@ class Call:
         answer = self.answer
         return None if answer is None else answer.get(name)
 
+    def is_answered(self, low: int, high: int) -> bool:
+        """Return True if there is an answer with a status from `low` up to `high`, without the latter."""
+        return self.status is not None and low <= self.status < high
+
     @property
     def text(self) -> str | None:
         """The text of a prompt: `userMessage` if not blank, else `userPrompt`; None when both are blank."""

@@ -138,9 +138,7 @@ class Recording:
         """The calls of the whole recording that ended with an error, or were answered with a status of 500 or more."""
         if self._troubled is None:
             self._troubled = [
-                call
-                for call in self.whole.calls
-                if call.error is not None or (call.status is not None and call.status >= 500)
+                call for call in self.whole.calls if call.error is not None or call.is_answered(500, 1000)
             ]
         return self._troubled
 

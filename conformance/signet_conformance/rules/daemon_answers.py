@@ -24,7 +24,7 @@ from signet_conformance.facts import (
     once_a_recording,
     text_or_none,
 )
-from signet_conformance.files.json_values import object_in, objects_in, pointer as pointer_of
+from signet_conformance.files.json_values import object_in, objects_in, pointer as pointer_of, text_in
 from signet_conformance.finding import Finding, Side, Verdict
 from signet_conformance.rules.fields import explain
 from signet_conformance.rules.outcome import PASS, Outcome, undecided
@@ -105,7 +105,7 @@ def _interruptions(recording: Recording) -> Sequence[int]:
 
 
 def _is_lost(call: Call) -> bool:
-    return call.error not in (None, "client_closed", NOT_CARRIED) or (call.status is not None and call.status >= 500)
+    return call.error not in (None, "client_closed", NOT_CARRIED) or call.is_answered(500, 1000)
 
 
 _VERSION = re.compile(r"\d+\.\d+")
@@ -123,7 +123,7 @@ def _body(call: Call) -> Any:
 
 
 @cache
-def _shape(version: str, operation: str) -> tuple[Mapping[str, Any], Any] | None:
+def _shape(version: str, operation: str | None) -> tuple[Mapping[str, Any], Any] | None:
     """The response schema of an operation in a contract version with its validator; None without a schema."""
     entry = version_document(version)["operations"].get(operation, {}).get("response")
     if entry is None:
@@ -139,7 +139,7 @@ def success_has_its_shape(recording: Recording) -> Iterator[Outcome]:
         # Between two frozen versions nobody wrote down when each member came.
         return
     for call in whole_answers(recording):
-        if call.operation is None or call.operation == HEALTH or call.status is None or not 200 <= call.status < 300:
+        if call.operation == HEALTH or not call.is_answered(200, 300):
             continue
         shape = _shape(version, call.operation)
         if shape is None:
@@ -163,22 +163,21 @@ def success_has_its_shape(recording: Recording) -> Iterator[Outcome]:
 def refusal_says_why(recording: Recording) -> Iterator[Outcome]:
     """A refusal is a JSON object that says why."""
     for call in whole_answers(recording):
-        if not call.served or call.status is None or not 400 <= call.status < 500 or call.method == "HEAD":
+        if not call.served or not call.is_answered(400, 500) or call.method == "HEAD":
             continue
-        answer = call.answer
-        named = None if answer is None else text_or_none(answer.get("error"))
-        if call.operation == _MCP and answer is not None and isinstance(error := answer.get("error"), dict):
+        why = call.answer_value("error")
+        if call.operation == _MCP:
             # JSON-RPC says why inside an object.
-            named = text_or_none(error.get("message"))
-        if named is None and answer is not None and call.operation in _MEMORY_CHANGES:
-            named = text_or_none(answer.get("status"))
-        if named is not None:
+            why = object_in(why).get("message", why)
+        elif call.operation in _MEMORY_CHANGES:
+            why = why or call.answer_value("status")
+        if text_or_none(why) is not None:
             yield PASS
         else:
             yield breach(
                 call,
                 message=f"a refusal with {call.status} without a reason",
-                pointer="/response/body" if answer is None else in_answer("error"),
+                pointer="/response/body" if call.answer is None else in_answer("error"),
                 expected='{"error": "…"}',
                 received=_body(call),
                 fold=f"{call.status}",
@@ -192,17 +191,15 @@ def private_row_stays_private(recording: Recording) -> Iterator[Outcome]:
     recording = recording.whole
     owners: dict[str, Call] = {}
     for call in whole_answers(recording):
-        if not call.accepted or call.answer is None:
+        if not call.accepted:
             continue
         if call.operation in SAVES and call.body.get("visibility") == "private":
-            identifier = call.answer.get("id")
-            if isinstance(identifier, str) and not call.answer.get("deduped"):
+            if (identifier := text_in(call.answer_value("id"))) and not call.answer_value("deduped"):
                 owners[identifier] = call
         elif call.operation in (GET, RECALL, HOOK_RECALL):
-            rows = [call.answer] if call.operation == GET else call.answer.get("results")
-            shown = [row.get("id") for row in objects_in(rows)]
-            for name in shown:
-                save = owners.get(name) if isinstance(name, str) else None
+            rows = [call.answer] if call.operation == GET else call.answer_value("results")
+            for name in (text_in(row.get("id")) for row in objects_in(rows)):
+                save = owners.get(name)
                 if save is None:
                     continue
                 if save.agent == call.agent:
@@ -221,10 +218,10 @@ def private_row_stays_private(recording: Recording) -> Iterator[Outcome]:
 def memory_is_the_one_asked_for(recording: Recording) -> Iterator[Outcome]:
     """A GET of one memory is answered with that memory, or with 404."""
     for call in whole_answers(recording):
-        if call.operation != GET or not call.accepted or call.answer is None or call.memory_id == "stats":
+        if call.operation != GET or not call.accepted or call.memory_id == "stats":
             continue
-        answered = call.answer.get("id")
-        if isinstance(answered, str) and answered.lower().startswith(call.memory_id.strip().lower()):
+        answered = call.answer_value("id")
+        if text_in(answered).lower().startswith(call.memory_id.strip().lower()):
             yield PASS
         else:
             yield breach(
@@ -260,11 +257,7 @@ def secret_is_not_shown(recording: Recording) -> Iterator[Outcome]:
     if not canaries:
         return
     for call in whole_answers(recording):
-        response = call.exchange.response
-        if response is None or response.body is None:
-            continue
-        value = response.body.value
-        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        text = json.dumps(_body(call), ensure_ascii=False)
         shown = next((token for token in canaries if token and token in text), None)
         if shown is None:
             yield PASS
@@ -283,13 +276,12 @@ def every_patch_is_answered(recording: Recording) -> Iterator[Outcome]:
     """memory/modify answers every patch, in their order."""
     for call in whole_answers(recording):
         patches = call.body.get("patches")
-        if call.operation != MODIFY or not call.accepted or call.answer is None or not isinstance(patches, list):
+        if call.operation != MODIFY or not call.accepted or not isinstance(patches, list):
             continue
         asked = [text_or_none(object_in(patch).get("id")) for patch in patches]
-        told = [row.get("id") for row in objects_in(call.answer.get("results"))]
+        told = [row.get("id") for row in objects_in(call.answer_value("results"))]
         if len(told) == len(asked) and all(
-            wanted is None or answered is None or wanted == answered
-            for wanted, answered in zip(asked, told, strict=True)
+            answered in (None, wanted) for wanted, answered in zip(asked, told, strict=True)
         ):
             yield PASS
         else:

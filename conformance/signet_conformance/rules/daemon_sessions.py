@@ -72,13 +72,11 @@ class _Claims:
 
 def conflict_is_told(recording: Recording) -> Iterator[Outcome]:
     """A hook on another runtime path than the one that claimed the session is answered as a conflict."""
-    if len({call.runtime_path for call in recording.calls if _is_hook(call)}) < 2:
-        return
     claims = _Claims(recording)
     skips = recording.at_least("0.109")
-    for call in recording.calls:
+    for call in recording.of(*LIFECYCLE, *CLAIM_CHECKING):
         # Before 0.109 an end asks nobody who holds the session.
-        asks = _may_conflict(call) and (skips or call.operation != END)
+        asks = is_served(call) and None not in (call.key, call.runtime_path) and (skips or call.operation != END)
         owner = claims.claim_at(call) if asks else None
         if owner is not None and owner.runtime_path != call.runtime_path:
             refused = call.operation == START or call.operation in CLAIM_CHECKING or not skips
@@ -100,14 +98,6 @@ def conflict_is_told(recording: Recording) -> Iterator[Outcome]:
         claims.see(call)
 
 
-def _is_hook(call: Call) -> bool:
-    return call.operation in LIFECYCLE or call.operation in CLAIM_CHECKING
-
-
-def _may_conflict(call: Call) -> bool:
-    return _is_hook(call) and call.key is not None and call.runtime_path is not None and is_served(call)
-
-
 def repeated_start_gets_the_stub(recording: Recording) -> Iterator[Outcome]:
     """A repeated start of an open session is answered with the stub."""
     for hooks in recording.hooks_of.values():
@@ -120,35 +110,37 @@ def repeated_start_gets_the_stub(recording: Recording) -> Iterator[Outcome]:
                 full = None
             if call.operation != START:
                 continue
-            repeats = full is not None and dedupe_key(full) == dedupe_key(call) and call.body.get("source") != "clear"
             claims_only = call.body.get("claimOnly") is True and recording.at_least(CLAIM_ONLY_SINCE)
             if call.answer_value("skipped") or claims_only:
                 continue
-            if full is not None and repeats and not interrupted(recording, full, call):
-                if call.is_stub:
-                    yield PASS
-                else:
-                    yield forgot(
-                        recording,
-                        call,
-                        full,
-                        message="a repeated start is answered with the whole context again",
-                        pointer=in_answer("inject"),
-                        expected="the stub: no memories, inject beginning with [memory active",
-                        received=str(call.answer_value("inject"))[:80],
-                    )
-            else:
+            if (
+                full is None
+                or dedupe_key(full) != dedupe_key(call)
+                or call.body.get("source") == "clear"
+                or interrupted(recording, full, call)
+            ):
                 full = None if call.is_stub else call
+            elif call.is_stub:
+                yield PASS
+            else:
+                yield forgot(
+                    recording,
+                    call,
+                    full,
+                    message="a repeated start is answered with the whole context again",
+                    pointer=in_answer("inject"),
+                    expected="the stub: no memories, inject beginning with [memory active",
+                    received=str(call.answer_value("inject"))[:80],
+                )
 
 
 def second_end_is_dropped(recording: Recording) -> Iterator[Outcome]:
     """A second end within thirty minutes is dropped, and the answer says so."""
     for hooks in recording.hooks_of.values():
         for before, call in pairwise(hooks):
-            if not (before.operation == call.operation == END and before.accepted and call.accepted):
+            if not (before.operation == call.operation == END and is_served(before) and is_served(call)):
                 continue
-            same_path = before.runtime_path is not None and before.runtime_path == call.runtime_path
-            if not same_path or before.agent != call.agent or not all(map(is_served, (before, call))):
+            if before.runtime_path is None or (before.runtime_path, before.agent) != (call.runtime_path, call.agent):
                 continue
             if before.answer_value("skipped") or call.t0 - before.t1 > TOMBSTONE_S:
                 continue
@@ -164,7 +156,7 @@ def second_end_is_dropped(recording: Recording) -> Iterator[Outcome]:
                     message="a second end of an ended session is accepted again",
                     pointer=in_answer("duplicateSessionEnd"),
                     expected="skipped and duplicateSessionEnd",
-                    received=dict(call.answer or {}),
+                    received=call.answer,
                 )
 
 
@@ -175,14 +167,12 @@ def job_can_be_looked_at(recording: Recording) -> Iterator[Outcome]:
     recording = recording.whole
     jobs: dict[str, Call] = {}
     for call in whole_answers(recording):
-        if call.operation == EXEC and call.accepted and call.status == 202 and call.answer is not None:
-            identifier = call.answer.get("id")
-            if isinstance(identifier, str):
-                jobs[identifier] = call
+        if call.operation == EXEC and call.status == 202:
+            jobs[str(call.answer_value("id"))] = call
         elif call.operation == EXEC_JOB:
             identifier = call.path.rsplit("/", 1)[-1]
             job = jobs.get(identifier)
-            if job is None or (call.status is not None and call.status in (401, 403, 429)):
+            if job is None or call.status in (401, 403, 429):
                 continue
             if call.status == 200 and call.answer_value("id") == identifier:
                 yield PASS
@@ -204,7 +194,7 @@ def started_session_is_known(recording: Recording) -> Iterator[Outcome]:
     """The answer to a prompt of a started session says sessionKnown: true."""
     claims = _Claims(recording)
     for call in recording.hooks:
-        if call.operation == PROMPT and call.runtime_path is not None and call.accepted and is_served(call):
+        if call.operation == PROMPT and call.accepted and is_served(call):
             owner = claims.claim_at(call) if call.key is not None else None
             if owner is not None and owner.runtime_path == call.runtime_path and not call.answer_value("skipped"):
                 if call.answer_value("sessionKnown") is not False:

@@ -53,11 +53,7 @@ _CLOCK_S = 0.05
 
 def refused_request_is_not_repeated(recording: Recording) -> Iterator[Outcome]:
     """A request that was refused with a 4xx is not sent again unchanged, unless its kind has succeeded since."""
-    refused = [
-        c
-        for c in recording.calls
-        if c.delivered and c.status is not None and 400 <= c.status < 500 and c.status not in RETRYABLE_4XX
-    ]
+    refused = [c for c in recording.calls if c.delivered and c.is_answered(400, 500) and c.status not in RETRYABLE_4XX]
     if not refused:
         return
     recording = recording.whole
@@ -85,7 +81,7 @@ def refused_request_is_not_repeated(recording: Recording) -> Iterator[Outcome]:
             standing[identity] = call
             if earlier is None:
                 yield PASS
-        elif call.delivered and call.status is not None and call.status < 400:
+        elif call.delivered and call.is_answered(0, 400):
             standing.pop(identity, None)
 
 

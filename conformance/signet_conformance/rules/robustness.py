@@ -246,7 +246,7 @@ def bad_answer_does_not_stop_hooks(recording: Recording) -> Iterator[Outcome]:
 
 def _unusable(call: Call) -> bool:
     """Whether an answer is a failure, or a success that holds no object or list: nothing, a page, null, a number."""
-    if call.fault in fault_kinds.UNREADABLE or (call.status is not None and call.status >= 500):
+    if call.fault in fault_kinds.UNREADABLE or call.is_answered(500, 1000):
         return True
     if call.status != 200 or call.readable:
         return False

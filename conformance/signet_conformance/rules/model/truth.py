@@ -203,7 +203,7 @@ def _next_heard(recording: Recording, call: Call) -> int:
 
 
 def _offline(recording: Recording, turn: ModelTurn, call: Call, request: ModelCall) -> Outcome | None:
-    if call.status is None or not 200 <= call.status < 300:
+    if not call.is_answered(200, 300):
         return None  # nobody answered, or what a daemon answers that has trouble
     said = [mark.text for mark in recording.marks(StepMark) if mark.session == turn.session and mark.text]
     known = f"{heard_by(recording, str(turn.session), request.t0)}|{padded(said)}"
