@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -69,6 +70,77 @@ def test_the_result_of_a_save_is_compared_with_the_answer(
     items[-2]["response"] = {"status": status, "body": {"id": "m-1"} if status == 200 else {"error": "busy"}}
     items[-1]["request"]["body"]["messages"][-1]["content"][0]["content"] = result
     assert of(tmp_path, 7, items).verdict is verdict
+
+
+ROW = "5d1f0c62-6f0e-4a7b-9a53-2f6f3d1f7a10"
+WRITTEN = "Atlas deploys happen on Monday."
+
+
+def using(tool: str, arguments: dict[str, Any], call: dict[str, Any], result: str) -> list[dict[str, Any]]:
+    """A turn in which the model calls one tool, which makes one call of the daemon."""
+    items = example(7)
+    said = items[-1]["request"]["body"]["messages"]
+    said[-2]["content"][0] = {"type": "tool_use", "id": "call-1", "name": tool, "input": arguments}
+    said[-1]["content"][0]["content"] = result
+    return [*items[:-2], call, items[-1]]
+
+
+CHANGED = {"id": ROW, "status": "updated", "currentVersion": 1, "newVersion": 2, "contentChanged": False}
+DELETED = {"id": ROW, "status": "deleted", "currentVersion": 1, "newVersion": 2}
+BUSY = {"error": "busy"}
+DEEDS = [
+    ("DELETE", 200, DELETED, f"Memory {ROW} forgotten.", Verdict.PASS),
+    ("DELETE", 200, DELETED, json.dumps(DELETED), Verdict.PASS),
+    ("DELETE", 200, DELETED, f"Failed to forget memory {ROW}.", Verdict.WARN),
+    ("DELETE", 200, DELETED, "See the panel.", Verdict.PASS),
+    ("DELETE", 200, {}, "Failed to forget it.", Verdict.NOT_APPLICABLE),
+    ("DELETE", 503, BUSY, f"Memory {ROW} forgotten.", Verdict.WARN),
+    ("DELETE", None, None, "Done.", Verdict.WARN),
+    ("DELETE", 503, BUSY, f"Failed to forget memory {ROW}.", Verdict.PASS),
+    ("DELETE", 503, BUSY, "Nothing was deleted.", Verdict.PASS),
+    ("DELETE", 503, BUSY, "It will be deleted once the daemon is back.", Verdict.INCONCLUSIVE),
+    ("DELETE", 503, BUSY, "Hm.", Verdict.INCONCLUSIVE),
+    ("DELETE", 404, {"error": "no such memory"}, "Done.", Verdict.NOT_APPLICABLE),
+    ("DELETE", 409, {"id": ROW, "status": "already_deleted", "error": "gone"}, "Forgotten.", Verdict.NOT_APPLICABLE),
+    ("PATCH", 200, CHANGED, json.dumps(CHANGED), Verdict.PASS),
+    ("PATCH", 200, CHANGED, "The memory could not be updated.", Verdict.WARN),
+    ("PATCH", 200, CHANGED, f"Now it says: {WRITTEN}", Verdict.PASS),
+    ("PATCH", 409, {"error": "version conflict"}, "Updated.", Verdict.WARN),
+    ("PATCH", 409, {"error": "version conflict"}, "Not updated: another version", Verdict.PASS),
+    ("PATCH", 503, BUSY, f"I keep this for later: {WRITTEN}", Verdict.INCONCLUSIVE),
+    ("GET", 200, {"id": ROW, "content": WRITTEN}, json.dumps({"id": ROW, "content": WRITTEN}), Verdict.PASS),
+    ("GET", 200, {"id": ROW, "content": WRITTEN}, f"Memory {ROW} not found.", Verdict.WARN),
+    ("GET", 404, {"error": "not found"}, f"Memory {ROW} not found.", Verdict.NOT_APPLICABLE),
+    ("GET", 503, BUSY, f"Memory {ROW} not found.", Verdict.WARN),
+    ("GET", 503, BUSY, "The daemon is not available.", Verdict.PASS),
+]
+
+
+@pytest.mark.parametrize(("method", "status", "answer", "result", "verdict"), DEEDS)
+def test_the_result_of_a_tool_with_an_id_is_compared_with_the_answer(
+    method: str, status: int | None, answer: Any, result: str, verdict: Verdict, tmp_path: Path
+) -> None:
+    """What was changed, forgotten or read is told as that, and a refusal as a failure."""
+    body = {"content": WRITTEN, "reason": "it moved"} if method == "PATCH" else None
+    call = {"request": {"method": method, "path": f"/api/memory/{ROW}", "body": body}}
+    lost = {"error": {"kind": "fault"}, "fault": {"kind": "reset"}}
+    call |= lost if status is None else {"response": {"status": status, "body": answer}}
+    assert of(tmp_path, 7, using("memory_tool", {"id": ROW, **(body or {})}, call, result)).verdict is verdict
+
+
+def test_a_result_that_may_be_of_another_tool_decides_nothing(tmp_path: Path) -> None:
+    """Two results that are new at once, or one that names no id of the request, tell nothing of it."""
+    call = {
+        "request": {"method": "DELETE", "path": f"/api/memory/{ROW}", "body": None},
+        "response": {"status": 503, "body": BUSY},
+    }
+    other = using("memory_tool", {"id": "m-77"}, call, "Done.")
+    two = using("memory_tool", {"id": ROW}, call, "Done.")
+    said = two[-1]["request"]["body"]["messages"]
+    said[-2]["content"].append({"type": "tool_use", "id": "call-2", "name": "read", "input": {"path": "a.txt"}})
+    said[-1]["content"].append({"type": "tool_result", "tool_use_id": "call-2", "content": "Done."})
+    for items in (other, two):
+        assert of(tmp_path, 7, items).verdict is Verdict.NOT_APPLICABLE
 
 
 @pytest.mark.parametrize(

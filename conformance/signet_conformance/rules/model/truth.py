@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 from signet_conformance.facts import (
+    DELETE,
+    FORGET,
+    GET,
     HOOK_RECALL,
     HOOK_REMEMBER,
     MEMORY_SEARCH,
+    MODIFY,
+    PATCH,
     PROMPT,
     RECALL,
     REMEMBER,
@@ -32,20 +38,31 @@ from signet_conformance.rules.model.requests import (
 )
 from signet_conformance.rules.model.turns import ModelTurn, breach, model_requests, turns, turns_of, unclear
 from signet_conformance.rules.outcome import PASS, Outcome
+from signet_conformance.rules.tool_requests import asked_changes, asked_ids
 from signet_conformance.trace.marks import FaultMark, OutageMark, StepMark
 
 _FIRST_WORDS = 5
 _RECALLS = (RECALL, HOOK_RECALL, MEMORY_SEARCH)
 _SAVES = (REMEMBER, HOOK_REMEMBER)
+_BY_ID = (GET, PATCH, DELETE, MODIFY, FORGET)
+_NOT_FOUND = 404
 _FAILURE = re.compile(
     r"\b(?:errors?|fail(?:s|ed|ure)?|unavailable|unreachable|offline|refused|rejected|denied|forbidden|unauthori[sz]ed"
     r"|could not|couldn t|cannot|can t|unable|not (?:available|reachable|running|saved|stored|respond\w*)|timed? ?out"
     r"|timeout|aborted|invalid|conflict|busy|exception|false|econn\w+|[45]\d\d)\b"
 )
 _SUCCESS = re.compile(r"\b(?:saved|stored|remembered|recorded|noted|added|kept|success\w*|done|ok|true)\b")
+_CHANGED = re.compile(
+    r"\b(?:updated|modified|changed|edited|saved|forgotten|forgot|deleted|removed|success\w*|done|ok|true)\b"
+)
+_LATER = re.compile(r"\b(?:will|later|queued?|pending|retr(?:y|ies)|once|until)\b")
 _NO_SUCCESS = re.compile(
     r"\b(?:not|never|cannot|can t|failed to|unable to|could not|couldn t)(?: \w+){0,2} "
     r"(?:sav|stor|remember|record|not|add|keep|kept|succe)\w*\b"
+)
+_UNCHANGED = re.compile(
+    r"\b(?:not|never|nothing|no|cannot|can t|failed to|unable to|could not|couldn t)(?: \w+){0,2} "
+    r"(?:update[ds]?|modif\w+|chang\w+|edit\w*|saved?|forg[eo]t\w*|deleted?|remov\w+|success\w*)\b"
 )
 _NOTHING = re.compile(
     r"\b(?:no (?:\w+ ){0,3}(?:memor(?:y|ies)|results?|match(?:es)?|hits?|entries)|nothing|none|not find|not found|empty"
@@ -68,6 +85,71 @@ def tool_outcome_is_told(recording: Recording) -> Iterator[Outcome]:
             later = [c for c in calls if c.seq > call.seq and _asks_for(c) == _asks_for(call) and c.t0 <= request.t0]
             if not later:
                 yield _judged(call, request, part)
+        yield from _judge_tools_of_one_memory(recording, turn)
+
+
+def _judge_tools_of_one_memory(recording: Recording, turn: ModelTurn) -> Iterator[Outcome]:
+    """Judge tools that read, change or forget a memory by its id, each where its result is the only new one."""
+    for before, request in pairwise(turn.main):
+        known = [] if request.chained else list(results(before))
+        new = list(results(request))[len(known) :]
+        calls = [
+            call
+            for call in recording.of(*_BY_ID)
+            if turn.low < call.seq < turn.high and before.t0 <= call.t0 <= request.t0
+        ]
+        if len(new) != 1 or not calls:
+            continue
+        (use, part) = new[0]
+        ids = [plain_words(identifier) for call in calls for identifier in _ids_of(call)]
+        last = calls[-1]
+        done = {_is_done(call) for call in calls}
+        if ids and all(_used_for(use, each) for each in ids) and len(done) == 1 and None not in done:
+            text = plain_words(part.text)
+            for words in (*ids, *(plain_words(text_in(call.body.get("content"))) for call in calls)):
+                text = text.replace(words, " ") if words else text
+            yield _judged_by_id(last, request, part, text)
+
+
+def _ids_of(call: Call) -> Iterable[str]:
+    """The ids of the memories that a request reads, changes or forgets."""
+    if call.operation in (MODIFY, FORGET):
+        return (*asked_ids(call.body), *(identifier for identifier, _ in asked_changes(call.body)))
+    return (call.memory_id,)
+
+
+def _is_done(call: Call) -> bool | None:
+    """Whether the daemon did what a request asks; None where its answer says neither.
+
+    What is not there any more need not be forgotten.
+    """
+    if call.status == _NOT_FOUND or call.fault == "shape" or call.answer_value("status") == "already_deleted":
+        return None
+    if not call.accepted:
+        return False
+    if call.operation == GET:
+        return True
+    return True if call.answer_value("status") in ("updated", "deleted") else None
+
+
+def _judged_by_id(call: Call, request: ModelCall, part: SaidPart, text: str) -> Outcome:
+    text = _UNCHANGED.sub("failed", text)
+    says_failure = part.failed or _FAILURE.search(text) is not None
+    if call.accepted:
+        if call.operation == GET:
+            return _judge_memories(call, request, part, text)
+        if says_failure and not _CHANGED.search(text):
+            done = "forgot" if call.operation == DELETE else "changed"
+            return _lie(call, request, part, f"the daemon {done} it, but the model is told that it failed", "success")
+        return PASS
+    if says_failure:
+        return PASS
+    claims = _NOTHING.search(text) if call.operation == GET else _CHANGED.search(text) and not _LATER.search(text)
+    if not claims:
+        return unclear(call, asked=[request], message="the tool's result shows neither success nor failure")
+    answered = "did not answer" if call.status is None else f"answered {call.status}"
+    claim = "nothing is known" if call.operation == GET else "it was done"
+    return _lie(call, request, part, f"the daemon {answered}, but the model is told that {claim}", "failure")
 
 
 def _asks_for(call: Call) -> str:
@@ -116,12 +198,18 @@ def _judged(call: Call, request: ModelCall, part: SaidPart) -> Outcome:
         if says_failure and not _SUCCESS.search(text) and not _names_the_row(call, part):
             return _lie(call, request, part, "the daemon stored it, but the model is told that it failed", "success")
         return PASS
+    return _judge_memories(call, request, part, text)
+
+
+def _judge_memories(call: Call, request: ModelCall, part: SaidPart, text: str) -> Outcome:
+    """Judge a result by the memories that the daemon answered with."""
     contents = _contents(call)
     if not contents:
         return unclear(call, asked=[request], message="the daemon found nothing; any result can say so")
     said = padded([part.text])
     if any(any(says(_beginning(line), said) for line in lines) for lines in contents):
         return PASS
+    says_failure = part.failed or _FAILURE.search(text) is not None
     if says_failure or _NOTHING.search(text) or text in _NO_WORDS or _lists_nothing(part.text):
         memories = "1 memory" if len(contents) == 1 else f"{len(contents)} memories"
         known = f"the daemon answered with {memories}, but the model gets no memory"
@@ -157,7 +245,7 @@ def _succeeded(call: Call) -> bool:
 def _contents(call: Call) -> Sequence[tuple[str, ...]]:
     """The marker lines of each memory that was recalled."""
     answer: Mapping[str, Any] = call.answer or {}
-    rows: list[Any] = next((answer[n] for n in ("results", "memories") if isinstance(answer.get(n), list)), [])
+    rows: list[Any] = next((answer[n] for n in ("results", "memories") if isinstance(answer.get(n), list)), [answer])
     contents = (row.get("content") for row in rows if isinstance(row, dict))
     return [lines for text in contents if isinstance(text, str) and (lines := marker_lines(text))]
 
