@@ -90,12 +90,8 @@ def is_invented(value: str, *, direct: bool) -> bool:
 class _Beside:
     """All of those places."""
 
-    def replace(self, text: str, token: Token) -> str:
-        """`text` with each secret replaced by what `token` gives for it."""
-        return replace_spans(text, _beside(text, _BESIDE.finditer(text)), token)
-
     def replace_at(self, text: str, names: Iterable[int], token: Token) -> str:
-        """As `replace`, where names are known to begin, with the hyphens before them."""
+        """`text` with tokens for the secrets beside the names that begin, hyphens included, at these places."""
         return replace_spans(text, _beside(text, filter(None, (_BESIDE.match(text, at) for at in names))), token)
 
 

@@ -118,30 +118,8 @@ MULTIPART = NamedValue(
 SQUEEZED_OUT = b"_-.\\[]0123456789"
 """What may stand between the letters of a name."""
 NAME_ENDINGS = tuple(ending.encode() for ending in (*ALWAYS, *ONE_WORD, *MIXED_KEYS, *MIXED))
-
-
-def backwards(mark: bytes, endings: Iterable[bytes]) -> re.Pattern[bytes]:
-    """What finds one of these endings before a mark, in bytes turned round: marks are rare, letters are not."""
-    return re.compile(mark + b"(?:" + b"|".join(sorted({re.escape(ending[::-1]) for ending in endings})) + b")")
-
-
-_BEFORE_QUOTE = backwards(b'"', NAME_ENDINGS)
 NAMES_BEFORE_SIGN = tuple(name.encode() for name in (*QUERY_ALWAYS, *QUERY_MIXED))
 """Names that mean a secret in a query string, beside those that always do."""
-_BEFORE_SIGN = backwards(b"=", (*NAME_ENDINGS, *NAMES_BEFORE_SIGN))
-
-
-def suspected(lowered: bytes) -> list[NamedValue]:
-    """Which of these lower-case bytes, text or a JSON line, may hold: judged by what stands before quotes and `=`."""
-    squeezed = lowered.translate(None, SQUEEZED_OUT)[::-1]
-    patterns = []
-    if _BEFORE_SIGN.search(squeezed):
-        patterns.append(PARAMETERS)
-    if _BEFORE_QUOTE.search(squeezed):
-        patterns += [MULTIPART, MEMBERS]
-    elif b"form-data" in lowered:
-        patterns.append(MULTIPART)
-    return patterns
 
 
 _BLANKS = r"\s{0,64}+"
@@ -172,12 +150,8 @@ _MOST = 256
 class _Nested:
     """All of those places."""
 
-    def replace(self, text: str, token: Token) -> str:
-        """`text` with each secret replaced by what `token` gives for it."""
-        return self.replace_in(text, [(0, len(text))], token) if '"' in text else text
-
     def replace_in(self, text: str, windows: Iterable[Span], token: Token) -> str:
-        """As `replace`, for the names that stand in these windows; what they name may stand behind them."""
+        """Replace the secrets whose names stand in these windows; they may stand behind them themselves."""
         return replace_spans(text, sorted({span for window in windows for span in _nested_in(text, *window)}), token)
 
 

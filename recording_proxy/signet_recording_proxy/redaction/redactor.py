@@ -29,8 +29,8 @@ from signet_recording_proxy.redaction import named_values
 from signet_recording_proxy.redaction.hidden_text import is_text, recode
 from signet_recording_proxy.redaction.known_secrets import KnownSecrets
 from signet_recording_proxy.redaction.secret_names import is_secret_header, is_secret_parameter, mixes
-from signet_recording_proxy.redaction.secret_walk import Cleaner, LongCleaner
-from signet_recording_proxy.redaction.suspects import Suspects, is_plain, suspects
+from signet_recording_proxy.redaction.secret_walk import Cleaner
+from signet_recording_proxy.redaction.suspects import is_plain, is_suspected
 
 _ENCODER = msgspec.json.Encoder()
 _SCHEMES = frozenset({"bearer", "basic", "digest", "token", "negotiate", "apikey"})
@@ -174,9 +174,9 @@ class Redactor:
         """A line, encoded, after the search that it calls for; what is clean by now calls for none."""
         encoded = b"" if is_long else _encoded(line)
         if is_long or len(encoded) > LONG_LINE:
-            return _encoded(LongCleaner(self._token, self._known, self._numeric).line(line))
-        suspected = self._suspects(_looked_at(encoded, credentials))
-        return encoded if suspected is None else _encoded(self._cleaner(suspected).line(line))
+            return _encoded(Cleaner(self._token, self._known.replaced, self._numeric).line(line))
+        cleaner = self._cleaner(_looked_at(encoded, credentials))
+        return encoded if cleaner is None else _encoded(cleaner.line(line))
 
     def _plain(self, members: dict[str, Any], credentials: int = 0) -> bytes | None:
         """A line or a part of one, encoded; None where it calls for a search."""
@@ -188,19 +188,24 @@ class Redactor:
 
     def document(self, value: Any) -> Any:
         """Any JSON value, such as a mark's data, without its secrets."""
-        suspected = self._suspects(encode({"": value}))
-        return value if suspected is None else self._cleaner(suspected).value(value)
+        cleaner = self._cleaner(encode({"": value}))
+        return value if cleaner is None else cleaner.value(value)
 
     def text(self, text: str) -> str:
         """Running text without its secrets."""
         return str(self.document(text))
 
-    def _suspects(self, encoded: bytes) -> Suspects | None:
-        suspected = suspects(encoded, self._known)
-        return Suspects((), ()) if suspected is None and self._numeric else suspected
+    def _cleaner(self, encoded: bytes) -> Cleaner | None:
+        """What takes the secrets out of a short line; None where it holds none."""
+        forms = self._known.in_line(encoded)
 
-    def _cleaner(self, suspected: Suspects) -> Cleaner:
-        return Cleaner(self._token, suspected, self._numeric)
+        def without_known(text: str) -> str:
+            for form, token in forms:
+                text = text.replace(form, token)
+            return text
+
+        needed = forms or self._numeric or is_suspected(encoded)
+        return Cleaner(self._token, without_known, self._numeric) if needed else None
 
     # ---- tokens
 
@@ -337,14 +342,13 @@ class Redactor:
 
     def _bytes(self, raw: bytes) -> bytes:
         raw = self._known.taken_out(raw)
-        suspected = suspects(raw, self._known)
-        if suspected is None:
+        if not is_suspected(raw):
             return raw
         try:
             text, charset = raw.decode(), "utf-8"
         except UnicodeDecodeError:
             text, charset = raw.decode("latin-1"), "latin-1"
-        return Cleaner(self._token, Suspects(suspected.patterns, ()), ()).text(text).encode(charset)
+        return Cleaner(self._token, str, ()).text(text).encode(charset)
 
     def _without_unfinished_end(self, text: str) -> str:
         """A secret that the cut went through would not be known by its beginning."""

@@ -8,10 +8,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence, Set as Abstra
 from itertools import chain
 from typing import Any
 
-from signet_recording_proxy.redaction.glued_letters import search_unglued
 from signet_recording_proxy.redaction.keyword_search import KeywordSearch, texts_to_search
 from signet_recording_proxy.redaction.keywords import HOLDS_HOME, secret_names_among
-from signet_recording_proxy.redaction.known_secrets import KnownSecrets
 from signet_recording_proxy.redaction.secret_names import (
     IDENTIFYING_HEADERS,
     IDENTIFYING_MEMBERS,
@@ -22,8 +20,8 @@ from signet_recording_proxy.redaction.secret_names import (
     is_secret_name,
     is_value_of,
 )
-from signet_recording_proxy.redaction.secret_patterns import TextPattern
-from signet_recording_proxy.redaction.suspects import HIDDEN, Suspects
+from signet_recording_proxy.redaction.spans import Token
+from signet_recording_proxy.redaction.suspects import HIDDEN
 from signet_recording_proxy.redaction.vendor_kinds import VENDORS
 
 _SHORTEST, _LONG = 8, 32 * 1024
@@ -35,15 +33,50 @@ _PROBE = KeywordSearch(lambda _secret: "<redacted:0>", HIDDEN)
 
 
 class Cleaner:
-    """Puts tokens in the place of secrets. `token` gives them, `numeric` are known secrets that JSON may write bare."""
+    """Puts tokens in the place of secrets: only what may hold one is walked.
 
-    def __init__(self, token: Callable[[str], str], suspected: Suspects, numeric: Sequence[tuple[str, str]]) -> None:
+    `token` gives them, `without_known` takes known secrets out of a text, `numeric` are known ones that JSON may write
+    bare.
+    """
+
+    def __init__(self, token: Token, without_known: Callable[[str], str], numeric: Sequence[tuple[str, str]]) -> None:
         self._token = token
-        self._suspects = suspected
+        self._without_known = without_known
         self._numeric = numeric
+        self._search = KeywordSearch(token, HIDDEN)
+        self._looked_at: Mapping[str, None] = {}
+        """The texts that were looked at, of which some are `_unsure`: they may hold a secret."""
+        self._unsure = set[str]()
+        self._secret_names: AbstractSet[str] = frozenset()
+        self._suspected: AbstractSet[int] | None = None
+        """The ids of the parts of a line that may hold a secret; None: any may."""
 
     def line(self, line: dict[str, Any]) -> dict[str, Any]:
         """An exchange's line."""
+        parts = _Parts(line)
+        self._looked_at = dict.fromkeys(parts.texts)
+        unknown = texts = [text for text in self._looked_at if len(text) >= _SHORTEST]
+        if self._without_known(joined := "\n".join(texts)) != joined:
+            unknown = [text for text in texts if self._without_known(text) == text]
+            self._unsure.update([text for text in texts if self._without_known(text) != text])
+        self._unsure.update(self._not_found_clean(texts_to_search(unknown)))
+        self._secret_names = parts.secret_names
+        if not self._numeric:
+            self._suspected = parts.holding(self._unsure)
+        return self._line(line)
+
+    @staticmethod
+    def _not_found_clean(texts: Sequence[str]) -> Iterator[str]:
+        """Those that may hold a secret, of texts that have to be searched; all the others once some do."""
+        found = 0
+        for text in texts:
+            if len(text) > _LONG or found >= _ENOUGH_FOUND:
+                yield text
+            elif _PROBE.clean(text) != text:
+                found += 1
+                yield text
+
+    def _line(self, line: dict[str, Any]) -> dict[str, Any]:
         response = line["response"]
         return {
             **line,
@@ -76,6 +109,8 @@ class Cleaner:
 
     def value(self, value: Any) -> Any:
         """Any JSON value."""
+        if self._suspected is not None and id(value) not in self._suspected:
+            return value
         if isinstance(value, str):
             return self.text(value)
         if isinstance(value, dict):
@@ -90,19 +125,10 @@ class Cleaner:
 
     def text(self, text: str, *, names: bool = False) -> str:
         """Redact running text; `names` marks a member that identifies a person or a program."""
-        for form, token in self._suspects.known:
-            if form in text:
-                text = text.replace(form, token)
-        if len(text) < _SHORTEST or not self._suspects.patterns:
+        if text in self._looked_at and text not in self._unsure:
             return text
-
-        def search(text: str, token: Callable[[str], str]) -> str:
-            for pattern in self._suspects.patterns:
-                if not (names and isinstance(pattern, TextPattern) and pattern.may_name):
-                    text = pattern.replace(text, token)
-            return text
-
-        return search_unglued(text, self._token, search)
+        text = self._without_known(text)
+        return self._search.clean(text, names=names) if len(text) >= _SHORTEST else text
 
     def _object(self, members: dict[str, Any]) -> dict[str, Any]:
         cleaned = self._members(members)
@@ -113,7 +139,13 @@ class Cleaner:
         return cleaned
 
     def _members(self, members: dict[str, Any]) -> dict[str, Any]:
-        return {self.text(name): self._member(name, member) for name, member in members.items()}
+        if self._suspected is None or not self._unsure.isdisjoint(members):
+            return {self.text(name): self._member(name, member) for name, member in members.items()}
+        return members | {
+            name: self._member(name, member)
+            for name, member in members.items()
+            if name in self._secret_names or id(member) in self._suspected
+        }
 
     def _beside(self, name: str, value: Any) -> Any:
         """A value whose name stands beside it; words that only follow such a name, as in tags, do not count."""
@@ -146,70 +178,9 @@ class Cleaner:
         return self.value(value)
 
     def _is_secret(self, name: str, value: str) -> bool:
+        if self._suspected is not None and name not in self._secret_names:
+            return False
         return is_secret_member(name, value) or VENDORS.is_secret_member(name, value)
-
-
-class LongCleaner(Cleaner):
-    """As `Cleaner`, for a long line: only what may hold a secret is walked, and texts are searched around keywords."""
-
-    def __init__(self, token: Callable[[str], str], known: KnownSecrets, numeric: Sequence[tuple[str, str]]) -> None:
-        super().__init__(token, Suspects((), ()), numeric)
-        self._known = known
-        self._search = KeywordSearch(token, HIDDEN)
-        self._looked_at: Mapping[str, None] = {}
-        """The texts that were looked at, of which some are `_unsure`: they may hold a secret."""
-        self._unsure = set[str]()
-        self._secret_names: AbstractSet[str] = frozenset()
-        self._suspected: AbstractSet[int] | None = None
-        """The ids of the parts of a line that may hold a secret; None: any may."""
-
-    def line(self, line: dict[str, Any]) -> dict[str, Any]:
-        """An exchange's line."""
-        parts = _Parts(line)
-        self._looked_at = dict.fromkeys(parts.texts)
-        unknown = texts = [text for text in self._looked_at if len(text) >= _SHORTEST]
-        if self._known.replaced(joined := "\n".join(texts)) != joined:
-            unknown = [text for text in texts if self._known.replaced(text) == text]
-            self._unsure.update([text for text in texts if self._known.replaced(text) != text])
-        self._unsure.update(self._not_found_clean(texts_to_search(unknown)))
-        self._secret_names = parts.secret_names
-        if not self._numeric:
-            self._suspected = parts.holding(self._unsure)
-        return super().line(line)
-
-    @staticmethod
-    def _not_found_clean(texts: Sequence[str]) -> Iterator[str]:
-        """Those that may hold a secret, of texts that have to be searched; all the others once some do."""
-        found = 0
-        for text in texts:
-            if len(text) > _LONG or found >= _ENOUGH_FOUND:
-                yield text
-            elif _PROBE.clean(text) != text:
-                found += 1
-                yield text
-
-    def value(self, value: Any) -> Any:
-        """Any JSON value."""
-        return super().value(value) if self._suspected is None or id(value) in self._suspected else value
-
-    def _members(self, members: dict[str, Any]) -> dict[str, Any]:
-        if self._suspected is None or not self._unsure.isdisjoint(members):
-            return super()._members(members)
-        return members | {
-            name: self._member(name, member)
-            for name, member in members.items()
-            if name in self._secret_names or id(member) in self._suspected
-        }
-
-    def _is_secret(self, name: str, value: str) -> bool:
-        return (self._suspected is None or name in self._secret_names) and super()._is_secret(name, value)
-
-    def text(self, text: str, *, names: bool = False) -> str:
-        """Redact running text; `names` marks a member that identifies a person or a program."""
-        if text in self._looked_at and text not in self._unsure:
-            return text
-        text = self._known.replaced(text)
-        return self._search.clean(text, names=names) if len(text) >= _SHORTEST else text
 
 
 class _Parts:

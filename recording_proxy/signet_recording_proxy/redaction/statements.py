@@ -12,10 +12,10 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import Final, NamedTuple
 
-from ahocorasick_rs import AhoCorasick, BytesAhoCorasick, Implementation
+from ahocorasick_rs import AhoCorasick, Implementation
 
 from signet_recording_proxy.redaction.beside_names import is_invented, looks_random
-from signet_recording_proxy.redaction.spans import Span, Token, replace_spans
+from signet_recording_proxy.redaction.spans import Span
 
 # What people call them, in lower case and without endings: up to twelve more letters may follow.
 _LONG_PASSWORDS: Final = (
@@ -167,10 +167,6 @@ def is_hexadecimal(value: str) -> bool:
 class _Statements:
     """All of them."""
 
-    def replace(self, text: str, token: Token) -> str:
-        """`text` with each secret replaced by what `token` gives for it."""
-        return replace_spans(text, self.spans(text, self.nouns(text)), token)
-
     @staticmethod
     def spans(text: str, nouns: Iterable[Noun]) -> Iterator[Span]:
         """Where the secrets are, in order, beside those words."""
@@ -179,14 +175,6 @@ class _Statements:
             if start >= done:
                 yield start, end
                 done = end
-
-    @staticmethod
-    def nouns(text: str) -> list[Noun]:
-        """Those words in a text beside which a secret may stand."""
-        lowered = text.encode("ascii", "replace").lower()
-        found = _latin().find_matches_as_indexes(lowered, overlapping=True)
-        nouns = [Noun(start, _SPELLED[number]) for number, start, _ in found]
-        return [noun for noun in (*nouns, *nouns_in_other_scripts(text)) if may_state(text, noun)]
 
 
 def nouns_in_other_scripts(text: str) -> list[Noun]:
@@ -207,13 +195,7 @@ def may_state(text: str, noun: Noun) -> bool:
     return _DIGIT.search(text, at + len(word), at + len(word) + _MOST_AFTER) is not None
 
 
-_SPELLED = list(STEMS.values())
 _FIRST_LETTERS = tuple({word[0] for word in _OTHERS})
-
-
-@cache
-def _latin() -> BytesAhoCorasick:
-    return BytesAhoCorasick([stem.encode() for stem in STEMS], implementation=Implementation.DFA)
 
 
 @cache

@@ -1,63 +1,30 @@
-"""Decides which patterns a line, or text, has to be searched for: cheap looks at the whole spare most lines the search.
+"""Decides whether a line, or text, has to be searched: cheap looks at the whole spare most lines the search.
 
-Each look lets everything pass that its patterns could match, and takes microseconds: most lines of a recording hold no
+Each look lets everything pass that the search could find, and takes microseconds: most lines of a recording hold no
 secret, and are written unchanged.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from functools import cache
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 
 import jsonschema_rs
 
-from signet_recording_proxy.redaction.assigned_values import ASSIGNMENTS, ELEMENTS, MARKUP
-from signet_recording_proxy.redaction.beside_names import BESIDE, FOLLOWED, GATE
+from signet_conformance.trace import encode
+from signet_recording_proxy.redaction.beside_names import GATE
 from signet_recording_proxy.redaction.commands import COMMANDS
-from signet_recording_proxy.redaction.glued_letters import unglue
 from signet_recording_proxy.redaction.hidden_text import Hidden, may_hide, shows_escapes
 from signet_recording_proxy.redaction.keyword_search import KeywordSearch
 from signet_recording_proxy.redaction.known_secrets import KnownSecrets
-from signet_recording_proxy.redaction.named_values import (
-    MEMBERS,
-    NAME_ENDINGS,
-    NAMES_BEFORE_SIGN,
-    NESTED,
-    SQUEEZED_OUT,
-    backwards,
-    suspected,
-)
-from signet_recording_proxy.redaction.secret_patterns import ISSUED, TEXT_PATTERNS, TextPattern
-from signet_recording_proxy.redaction.statements import GATE as STATED, STATEMENTS
-from signet_recording_proxy.redaction.vendor_kinds import VENDORS, gate as vendor_gate
+from signet_recording_proxy.redaction.named_values import NAME_ENDINGS, NAMES_BEFORE_SIGN, SQUEEZED_OUT
+from signet_recording_proxy.redaction.secret_patterns import ISSUED, TEXT_PATTERNS
+from signet_recording_proxy.redaction.statements import GATE as STATED
+from signet_recording_proxy.redaction.vendor_kinds import gate as vendor_gate
 
-
-class Pattern(Protocol):
-    """One pattern of secrets in text."""
-
-    def replace(self, text: str, token: Callable[[str], str]) -> str:
-        """`text` with each secret replaced by what `token` gives for it."""
-
-
-class Suspects(NamedTuple):
-    """What text has to be searched for: patterns, and forms of known secrets with their tokens."""
-
-    patterns: Sequence[Pattern]
-    known: Sequence[tuple[str, str]]
-
-
-def _by_stem(patterns: Sequence[TextPattern]) -> dict[bytes, list[int]]:
-    stems: dict[bytes, list[int]] = {}
-    for number, pattern in enumerate(patterns):
-        for stem in pattern.stems:
-            stems.setdefault(stem.encode(), []).append(number)
-    return stems
-
-
-_ISSUED = _by_stem(ISSUED)
-_SHAPED = _by_stem(TEXT_PATTERNS)
+_ISSUED = [(pattern, [stem.encode() for stem in pattern.stems]) for pattern in ISSUED]
 _IN_RUN = bytes(
     b"x"[0] if chr(byte) in "_.~+/=@:-" or (chr(byte).isalnum() and byte < 128) else 0x20 for byte in range(256)
 )
@@ -71,52 +38,24 @@ _harmless: set[bytes] = set()
 _BACKSLASH = b"\\"[0]
 _BREAKS = b"nrt"
 _CODE_UNIT = re.compile(rb"u[0-9a-fA-F]{4}")
-_GATES = {
-    gate: tuple(stem for stem in _SHAPED if gate in stem)
-    for gate in (b"@", b"=", b"--", b"-----", b"putty", b"begin", b"password", b"*")
-}
-# The end of an option's name, which two hyphens begin.
-_GATES[b"--"] += tuple(stem for stem in _SHAPED if stem[:1] == b"-" and stem[-1:] == b" ")
-# What stands between these and the password says that it is one.
-_GATES[b"password"] += tuple(stem for stem in _SHAPED if stem in (b"machine", b"default login"))
-_SHAPES_OPEN = tuple(set(_SHAPED) - {stem for gated in _GATES.values() for stem in gated})
-
-_BETWEEN = rb"[:=](?: |\t|t\\{1,40}){0,40}+(?:'\\{0,40}|\"\\{%s,40})?[0-9_.\-]{0,63}+"
 _LONG_TAILS = {b"secretkeybase": (b"key_base", b"keybase", b"key-base", b"key.base")}
 # Three letters tell a name from most others, but for those that end as `database` and `release` do.
 _LAST_LETTERS = {tail for ending in (*NAME_ENDINGS, b"key") for tail in _LONG_TAILS.get(ending, (ending[-3:],))}
-_ASSIGNED_IN_LINE = backwards(_BETWEEN % b"1", _LAST_LETTERS)
-"""A sign of assignment and a name's end; in a JSON string its double quotes have a backslash before them."""
-_ASSIGNED_IN_TEXT = backwards(_BETWEEN % b"0", _LAST_LETTERS)
-_PROGRAMS = tuple(stem.encode() for stem in COMMANDS.STEMS)
 
 
-def suspects(encoded: bytes, known: KnownSecrets) -> Suspects | None:
-    """The patterns that an encoded JSON line has to be searched for; None when it holds no secret."""
-    issued, hides = _in_runs(_long_runs(encoded, escaped=True))
-    patterns: list[Pattern] = [*issued]
-    shaped: list[TextPattern] = []
-    lowered = b""
-    if may_name_or_show(encoded):
-        lowered = encoded.lower()
-        shaped = _shapes(lowered)
-        patterns += (*shaped, *_name_patterns(lowered), *_assigned(lowered, _ASSIGNED_IN_LINE))
-    # A secret that is taken out may leave encoded text behind that it was glued to.
-    if hides or issued or shaped or shows_escapes(encoded):
-        patterns.append(HIDDEN)
-    forms = known.in_line(encoded)
-    return Suspects(patterns, forms) if patterns or forms or b"agentsdir" in lowered else None
+def is_suspected(encoded: bytes) -> bool:
+    """Whether an encoded JSON line, or text, may hold a secret that nothing but a search knows."""
+    return _holds_a_token(_long_runs(encoded, escaped=True)) or shows_escapes(encoded) or may_name_or_show(encoded)
 
 
 def is_plain(encoded: bytes, known: KnownSecrets) -> bool:
     """Whether a JSON line with raw bodies may be written, because it holds no secret.
 
-    The looks of `suspects` are made for the output of our encoder. JSON that spells a character otherwise may hide from
-    them, and so may blanks between members that end the line: neither is plain. A number beyond a float is not plain
-    either, since readers could not parse it.
+    The looks of `is_suspected` are made for the output of our encoder. JSON that spells a character otherwise may hide
+    from them, and so may blanks between members that end the line: neither is plain. A number beyond a float is not
+    plain either, since readers could not parse it.
     """
-    issued, hides = _in_runs(_long_runs(encoded, escaped=True))
-    if issued or hides or shows_escapes(encoded) or known.in_line(encoded):
+    if _holds_a_token(_long_runs(encoded, escaped=True)) or shows_escapes(encoded) or known.in_line(encoded):
         return False
     try:
         return not _gate(as_carried=True).is_valid(encoded.decode())
@@ -125,7 +64,7 @@ def is_plain(encoded: bytes, known: KnownSecrets) -> bool:
 
 
 def may_name_or_show(encoded: bytes) -> bool:
-    """Whether a line, or text, may hold what `_shapes`, `suspected` or `_assigned` finds; never False where it does."""
+    """Whether a line may hold a secret by its name, its place or its shape; never False where it does."""
     try:
         text = encoded.decode()
     except UnicodeDecodeError:
@@ -154,7 +93,7 @@ def _gate(*, as_carried: bool = False) -> Any:
         f'(?:{_spaced(NAME_ENDINGS)}){squeezed}["=]',
         f"(?:{_spaced(NAMES_BEFORE_SIGN)}){squeezed}=",
         rf"(?:{last})[0-9_.\-]{{0,63}}(?:\\{{0,40}}'|\\+\")?(?: |\t|\\+t){{0,40}}[:=]",
-        "|".join(re.escape(stem.decode()) for stem in _SHAPED),
+        "|".join(sorted({re.escape(stem) for pattern in TEXT_PATTERNS for stem in pattern.stems})),
         "</|<(?:input|add|property|setting|param)|form-data|agentsdir|-pass",
         *COMMANDS.gates(),
         GATE,
@@ -206,89 +145,37 @@ def _letters_of_escape(raw: bytes, start: int) -> int:
     return 5 if _CODE_UNIT.match(raw, start) else 1
 
 
-def _in_runs(runs: list[bytes]) -> tuple[list[TextPattern], bool]:
-    """Which issuers' tokens runs hold, and whether any could be encoded text."""
+def _holds_a_token(runs: list[bytes]) -> bool:
+    """Whether any of these runs may be an issuer's token, or encoded text."""
     new = [run for run in runs if run not in _harmless]
     if not new:
-        return [], False
-    issued, hides = _issued(new), may_hide(new)
-    if not issued and not hides:
-        if len(_harmless) + len(new) > _REMEMBERED:
-            _harmless.clear()
-        _harmless.update([run for run in new if len(run) <= _LONGEST_REMEMBERED][:_REMEMBERED])
-    return issued, hides
+        return False
+    if _issued(new) or may_hide(new):
+        return True
+    if len(_harmless) + len(new) > _REMEMBERED:
+        _harmless.clear()
+    _harmless.update([run for run in new if len(run) <= _LONGEST_REMEMBERED][:_REMEMBERED])
+    return False
 
 
-def _issued(runs: list[bytes]) -> list[TextPattern]:
+def _issued(runs: list[bytes]) -> bool:
     joined = b" ".join(runs)
     lowered = joined.lower()
-    possible = {number for stem, numbers in _ISSUED.items() if stem in lowered for number in numbers}
+    possible = [pattern for pattern, stems in _ISSUED if any(stem in lowered for stem in stems)]
     # Some begin as ordinary words do: the runs are few enough to be searched.
     text = joined.decode("ascii") if possible else ""
-    return [ISSUED[number] for number in sorted(possible) if ISSUED[number].occurs(text)]
-
-
-def _name_patterns(lowered: bytes) -> list[Pattern]:
-    patterns = suspected(lowered)
-    return [NESTED, *patterns] if MEMBERS in patterns else [*patterns]
-
-
-def _shapes(lowered: bytes) -> list[TextPattern]:
-    stems = [stem for stem in _SHAPES_OPEN if stem in lowered]
-    for gate, gated in _GATES.items():
-        if gate in lowered:
-            stems += [stem for stem in gated if stem in lowered]
-    return [TEXT_PATTERNS[number] for number in sorted({number for stem in stems for number in _SHAPED[stem]})]
-
-
-def _assigned(lowered: bytes, assigned: re.Pattern[bytes]) -> list[Pattern]:
-    patterns: list[Pattern] = []
-    if assigned.search(lowered[::-1]):
-        patterns.append(ASSIGNMENTS)
-    if b"</" in lowered or any(element in lowered for element in ELEMENTS):
-        patterns.append(MARKUP)
-    if any(program in lowered for program in _PROGRAMS):
-        patterns.append(COMMANDS)
-    if FOLLOWED.search(lowered.decode("utf-8", "replace")):
-        patterns.append(BESIDE)
-    if _names_vendor().is_valid(lowered.decode("utf-8", "replace")):
-        patterns.append(VENDORS)
-    if _states().is_valid(lowered.decode("utf-8", "replace")):
-        patterns.append(STATEMENTS)
-    return patterns
-
-
-@cache
-def _names_vendor() -> Any:
-    # Python's expression took two hundred times as long, on each line with a name that secrets have.
-    return _in_rust(vendor_gate())
-
-
-@cache
-def _states() -> Any:
-    return _in_rust(STATED)
+    return any(pattern.occurs(text) for pattern in possible)
 
 
 def shows_secret(text: str) -> bool:
     """Whether text that an encoding hid holds a secret."""
-    if len(text) > _LONG_TEXT:
-        return KeywordSearch(_nothing, None).clean(text) != text
-    text = unglue(text)
-    raw = text.encode("utf-8", "surrogatepass")
-    lowered = raw.lower()
-    looks: tuple[Callable[[], Sequence[Pattern]], ...] = (
-        lambda: _assigned(lowered, _ASSIGNED_IN_TEXT),
-        lambda: _name_patterns(lowered),
-        lambda: _shapes(lowered),
-        lambda: _issued(_long_runs(raw)),
-    )
-    return any(pattern.replace(text, _nothing) != text for look in looks for pattern in look())
-
-
-def _nothing(_secret: str) -> str:
-    return ""
+    if len(text) <= _LONG_TEXT:
+        encoded = encode({"": text})
+        if not (may_name_or_show(encoded) or _issued(_long_runs(encoded, escaped=True))):
+            return False
+    return KeywordSearch(lambda _secret: "", None).clean(text) != text
 
 
 _LONG_TEXT = 1024
-"""In longer text it is quicker to look for keywords first."""
+"""In longer text it is quicker to look for keywords at once."""
 HIDDEN = Hidden(shows_secret)

@@ -11,7 +11,7 @@ from signet_recording_proxy.redaction import keywords
 from signet_recording_proxy.redaction.known_secrets import KnownSecrets
 from signet_recording_proxy.redaction.named_values import NAME_ENDINGS, SAMPLE
 from signet_recording_proxy.redaction.secret_names import NAME_MEMBERS, is_secret_member
-from signet_recording_proxy.redaction.secret_walk import LongCleaner
+from signet_recording_proxy.redaction.secret_walk import Cleaner
 from signet_recording_proxy.redaction.vendor_kinds import VENDORS, kinds
 from tests.attacks.test_secret_kinds import TOKENS
 from tests.recording_proxy.redaction.lines import line
@@ -44,12 +44,12 @@ VALUES = st.recursive(
 )
 
 
-def cleaner() -> LongCleaner:
+def cleaner() -> Cleaner:
     """One that knows a secret, and numbers those that it finds."""
     tokens: dict[str, str] = {}
     known = KnownSecrets()
     known.add(KNOWN, "<redacted:0>")
-    return LongCleaner(lambda secret: tokens.setdefault(secret, f"<redacted:{len(tokens) + 1}>"), known, ())
+    return Cleaner(lambda secret: tokens.setdefault(secret, f"<redacted:{len(tokens) + 1}>"), known.replaced, ())
 
 
 @settings(max_examples=300)

@@ -14,7 +14,6 @@ from signet_recording_proxy.redaction.named_values import (
     PARAMETERS,
     PATH,
     QUERY_REST,
-    suspected,
 )
 
 
@@ -97,18 +96,3 @@ def test_what_only_follows_a_harmless_name_is_searched_on() -> None:
 def test_a_secret_is_taken_out_once() -> None:
     """What a secret holds is part of it, though it be named like another."""
     assert MEMBERS.replace('"password":"\\"token\\":\\"abcdefgh\\"", "a":1', taken) == '"password":"<>", "a":1'
-
-
-@pytest.mark.parametrize(
-    ("line", "expected"),
-    [
-        (b'{"githubtoken2":"x"}', [MULTIPART, MEMBERS]),
-        (b'{"a":"{\\"api_key\\":1}"}', [MULTIPART, MEMBERS]),
-        (b'{"a":"?x-api-key=1"}', [PARAMETERS]),
-        (b'{"a":"token[]=1"}', [PARAMETERS]),
-        (b'{"sessionkey":"a","tokens":"secret words"}', []),
-    ],
-)
-def test_what_is_suspected(line: bytes, expected: list[object]) -> None:
-    """The end of a name before a quote or an equals sign decides what is searched for."""
-    assert suspected(line) == expected
