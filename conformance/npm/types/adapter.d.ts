@@ -1,7 +1,7 @@
 // Made from schemas/driver/signet-adapter-1.schema.json by `npm run types`; not to be changed by hand.
 
 /**
- * What the kit, as the harness, asks of a RuntimeAdapterServer: the method, and the JSON object that is posted to the method's path. A member that the harness does not know is left out. docs/driver-protocol.md tells when each is called.
+ * A call by which the kit, as the harness, asks a RuntimeAdapterServer: the method, and the JSON object that is posted to the method's path. A member that the harness does not know is left out. docs/driver-protocol.md says when each method is called.
  */
 export type Call = {
   [k: string]: unknown;
@@ -17,7 +17,7 @@ export type Call = {
     source?: "startup" | "resume" | "clear";
     prompt?: string;
     /**
-     * What the model said last in this context; of onUserPromptSubmit.
+     * The model's last words in this context; for onUserPromptSubmit.
      */
     lastAssistantMessage?: string;
     reason?: "exit" | "clear";

@@ -1,7 +1,7 @@
 // Made from schemas/driver/signet-driver-1.schema.json by `npm run types`; not to be changed by hand.
 
 /**
- * A request of the kit on standard input, or an answer or event of the driver program on standard output: one JSON object a line. docs/driver-protocol.md tells what each means.
+ * A request of the kit on standard input, or an answer or event of the driver program on standard output: one JSON object per line. docs/driver-protocol.md explains each.
  */
 export type Line = Request | Answer | Event;
 export type Request =
@@ -51,15 +51,15 @@ export type Step = {
   agent?: string | null;
   project?: string;
   /**
-   * The session in which a sub-agent was called.
+   * The session that called the sub-agent.
    */
   parent?: string;
   /**
-   * What the harness calls that sub-agent.
+   * The harness's own id of that sub-agent.
    */
   subagent?: string;
   /**
-   * How much time passes in a wait.
+   * How many seconds pass in a wait.
    */
   seconds?: number;
   key?: string;
@@ -70,7 +70,7 @@ export type Step = {
    */
   channel?: string;
   /**
-   * Ids of memories, and how much each was of use.
+   * Memory id to how useful the memory was, from -1 to 1.
    */
   feedback?: {
     [k: string]: number;
@@ -110,7 +110,7 @@ export type Answer =
       [k: string]: unknown;
     };
 /**
- * What the connector gave for the model, by the source that a face knows.
+ * Texts that the connector gave for the model, by the source as the face names it.
  */
 export type Given = {
   source: string;
@@ -128,7 +128,7 @@ export interface Result {
   } | null;
   skipped?: string;
   /**
-   * For hello: handover where the program tells what it hands to the connector.
+   * For hello: handover if the program reports what it hands to the connector.
    */
   tells?: string[];
   /**
@@ -136,16 +136,16 @@ export interface Result {
    */
   awaits_compaction?: boolean;
   /**
-   * What the connector printed on standard error, or gave to the harness's logger.
+   * Text that the connector printed on standard error, or gave to the harness's logger.
    */
   printed?: string;
   /**
-   * Why the connector hears nothing, or not all, of its harness.
+   * Why the connector gets no events of its harness, or not all.
    */
   unheard?: string[];
   remarks?: string[];
   /**
-   * Where in the connector's code the requests of the step were sent, in their order.
+   * Where in the connector's code the requests of the step were sent, in the order of the requests.
    */
   sent?: {
     method: string;
@@ -157,35 +157,35 @@ export interface Result {
     [k: string]: unknown;
   }[];
   /**
-   * false where the model's turn did not take place.
+   * false if the model's turn did not take place.
    */
   turn?: boolean;
   /**
-   * How each handler or method fared; status is an HTTP status.
+   * The outcome of each handler or method; status is an HTTP status.
    */
   calls?: Handler[];
   /**
-   * How each command fared; status is its exit status.
+   * The outcome of each command; status is its exit status.
    */
   hooks?: Handler[];
   [k: string]: unknown;
 }
 export interface Handler {
   /**
-   * The handler's name; an entry without one does not come from a handler.
+   * The handler's name; absent if the entry is not about a handler.
    */
   event?: string;
   ms?: number;
   /**
-   * null: there was none.
+   * The status; null: there was none.
    */
   status?: number | null;
   /**
-   * By how much the machine made a timer of the driver late meanwhile, or kept the connector from the processor.
+   * By how many milliseconds the machine delayed a timer of the driver in that time, or kept the connector from the processor.
    */
   late_ms?: number;
   /**
-   * true where the harness went on without it.
+   * true if the harness continued without waiting for it.
    */
   timed_out?: boolean;
   /**
@@ -193,11 +193,11 @@ export interface Handler {
    */
   thrown?: string | null;
   /**
-   * true where the user's turn was lost because of it, false where the harness went on with it.
+   * true if the user's turn was lost because of it, false if the harness continued the turn.
    */
   lost?: boolean;
   /**
-   * true where the harness gave up the user's turn because of it.
+   * true if the harness gave up the user's turn because of it.
    */
   blocked?: boolean;
   stdout?: string;
@@ -208,18 +208,18 @@ export interface Event {
   event: "model" | "handover";
   session: string;
   /**
-   * handover of a start: the path that the connector runs in, or is told.
+   * handover of a start: the path in which the connector runs, or which it is given.
    */
   folder?: string;
   /**
-   * handover of a tool: what the connector's tool is given.
+   * handover of a tool: the arguments that the connector's tool gets.
    */
   arguments?: {
     [k: string]: unknown;
   };
   given?: Given;
   /**
-   * model: the requests before it, such as for a title.
+   * model: the requests that the harness made before it, such as for a title.
    */
   beside?: {
     for: string;
@@ -227,7 +227,7 @@ export interface Event {
     [k: string]: unknown;
   }[];
   /**
-   * model: the user's words where the connector changed them.
+   * model: the user's words, if the connector changed them.
    */
   said?: string;
   id?: never;

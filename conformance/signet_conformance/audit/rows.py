@@ -24,16 +24,16 @@ Unreadable = Literal["gone", "refused", "damaged", "not-delivered"]
 class RecordingRow(Struct, frozen=True, kw_only=True, tag_field="kind", tag="recording"):
     """A recording of the data set, whether it could be judged or not.
 
-    The lists of requirements are by verdict; what no list names was not applicable.
+    There is one list of requirements for each verdict; a requirement in no list was not applicable.
     """
 
     schema_file: ClassVar[str] = "audit/signet-audit-recording-1.schema.json"
 
     recording: Id
     outcome: Literal["judged", "broken-off", "unreadable"]
-    """broken-off: its scenario was not performed to its end, so it decides nothing."""
+    """What became of the recording; broken-off: its scenario was not performed to its end, so it decides nothing."""
     why: Unreadable | None = None
-    """Why it could not be read."""
+    """Why the recording could not be read."""
     connector: Name | None = None
     connector_release: Name | None = None
     host: Name | None = None
@@ -50,7 +50,7 @@ class RecordingRow(Struct, frozen=True, kw_only=True, tag_field="kind", tag="rec
     exchanges: Count = 0
     sessions: Count = 0
     tested: bool = False
-    """Whether it holds a lifecycle hook or a memory operation."""
+    """Whether it has a lifecycle hook or a memory operation."""
     passed: Requirements = ()
     failed: Requirements = ()
     warned: Requirements = ()
@@ -59,16 +59,16 @@ class RecordingRow(Struct, frozen=True, kw_only=True, tag_field="kind", tag="rec
 
 
 class SessionRow(Struct, frozen=True, kw_only=True, tag_field="kind", tag="session"):
-    """What one recording shows of one session: a session may have rows of several recordings."""
+    """The part of a session that one recording shows; a session may have rows from several recordings."""
 
     schema_file: ClassVar[str] = "audit/signet-audit-session-1.schema.json"
 
     recording: Id
     session: Hash
-    """The hash of its key."""
+    """The hash of the session's key."""
     agent: Name
     project: Hash | None = None
-    """The hash of the project that it was started for."""
+    """The hash of the project for which the session was started."""
     native: Hash | None = None
     """The hash of the sessionId that was sent."""
     starts: Count
@@ -92,15 +92,15 @@ class BreachRow(Struct, frozen=True, kw_only=True, tag_field="kind", tag="breach
     requirement: RequirementId
     verdict: Breach
     session: Hash | None = None
-    """The session that it is about, if it is about one."""
+    """The session that the breach is about, if it is about one."""
     count: Count = 1
-    """How many findings."""
+    """The number of findings."""
     exchanges: tuple[int, ...] = ()
-    """Of the first finding, five at most."""
+    """The exchanges of the first finding, five at most."""
     pointer: str = ""
-    """Into the first exchange; * for a name that is not the contract's."""
+    """JSON Pointer into the first exchange; * in place of a name that the contract does not have."""
     between: tuple[Id, ...] = ()
-    """The other recordings, where only several show it; twenty at most."""
+    """The other recordings, if only several together show it; twenty at most."""
 
 
 class SaveRow(Struct, frozen=True, kw_only=True, tag_field="kind", tag="save"):

@@ -31,24 +31,24 @@ class Cell(Struct, frozen=True, kw_only=True):
 
     connector: Name
     release: Name | None
-    """None: the recordings do not say."""
+    """The connector's release; null if the recordings do not say."""
     requirement: RequirementId
     verdict: Worst
-    """The worst of them."""
+    """The worst verdict of these recordings."""
     recordings: Count
-    """How many breach it."""
+    """How many of these recordings breach it."""
     passing: Count
-    """How many of the release pass it."""
+    """How many recordings of the release pass it."""
     first_seen: Instant | None
-    """When the first of them began."""
+    """When the first breaching recording began."""
     new_since: Name | None
-    """The release, or the day, that brought it: recordings of the connector from before then pass it, and none breaches
-    it. None: it was always breached, or no time is known.
+    """The release or day since which it is breached: earlier recordings of the connector pass it, and no earlier one
+    breaches it. null: it was always breached, or the time is not known.
     """
     evidence: Id
     """The first recording that breaches it."""
     exchange: int | None
-    """The exchange in it."""
+    """The number of the breaching exchange in that recording."""
     between: bool
     """Whether only several recordings show it."""
     show: str
@@ -62,26 +62,26 @@ class Summary(Struct, frozen=True, kw_only=True):
 
     format: Literal["signet-audit-summary/1"]
     recordings: Count
-    """All that the manifest names."""
+    """All recordings that the manifest names."""
     judged: Count
     broken_off: Count
     unreadable: Count
     earlier: Count
-    """From before the day that was asked for: not judged."""
+    """Recordings from before the requested day, which were not judged."""
     tested: Count
-    """Judged, and with a lifecycle hook or a memory operation."""
+    """Judged recordings with a lifecycle hook or a memory operation."""
     exchanges: Count
     sessions: Count
-    """Rows of sessions."""
+    """The number of rows of sessions."""
     joined: Count
     """Sessions with parts in several recordings."""
     connectors: dict[str, Count]
-    """Judged recordings by connector."""
+    """Connector to the number of its judged recordings."""
     verdicts: dict[str, dict[RequirementId, str]]
-    """By connector: the worst verdict of each requirement."""
+    """Connector to the worst verdict of each requirement."""
     cells: tuple[Cell, ...]
     unread: tuple[tuple[Id, str], ...]
-    """A thousand at most, each with why."""
+    """Recordings that could not be read, each with the reason; a thousand at most."""
 
 
 def show_command(recording: str, exchange: int | None) -> str:

@@ -40,7 +40,7 @@ def declared_options(command: _Command) -> _Command:
             "--prompt-chars",
             type=click.IntRange(1),
             metavar="N",
-            help="After how many characters the connector cuts what the user says.",
+            help="Number of characters to which the connector cuts the user's text.",
         ),
         click.option("--token", is_flag=True, help="The connector was given a token."),
         click.option(

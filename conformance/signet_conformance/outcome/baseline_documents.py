@@ -69,15 +69,15 @@ class Entry:
     target: Telling
     """the target that fails it; * for every target"""
     owner: Telling
-    """who answers for it, so that others can follow it up"""
+    """a text: the person or team responsible for the failure"""
     reason: Telling
-    """why it may stand, so that others can follow it up"""
+    """a text: why the failure is accepted, for others who follow it up"""
     created: Day
     """the day of the entry"""
     expires: Day
-    """the last day on which it may stand"""
+    """the last day on which the failure is accepted"""
     verdict: Failure = Verdict.FAIL
-    """the worst that may stand: WARN lets no FAIL of the requirement pass"""
+    """the worst verdict that is accepted: with WARN, a FAIL of the requirement fails the run"""
     face: Telling | None = None
     """the release of the target's harness in which it fails, such as openclaw-2026.9.6"""
 
@@ -98,9 +98,9 @@ class _Entries(Document):
 
 
 class Baseline(_Entries):
-    """Failures that do not fail the run: each with its owner, a reason and a last day.
+    """Failures that do not fail the run, each with an owner, a reason and a last day.
 
-    An entry whose requirement passes again, or whose day has passed, fails the run.
+    An entry fails the run if its requirement passes again, or if its last day has passed.
     """
 
     model_config = ConfigDict(title="Known failures (signet-baseline/1)")
@@ -110,7 +110,10 @@ class Baseline(_Entries):
 
 
 class FlakyList(_Entries):
-    """What fails now and then without failing the run. An entry whose day has passed fails it."""
+    """Requirements that fail now and then, without failing the run.
+
+    An entry fails the run if its last day has passed.
+    """
 
     model_config = ConfigDict(title="Flaky requirements (signet-flaky/1)")
     schema_file: ClassVar[str] = "baseline/signet-flaky-1.schema.json"

@@ -98,7 +98,7 @@ class ScoredAnswer(StrictModel):
     f1: Figure
     judged: Figure | None = None
     tokens: int = 0
-    """of the memories that were given, four characters each"""
+    """tokens of the memories that the model got, counted as four characters each"""
 
 
 class AnswerFigures(StrictModel):
@@ -109,7 +109,7 @@ class AnswerFigures(StrictModel):
     f1: Figure
     judged: Figure | None = None
     tokens: Figure = 0.0
-    """of memories a question, four characters each"""
+    """tokens of memories per question, counted as four characters each"""
 
 
 class Answers(HarnessDocument):
@@ -126,11 +126,11 @@ class Answers(HarnessDocument):
     judge: dict[str, str] | None = None
     """the judge's model and prompt; null without one"""
     price: Figure | None = None
-    """dollars a question for its memories; null without --price"""
+    """dollars per question for its memories; null without --price"""
     overall: AnswerFigures
-    """over the questions that the facts answer"""
+    """the figures over all questions that the facts answer"""
     unanswerable: AnswerFigures | None = None
-    """over adversarial ones and abstentions; null without any"""
+    """the figures over adversarial questions and abstentions; null if there are no such questions"""
     by_category: dict[str, AnswerFigures]
     answers: Annotated[tuple[ScoredAnswer, ...], Field(strict=False)]
 

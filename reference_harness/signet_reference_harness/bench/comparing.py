@@ -35,7 +35,7 @@ td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; }
 
 
 class FigureDifference(StrictModel):
-    """A figure in both results. The interval is that of the mean of the questions' differences, at 95 %."""
+    """A figure in both results. The interval is for the mean of the questions' differences, at 95 %."""
 
     first: Figure
     second: Figure
@@ -44,7 +44,7 @@ class FigureDifference(StrictModel):
 
 
 class Changed(StrictModel):
-    """A question whose best evidence has another rank; null where none was brought."""
+    """A question whose best evidence has another rank in the second result; null if no evidence was returned."""
 
     scenario: str
     id: str
@@ -67,7 +67,7 @@ class ResultComparison(HarnessDocument):
     second: dict[str, Any]
     questions: int
     better: int
-    """questions whose best evidence stands higher in the second result"""
+    """the questions whose best evidence has a better rank in the second result"""
     worse: int
     figures: dict[str, FigureDifference]
     by_category: dict[str, dict[str, FigureDifference]]

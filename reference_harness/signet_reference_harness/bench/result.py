@@ -30,7 +30,7 @@ Strings = Annotated[tuple[str, ...], Field(strict=False)]
 
 
 class SuiteFacts(StrictModel):
-    """The suite: what it is called, the SHA-256 of its bytes, its owner's terms, and what is known to be wrong."""
+    """The suite: its name, the SHA-256 of its bytes, its owner's terms, and its known errors."""
 
     name: str
     sha256: str
@@ -41,16 +41,16 @@ class SuiteFacts(StrictModel):
 
 
 class Group(StrictModel):
-    """Figures over some of the questions."""
+    """The figures over a group of questions."""
 
     questions: int
     figures: Figures
     intervals: dict[str, Annotated[tuple[Figure, Figure], Field(strict=False)]] = Field(default_factory=dict)
-    """bounds of the mean at 95 %, by a percentile bootstrap"""
+    """bounds of each mean at 95 %, by a percentile bootstrap"""
 
 
 class RankedRow(StrictModel):
-    """A memory that was brought. `item` is a fact or prompt of the suite, else it begins with `other:`."""
+    """A memory that was returned. `item` is a fact or prompt of the suite; for any other it begins with `other:`."""
 
     item: str
     score: Figure | None = None
@@ -58,7 +58,7 @@ class RankedRow(StrictModel):
 
 
 class Question(StrictModel):
-    """One question: what answers it, what was brought, and the figures that follow."""
+    """One question: its evidence, the memories that were returned, and the figures that follow."""
 
     scenario: str
     id: str
@@ -67,13 +67,13 @@ class Question(StrictModel):
     category: str | None
     evidence: Strings
     rank: int | None
-    """of the best evidence, from 1; null when none was brought"""
+    """the rank of the best evidence, from 1; null if no evidence was returned"""
     rows: Annotated[tuple[RankedRow, ...], Field(strict=False)]
     figures: Figures
 
 
 class Unmeasured(StrictModel):
-    """A question without evidence: it enters no figure."""
+    """A question without evidence: no figure counts it."""
 
     scenario: str
     id: str
@@ -83,7 +83,7 @@ class Unmeasured(StrictModel):
 
 
 class Assertion(StrictModel):
-    """A demand of the suite, and whether it held."""
+    """An assertion of the suite, and whether it was true."""
 
     scenario: str
     line: int
@@ -100,12 +100,12 @@ class Result(HarnessDocument):
 
     format: Literal["signet-bench-result/1"] = "signet-bench-result/1"
     run: str
-    """follows from suite, subject and settings: equal for equal runs"""
+    """an id made from suite, subject and settings: equal for equal runs"""
     suite: SuiteFacts
     subject: dict[str, Any]
     settings: dict[str, Any]
     overall: Group
-    """over the questions that the facts answer"""
+    """the figures over all questions that the facts answer"""
     by_category: dict[str, Group]
     by_operation: dict[str, Group]
     assertions: dict[str, int]
@@ -132,7 +132,7 @@ class Times(HarnessDocument):
     run: str
     environment: dict[str, str | int | None]
     latencies_ms: dict[str, Figures]
-    """count, p50, p90 and p99 of each operation"""
+    """operation to count, p50, p90 and p99 of its latency in milliseconds"""
     questions: Annotated[tuple[QuestionTime, ...], Field(strict=False)]
 
 

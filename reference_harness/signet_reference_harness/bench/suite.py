@@ -22,24 +22,24 @@ OWN_SESSION = "own"
 
 
 class Head(StrictModel):
-    """The first line: what the suite is, where it comes from, and what is known to be wrong with it."""
+    """The first line: the suite's name, its source, and its known errors."""
 
     kind: Literal["suite"]
     format: Literal["signet-bench-suite/1"]
     name: Name
     licence: Annotated[str, Field(min_length=1)]
-    """SPDX expression, or as its owner words it"""
+    """an SPDX expression, or the owner's words"""
     source: str = ""
-    """where the facts and questions come from"""
+    """the source of the facts and questions"""
     about: str = ""
     known_defects: Annotated[tuple[str, ...], Field(strict=False)] = ()
 
 
 class SuiteScenario(StrictModel):
-    """Begins a scenario; the steps up to the next one are its own, in their order.
+    """Begins a scenario; the steps up to the next scenario belong to it, in order.
 
-    Scenarios that name the same `database` are performed one after another against one daemon and its database; each
-    other scenario has a daemon and an empty database of its own.
+    Scenarios with the same `database` run one after another against one daemon and its database; each other
+    scenario has a daemon and an empty database of its own.
     """
 
     kind: Literal["scenario"]
@@ -48,48 +48,48 @@ class SuiteScenario(StrictModel):
     agent: Name | None = None
     """the agent of sessions that name none (default: bench-ID)"""
     project: Annotated[str | None, Field(pattern=r"^/")] = None
-    """default: /home/bench/ID"""
+    """the project's folder (default: /home/bench/ID)"""
     about: str = ""
 
 
 class SuiteFact(StrictModel):
-    """Is stored in the memory of the session's agent."""
+    """A fact that is stored in the memory of the session's agent."""
 
     kind: Literal["fact"]
     id: Name
     text: Text
     session: Name = OWN_SESSION
     at: str | None = None
-    """ISO 8601: since when it is remembered (createdAt)"""
+    """an ISO 8601 time: since when it is remembered (createdAt)"""
     fields: dict[str, JsonValue] = Field(default_factory=dict)
-    """more members of the request: tags, importance, pinned, structured, …"""
+    """an object: more members of the request, such as tags, importance, pinned, structured"""
 
 
 class _Asking(StrictModel):
     """The demands of a step on the memories that it brings. Each name is that of an earlier fact or prompt."""
 
     evidence: Names = ()
-    """any of these answers it; figures are computed from their ranks"""
+    """a list of facts, any of which answers the question; figures are computed from their ranks"""
     expect: Names = ()
-    """the run asserts that each of these is brought"""
+    """a list of facts: the run asserts that each of them is returned"""
     absent: Names = ()
-    """the run asserts that none of these is brought"""
+    """a list of facts: the run asserts that none of them is returned"""
     category: str | None = None
 
 
 class SuiteQuery(_Asking):
-    """Is recalled: POST memory/recall."""
+    """A question that is recalled: POST memory/recall."""
 
     kind: Literal["query"]
     id: Name
     text: Text
     session: Name = OWN_SESSION
     fields: dict[str, JsonValue] = Field(default_factory=dict)
-    """more members of the request: project, type, tags, since, until, …"""
+    """an object: more members of the request, such as project, type, tags, since, until"""
     only_new: bool = False
-    """leave out what this session has been shown already"""
+    """true: leave out rows that this session has seen"""
     answer: str | None = None
-    """what a model should answer, where one is asked"""
+    """the answer that a model should give, if a model is asked"""
 
 
 class SuiteStart(_Asking):
@@ -103,7 +103,7 @@ class SuiteStart(_Asking):
 
 
 class SuiteTurn(_Asking):
-    """One turn: the user's words go to the daemon, the model's reply is the one given here."""
+    """One turn: the user's words are sent to the daemon; the model's reply is given here."""
 
     kind: Literal["prompt"]
     text: Text
@@ -113,7 +113,7 @@ class SuiteTurn(_Asking):
 
 
 class SuiteForget(StrictModel):
-    """Takes a fact from memory."""
+    """Deletes a fact from memory."""
 
     kind: Literal["forget"]
     fact: Name
@@ -129,14 +129,14 @@ class SuiteCompaction(StrictModel):
 
 
 class SuiteClear(StrictModel):
-    """The conversation of the session is taken from the model."""
+    """The session's conversation is cleared."""
 
     kind: Literal["clear"]
     session: Name = OWN_SESSION
 
 
 class SuiteEnd(StrictModel):
-    """Closes a session. Those that are open at the end of their scenario are closed then."""
+    """Closes a session. Sessions that are open at the end of their scenario are closed there."""
 
     kind: Literal["end"]
     session: Name = OWN_SESSION

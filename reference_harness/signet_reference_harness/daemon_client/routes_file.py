@@ -16,7 +16,7 @@ class DaemonEntry(StrictModel):
     url: str
     """The daemon's origin."""
     token_env: str | None = Field(default=None, min_length=1)
-    """The environment variable that holds the token for it."""
+    """The environment variable that holds the daemon's token."""
 
 
 class RoutesFile(HarnessDocument):

@@ -48,7 +48,7 @@ class ThinkingPart(StrictModel):
     type: Literal["thinking"]
     text: Chunks
     signature: str = "c2NyaXB0ZWQtc2lnbmF0dXJl"
-    """what Anthropic signs it with"""
+    """the signature of Anthropic's interface"""
 
 
 class ToolCallPart(StrictModel):
@@ -57,9 +57,9 @@ class ToolCallPart(StrictModel):
     type: Literal["tool_call"]
     name: str
     arguments: dict[str, JsonValue] | str = Field(default_factory=dict)
-    """an object; or a text that is sent as it is, such as JSON that breaks off"""
+    """an object; or a text that is sent unchanged, such as JSON that breaks off"""
     id: str | None = None
-    """default: an id that no other call has"""
+    """the call's id (default: a new one)"""
 
 
 class RefusalPart(StrictModel):
@@ -74,7 +74,7 @@ Content = Annotated[str | Annotated[tuple[AnyPart, ...], Field(strict=False)], F
 
 
 class ScriptedUsage(StrictModel):
-    """Token counts. A missing one is estimated from the request and the answer."""
+    """Numbers of tokens. A missing number is estimated from the request and the answer."""
 
     input_tokens: Count | None = None
     output_tokens: Count | None = None
@@ -88,31 +88,32 @@ class ErrorAnswer(StrictModel):
 
     status: Annotated[int, Field(ge=400, le=599)] = 500
     kind: Literal["context_limit"] | None = None
-    """context_limit: the vendor's own refusal of a request that is too long, whatever its status"""
+    """context_limit: the vendor's refusal of a request that is too long, whatever status the script gives"""
     type: str | None = None
-    """default: what the vendor says for the status"""
+    """the error's type (default: the vendor's type for the status)"""
     code: str | None = None
     """OpenAI's code of the error"""
     message: str | None = None
     retry_after_s: Annotated[float, Field(ge=0, strict=False)] | HeaderValue | None = None
-    """the Retry-After header: seconds, or a date as text"""
+    """the Retry-After header: a number of seconds, or a date as a text"""
 
 
 class ScriptedFault(StrictModel):
     """A fault in the middle of an answer, after a number of its chunks.
 
-    close: the connection is closed. end: the answer ends in order, without a reason to stop. hang: nothing more comes.
-    garbage: a malformed event, then the rest. error: the vendor's error event, and the end.
-    Without streaming: half the body, no reason to stop, half the body, a malformed body, an error answer.
+    close: the connection is closed. end: the answer ends properly, but without a reason to stop. hang: nothing more
+    is sent. garbage: a malformed event, then the rest. error: the vendor's error event, then the end. Without
+    streaming, in the same order: half the body; a body without a reason to stop; half the body; a malformed body;
+    an error answer.
     """
 
     kind: Literal["close", "end", "hang", "garbage", "error"]
     after: Count = 0
     """chunks of text, thinking or arguments that are sent before it"""
     data: str | None = None
-    """garbage: what is sent as it is; default: an event cut short"""
+    """for garbage: the text that is sent unchanged (default: an event that breaks off)"""
     error: ErrorAnswer = ErrorAnswer(status=529)
-    """error: which"""
+    """for error: the error"""
 
 
 class ScriptedLimit(StrictModel):
@@ -129,11 +130,11 @@ class RawEvent(StrictModel):
 
     event: str | None = None
     data: JsonValue
-    """a text is sent as it is, anything else as JSON"""
+    """a text, which is sent unchanged; any other value is sent as JSON"""
 
 
 class RawAnswer(StrictModel):
-    """An answer to one interface, as it is: no part of it is made from the turn."""
+    """An answer to one interface, sent unchanged."""
 
     status: Annotated[int, Field(ge=200, le=599)] = 200
     body: JsonValue = None
@@ -141,7 +142,7 @@ class RawAnswer(StrictModel):
 
 
 class ResponsesStop(StrictModel):
-    """How a response of OpenAI's responses interface ended."""
+    """How a response of OpenAI's responses interface ends."""
 
     status: str
     reason: str | None = None
@@ -152,7 +153,7 @@ class ResponsesStop(StrictModel):
 
 
 class RawStops(StrictModel):
-    """The reason to stop in an interface's own word; null is a null in the answer."""
+    """The reason to stop, as each interface names it; null is sent as null."""
 
     model_config = ConfigDict(alias_generator=lambda name: name.replace("_", "-"))
 
@@ -171,25 +172,25 @@ class RawStops(StrictModel):
 
 
 class ScriptedTurn(StrictModel):
-    """One answer of the model: content, or an error, or for an interface a raw answer."""
+    """One answer of the model: content, an error, or a raw answer for an interface."""
 
     name: str | None = None
-    """how GET /requests names it; default: its place"""
+    """the turn's name in GET /requests (default: its number)"""
     content: Content = ()
     """a text, or a list of parts in order"""
     stop: StopReason | None = None
-    """default: what the content makes it"""
+    """the reason to stop (default: the one that follows from the content)"""
     raw_stop: RawStops = RawStops()
     stop_sequence: str | None = None
-    """the sequence that stopped it, where told"""
+    """the stop sequence, if the interface reports it"""
     usage: ScriptedUsage = ScriptedUsage()
     error: ErrorAnswer | None = None
     fault: ScriptedFault | None = None
     raw: dict[ApiName, RawAnswer] = Field(default_factory=dict)
     delay_ms: Milliseconds = 0
-    """before the first byte"""
+    """a number of milliseconds before the first byte"""
     chunk_delay_ms: Milliseconds = 0
-    """before each chunk but the first"""
+    """a number of milliseconds before each chunk except the first"""
     headers: dict[HeaderName, HeaderValue] = Field(default_factory=dict)
     rate_limits: Annotated[tuple[ScriptedLimit, ...], Field(strict=False)] = ()
 
@@ -219,13 +220,13 @@ class Condition(StrictModel):
     """Conditions on a request. All of them must hold."""
 
     last_user: Match | None = None
-    """the last message of the user"""
+    """a condition on the user's last message"""
     system: Match | None = None
-    """the system prompt, with system and developer messages"""
+    """a condition on the system prompt, including system and developer messages"""
     tool_result: Match | None = None
-    """any result of a tool since the user last spoke"""
+    """a condition that one of the tool results since the user's last message must meet"""
     anywhere: Match | None = None
-    """any text of the request"""
+    """a condition that one of the request's texts must meet"""
     after_tool: bool | None = None
     """whether the request ends with a tool's result"""
     offers_tool: str | None = None
@@ -236,12 +237,12 @@ class Condition(StrictModel):
 
 
 class Rule(StrictModel):
-    """A turn for every request that is like this, before the turns are looked at."""
+    """A turn for each request that meets a condition; rules go before the turns in order."""
 
     when: Condition
     turn: ScriptedTurn
     times: Annotated[int | None, Field(ge=1)] = None
-    """how often at most; default: always"""
+    """how many times the rule applies at most (default: no limit)"""
 
 
 class Turns(StrictModel):
@@ -253,19 +254,19 @@ class Turns(StrictModel):
 
 
 class Script(HarnessDocument):
-    """The answers of a scripted model: rules first, then turns in order, one a request."""
+    """The answers of a scripted model: a rule that matches the request, else the next turn in order."""
 
     model_config = ConfigDict(title="Scripted model")
     schema_file: ClassVar[str] = "harness/signet-llm-script.schema.json"
 
     format: Literal["signet-llm/1"]
     models: Annotated[tuple[str, ...], Field(strict=False, min_length=1)] = ("scripted",)
-    """what a list of models names; any is served"""
+    """the names in the list of models; a request may name any other"""
     turns: Annotated[tuple[ScriptedTurn, ...], Field(strict=False)] = ()
     rules: Annotated[tuple[Rule, ...], Field(strict=False)] = ()
     when_out: Literal["error", "repeat", "wait"] = "error"
-    """after the last turn: error answers 500, repeat plays the last one again, wait holds the request until POST /turns
-    adds one
+    """what happens after the last turn: error answers 500, repeat plays the last turn again, wait holds the request
+    until POST /turns adds a turn
     """
     wait_ms: Milliseconds = 110_000
-    """wait: how long at most"""
+    """for wait: how many milliseconds a request is held at most"""

@@ -11,7 +11,7 @@ from signet_reference_harness.messages import Message, Thinking, ToolCall, ToolD
 
 
 class StopReason(StrEnum):
-    """The reason for which a completion, and at last a turn, ended."""
+    """Why a completion, or the turn, ended."""
 
     END_TURN = "end_turn"
     STOP_SEQUENCE = "stop_sequence"

@@ -25,7 +25,7 @@ DONE = frozenset({StopReason.END_TURN, StopReason.STOP_SEQUENCE, StopReason.LENG
 
 
 class SummaryFolders(StrictModel):
-    """The folders of the task: the project, and the harness's own. Null before they are known."""
+    """The folders of the task: the project, and the harness's own folder; null until they are known."""
 
     project: str | None = None
     state: str | None = None
@@ -43,7 +43,7 @@ class RunFailure(StrictModel):
 
 
 class RunMemory(StrictModel):
-    """The memory of the session: whether the daemon took its start, and how many calls it refused or did not answer."""
+    """The session's memory: whether the daemon accepted its start, and how many calls it refused or did not answer."""
 
     started: bool = False
     refused: Annotated[int, Field(ge=0)] = 0
@@ -66,7 +66,7 @@ class RunSummary(HarnessDocument):
     format: Literal["signet-run-summary/1"] = "signet-run-summary/1"
     status: Status
     outcome: Annotated[StopReason, Field(strict=False)] | Literal["deferred"] | None = None
-    """why the turn ended; deferred: the provider asked for a longer wait"""
+    """why the turn ended; deferred: the provider asks for a longer wait than the harness allows"""
     run: str | None = None
     session: str | None = None
     agent: str | None = None
@@ -77,12 +77,12 @@ class RunSummary(HarnessDocument):
     output_format: OutputFormat | None = None
     elapsed_ms: Annotated[float, Field(ge=0)] = 0.0
     deferred_s: Annotated[float | None, Field(ge=0)] = None
-    """how long the provider wants to be left alone"""
+    """how many seconds the provider asks the harness to wait"""
     error: RunFailure | None = None
     memory: RunMemory = RunMemory()
     usage: RunTokens = RunTokens()
     rounds: Annotated[int, Field(ge=0)] = 0
-    """times the model was asked"""
+    """how many times the model was asked"""
 
 
 def memory_of(facts: MemoryFacts) -> RunMemory:
@@ -122,7 +122,7 @@ class Event(Struct, frozen=True, tag_field="type"):
 
 
 class RunStarted(Event, frozen=True, tag="run.started"):
-    """A run begins, or goes on from its last checkpoint: `run` is its id, `session` the key of its session."""
+    """A run begins, or continues from its last checkpoint; `run` is its id, `session` the key of its session."""
 
     run: str
     session: str
@@ -153,7 +153,7 @@ class ToolCalled(Event, frozen=True, tag="tool_call"):
 
 
 class ToolReturned(Event, frozen=True, tag="tool_result"):
-    """A tool is done: `content` is what it brought, any JSON, or `error` says why it brought nothing."""
+    """A tool has ended: `content` is its result, any JSON value, or `error` says why there is none."""
 
     id: str
     name: str
@@ -163,32 +163,32 @@ class ToolReturned(Event, frozen=True, tag="tool_result"):
 
 
 class Compacted(Event, frozen=True, tag="compaction"):
-    """A summary has taken the place of the conversation."""
+    """A summary has replaced the conversation."""
 
     summary: str
 
 
 class MemoryUsed(Event, frozen=True, tag="memory"):
-    """What memory did to the answer: the rows that the model was given, and how many of them it seems to have used."""
+    """The effect of memory on the answer: the rows that the model got, and how many of them it seems to have used."""
 
     effect: MemoryEffect
     used: int
 
 
 class WithoutMemory(Event, frozen=True, tag="without_memory"):
-    """The answer to the same prompt by the same model, without what the daemon keeps."""
+    """The same model's answer to the same prompt without the daemon's memory."""
 
     reply: str
 
 
 class Notice(Event, frozen=True, tag="notice"):
-    """A notice of the harness to the person, such as the end of a server of tools; the model may get it too."""
+    """A notice of the harness to the user, such as the end of a tool server; the model may get it too."""
 
     text: str
 
 
 class StreamOverflow(Event, frozen=True, tag="stream.overflow"):
-    """The reader was slow: at this place the stream lacks a number of pieces of text or thinking."""
+    """The reader was too slow: pieces of text or thinking are missing from the stream here."""
 
     dropped: int
 

@@ -30,9 +30,9 @@ LONGEST_READ: Final = 100_000
 
 
 class ShownRow(Struct, frozen=True):
-    """A row of memory that the model was given: by a start or a prompt of the daemon, or by a search.
+    """A row of memory that the model got from a start, a prompt or a search.
 
-    `words` are those of the answer that rest on it.
+    `words` are the words of the answer that come from it.
     """
 
     id: str | None
@@ -48,10 +48,10 @@ class ShownRow(Struct, frozen=True):
 
 
 class MemoryEffect(Struct, frozen=True):
-    """The rows of a turn, and roughly how many `tokens` memory took of the model's context.
+    """The rows of a turn, and about how many `tokens` of the model's context they took.
 
-    `suppressed` counts rows that fit and were left out, as the session was shown them before; `notes` say what the
-    daemon said of why.
+    `suppressed` is the number of rows that fit but were left out because the session has seen them; `notes` are the
+    daemon's reasons.
     """
 
     rows: tuple[ShownRow, ...] = ()

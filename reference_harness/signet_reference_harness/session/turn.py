@@ -95,7 +95,7 @@ class TurnListener:
         """A tool is done; the model will get this result."""
 
     def compaction(self, summary: str) -> None:
-        """A summary has taken the place of the conversation."""
+        """A summary has replaced the conversation."""
 
     def memory(self, effect: MemoryEffect) -> None:
         """The model has answered, and this is what memory did to it. Not called where it brought nothing."""

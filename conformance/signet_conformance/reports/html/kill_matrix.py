@@ -51,9 +51,9 @@ class Tested(Part):
     """The mutants that break one requirement."""
 
     killed_by: Items[str] = ()
-    """The mutants that were found out."""
+    """The mutants that were caught."""
     survived: Items[str] = ()
-    """The mutants that were not."""
+    """The mutants that were not caught."""
     exempt: Maybe[str] = None
     """Why the requirement needs no mutant."""
 
@@ -66,12 +66,12 @@ class KillMatrix(Document):
 
     format: Literal["signet-selftest/1"]
     green: bool = False
-    """Whether every mutant was killed and the reference passed."""
+    """Whether every mutant was caught, and the reference and the variants passed."""
     seconds: Maybe[float] = None
     complaints: Items[str] = ()
-    """What keeps the whole from being green."""
+    """The reasons why the result is not green."""
     unreached: dict[str, str] = Field(default_factory=dict)
-    """Requirement to the reason why neither the reference nor a variant is judged by it."""
+    """Requirement to the reason why it judges neither the reference nor a variant."""
     reference: Items[dict[str, Any]] = ()
     """Each scenario of the reference, which must breach nothing."""
     mutants: Items[dict[str, Any]] = ()

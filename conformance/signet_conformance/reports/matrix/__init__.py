@@ -281,29 +281,30 @@ class Connector(Part):
     name: str
     report: str
     harness: Maybe[str] = None
-    """The real program that it ran in; left out where the kit played its harness."""
+    """The real program in which it ran; left out if the kit played its harness."""
     contract: str
     kit: str
     parity: Parity
     operations: dict[str, Literal["used", "declared only", "drift", "seen", "-"]]
     requirements: dict[str, Annotated[Verdict, Field(strict=False)]]
     full_set: bool
-    """Whether every requirement in force was judged over a whole run of a declared target: only then there is a badge.
+    """Whether every requirement in force was judged over a whole run of a declared target; only then the connector gets
+    a badge.
     """
 
     later: Maybe[str] = None
-    """Breaches of the next contract, where the connector's release lies between two."""
+    """Breaches of the next contract, if the connector's release is between two."""
 
 
 class Difference(Part):
-    """A requirement that a connector breaches where the kit plays its harness and not in the real one, or otherwise."""
+    """A requirement that a connector breaches in a played harness but not in the real one, or the other way round."""
 
     name: str
     requirement: str
     played: Maybe[Annotated[Verdict, Field(strict=False)]] = None
-    """Left out: not judged."""
+    """The verdict; left out if it was not judged."""
     real: Maybe[Annotated[Verdict, Field(strict=False)]] = None
-    """Left out: not judged."""
+    """The verdict; left out if it was not judged."""
     harness: str
 
 
@@ -318,4 +319,4 @@ class Matrix(Document):
     """The operations of full parity, in the order of their rows."""
     connectors: Items[Connector]
     differences: Items[Difference] = ()
-    """Where a connector has a report of a played harness and of a real one."""
+    """Differences of connectors with a report of a played harness and one of the real harness."""
