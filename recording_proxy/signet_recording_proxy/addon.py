@@ -27,7 +27,7 @@ from signet_conformance.trace import Declared, Header
 from signet_recording_proxy.body import DEFAULT_LIMIT
 from signet_recording_proxy.captures import DEFAULT_ORIGIN
 from signet_recording_proxy.captures.flows import error_kind
-from signet_recording_proxy.recorder import Ongoing, Recorder
+from signet_recording_proxy.recorder import OngoingExchange, Recorder
 from signet_recording_proxy.redaction.redactor import Redactor, canaries_in
 from signet_recording_proxy.trace_file import Headers, SentMessage, TraceFile
 from signet_recording_proxy.upstream import Upstream, health
@@ -134,7 +134,7 @@ class RecordingAddon:
 
     def responseheaders(self, flow: HTTPFlow) -> None:
         """An answer begins."""
-        exchange: Ongoing | None = flow.metadata.get(_EXCHANGE)
+        exchange: OngoingExchange | None = flow.metadata.get(_EXCHANGE)
         if exchange is not None and flow.response is not None:
             sent = exchange.begin_answer(flow.response.status_code, _headers(flow.response))
             flow.response.stream = partial(_pass, sent)
@@ -148,7 +148,7 @@ class RecordingAddon:
         self._finish(flow, error_kind(flow.error))
 
     def _finish(self, flow: HTTPFlow, error: str | None) -> None:
-        exchange: Ongoing | None = flow.metadata.pop(_EXCHANGE, None)
+        exchange: OngoingExchange | None = flow.metadata.pop(_EXCHANGE, None)
         if exchange is not None and self._recorder is not None:
             exchange.incomplete = error == "client_closed" and flow.request.timestamp_end is None
             self._recorder.finish(exchange, error, note="" if flow.error is None else flow.error.msg)

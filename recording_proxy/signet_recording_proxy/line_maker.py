@@ -42,7 +42,7 @@ class LineJob(Struct):
     learned: Sequence[Learned]
 
 
-class Made(Struct):
+class LineResult(Struct):
     """Sent beside the line of a job: the `secrets` whose tokens in it are provisional, or why the line is missing."""
 
     number: int
@@ -50,7 +50,7 @@ class Made(Struct):
     failure: str | None = None
 
 
-def _message(what: LineJob | Made, line: bytes = b"") -> tuple[bytes, bytes, bytes]:
+def _message(what: LineJob | LineResult, line: bytes = b"") -> tuple[bytes, bytes, bytes]:
     """The parts of a message, in the order in which they are sent."""
     data = pickle.dumps(what, protocol=5)
     return _LENGTHS.pack(len(data), len(line)), data, line
@@ -113,10 +113,10 @@ def _make_lines() -> None:
             line = b""
             try:
                 line = job.exchange.line(redactor)
-                made = Made(job.number, redactor.take_new())
+                made = LineResult(job.number, redactor.take_new())
             except Exception as bug:  # noqa: BLE001 - a bug costs this line, and no other
                 redactor.take_new()
-                made = Made(job.number, failure=type(bug).__name__)
+                made = LineResult(job.number, failure=type(bug).__name__)
             try:
                 for part in _message(made, line):
                     connection.sendall(part)
@@ -227,7 +227,7 @@ class LineMaker(asyncio.BufferedProtocol):
     def _expect(self, size: int) -> None:
         self._coming, self._came = memoryview(bytearray(size)), 0
 
-    def _deliver(self, made: Made, line: Line) -> None:
+    def _deliver(self, made: LineResult, line: Line) -> None:
         deliver = self._take(made.number)
         self._send_next()
         if made.failure is None:

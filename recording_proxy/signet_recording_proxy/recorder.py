@@ -35,7 +35,7 @@ _WORTH_TELLING_S = 0.001
 _LOOK_EVERY_S = 1.0
 
 
-class Ongoing(Struct, eq=False):
+class OngoingExchange(Struct, eq=False):
     """An exchange that has begun and has no line yet. Instants are those of `time.monotonic()`."""
 
     file: TraceFile
@@ -77,7 +77,7 @@ class Recorder:
         self.internal_errors = 0
         self._redactor = redactor
         self._body_limit = body_limit
-        self._ongoing: dict[int, Ongoing] = {}
+        self._ongoing: dict[int, OngoingExchange] = {}
         self._maker = LineMaker(redactor)
         self._making = 0
         self._watched = False
@@ -93,18 +93,20 @@ class Recorder:
         """How many exchanges have begun and have no line yet, in all files."""
         return len(self._ongoing) + self._making
 
-    def begin(self, conn: int, method: str, target: str, headers: Headers) -> Ongoing:
+    def begin(self, conn: int, method: str, target: str, headers: Headers) -> OngoingExchange:
         """A request head has come. It gets the next number, and the fault that is for it, if any."""
         request = SentMessage(headers, KeptBody(self._body_limit))
         now = time.monotonic()
-        exchange = Ongoing(self.file, self.file.begin_exchange(), conn, now, method, target, request)
+        exchange = OngoingExchange(self.file, self.file.begin_exchange(), conn, now, method, target, request)
         if self._faults:
             exchange.fault = self._pick(method, exchange.path)
         self._ongoing[id(exchange)] = exchange
         self._quiet.clear()
         return exchange
 
-    def finish(self, exchange: Ongoing, error: str | None = None, *, note: str = "", at: float | None = None) -> None:
+    def finish(
+        self, exchange: OngoingExchange, error: str | None = None, *, note: str = "", at: float | None = None
+    ) -> None:
         """Write the exchange's line; a second call does nothing.
 
         `error` is one of the trace format's kinds, `at` the instant at which it happened.
@@ -121,7 +123,7 @@ class Recorder:
         self._write(exchange.file)
         self._look_whether_quiet()
 
-    def finish_before(self, exchange: Ongoing, then: Callable[[], None]) -> None:
+    def finish_before(self, exchange: OngoingExchange, then: Callable[[], None]) -> None:
         """As `finish` of one that went well; `then` lets the client hear the end, and is called once the line is there.
 
         Lines of exchanges that end in the same turn of the loop are written at once. The line of a large body takes
@@ -145,17 +147,17 @@ class Recorder:
             asyncio.get_running_loop().call_soon(self._write_waiting)
         self._look_whether_quiet()
 
-    def _hold_place(self, exchange: Ongoing, ended: EndedExchange) -> None:
+    def _hold_place(self, exchange: OngoingExchange, ended: EndedExchange) -> None:
         line = self._make_line(exchange, partial(ended.pending_line, self._redactor))
         if line is not None:
             exchange.file.hold_place(line)
 
-    def _line_of(self, exchange: Ongoing, ended: EndedExchange) -> bytes | None:
+    def _line_of(self, exchange: OngoingExchange, ended: EndedExchange) -> bytes | None:
         line = self._make_line(exchange, partial(ended.line, self._redactor, exchange.ready))
         ended.forget()
         return line
 
-    def _make_line(self, exchange: Ongoing, make: Callable[[], bytes]) -> bytes | None:
+    def _make_line(self, exchange: OngoingExchange, make: Callable[[], bytes]) -> bytes | None:
         """Make a line; None, and said, where that fails: the client hears its answer all the same."""
         try:
             return make()
@@ -163,12 +165,12 @@ class Recorder:
             self._report_lost(exchange, type(bug).__name__)
             return None
 
-    def _report_lost(self, exchange: Ongoing, why: str) -> None:
+    def _report_lost(self, exchange: OngoingExchange, why: str) -> None:
         self.internal_errors += 1
         lost = KitError(f"the line of exchange {exchange.seq} could not be made: {why}", where=exchange.file.path)
         print(f"error: {lost}", file=sys.stderr, flush=True)
 
-    def _let_hear_first(self, then: Callable[[], None], exchange: Ongoing, ended: EndedExchange) -> None:
+    def _let_hear_first(self, then: Callable[[], None], exchange: OngoingExchange, ended: EndedExchange) -> None:
         then()
         self._make(exchange, ended)
 
@@ -189,7 +191,9 @@ class Recorder:
         if not self._ongoing and not self._making:
             self._quiet.set()
 
-    def _end_exchange(self, exchange: Ongoing, error: str | None, note: str, at: float | None) -> EndedExchange | None:
+    def _end_exchange(
+        self, exchange: OngoingExchange, error: str | None, note: str, at: float | None
+    ) -> EndedExchange | None:
         """What ends now; None when it has ended before."""
         if exchange.done:
             return None
@@ -197,7 +201,7 @@ class Recorder:
         del self._ongoing[id(exchange)]
         return self._snapshot(exchange, error, note, at)
 
-    def request_is_whole(self, exchange: Ongoing) -> None:
+    def request_is_whole(self, exchange: OngoingExchange) -> None:
         """All of a request has come and was passed on: its part of the line is made while the daemon works.
 
         While others are in flight too there is more to do than to wait, and a line that is made at once costs less.
@@ -207,7 +211,7 @@ class Recorder:
                 self._snapshot(exchange, None, "", None).request_member(closely=False)
             )
 
-    def _snapshot(self, exchange: Ongoing, error: str | None, note: str, at: float | None) -> EndedExchange:
+    def _snapshot(self, exchange: OngoingExchange, error: str | None, note: str, at: float | None) -> EndedExchange:
         ended = time.monotonic() if at is None else max(at, exchange.begun)
         seconds = exchange.file.seconds
         frame = {
@@ -229,7 +233,7 @@ class Recorder:
             exchange.response, outcome,
         )  # fmt: skip
 
-    def _make(self, exchange: Ongoing, ended: EndedExchange) -> None:
+    def _make(self, exchange: OngoingExchange, ended: EndedExchange) -> None:
         """Have the line of an exchange with a large body made, whose place is held in the file."""
         if exchange.held_s >= _WORTH_TELLING_S:
             ended.frame.update(t1=exchange.file.seconds(), held_ms=round(exchange.held_s * 1000, 1))

@@ -256,7 +256,7 @@ def test_connector_in_a_forked_host_finds_the_state_of_a_new_process(tmp_path: P
     def state() -> dict[str, Any]:
         with LineProcess("the host", command, env=clean_environment(tmp_path), cwd=tmp_path) as host:
             assert host.ask(HELLO, LONG_S)["ok"] is True
-            assert isinstance(host._process, forks.Forked) is bool(forks._forks._holders)
+            assert isinstance(host._process, forks.ForkedProcess) is bool(forks._forks._holders)
         told: dict[str, Any] = json.loads((tmp_path / "state.json").read_text())
         return told
 

@@ -14,7 +14,7 @@ from click.testing import Result
 from signet_conformance.finding import Verdict
 from signet_conformance.outcome import known_failures
 from signet_conformance.outcome.baseline_documents import Entry
-from signet_conformance.outcome.known_failures import Known
+from signet_conformance.outcome.known_failures import KnownFailureFile
 from tests.support.command_line import Invoke
 from tests.support.known_failures import BEFORE, FLAKY, LATER, TODAY, entries, listed
 from tests.support.trace_files import BREACHING, CONFORMING, HEADER, write
@@ -90,7 +90,7 @@ def test_a_known_warning_passes_a_strict_run(invoke: Invoke, tmp_path: Path) -> 
 def test_a_warning_that_becomes_a_failure_is_not_known(written: str, verdict: Verdict, passes: bool) -> None:
     """An entry covers what is as bad as it says or better, and is not stale while anything fails."""
     entry = Entry("SIG-END-003", "*", "ada", "r", BEFORE, LATER, Verdict(written))
-    held = known_failures.known_in_run({"openclaw": {"SIG-END-003": verdict}}, [Known("f", [entry])], TODAY)
+    held = known_failures.known_in_run({"openclaw": {"SIG-END-003": verdict}}, [KnownFailureFile("f", [entry])], TODAY)
     assert held.covers("SIG-END-003", ["openclaw"]) is passes
     assert not held.fails
 
@@ -145,12 +145,12 @@ def test_an_entry_that_was_not_tested_is_not_stale() -> None:
     entry = Entry("SIG-AGENT-001", "*", "ada", "r", BEFORE, LATER)
     for verdict in (Verdict.NOT_APPLICABLE, Verdict.INCONCLUSIVE, Verdict.ERROR):
         assert not known_failures.known_in_run(
-            {"openclaw": {"SIG-AGENT-001": verdict}}, [Known("f", [entry])], TODAY
+            {"openclaw": {"SIG-AGENT-001": verdict}}, [KnownFailureFile("f", [entry])], TODAY
         ).fails
-    assert not known_failures.known_in_run({"openclaw": {}}, [Known("f", [entry])], TODAY).fails
-    assert not known_failures.known_in_run({}, [Known("f", [entry])], TODAY).fails
+    assert not known_failures.known_in_run({"openclaw": {}}, [KnownFailureFile("f", [entry])], TODAY).fails
+    assert not known_failures.known_in_run({}, [KnownFailureFile("f", [entry])], TODAY).fails
     assert known_failures.known_in_run(
-        {"openclaw": {"SIG-AGENT-001": Verdict.PASS}}, [Known("f", [entry])], TODAY
+        {"openclaw": {"SIG-AGENT-001": Verdict.PASS}}, [KnownFailureFile("f", [entry])], TODAY
     ).fails
 
 
@@ -162,7 +162,9 @@ def test_an_expired_entry_fails_the_run(invoke: Invoke, breaching: Path, tmp_pat
     assert set(failures(result)) == set(FAILING)
     assert "EXPIRED SIG-AGENT-001 at openclaw" in result.output
     last = Entry("SIG-AGENT-001", "*", "ada", "r", BEFORE, TODAY)
-    assert not known_failures.known_in_run({"x": {"SIG-AGENT-001": Verdict.FAIL}}, [Known("f", [last])], TODAY).fails
+    assert not known_failures.known_in_run(
+        {"x": {"SIG-AGENT-001": Verdict.FAIL}}, [KnownFailureFile("f", [last])], TODAY
+    ).fails
 
 
 def test_a_flaky_entry_is_never_stale(invoke: Invoke, breaching: Path, conforming: Path, tmp_path: Path) -> None:

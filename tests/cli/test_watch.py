@@ -16,7 +16,7 @@ from queue import SimpleQueue
 import httpx
 import pytest
 
-from signet_conformance.cli.watch import Growing, PageServer, PageState, watched
+from signet_conformance.cli.watch import PageServer, PageState, RecordingWatcher, watched
 from signet_conformance.errors import UsageError
 from signet_conformance.outcome.conclusion import Terms
 from tests.support.browser import Browser, browser, missing
@@ -31,7 +31,7 @@ class Live:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.told: SimpleQueue[PageState | str] = SimpleQueue()
-        self.growing = Growing([str(path)], Terms(), self.told.put)
+        self.growing = RecordingWatcher([str(path)], Terms(), self.told.put)
         self.server = PageServer(self.growing)
 
     def grow(self, count: int) -> PageState:
@@ -69,7 +69,7 @@ def test_what_cannot_be_looked_at_is_told_once(tmp_path: Path) -> None:
     """The thread that looks goes on with the other recordings."""
     told: SimpleQueue[PageState | str] = SimpleQueue()
     run = write(tmp_path / "run.jsonl", BREACHING)
-    with Growing(["x" * 300, str(run)], Terms(), told.put):
+    with RecordingWatcher(["x" * 300, str(run)], Terms(), told.put):
         complaint, seen = told.get(timeout=60), told.get(timeout=60)
     assert isinstance(complaint, str)
     assert "cannot be read: File name too long" in complaint

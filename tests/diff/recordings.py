@@ -10,7 +10,7 @@ from typing import Any
 
 from signet_conformance.diff.difference import Comparison, Difference
 from signet_conformance.diff.recordings import compare
-from signet_conformance.diff.volatile import Volatile
+from signet_conformance.diff.volatile import VolatileClasses
 from signet_conformance.facts import Recording
 from signet_conformance.trace import read
 
@@ -66,7 +66,7 @@ def recording(path: Path, lines: Sequence[Line], **header: Any) -> Recording:
 
 
 def compared(
-    folder: Path, first: Sequence[Line], second: Sequence[Line], volatile: Volatile | None = None
+    folder: Path, first: Sequence[Line], second: Sequence[Line], volatile: VolatileClasses | None = None
 ) -> Comparison:
     """The comparison of two recordings."""
     return compare(recording(folder / "a.jsonl", first), recording(folder / "b.jsonl", second), volatile)

@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from signet_conformance.diff.reports import Became, Compared, compared
+from signet_conformance.diff.reports import BreachGroup, ReportComparison, compared
 from signet_conformance.diff.reports_text import lines as lines_of
-from signet_conformance.engine import Judged, judge
+from signet_conformance.engine import JudgedTrace, judge
 from signet_conformance.finding import FOLDING_ORDER, Verdict
 from signet_conformance.outcome.identity import Identity
-from signet_conformance.outcome.reach import Reach
+from signet_conformance.outcome.reach import UnreachableParts
 from signet_conformance.reports.ending import RunEnding
 from signet_conformance.reports.json_document import JsonReport
 from signet_conformance.reports.report_document import Report
@@ -33,7 +33,7 @@ BROKEN = (Verdict.ERROR, Verdict.FAIL, Verdict.WARN)
 DECIDED = (Verdict.PASS, *BROKEN)
 
 
-def report(*judged: Judged, **identity: Any) -> Report:
+def report(*judged: JudgedTrace, **identity: Any) -> Report:
     """The report of some judged recordings, read back."""
     stream = io.StringIO()
     writer = JsonReport(stream)
@@ -47,7 +47,7 @@ Key = tuple[str, str, str, str]
 """What a breach is known by: requirement, kind, operation, element."""
 
 
-def names(outcome: Compared, became: Became) -> set[tuple[str, ...]]:
+def names(outcome: ReportComparison, became: BreachGroup) -> set[tuple[str, ...]]:
     """What became this, by requirement, kind, operation and element."""
     return {tuple(change.now.key) for change in outcome.of(became)}
 
@@ -60,7 +60,7 @@ def is_worse(verdict: Verdict, other: Verdict) -> bool:
     return FOLDING_ORDER.index(verdict) < FOLDING_ORDER.index(other)
 
 
-def kinds(judged: Judged) -> dict[Key, tuple[Verdict, str]]:
+def kinds(judged: JudgedTrace) -> dict[Key, tuple[Verdict, str]]:
     """What a recording breaches, from the judgements alone: the verdict and the pointer of each breach."""
     found: dict[Key, tuple[Verdict, str]] = {}
     for name, judgement in judged.judgements.items():
@@ -73,7 +73,7 @@ def kinds(judged: Judged) -> dict[Key, tuple[Verdict, str]]:
     return found
 
 
-def is_judged(judged: Judged, key: Key, pointer: str) -> bool:
+def is_judged(judged: JudgedTrace, key: Key, pointer: str) -> bool:
     """Whether something in a recording was subject to this breach."""
     if judged.judgements[key[0]].verdict not in DECIDED:
         return False
@@ -81,7 +81,7 @@ def is_judged(judged: Judged, key: Key, pointer: str) -> bool:
     return not (key[2] and pointer not in ("", "/request/path")) or key[2] in called
 
 
-def looked_otherwise(judged: Judged, key: Key) -> bool:
+def looked_otherwise(judged: JudgedTrace, key: Key) -> bool:
     """Whether calls of its operation left the requirement of a breach undecided, none of them by the same kind."""
     findings = judged.judgements[key[0]].findings
     calls = [(judged.recording.by_seq[finding.exchanges[0]], finding.kind) for finding in findings if finding.exchanges]
@@ -118,7 +118,7 @@ def edited(lines: list[Line], chance: random.Random) -> list[Line]:
     return copy
 
 
-def pairs(folder: Path) -> Iterator[tuple[Judged, Judged]]:
+def pairs(folder: Path) -> Iterator[tuple[JudgedTrace, JudgedTrace]]:
     """Recordings as they are, each with one that was edited."""
     chance = random.Random(14)
     whole = [(judge(read(file)), lines) for file, lines in recordings()]
@@ -147,12 +147,12 @@ def test_every_edit_of_a_real_recording_is_told_exactly(tmp_path: Path) -> None:
         if not gone:
             called = {call.operation for call in before.recording.calls}
             fresh |= {key for key in added - hidden - undecided if key[2] in called}
-        assert names(outcome, Became.FRESH) == fresh
-        assert names(outcome, Became.FIRST) == added - fresh
+        assert names(outcome, BreachGroup.FRESH) == fresh
+        assert names(outcome, BreachGroup.FIRST) == added - fresh
         fixed = {key for key in gone if is_judged(after, key, was[key][1])}
-        assert names(outcome, Became.FIXED) == fixed
-        assert names(outcome, Became.UNSEEN) == gone - fixed
-        assert names(outcome, Became.STILL) == now.keys() - added
+        assert names(outcome, BreachGroup.FIXED) == fixed
+        assert names(outcome, BreachGroup.UNSEEN) == gone - fixed
+        assert names(outcome, BreachGroup.STILL) == now.keys() - added
         changed += was != now
     assert changed > EDITS // 4
 
@@ -161,7 +161,7 @@ def test_every_edit_of_a_real_recording_is_told_exactly(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def runs(tmp_path: Path) -> Compared:
+def runs(tmp_path: Path) -> ReportComparison:
     """A run that conformed, and one that forgets the agent of its recalls; the recordings lie beside the reports."""
     outcome = []
     for name, lines in (("old", CONFORMING), ("new", BREACHING)):
@@ -170,9 +170,9 @@ def runs(tmp_path: Path) -> Compared:
     return compared(*outcome, tmp_path / "old", tmp_path / "new")
 
 
-def test_the_requests_that_changed_are_told(runs: Compared) -> None:
+def test_the_requests_that_changed_are_told(runs: ReportComparison) -> None:
     """A new breach comes with what the recordings of both runs say of the place that its requirement reads."""
-    change = next(change for change in runs.of(Became.FRESH) if change.now.requirement == "SIG-AGENT-002")
+    change = next(change for change in runs.of(BreachGroup.FRESH) if change.now.requirement == "SIG-AGENT-002")
     first = change.why[0]
     assert (first.member, first.first.value) == ("request body /agentId", "atlas-agent")
     assert runs.fails
@@ -183,8 +183,8 @@ def test_what_is_not_tested_any_more_is_not_mended(tmp_path: Path) -> None:
     old = judge(read(write(tmp_path / "a.jsonl", [health(), start(), recall(limit=900), end()])))
     new = judge(read(write(tmp_path / "a.jsonl", [health(), start(), end()])))
     outcome = compared(report(old), report(new))
-    assert "SIG-REC-002" in {key[0] for key in names(outcome, Became.UNSEEN)}
-    assert "SIG-REC-002" not in {key[0] for key in names(outcome, Became.FIXED)}
+    assert "SIG-REC-002" in {key[0] for key in names(outcome, BreachGroup.UNSEEN)}
+    assert "SIG-REC-002" not in {key[0] for key in names(outcome, BreachGroup.FIXED)}
 
 
 def test_a_report_carries_what_tells_its_run_from_others(tmp_path: Path) -> None:
@@ -198,20 +198,30 @@ def test_a_report_carries_what_tells_its_run_from_others(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("old", "new", "reached", "lost"),
     [
-        (Reach(("secret_exec",), {"memory_search": ("aggregate", "who")}), Reach((), {"memory_search": ("who",)}),
-         ["memory_search.aggregate", "secret_exec"], []),
-        (Reach(), Reach(unfillable=("memory_get",)), [], ["memory_get"]),
-        (None, Reach(("secret_exec",)), [], []),
-        (Reach(version="0.145", later=Reach(("session_search",), {"memory_search": ("time",)})), Reach(),
-         ["memory_search.time", "session_search"], []),
+        (
+            UnreachableParts(("secret_exec",), {"memory_search": ("aggregate", "who")}),
+            UnreachableParts((), {"memory_search": ("who",)}),
+            ["memory_search.aggregate", "secret_exec"],
+            [],
+        ),
+        (UnreachableParts(), UnreachableParts(unfillable=("memory_get",)), [], ["memory_get"]),
+        (None, UnreachableParts(("secret_exec",)), [], []),
+        (
+            UnreachableParts(
+                version="0.145", later=UnreachableParts(("session_search",), {"memory_search": ("time",)})
+            ),
+            UnreachableParts(),
+            ["memory_search.time", "session_search"],
+            [],
+        ),
     ],
 )  # fmt: skip
 def test_what_became_reachable_is_told(
-    old: Reach | None, new: Reach | None, reached: list[str], lost: list[str]
+    old: UnreachableParts | None, new: UnreachableParts | None, reached: list[str], lost: list[str]
 ) -> None:
     """Fields and tools that one report cannot reach and the other can; nothing where one of them does not know."""
 
-    def told(reach: Reach | None) -> Report:
+    def told(reach: UnreachableParts | None) -> Report:
         stream = io.StringIO()
         JsonReport(stream).close(RunEnding((), 0, reach=reach))
         return Report.model_validate_json(stream.getvalue())

@@ -13,8 +13,8 @@ from uuid import UUID, uuid5
 import pytest
 from msgspec.structs import replace
 
-from signet_conformance.diff.reports import Became, Compared, compared
-from signet_conformance.engine import Judged, judge
+from signet_conformance.diff.reports import BreachGroup, ReportComparison, compared
+from signet_conformance.engine import JudgedTrace, judge
 from signet_conformance.finding import BREACHES, Verdict
 from signet_conformance.outcome.generated_summary import GeneratedSummary
 from signet_conformance.reports.ending import RunEnding
@@ -28,7 +28,7 @@ AGENT = "SIG-AGENT-002"
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 
 
-def driven(folder: Path, scenario: str, lines: Sequence[Line], *, header: Line = HEADER) -> Judged:
+def driven(folder: Path, scenario: str, lines: Sequence[Line], *, header: Line = HEADER) -> JudgedTrace:
     """The judged recording of a scenario that was performed to its end."""
     folder.mkdir(exist_ok=True)
     begin = {"kind": "mark", "t": 0.5, "name": "scenario", "data": {"name": scenario}}
@@ -36,7 +36,7 @@ def driven(folder: Path, scenario: str, lines: Sequence[Line], *, header: Line =
     return judge(read(write(folder / f"{scenario}.jsonl", [begin, *lines, over], header)))
 
 
-def document(*judged: Judged, seed: int | None = None) -> Any:
+def document(*judged: JudgedTrace, seed: int | None = None) -> Any:
     """The report of a run as it is written; with a `seed` it had generated sessions."""
     stream = io.StringIO()
     writer = JsonReport(stream)
@@ -46,20 +46,20 @@ def document(*judged: Judged, seed: int | None = None) -> Any:
     return json.loads(stream.getvalue())
 
 
-def report(*judged: Judged, seed: int | None = None) -> Report:
+def report(*judged: JudgedTrace, seed: int | None = None) -> Report:
     """The same, read back."""
     return Report.model_validate(document(*judged, seed=seed))
 
 
-def became(outcome: Compared, requirement: str) -> dict[Became, list[str]]:
+def became(outcome: ReportComparison, requirement: str) -> dict[BreachGroup, list[str]]:
     """What became of the breaches of a requirement, with the scenarios."""
     told = [change for change in outcome.changes if change.now.requirement == requirement]
     return {change.became: list(change.scenarios) for change in told}
 
 
-def counts(outcome: Compared) -> tuple[int, int]:
+def counts(outcome: ReportComparison) -> tuple[int, int]:
     """How many breaches are new, and how many fixed."""
-    return len(outcome.of(Became.FRESH)), len(outcome.of(Became.FIXED))
+    return len(outcome.of(BreachGroup.FRESH)), len(outcome.of(BreachGroup.FIXED))
 
 
 GOOD = [health(), start(), recall(agentId="atlas-agent"), end()]
@@ -77,7 +77,7 @@ def test_other_ids_are_no_other_behaviour(file: Path, tmp_path: Path) -> None:
     again.write_text(_UUID.sub(lambda found: str(uuid5(UUID(found[0]), "again")), text), encoding="utf-8")
     outcome = compared(report(judge(read(file))), report(judge(read(again))))
     assert counts(outcome) == (0, 0)
-    assert not outcome.of(Became.FIRST)
+    assert not outcome.of(BreachGroup.FIRST)
 
 
 def test_one_key_for_two_sessions_is_one_breach_whatever_their_ids(tmp_path: Path) -> None:
@@ -87,7 +87,7 @@ def test_one_key_for_two_sessions_is_one_breach_whatever_their_ids(tmp_path: Pat
         lines = [health(), *(line for id_ in ids for line in (start(sessionId=id_), end(sessionId=id_)))]
         runs.append(report(driven(tmp_path / name, "switch", lines)))
     outcome = compared(*runs)
-    assert became(outcome, "SIG-SESS-001") == {Became.STILL: ["switch"]}
+    assert became(outcome, "SIG-SESS-001") == {BreachGroup.STILL: ["switch"]}
     assert counts(outcome) == (0, 0)
 
 
@@ -129,7 +129,7 @@ def test_the_same_breach_in_a_scenario_that_conformed_is_new(tmp_path: Path) -> 
     old = report(driven(tmp_path, "plain", BAD), driven(tmp_path, "tools", GOOD))
     new = report(driven(tmp_path, "plain", BAD), driven(tmp_path, "tools", BAD))
     outcome = compared(old, new)
-    assert became(outcome, AGENT) == {Became.STILL: ["plain"], Became.FRESH: ["tools"]}
+    assert became(outcome, AGENT) == {BreachGroup.STILL: ["plain"], BreachGroup.FRESH: ["tools"]}
     assert outcome.fails
 
 
@@ -137,7 +137,7 @@ def test_the_same_breach_of_another_operation_is_new(tmp_path: Path) -> None:
     """The start runs as another agent, beside the recall that did so before."""
     old = report(driven(tmp_path, "plain", BAD))
     new = report(driven(tmp_path, "plain", [health(), start(agentId="x"), recall(), end()]))
-    assert "session-start" in {change.now.key.operation for change in compared(old, new).of(Became.FRESH)}
+    assert "session-start" in {change.now.key.operation for change in compared(old, new).of(BreachGroup.FRESH)}
 
 
 def test_a_list_is_compared_by_its_elements(tmp_path: Path) -> None:
@@ -150,11 +150,11 @@ def test_a_list_is_compared_by_its_elements(tmp_path: Path) -> None:
 
     one, two = run("a", start()), run("b", recall(agentId="atlas-agent"))
     outcome = compared(one, two)
-    fresh = [change.now.key for change in outcome.of(Became.FRESH) if change.now.requirement == "SIG-COV-001"]
+    fresh = [change.now.key for change in outcome.of(BreachGroup.FRESH) if change.now.requirement == "SIG-COV-001"]
     assert [key.element for key in fresh] == ["session-start"]
-    fixed = [change.now.key for change in compared(two, one).of(Became.FIXED)]
+    fixed = [change.now.key for change in compared(two, one).of(BreachGroup.FIXED)]
     assert [key.element for key in fixed if key.requirement == "SIG-COV-001"] == ["session-start"]
-    assert "session-end" in {change.now.key.element for change in outcome.of(Became.STILL)}
+    assert "session-end" in {change.now.key.element for change in outcome.of(BreachGroup.STILL)}
 
 
 # -- what is judged for the first time
@@ -165,7 +165,7 @@ def test_a_call_that_was_never_made_before_breaks_nothing_new(tmp_path: Path) ->
     outcome = compared(
         report(driven(tmp_path, "plain", [health(), start(), end()])), report(driven(tmp_path, "plain", BAD))
     )
-    assert became(outcome, AGENT) == {Became.FIRST: ["plain"]}
+    assert became(outcome, AGENT) == {BreachGroup.FIRST: ["plain"]}
     assert not outcome.fails
 
 
@@ -174,18 +174,18 @@ def test_a_call_that_is_made_otherwise_is_new_where_nothing_is_mended(tmp_path: 
     wrong = [health(), start(), recall(agentId="atlas-agent"), end(reason="clear"), recall(agentId="atlas-agent")]
     wrong.append(post("/api/hooks/user-prompt-submit", {**start()["request"]["body"]["json"], "userMessage": "Which?"}))
     new = report(driven(tmp_path / "new", "plain", wrong))
-    assert Became.FRESH in became(compared(report(driven(tmp_path, "plain", GOOD)), new), "SIG-END-009")
+    assert BreachGroup.FRESH in became(compared(report(driven(tmp_path, "plain", GOOD)), new), "SIG-END-009")
     broken = report(driven(tmp_path / "old", "plain", [health(), start(project=None), end()]))
-    assert Became.FIRST in became(compared(broken, new), "SIG-END-009")
+    assert BreachGroup.FIRST in became(compared(broken, new), "SIG-END-009")
 
 
 def test_a_scenario_that_was_not_performed_before_breaks_nothing_new(tmp_path: Path) -> None:
     """Such as one that broke off, or one that an earlier kit did not have."""
     old = report(driven(tmp_path, "plain", GOOD))
     outcome = compared(old, report(driven(tmp_path, "plain", GOOD), driven(tmp_path, "tools", BAD)))
-    assert became(outcome, AGENT) == {Became.FIRST: ["tools"]}
+    assert became(outcome, AGENT) == {BreachGroup.FIRST: ["tools"]}
     back = compared(report(driven(tmp_path, "plain", GOOD), driven(tmp_path, "tools", BAD)), old)
-    assert became(back, AGENT) == {Became.UNSEEN: ["tools"]}
+    assert became(back, AGENT) == {BreachGroup.UNSEEN: ["tools"]}
 
 
 def test_a_warning_behind_a_failure_is_not_new_when_the_failure_is_mended(tmp_path: Path) -> None:
@@ -196,7 +196,7 @@ def test_a_warning_behind_a_failure_is_not_new_when_the_failure_is_mended(tmp_pa
     assert row.verdict is Verdict.WARN
     failed = replace(row, verdict=Verdict.FAIL, findings=(replace(row.findings[0], fold="x", verdict=Verdict.FAIL),))
     old = report(replace(judged, judgements={**judged.judgements, name: failed}))
-    assert set(became(compared(old, report(judged)), name)) == {Became.FIXED, Became.FIRST}
+    assert set(became(compared(old, report(judged)), name)) == {BreachGroup.FIXED, BreachGroup.FIRST}
 
 
 # -- a part is fixed
@@ -233,9 +233,9 @@ def test_what_follows_from_a_mend_is_not_new(part: str, tmp_path: Path) -> None:
     """Calls that are compared with each other differ once some are fixed; of several flaws the first was told."""
     old, new = (report(driven(tmp_path / name, "plain", PARTS[part][n])) for n, name in enumerate(("old", "new")))
     outcome = compared(old, new)
-    assert outcome.of(Became.FIXED)
-    assert [change.now.key for change in outcome.of(Became.FRESH)] == []
-    assert outcome.of(Became.FIRST)
+    assert outcome.of(BreachGroup.FIXED)
+    assert [change.now.key for change in outcome.of(BreachGroup.FRESH)] == []
+    assert outcome.of(BreachGroup.FIRST)
 
 
 @pytest.mark.parametrize(
@@ -252,7 +252,7 @@ def test_what_is_made_worse_beside_a_mend_is_new(
     """A call that was right and is wrong, or a value that was wrong and is wrong in another way."""
     runs = (report(driven(tmp_path / name, "plain", lines)) for name, lines in (("old", old), ("new", new)))
     outcome = compared(*runs)
-    assert Became.FRESH in became(outcome, requirement)
+    assert BreachGroup.FRESH in became(outcome, requirement)
     assert outcome.fails
 
 
@@ -274,21 +274,21 @@ RECALL = recall(agentId=ATLAS)
 @pytest.mark.parametrize(
     ("old", "new", "expected"),
     [
-        ([start(project=None), RECALL, end()], [start(), leaking(RECALL), end()], Became.FRESH),
-        ([start(), end()], [start(), leaking(RECALL), end()], Became.FRESH),
-        ([leaking(start(), "x-a"), end()], [start(), leaking(RECALL), end()], Became.FRESH),
-        ([leaking(start()), end()], [leaking(start()), leaking(RECALL), end()], Became.FIRST),
+        ([start(project=None), RECALL, end()], [start(), leaking(RECALL), end()], BreachGroup.FRESH),
+        ([start(), end()], [start(), leaking(RECALL), end()], BreachGroup.FRESH),
+        ([leaking(start(), "x-a"), end()], [start(), leaking(RECALL), end()], BreachGroup.FRESH),
+        ([leaking(start()), end()], [leaking(start()), leaking(RECALL), end()], BreachGroup.FIRST),
     ],
     ids=["beside a mend", "in a call that was not made before", "elsewhere in another way", "as other calls did"],
 )
 def test_a_secret_that_leaks_is_new_wherever_it_does(
-    old: list[Line], new: list[Line], expected: Became, tmp_path: Path
+    old: list[Line], new: list[Line], expected: BreachGroup, tmp_path: Path
 ) -> None:
     """Nothing that was wrong or not called before hides it; only the same leak in other calls was there before."""
     runs = (report(driven(tmp_path / name, "plain", lines)) for name, lines in (("old", old), ("new", new)))
     outcome = compared(*runs)
     assert expected in became(outcome, TOKEN)
-    assert outcome.fails is (expected is Became.FRESH)
+    assert outcome.fails is (expected is BreachGroup.FRESH)
 
 
 def test_a_secret_that_is_printed_is_new_where_nothing_was_printed(tmp_path: Path) -> None:
@@ -298,7 +298,7 @@ def test_a_secret_that_is_printed_is_new_where_nothing_was_printed(tmp_path: Pat
     said = {"kind": "mark", "t": 50.0, "name": "printed", "data": {"text": "[info] Bearer <redacted:1>", "index": 0}}
     old, new = (report(driven(tmp_path / str(len(m)), "plain", [*GOOD, *m], header=header)) for m in ([], [said]))
     outcome = compared(old, new)
-    assert became(outcome, "SIG-SEC-004") == {Became.FRESH: ["plain"]}
+    assert became(outcome, "SIG-SEC-004") == {BreachGroup.FRESH: ["plain"]}
     assert outcome.fails
 
 
@@ -306,7 +306,7 @@ def test_a_run_that_was_given_no_secret_could_leak_none(tmp_path: Path) -> None:
     """A token that was declared since then is judged for the first time."""
     old = report(driven(tmp_path / "old", "plain", [start(), end()]))
     new = report(driven(tmp_path / "new", "plain", [start(), leaking(RECALL), end()], header=GIVEN))
-    assert became(compared(old, new), TOKEN) == {Became.FIRST: ["plain"]}
+    assert became(compared(old, new), TOKEN) == {BreachGroup.FIRST: ["plain"]}
 
 
 # -- what was undecided
@@ -330,8 +330,8 @@ def test_what_was_undecided_and_got_worse_is_new(tmp_path: Path) -> None:
     """A pause of 0.3 s may have been a slow machine; one of 0.01 s is none."""
     old, new = (report(driven(tmp_path / str(pause), "plain", refused_then(pause))) for pause in (0.3, 0.01))
     outcome = compared(old, new)
-    assert became(outcome, "SIG-HTTP-011") == {Became.FRESH: ["plain"]}
-    (change,) = (change for change in outcome.of(Became.FRESH) if change.now.requirement == "SIG-HTTP-011")
+    assert became(outcome, "SIG-HTTP-011") == {BreachGroup.FRESH: ["plain"]}
+    (change,) = (change for change in outcome.of(BreachGroup.FRESH) if change.now.requirement == "SIG-HTTP-011")
     assert change.before is Verdict.INCONCLUSIVE
     assert outcome.fails
 
@@ -341,7 +341,7 @@ def test_what_was_excused_and_looks_the_same_is_not_new(tmp_path: Path) -> None:
     away = {"kind": "mark", "t": 50.0, "name": "fault", "data": {"on": True, "kind": "refuse"}}
     old, new = (report(driven(tmp_path / str(len(marks)), "plain", unended(*marks))) for marks in ([away], []))
     assert old.traces[0].verdicts["SIG-END-005"].verdict is Verdict.INCONCLUSIVE
-    assert became(compared(old, new), "SIG-END-005") == {Became.FIRST: ["plain"]}
+    assert became(compared(old, new), "SIG-END-005") == {BreachGroup.FIRST: ["plain"]}
 
 
 def test_what_was_undecided_for_want_of_a_declaration_is_not_new(tmp_path: Path) -> None:
@@ -350,7 +350,7 @@ def test_what_was_undecided_for_want_of_a_declaration_is_not_new(tmp_path: Path)
     lines = named(None, None, None)
     old = report(driven(tmp_path / "old", "plain", lines, header=silent))
     outcome = compared(old, report(driven(tmp_path / "new", "plain", lines)))
-    assert became(outcome, AGENT) == {Became.FIRST: ["plain"]}
+    assert became(outcome, AGENT) == {BreachGroup.FIRST: ["plain"]}
     assert not outcome.fails
 
 
@@ -359,17 +359,17 @@ def test_what_was_undecided_for_want_of_a_declaration_is_not_new(tmp_path: Path)
 
 @pytest.mark.parametrize(
     ("seeds", "there", "back"),
-    [((1, 2), Became.GENERATED, Became.GENERATED), ((1, 1), Became.FRESH, Became.FIXED)],
+    [((1, 2), BreachGroup.GENERATED, BreachGroup.GENERATED), ((1, 1), BreachGroup.FRESH, BreachGroup.FIXED)],
     ids=["other sessions", "the same sessions"],
 )
 def test_a_breach_of_a_generated_session_is_new_only_of_the_same_sessions(
-    seeds: tuple[int, int], there: Became, back: Became, tmp_path: Path
+    seeds: tuple[int, int], there: BreachGroup, back: BreachGroup, tmp_path: Path
 ) -> None:
     """Another seed draws other sessions: what one of them shows is said, and fails nothing."""
     plain = driven(tmp_path, "plain", GOOD)
     old, new = report(plain, seed=seeds[0]), report(plain, driven(tmp_path, AGENT, BAD), seed=seeds[1])
     assert list(became(compared(old, new), AGENT)) == [there]
-    assert compared(old, new).fails is (there is Became.FRESH)
+    assert compared(old, new).fails is (there is BreachGroup.FRESH)
     assert list(became(compared(new, old), AGENT)) == [back]
 
 
@@ -377,7 +377,7 @@ def test_a_generated_session_adds_nothing_to_what_a_scenario_shows(tmp_path: Pat
     """The scripted scenario tells of the breach; which generated one does too is chance."""
     plain = driven(tmp_path, "plain", BAD)
     old, new = report(plain, seed=1), report(plain, driven(tmp_path, AGENT, BAD), seed=2)
-    assert became(compared(old, new), AGENT) == {Became.STILL: ["plain"]}
+    assert became(compared(old, new), AGENT) == {BreachGroup.STILL: ["plain"]}
 
 
 # -- a rule that crashes
@@ -389,7 +389,7 @@ def test_a_rule_that_crashes_is_new(tmp_path: Path) -> None:
     crashed = replace(judged.judgements[AGENT], verdict=Verdict.ERROR, findings=(), message="the kit's rule raised")
     new = report(replace(judged, judgements={**judged.judgements, AGENT: crashed}))
     outcome = compared(report(judged), new)
-    assert became(outcome, AGENT) == {Became.FRESH: ["plain"]}
+    assert became(outcome, AGENT) == {BreachGroup.FRESH: ["plain"]}
     assert (outcome.fails, outcome.unjudged) == (False, 4)
     assert compared(new, new).unjudged == 0
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from signet_conformance.diff.volatile import NAMES, Volatile, own_classes
+from signet_conformance.diff.volatile import NAMES, VolatileClasses, own_classes
 from signet_conformance.errors import UsageError
 
 SAME = [
@@ -36,26 +36,26 @@ OTHER = [
 @pytest.mark.parametrize(("first", "second"), SAME)
 def test_volatile_values_are_taken_out(first: str, second: str) -> None:
     """Two runs of one thing read the same."""
-    volatile = Volatile()
+    volatile = VolatileClasses()
     assert volatile.plain(first).skeleton == volatile.plain(second).skeleton
 
 
 @pytest.mark.parametrize(("first", "second"), OTHER)
 def test_what_a_requirement_may_read_stays(first: str, second: str) -> None:
     """A time without its zone, a project in a tmp folder, another host and plain words stay apart."""
-    volatile = Volatile()
+    volatile = VolatileClasses()
     assert volatile.plain(first).skeleton != volatile.plain(second).skeleton
 
 
 def test_linked_values_are_kept_beside_the_text() -> None:
     """An id is kept to be compared with what it stands for elsewhere; a time is not."""
-    plain = Volatile().plain("ses_beb78faac4ec46a0b4dc18b26b at 2026-11-21T20:52:24Z")
+    plain = VolatileClasses().plain("ses_beb78faac4ec46a0b4dc18b26b at 2026-11-21T20:52:24Z")
     assert plain.links == (("id", "ses_beb78faac4ec46a0b4dc18b26b"),)
 
 
 def test_durations_and_gauges_are_told_by_their_names() -> None:
     """A number under totalMs or pid is volatile; a timeout and a limit are chosen."""
-    volatile = Volatile()
+    volatile = VolatileClasses()
     assert volatile.number("totalMs", 1.5, 900)
     assert volatile.number("pid", 1, 2)
     assert volatile.number("timestamp", 1780740000000, 1780999000123)
@@ -65,7 +65,7 @@ def test_durations_and_gauges_are_told_by_their_names() -> None:
 
 def test_a_class_can_be_kept() -> None:
     """What is kept is compared like anything else."""
-    volatile = Volatile(keep=["port", "duration", "header"])
+    volatile = VolatileClasses(keep=["port", "duration", "header"])
     assert volatile.plain("127.0.0.1:3872").skeleton == "127.0.0.1:3872"
     assert not volatile.number("totalMs", 1, 2)
     assert not volatile.header("host")
@@ -73,12 +73,12 @@ def test_a_class_can_be_kept() -> None:
 
 def test_everything_can_be_kept() -> None:
     """With every class kept, a text is itself."""
-    assert Volatile(keep=NAMES).plain("2026-11-21T20:52:24Z").skeleton == "2026-11-21T20:52:24Z"
+    assert VolatileClasses(keep=NAMES).plain("2026-11-21T20:52:24Z").skeleton == "2026-11-21T20:52:24Z"
 
 
 def test_a_class_of_ones_own_comes_first() -> None:
     """A user's pattern, groups and all, is taken out and linked."""
-    plain = Volatile(own=own_classes(["ticket=T(ICKET)?-([0-9]+)"])).plain("see TICKET-41")
+    plain = VolatileClasses(own=own_classes(["ticket=T(ICKET)?-([0-9]+)"])).plain("see TICKET-41")
     assert plain.links == (("ticket", "TICKET-41"),)
     assert "TICKET" not in plain.skeleton
 
@@ -96,12 +96,12 @@ def test_a_class_that_cannot_be_used_is_refused(option: str) -> None:
 def test_a_pattern_that_cannot_stand_beside_others_is_refused(pattern: str) -> None:
     """Flags for the whole pattern and a group with a name of ours are errors, not crashes."""
     with pytest.raises(UsageError) as caught:
-        Volatile(own=own_classes([f"ticket={pattern}"]))
+        VolatileClasses(own=own_classes([f"ticket={pattern}"]))
     assert caught.value.where == "--volatile"
 
 
 def test_a_class_that_does_not_exist_is_refused() -> None:
     """The nearest class is offered."""
     with pytest.raises(UsageError) as caught:
-        Volatile(keep=["uid"])
+        VolatileClasses(keep=["uid"])
     assert caught.value.remedy == "--keep uuid"

@@ -16,7 +16,7 @@ from signet_conformance.children.environment import clean_environment
 from signet_conformance.drivers.launch import launch
 from signet_conformance.finding import Verdict
 from signet_conformance.rules import run_rules
-from signet_conformance.running.station import Station
+from signet_conformance.running.station import RecordedDaemon
 from signet_conformance.scenarios.scenario import Scenario, installed, scripted
 from signet_conformance.targets import Target, load
 
@@ -50,7 +50,7 @@ def greeted(
         driver.close()
 
 
-def recordings(station: Station, folder: Path, scenarios: Sequence[Scenario]) -> Sequence[Path]:
+def recordings(station: RecordedDaemon, folder: Path, scenarios: Sequence[Scenario]) -> Sequence[Path]:
     """The recordings of some scenarios, each performed by a connector of its own; none of them may break off."""
     folder.mkdir()
     paths = [folder / f"{scenario.name}.jsonl" for scenario in scenarios]
@@ -81,16 +81,16 @@ def made(tmp_path: Path) -> Made:
 
 
 @pytest.fixture(scope="session")
-def _shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Station, Path]]:
+def _shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[RecordedDaemon, Path]]:
     home = tmp_path_factory.mktemp("station")
-    station = Station(load("reference"), "embedded", home, canary="canary-5c1e07", token="sig_sk_" + "51" * 20)
+    station = RecordedDaemon(load("reference"), "embedded", home, canary="canary-5c1e07", token="sig_sk_" + "51" * 20)
     with forks.held():
         yield station, home / "home"
         station.close()
 
 
 @pytest.fixture
-def recorded(_shared: tuple[Station, Path], tmp_path: Path) -> Recorded:
+def recorded(_shared: tuple[RecordedDaemon, Path], tmp_path: Path) -> Recorded:
     """Drives a target through some scripted scenarios, and gives their recordings in the folder `traces`.
 
     All tests share a daemon and a recorder, for they are most of what a scenario costs; a connector's home is new.

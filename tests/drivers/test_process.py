@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from signet_conformance import targets
-from signet_conformance.drivers.process import Broken, BrokenOffError, DriverProcess, OnEvent, WatchedDriver
+from signet_conformance.drivers.process import BrokenOffError, DriverFault, DriverProcess, OnEvent, WatchedDriver
 from signet_conformance.errors import NothingTestedError, TargetError
 
 START = {"step": "start", "session": "s1"}
@@ -64,28 +64,28 @@ def broken(program: str, folder: Path, timeout_s: float = 60.0) -> BrokenOffErro
 def test_answer_to_another_request_is_refused_at_once(tmp_path: Path, program: str, said: str) -> None:
     """Both numbers are told; nothing is waited for."""
     failure = broken(program, tmp_path)
-    assert (failure.how, failure.message) == (Broken.GARBLED, said)
+    assert (failure.how, failure.message) == (DriverFault.GARBLED, said)
     assert "docs/driver-protocol.md" in str(failure)
 
 
 @pytest.mark.parametrize(
     ("program", "how", "said"),
     [
-        ("sys.exit(3)", Broken.ENDED, "target mine ended with status 3"),
-        ("print('hello')", Broken.GARBLED, "target mine wrote a line that is not a JSON object: hello"),
+        ("sys.exit(3)", DriverFault.ENDED, "target mine ended with status 3"),
+        ("print('hello')", DriverFault.GARBLED, "target mine wrote a line that is not a JSON object: hello"),
         (
             "answer = {'id': request['id'], 'ok': False, 'error': {'message': 'KeyError:\\n  no acme'}}",
-            Broken.REFUSED,
+            DriverFault.REFUSED,
             "target mine cannot perform the step start: KeyError:; no acme",
         ),
         (
             "del answer['ok']",
-            Broken.REFUSED,
+            DriverFault.REFUSED,
             'target mine cannot perform the step start: its answer has neither "ok": true nor an error',
         ),
     ],
 )
-def test_program_that_breaks_off_is_told(tmp_path: Path, program: str, how: Broken, said: str) -> None:
+def test_program_that_breaks_off_is_told(tmp_path: Path, program: str, how: DriverFault, said: str) -> None:
     """How, what it said, and the end of its standard error."""
     failure = broken(program, tmp_path)
     assert (failure.how, failure.message) == (how, said)
@@ -95,7 +95,7 @@ def test_program_that_breaks_off_is_told(tmp_path: Path, program: str, how: Brok
 def test_program_that_gives_no_answer_is_told_with_the_whole_bound(tmp_path: Path) -> None:
     """The bound of the step stands in the message, not what was left of it."""
     failure = broken("sys.stdin.read()", tmp_path, timeout_s=0.25)
-    assert failure.how is Broken.SILENT
+    assert failure.how is DriverFault.SILENT
     assert failure.message == "target mine gave no answer within 0.25 s"
 
 
@@ -107,7 +107,7 @@ def test_error_while_greeting_is_about_loading(tmp_path: Path) -> None:
         pytest.raises(BrokenOffError, match="target mine cannot begin: no acme") as raised,
     ):
         driven.hello()
-    assert raised.value.how is Broken.REFUSED
+    assert raised.value.how is DriverFault.REFUSED
     assert "capabilities" not in str(raised.value)
 
 

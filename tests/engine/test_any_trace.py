@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from signet_conformance.contract import requirements
-from signet_conformance.engine import Judged, judge
+from signet_conformance.engine import JudgedTrace, judge
 from signet_conformance.finding import Verdict
 
 from .generated import KEY_WORDS, TRACES, Line, as_trace
@@ -27,7 +27,7 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("any") / "trace.jsonl"
 
 
-def _outcome(judged: Judged) -> dict[str, tuple[Verdict, tuple[tuple[int, ...], ...]]]:
+def _outcome(judged: JudgedTrace) -> dict[str, tuple[Verdict, tuple[tuple[int, ...], ...]]]:
     return {name: (j.verdict, tuple(f.exchanges for f in j.findings)) for name, j in judged.judgements.items()}
 
 

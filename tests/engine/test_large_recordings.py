@@ -14,13 +14,13 @@ import pytest
 from hypothesis import given, settings
 
 from signet_conformance import engine
-from signet_conformance.engine import Judged, judge
+from signet_conformance.engine import JudgedTrace, judge
 from signet_conformance.engine.pieces import ASKED_AGAIN, rules_by
 from signet_conformance.errors import TraceError
 from signet_conformance.facts import NeedsWholeError, Recording
 from signet_conformance.rules import builtin_rules, daemon_rules
 from signet_conformance.trace import Trace, read, reading, shelf
-from signet_conformance.trace.shelf import Shelf
+from signet_conformance.trace.shelf import FileExchanges
 from tests.rules.test_cases import CASES_OF
 from tests.support.case_traces import build
 from tests.support.evidence import recordings
@@ -39,7 +39,7 @@ def nothing_is_held(piece_bytes: int = 1) -> Iterator[None]:
         yield
 
 
-def told(judged: Judged) -> dict[str, str]:
+def told(judged: JudgedTrace) -> dict[str, str]:
     """Every judgement in full, by requirement."""
     sides = (judged.judgements, judged.daemon, judged.harness)
     return {name: repr(judgement) for side in sides for name, judgement in side.items()}
@@ -64,7 +64,7 @@ def test_any_trace_is_judged_session_by_session_as_a_whole(file: Path, lines: li
     held = told(judge(as_trace(file, bare)))
     with nothing_is_held():
         large = as_trace(file, bare)
-        assert isinstance(large.exchanges, Shelf)
+        assert isinstance(large.exchanges, FileExchanges)
         assert large.exchanges.by_sessions() is not None
         assert told(judge(large)) == held
 
@@ -76,7 +76,7 @@ def test_any_large_trace_is_judged_as_a_small_one(file: Path, lines: list[Line])
     held = told(judge(unmarked(file, lines)))
     with nothing_is_held():
         large = unmarked(file, lines)
-        assert isinstance(large.exchanges, Shelf)
+        assert isinstance(large.exchanges, FileExchanges)
         assert told(judge(large)) == held
 
 
@@ -218,7 +218,7 @@ def test_recording_that_is_shared_is_not_held(tmp_path: Path, monkeypatch: pytes
     name.write_bytes(
         HEADER + b'{"kind":"exchange","seq":1,"t0":0,"t1":1,"request":{"method":"GET","path":"/health"}}\n'
     )
-    assert isinstance(read(name, workers=2).exchanges, Shelf)
+    assert isinstance(read(name, workers=2).exchanges, FileExchanges)
     assert isinstance(read(name).exchanges, tuple)
     with name.open("ab") as stream:
         stream.write(b'{"kind":"mark","seq":2,"t":1,"name":"step"}\n')
@@ -234,7 +234,7 @@ def test_session_that_is_too_large_leaves_no_pieces(tmp_path: Path, monkeypatch:
     monkeypatch.setattr(shelf, "_SESSION_BYTES", 100)
     with nothing_is_held(piece_bytes=4000):
         large = read(bare)
-        assert isinstance(large.exchanges, Shelf)
+        assert isinstance(large.exchanges, FileExchanges)
         assert large.exchanges.by_sessions() is None
         assert told(judge(large)) == held
 
@@ -246,7 +246,7 @@ def test_line_of_an_exchange_is_known_without_reading(tmp_path: Path) -> None:
     name.write_text(HEADER.decode() + "".join(line % seq for seq in (2, 7, 4)))
     with nothing_is_held():
         exchanges = read(name).exchanges
-        assert isinstance(exchanges, Shelf)
+        assert isinstance(exchanges, FileExchanges)
         assert [exchanges.line_of(seq) for seq in (2, 4, 7, 3, 9)] == [2, 4, 3, None, None]
         name.write_text(HEADER.decode() + line % 10**30)
         with pytest.raises(TraceError, match="larger than any recorder counts"):

@@ -13,7 +13,7 @@ from signet_conformance.finding import Finding, Judgement, Reason, Verdict
 from signet_conformance.github_action.github import MAX_ANNOTATIONS, counts, remarks
 from signet_conformance.outcome.baseline_documents import Entry
 from signet_conformance.outcome.conclusion import Conclusion, Judging, Terms
-from signet_conformance.outcome.known_failures import Known, KnownFailures
+from signet_conformance.outcome.known_failures import KnownFailureFile, KnownFailures
 
 TODAY = date(2026, 5, 4)
 FIRST, SECOND = "SIG-HTTP-001", "SIG-HTTP-002"
@@ -31,7 +31,9 @@ SENT = (
 )
 
 
-def concluded(folder: Path, verdicts: Iterable[tuple[str, Verdict]], *known: Known, lines: str = TRACE) -> Conclusion:
+def concluded(
+    folder: Path, verdicts: Iterable[tuple[str, Verdict]], *known: KnownFailureFile, lines: str = TRACE
+) -> Conclusion:
     """What a run of `mine` came to with these verdicts, each with a finding in the only exchange of the only trace."""
     path = folder / "a.jsonl"
     path.write_text(lines)
@@ -41,14 +43,14 @@ def concluded(folder: Path, verdicts: Iterable[tuple[str, Verdict]], *known: Kno
     }
     files = KnownFailures(known, None, "", "", date.max, TODAY)
     judging = Judging(Terms(known=files, target="mine"))
-    judging.add(engine.Judged(trace.read(path), "0.145.7", judgements))
+    judging.add(engine.JudgedTrace(trace.read(path), "0.145.7", judgements))
     return judging.conclude()
 
 
-def known(requirement: str, expires: date = date(2026, 6, 1)) -> Known:
+def known(requirement: str, expires: date = date(2026, 6, 1)) -> KnownFailureFile:
     """A file with one entry."""
     entry = Entry(requirement, "mine", "ada", "being mended", date(2026, 5, 1), expires)
-    return Known("known.json", [entry])
+    return KnownFailureFile("known.json", [entry])
 
 
 def test_every_verdict_is_counted(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from signet_conformance.engine import judge
-from signet_conformance.outcome.reach import Reach, ReachMeter
+from signet_conformance.outcome.reach import ReachMeter, UnreachableParts
 from tests.support.case_traces import build
 
 SEARCH = {
@@ -21,7 +21,7 @@ def offered(**tools: list[str]) -> dict[str, Any]:
     return {"mark": "offered", "data": {"tools": tools}}
 
 
-def reach(folder: Path, *items: dict[str, Any]) -> Reach | None:
+def reach(folder: Path, *items: dict[str, Any]) -> UnreachableParts | None:
     """What cannot be reached by one recording."""
     meter = ReachMeter()
     meter.add(judge(build(folder / "trace.jsonl", items)))
@@ -136,9 +136,9 @@ def test_where_no_tool_is_known_nothing_is_said(tmp_path: Path) -> None:
 
 def test_the_line_names_the_first_of_many() -> None:
     """Six names of each part; the report has them all."""
-    found = Reach(("secret_exec",), {"memory_search": tuple("abcdefgh")}, ("memory_get",))
+    found = UnreachableParts(("secret_exec",), {"memory_search": tuple("abcdefgh")}, ("memory_get",))
     assert found.words == (
         "memory_search: a, b, c, d, e, f and 2 more; tools: secret_exec; schema without the needed fields: memory_get"
     )
     assert {"memory_search.a", "secret_exec", "memory_get"} <= found.points
-    assert Reach().words == ""
+    assert UnreachableParts().words == ""

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from signet_conformance.probing import Learnt, learn, rules_on, write_draft
+from signet_conformance.probing import ProbedAnswers, learn, rules_on, write_draft
 from signet_conformance.probing.replay import ProbeAnswer, differences, recorded, row_of
 from signet_conformance.running.daemon import DaemonUnderTest
 from tests.support.command_line import Process
@@ -17,12 +17,12 @@ ROWS = {row["id"]: row for row in recorded("0.145.7")}
 
 
 @pytest.fixture(scope="module")
-def learnt() -> Learnt:
+def learnt() -> ProbedAnswers:
     """What the embedded daemon of 0.109 says beside those of 0.58, 0.109 and 0.145."""
     return learn("embedded:0.109", ("0.58", "0.109", "0.145"), lambda _: None)
 
 
-def test_a_daemon_serves_the_version_whose_answers_it_gives(learnt: Learnt) -> None:
+def test_a_daemon_serves_the_version_whose_answers_it_gives(learnt: ProbedAnswers) -> None:
     assert (learnt.reported, learnt.best) == ("0.109.15", "0.109")
     assert learnt.agreeing["0.109"] == len(learnt.rows)
     assert list(learnt.other_answers("0.109")) == []
@@ -74,7 +74,7 @@ def test_a_real_0_123_21_answers_as_contract_0_145_says() -> None:
     assert differing == APART_AT_0_123_21
 
 
-def test_other_answers_are_named_with_their_operation(learnt: Learnt) -> None:
+def test_other_answers_are_named_with_their_operation(learnt: ProbedAnswers) -> None:
     others = list(learnt.other_answers("0.145"))
     assert len(others) == len(learnt.rows) - learnt.agreeing["0.145"]
     executed = next(each for each in others if each.probe == "secrets-exec/valid")
@@ -86,7 +86,7 @@ def test_rules_rest_on_the_answers_of_an_operation() -> None:
     assert rules_on("no-operation") == []
 
 
-def test_a_draft_satisfies_the_schemas(learnt: Learnt, tmp_path: Path, schema: Any) -> None:
+def test_a_draft_satisfies_the_schemas(learnt: ProbedAnswers, tmp_path: Path, schema: Any) -> None:
     answers, routes, version = write_draft(learnt, tmp_path / "draft")
     drafted = json.loads(version.read_text("utf-8"))
     schema("versions.schema.json").demand(drafted, version.name)
@@ -95,7 +95,7 @@ def test_a_draft_satisfies_the_schemas(learnt: Learnt, tmp_path: Path, schema: A
     assert len(answers.read_text("utf-8").splitlines()) == len(learnt.rows)
 
 
-def test_a_draft_replaces_nothing(learnt: Learnt, tmp_path: Path) -> None:
+def test_a_draft_replaces_nothing(learnt: ProbedAnswers, tmp_path: Path) -> None:
     with pytest.raises(FileExistsError):
         write_draft(learnt, tmp_path)
 

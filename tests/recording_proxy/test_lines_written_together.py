@@ -12,7 +12,7 @@ import pytest
 from signet_conformance import trace
 from signet_conformance.trace import Header
 from signet_recording_proxy import recorder as recorder_module
-from signet_recording_proxy.recorder import Ongoing, Recorder
+from signet_recording_proxy.recorder import OngoingExchange, Recorder
 from signet_recording_proxy.redaction.redactor import Redactor
 from signet_recording_proxy.trace_file import TraceFile
 
@@ -29,11 +29,11 @@ class Recording:
         self.recorder = Recorder(TraceFile(str(path), Header()), Redactor({}), 1 << 20)
         self.told: Told = []
 
-    def begin(self) -> Ongoing:
+    def begin(self) -> OngoingExchange:
         """A request has come."""
         return self.recorder.begin(1, "GET", "/", [])
 
-    def end(self, exchange: Ongoing, body: bytes = b"{}") -> None:
+    def end(self, exchange: OngoingExchange, body: bytes = b"{}") -> None:
         """Its answer has come."""
         exchange.begin_answer(200, []).body.feed(body)
         self.recorder.finish_before(exchange, lambda: self.told.append((exchange.seq, self.written())))

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from signet_conformance.contract import requirements
-from signet_conformance.engine import Judged, fold_run, judge
+from signet_conformance.engine import JudgedTrace, fold_run, judge
 from signet_conformance.finding import Finding, Judgement, Reason, Verdict
 from signet_conformance.reports.cause_text import CauseText, Detail, summary_lines as quiet_lines
 from signet_conformance.reports.causes import Cause, Causes
 from signet_conformance.reports.terminal import MIN_WIDTH
-from signet_conformance.reports.text import Headings, Undecided, settled_lines, summary_lines
+from signet_conformance.reports.text import Headings, OpenRequirements, settled_lines, summary_lines
 from signet_conformance.trace import Header, Trace, read
 from tests.support.trace_files import BREACHING, HEADER, end, health, recall, start, write
 
@@ -21,12 +21,12 @@ AGENT = "SIG-AGENT-002"
 
 
 @pytest.fixture
-def judged(tmp_path: Path) -> Judged:
+def judged(tmp_path: Path) -> JudgedTrace:
     """A session whose two recalls run as another agent than the declared one."""
     return judge(read(write(tmp_path / "a.jsonl", BREACHING)))
 
 
-def causes(*judged: Judged) -> list[Cause]:
+def causes(*judged: JudgedTrace) -> list[Cause]:
     """The causes of some traces."""
     gathered = Causes()
     for each in judged:
@@ -34,28 +34,28 @@ def causes(*judged: Judged) -> list[Cause]:
     return list(gathered.connector())
 
 
-def block(judged: Judged, name: str, width: int = 80, *, colour: bool = False) -> str:
+def block(judged: JudgedTrace, name: str, width: int = 80, *, colour: bool = False) -> str:
     """One requirement's breach, alone."""
-    only = Judged(judged.trace, judged.daemon_version, {name: judged.judgements[name]})
+    only = JudgedTrace(judged.trace, judged.daemon_version, {name: judged.judgements[name]})
     (cause,) = causes(only)
     return "\n".join(CauseText(width, colour).lines(cause))
 
 
-def undecided(judged: Judged, width: int = 80) -> list[str]:
+def undecided(judged: JudgedTrace, width: int = 80) -> list[str]:
     """What a trace leaves open."""
-    gathered = Undecided()
+    gathered = OpenRequirements()
     gathered.add(judged)
     return gathered.lines(fold_run([judged]), width)
 
 
-def heading(judged: Judged, width: int = 80) -> list[str]:
+def heading(judged: JudgedTrace, width: int = 80) -> list[str]:
     """What stands above the blocks."""
     gathered = Headings()
     gathered.add(judged)
     return gathered.lines(width)
 
 
-def test_a_block_can_be_acted_on_alone(judged: Judged) -> None:
+def test_a_block_can_be_acted_on_alone(judged: JudgedTrace) -> None:
     """It tells requirement, exchange, side, pointer, expected, received, reason, remedy, and two commands."""
     text = block(judged, AGENT)
     flat = " ".join(text.split())
@@ -71,18 +71,18 @@ def test_a_block_can_be_acted_on_alone(judged: Judged) -> None:
     assert f"page signet-conformance explain {AGENT}" in flat
 
 
-def test_a_must_that_warns_says_why_it_does(judged: Judged, tmp_path: Path) -> None:
+def test_a_must_that_warns_says_why_it_does(judged: JudgedTrace, tmp_path: Path) -> None:
     """Beside the level stands what of it only warns; a failure needs no such word."""
     strange = health()
     strange["request"]["path"] = "/api/strange"
     warned = judge(read(write(tmp_path / "b.jsonl", [health(), strange, start(), end()])))
     text = block(warned, "SIG-COV-001")
     assert text.startswith("WARN SIG-COV-001 MUST\n")
-    assert "level     a MUST, of which this part only warns: A path outside the contract" in text
-    assert "only warns" not in block(judged, AGENT)
+    assert "level     a MUST, but its entry says: WARN for a path outside the contract" in text
+    assert "its entry says" not in block(judged, AGENT)
 
 
-def test_the_breaching_exchange_stands_marked_among_its_neighbours(judged: Judged) -> None:
+def test_the_breaching_exchange_stands_marked_among_its_neighbours(judged: JudgedTrace) -> None:
     """Two exchanges before and two after are shown, one line each, the breaching one with `>`."""
     lines = [line[12:] for line in block(judged, AGENT, 120).splitlines() if "#" in line and " -> " in line]
     assert lines == [
@@ -94,7 +94,7 @@ def test_the_breaching_exchange_stands_marked_among_its_neighbours(judged: Judge
     ]
 
 
-def test_repeats_are_folded_and_named(judged: Judged) -> None:
+def test_repeats_are_folded_and_named(judged: JudgedTrace) -> None:
     """A second breach of the same kind is counted with its number, not shown again."""
     text = block(judged, AGENT)
     assert "again     1 more like it: #4" in text
@@ -102,16 +102,16 @@ def test_repeats_are_folded_and_named(judged: Judged) -> None:
     assert text.count("  what ") == 1
 
 
-def test_other_exchanges_of_a_finding_are_shown(judged: Judged) -> None:
+def test_other_exchanges_of_a_finding_are_shown(judged: JudgedTrace) -> None:
     """A breach that lies between two exchanges names the other one too."""
     assert "with      #2 POST /api/hooks/session-start" in block(judged, "SIG-AGENT-001", 120)
 
 
-def test_many_kinds_are_counted(judged: Judged) -> None:
+def test_many_kinds_are_counted(judged: JudgedTrace) -> None:
     """Beyond three kinds of breach of one requirement the rest is a number and the way to the list."""
     findings = tuple(Finding(Verdict.FAIL, (3,), f"kind {number // 2}", fold=str(number // 2)) for number in range(14))
     many = Judgement(AGENT, Verdict.FAIL, Reason.BREACH, "many", findings)
-    text = block(Judged(judged.trace, "0.145.7", {AGENT: many}), AGENT)
+    text = block(JudgedTrace(judged.trace, "0.145.7", {AGENT: many}), AGENT)
     assert text.count("  what ") == 3
     assert "more      4 other kinds, 8 findings: --json lists them" in text
 
@@ -123,7 +123,7 @@ def test_null_and_absent_are_told_apart(tmp_path: Path) -> None:
     finding = Finding(Verdict.FAIL, (2,), "off", "/request/body/json/project", "text")
     absent = Finding(Verdict.FAIL, (2,), "off", "/request/body/json/cwd", "text", fold="other")
     broken = Judgement("SIG-START-003", Verdict.FAIL, Reason.BREACH, "off", (finding, absent))
-    text = block(Judged(judged.trace, "0.145.7", {"SIG-START-003": broken}), "SIG-START-003")
+    text = block(JudgedTrace(judged.trace, "0.145.7", {"SIG-START-003": broken}), "SIG-START-003")
     assert "received  null" in text
     assert "received  nothing: the member is absent" in text
 
@@ -141,13 +141,13 @@ def test_marks_and_faults_stand_among_the_neighbours(tmp_path: Path) -> None:
 def test_a_failure_of_the_kit_needs_no_evidence() -> None:
     """A rule that crashed, even one that is not in the catalogue, has a block with the message."""
     crashed = Judgement("ACME-X-001", Verdict.ERROR, Reason.CRASHED, "the kit's rule raised KeyError: 'x'")
-    text = block(Judged(Trace(Header(), (), ()), "0.145.7", {"ACME-X-001": crashed}), "ACME-X-001")
+    text = block(JudgedTrace(Trace(Header(), (), ()), "0.145.7", {"ACME-X-001": crashed}), "ACME-X-001")
     assert text.startswith("ERROR ACME-X-001\n")
     assert "the kit's rule raised KeyError" in text
     assert "signet-conformance check TRACE -k ACME-X-001" in text
 
 
-def test_causes_beyond_the_room_are_shown_in_short(judged: Judged) -> None:
+def test_causes_beyond_the_room_are_shown_in_short(judged: JudgedTrace) -> None:
     """The last ones lose their neighbours first, then all but one paragraph, what to change and the replay."""
     (first, *others) = causes(judged)
     whole = CauseText().blocks([first, *others])
@@ -161,7 +161,7 @@ def test_causes_beyond_the_room_are_shown_in_short(judged: Judged) -> None:
 
 
 @pytest.mark.parametrize("width", [1, MIN_WIDTH, 60, 100])
-def test_lines_keep_to_the_width(judged: Judged, width: int) -> None:
+def test_lines_keep_to_the_width(judged: JudgedTrace, width: int) -> None:
     """No line but a command or a title of a file is wider than the terminal, of 40 columns at least."""
     drawing = CauseText(width)
     lines = [line for cause in causes(judged) for detail in Detail for line in drawing.lines(cause, detail)]
@@ -178,7 +178,7 @@ def test_quiet_line_names_the_operations_that_its_count_is_of(tmp_path: Path) ->
     del ended["request"]["body"]["json"]["agentId"]
     judged = judge(read(write(tmp_path / "a.jsonl", [health(), start(), recall(), recall(), ended])))
     alone = {AGENT: judged.judgements[AGENT]}
-    (line,) = quiet_lines(causes(Judged(judged.trace, judged.daemon_version, alone)), alone, (), None)
+    (line,) = quiet_lines(causes(JudgedTrace(judged.trace, judged.daemon_version, alone)), alone, (), None)
     assert line.endswith(", 3 times (memory-recall 2, session-end 1)")
 
 
@@ -200,14 +200,14 @@ def test_a_summary_shows_each_kind_of_breach_the_worst_first(tmp_path: Path) -> 
     lines = [health(), start(), step("end", 0), failed("SessionEnd", 0, "RangeError: b"), *prompts, end()]
     judged = judge(read(write(tmp_path / "a.jsonl", lines)))
     alone = {"SIG-LOAD-001": judged.judgements["SIG-LOAD-001"]}
-    told = quiet_lines(causes(Judged(judged.trace, judged.daemon_version, alone)), alone, (), None)
+    told = quiet_lines(causes(JudgedTrace(judged.trace, judged.daemon_version, alone)), alone, (), None)
     assert told == [
         'WARN SIG-LOAD-001 UserPromptSubmit failed: the host caught it and went on ("TypeError: a"), 2 times',
         'WARN SIG-LOAD-001 SessionEnd failed: the host caught it and went on ("RangeError: b")',
     ]
 
 
-def test_a_summary_cuts_no_finding(judged: Judged) -> None:
+def test_a_summary_cuts_no_finding(judged: JudgedTrace) -> None:
     """A terminal gets the whole line, wrapped; a pipe gets it unbroken."""
     (wide,) = quiet_lines(causes(judged)[:1], {AGENT: judged.judgements[AGENT]}, (), None)
     narrow = quiet_lines(causes(judged)[:1], {AGENT: judged.judgements[AGENT]}, (), MIN_WIDTH)
@@ -222,12 +222,12 @@ def test_a_summary_leaves_no_kind_out(tmp_path: Path) -> None:
     prompts = [mark for n in range(12) for mark in (step("prompt", n), failed(f"Hook{n}", n, long))]
     judged = judge(read(write(tmp_path / "a.jsonl", [health(), start(), *prompts, end()])))
     alone = {"SIG-LOAD-001": judged.judgements["SIG-LOAD-001"]}
-    told = quiet_lines(causes(Judged(judged.trace, judged.daemon_version, alone)), alone, (), None)
+    told = quiet_lines(causes(JudgedTrace(judged.trace, judged.daemon_version, alone)), alone, (), None)
     assert len(told) == 12
     assert all(line.endswith(f'("{long}")') for line in told)
 
 
-def test_a_cause_in_one_line_keeps_to_the_width(judged: Judged) -> None:
+def test_a_cause_in_one_line_keeps_to_the_width(judged: JudgedTrace) -> None:
     """Beside a FAIL a WARN is one line, which may be cut: the page has the rest."""
     listed = causes(judged)
     rows = [CauseText(60).row(cause) for cause in listed]
@@ -236,7 +236,7 @@ def test_a_cause_in_one_line_keeps_to_the_width(judged: Judged) -> None:
     assert "\n" not in "".join(rows)
 
 
-def test_colours_come_only_on_request(judged: Judged) -> None:
+def test_colours_come_only_on_request(judged: JudgedTrace) -> None:
     """Escape sequences are in the text with colour, and nowhere without."""
     plain = [block(judged, AGENT), *heading(judged), *undecided(judged)]
     assert not any("\x1b" in text for text in plain)
@@ -264,18 +264,18 @@ def test_what_stays_open_says_what_would_settle_it(tmp_path: Path) -> None:
     assert text.count("only a part of the body was recorded. To settle it: record with a larger --body-limit") == 1
 
 
-def test_what_another_trace_decides_is_only_named(judged: Judged, tmp_path: Path) -> None:
+def test_what_another_trace_decides_is_only_named(judged: JudgedTrace, tmp_path: Path) -> None:
     """A requirement that one trace leaves open and another decides is one of a list."""
     bare = {name: value for name, value in HEADER.items() if name != "declared"}
     other = judge(read(write(tmp_path / "b.jsonl", BREACHING, bare)))
-    gathered = Undecided()
+    gathered = OpenRequirements()
     gathered.add(judged)
     gathered.add(other)
     lines = " ".join(" ".join(gathered.lines(fold_run([judged, other]), 80)).split())
     assert "undecided, and decided by other traces: SIG-AGENT-002 in 1 trace" in lines
 
 
-def test_the_heading_tells_what_was_judged(judged: Judged) -> None:
+def test_the_heading_tells_what_was_judged(judged: JudgedTrace) -> None:
     """File, daemon version, number of exchanges, harness and agents."""
     assert heading(judged, 120) == [
         judged.trace.path,
@@ -293,7 +293,7 @@ def test_a_scenario_that_broke_off_is_told_once(tmp_path: Path) -> None:
     ]
 
 
-def test_the_heading_of_many_traces_adds_them_up(judged: Judged) -> None:
+def test_the_heading_of_many_traces_adds_them_up(judged: JudgedTrace) -> None:
     """Their number stands in place of the file."""
     gathered = Headings()
     gathered.add(judged)

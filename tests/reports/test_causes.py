@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from signet_conformance.engine import Judged, judge
+from signet_conformance.engine import JudgedTrace, judge
 from signet_conformance.finding import Verdict
 from signet_conformance.outcome.conclusion import Judging, Terms
 from signet_conformance.reports.cause_text import CauseText
@@ -25,12 +25,12 @@ KNOWN = {"SIG-AGENT-001": "ada: next release", "SIG-AGENT-002": "ada: next relea
 FORGOTTEN = "agentId"
 
 
-def judged(path: Path, lines: list[Line]) -> Judged:
+def judged(path: Path, lines: list[Line]) -> JudgedTrace:
     """A judged trace of these lines."""
     return judge(read(write(path, lines)))
 
 
-def causes(*traces: Judged) -> list[Cause]:
+def causes(*traces: JudgedTrace) -> list[Cause]:
     """The causes of some traces."""
     gathered = Causes()
     for trace in traces:
@@ -164,7 +164,7 @@ def test_one_forgotten_member_fits_a_screen_and_can_be_mended_by_what_it_says(in
     assert (again.exit_code, "FAIL SIG-AGENT" in again.stdout) == (0, False)
 
 
-def many() -> list[Judged]:
+def many() -> list[JudgedTrace]:
     """229 judged recordings: those of the evidence, and the same without a member each."""
     files = sorted(TRACES.glob("*.jsonl"))
     members = ("agentId", "harness", "sessionKey", "userMessage", "transcript", "project")

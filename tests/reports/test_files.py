@@ -14,7 +14,7 @@ import pytest
 from msgspec.structs import replace
 
 from signet_conformance.contract import daemon_requirements, requirements
-from signet_conformance.engine import Judged, exit_status, judge
+from signet_conformance.engine import JudgedTrace, exit_status, judge
 from signet_conformance.finding import Finding, Judgement, Reason, Verdict
 from signet_conformance.outcome.coverage import Meter
 from signet_conformance.outcome.together import essence, verdicts_of
@@ -33,14 +33,14 @@ KNOWN = dict.fromkeys((AGENT, ALSO), "ada, until 2027-01-31: next release")
 
 
 @pytest.fixture
-def judged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Judged]:
+def judged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[JudgedTrace]:
     """Two traces of the folder that the run was started in: one that breaches, one that conforms."""
     monkeypatch.chdir(tmp_path)
     traces = (("a b.jsonl", BREACHING), ("b.jsonl", CONFORMING))
     return [judge(read(write(tmp_path / name, lines))) for name, lines in traces]
 
 
-def written(kind: type[Any], judged: list[Judged], known: Mapping[str, str] | None = None, **more: Any) -> str:
+def written(kind: type[Any], judged: list[JudgedTrace], known: Mapping[str, str] | None = None, **more: Any) -> str:
     """A report of these traces, which it gets in essence when it ends; what is known is known of the whole run too."""
     stream = io.StringIO()
     made: ReportWriter = kind(stream)
@@ -51,7 +51,7 @@ def written(kind: type[Any], judged: list[Judged], known: Mapping[str, str] | No
     return stream.getvalue()
 
 
-def results(judged: list[Judged], **more: Any) -> list[dict[str, Any]]:
+def results(judged: list[JudgedTrace], **more: Any) -> list[dict[str, Any]]:
     """The results of the SARIF report."""
     (run,) = json.loads(written(SarifReport, judged, **more))["runs"]
     return list(run["results"])
@@ -59,7 +59,7 @@ def results(judged: list[Judged], **more: Any) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("kind", [MarkdownReport, JunitReport, HtmlReport])
 def test_a_file_below_the_current_folder_is_named_from_there(
-    kind: type[Any], judged: list[Judged], tmp_path: Path
+    kind: type[Any], judged: list[JudgedTrace], tmp_path: Path
 ) -> None:
     """The row that says in which trace a breach shows has no path of this machine; elsewhere that is all there is."""
     place = f"{judged[0].trace.path}:"
@@ -71,7 +71,7 @@ def test_a_file_below_the_current_folder_is_named_from_there(
     assert place in unescape(written(kind, judged))
 
 
-def test_markdown_tells_what_where_and_what_to_change(judged: list[Judged]) -> None:
+def test_markdown_tells_what_where_and_what_to_change(judged: list[JudgedTrace]) -> None:
     """Counts, then each breach with its exchange, the line of its trace, the change, and the way to its page."""
     text = written(MarkdownReport, judged)
     assert "| ERROR | FAIL | WARN | PASS | INCONCLUSIVE | NOT-APPLICABLE |" in text
@@ -86,7 +86,7 @@ def test_markdown_tells_what_where_and_what_to_change(judged: list[Judged]) -> N
     assert f"- **also**: FAIL {ALSO}: memory-recall runs as 'default'" in block.replace("`", "")
 
 
-def test_markdown_says_what_could_not_be_decided_and_what_is_known(judged: list[Judged]) -> None:
+def test_markdown_says_what_could_not_be_decided_and_what_is_known(judged: list[JudgedTrace]) -> None:
     """Each undecided requirement stands with the way to its page; a known failure says so, and why it stands."""
     text = written(MarkdownReport, judged, KNOWN)
     undecided = [name for name, verdict in verdicts_of(judged).items() if verdict is Verdict.INCONCLUSIVE]
@@ -107,7 +107,7 @@ def test_markdown_fits_a_step_summary() -> None:
         for name in requirements()
     }
     every = {name: Judgement(name, Verdict.FAIL, Reason.BREACH, "all", findings[name]) for name in requirements()}
-    many = [Judged(trace, "0.145.7", every) for _ in range(3)]
+    many = [JudgedTrace(trace, "0.145.7", every) for _ in range(3)]
     stream = io.StringIO()
     made = MarkdownReport(stream)
     for recording in many * 3:
@@ -130,7 +130,7 @@ def test_text_that_markdown_would_read_is_code(text: str) -> None:
     assert inline(text) == (text if text.strip() == "" else span)
 
 
-def test_sarif_points_at_the_line_of_the_trace(judged: list[Judged]) -> None:
+def test_sarif_points_at_the_line_of_the_trace(judged: list[JudgedTrace]) -> None:
     """A result a kind of breach: its rule, level and line; repeats are counted; the address is a relative one."""
     (result,) = [result for result in results(judged) if result["ruleId"] == AGENT]
     place = result["locations"][0]["physicalLocation"]
@@ -141,7 +141,7 @@ def test_sarif_points_at_the_line_of_the_trace(judged: list[Judged]) -> None:
     assert other["relatedLocations"][0]["physicalLocation"]["region"] == {"startLine": 3}
 
 
-def test_sarif_holds_what_the_standard_asks_for(judged: list[Judged]) -> None:
+def test_sarif_holds_what_the_standard_asks_for(judged: list[JudgedTrace]) -> None:
     """Version, one run, a rule for each requirement, indexes that fit, an invocation, stable fingerprints."""
     document = json.loads(written(SarifReport, judged))
     assert (document["version"], list(document)) == ("2.1.0", ["$schema", "version", "runs"])
@@ -157,12 +157,12 @@ def test_sarif_holds_what_the_standard_asks_for(judged: list[Judged]) -> None:
     assert again == [result["partialFingerprints"] for result in run["results"]]
 
 
-def test_sarif_tells_known_failures_and_the_kits_own(judged: list[Judged]) -> None:
+def test_sarif_tells_known_failures_and_the_kits_own(judged: list[JudgedTrace]) -> None:
     """A known failure is suppressed with its reason; a crash of the kit is a notification, no result."""
     (result,) = [result for result in results(judged, known=KNOWN) if result["ruleId"] == AGENT]
     assert result["suppressions"] == [{"kind": "external", "status": "accepted", "justification": KNOWN[AGENT]}]
     crash = Judgement(AGENT, Verdict.ERROR, Reason.CRASHED, "the kit's rule raised ValueError")
-    crashed = Judged(judged[0].trace, "0.145.7", {AGENT: crash})
+    crashed = JudgedTrace(judged[0].trace, "0.145.7", {AGENT: crash})
     (run,) = json.loads(written(SarifReport, [crashed]))["runs"]
     assert run["results"] == []
     assert run["invocations"][0]["executionSuccessful"] is False
@@ -188,7 +188,7 @@ def test_a_whole_runs_breach_is_in_every_report(tmp_path: Path) -> None:
     assert result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"].endswith("a.jsonl")
 
 
-def test_the_page_shows_coverage_and_a_kill_matrix(judged: list[Judged]) -> None:
+def test_the_page_shows_coverage_and_a_kill_matrix(judged: list[JudgedTrace]) -> None:
     """Coverage that was measured and a selftest that was given each have a section."""
     meter = Meter()
     for recording in judged:
@@ -229,7 +229,7 @@ def test_a_long_body_is_cut_and_says_so(tmp_path: Path) -> None:
     lines = [post("/api/x", {"text": "x" * 200_000}), post("/api/x", None), post("/api/x", None)]
     lines[1]["request"]["body"] = {"text": "y" * 200_000}
     lines[2]["request"]["body"] = {"cut": True, "size": 99, "sha256": "0", "text": "z"}
-    judged = Judged(read(write(tmp_path / "a.jsonl", lines)), "0.145.7", {})
+    judged = JudgedTrace(read(write(tmp_path / "a.jsonl", lines)), "0.145.7", {})
     bodies = json.loads(exchange_data(judged, Budget()))["bodies"]
     kept = [bodies[str(number)][0] for number in (1, 2, 3)]
     assert all(len(exchange["body"]) <= MAX_BODY for exchange in kept)
@@ -240,7 +240,7 @@ def test_a_long_body_is_cut_and_says_so(tmp_path: Path) -> None:
     ]
 
 
-def test_a_report_replays_a_breach_as_the_run_judged_it(judged: list[Judged]) -> None:
+def test_a_report_replays_a_breach_as_the_run_judged_it(judged: list[JudgedTrace]) -> None:
     """The command repeats the options; a breach of the daemon's side, which no command judges alone, has none."""
     shown = {"SIG-DAEMON-001": Judgement("SIG-DAEMON-001", Verdict.FAIL, Reason.BREACH, "late")}
     judged = [replace(judged[0], daemon=shown), *judged[1:]]

@@ -11,7 +11,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from signet_conformance.contract import document
-from signet_conformance.engine import Judged, judge
+from signet_conformance.engine import JudgedTrace, judge
 from signet_conformance.finding import Finding, Judgement, Reason, Verdict
 from signet_conformance.outcome.together import essence
 from signet_conformance.reports.ending import RunEnding
@@ -29,14 +29,14 @@ def checked(text: str) -> Any:
 
 
 @pytest.fixture
-def traces(tmp_path: Path) -> list[Judged]:
+def traces(tmp_path: Path) -> list[JudgedTrace]:
     """Two judged traces, one that breaches and one that conforms."""
     return [
         judge(read(write(tmp_path / name, lines))) for name, lines in (("a.jsonl", BREACHING), ("b.jsonl", CONFORMING))
     ]
 
 
-def test_the_document_is_as_its_schema_says(traces: list[Judged]) -> None:
+def test_the_document_is_as_its_schema_says(traces: list[JudgedTrace]) -> None:
     """Files, declarations, daemon versions, verdicts with findings, the verdicts over all, the exit status."""
     parsed = checked(json.dumps(json_report(traces)))
     first = parsed["traces"][0]
@@ -51,7 +51,7 @@ def test_the_document_is_as_its_schema_says(traces: list[Judged]) -> None:
     assert (together["verdict"], together["findings"][0]["file"]) == ("FAIL", traces[0].trace.path)
 
 
-def test_writing_trace_by_trace_gives_the_same_document(traces: list[Judged]) -> None:
+def test_writing_trace_by_trace_gives_the_same_document(traces: list[JudgedTrace]) -> None:
     """The writer's text, with only the essence of each trace kept, equals the document made at once."""
     stream = io.StringIO()
     writer = JsonReport(stream)
@@ -116,7 +116,7 @@ def test_any_received_value_is_bounded_printable_json(value: object) -> None:
     finding = Finding(Verdict.FAIL, (1,), "off", "/request/body", "less", value)
     judgement = Judgement("SIG-HTTP-001", Verdict.FAIL, Reason.BREACH, "off", (finding,), 1)
     stream = io.StringIO()
-    judged = Judged(Trace(Header(), (), ()), "0.145.7", {"SIG-HTTP-001": judgement})
+    judged = JudgedTrace(Trace(Header(), (), ()), "0.145.7", {"SIG-HTTP-001": judgement})
     writer = JsonReport(stream)
     writer.add(judged, {})
     writer.close(RunEnding([judged], 1))

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from signet_conformance.cli.commands import commands
-from signet_conformance.engine import Judged
+from signet_conformance.engine import JudgedTrace
 from signet_conformance.reports.ending import RunEnding
 from signet_conformance.reports.html.report import HtmlReport
 from signet_conformance.trace import read
@@ -258,7 +258,7 @@ def test_a_large_run_stays_small_and_opens(window: Browser, tmp_path: Path, reco
     assert len(trace.exchanges) == EXCHANGES
     stream = io.StringIO()
     made = HtmlReport(stream)
-    judged = Judged(trace, "0.145.7", {})
+    judged = JudgedTrace(trace, "0.145.7", {})
     made.add(judged, {})
     made.close(RunEnding([judged], 0))
     page = tmp_path / "large.html"

@@ -18,7 +18,7 @@ from signet_conformance.reports.terminal import (
     MAX_WIDTH,
     MIN_WIDTH,
     Paragraph,
-    Unwrapped,
+    VerbatimLines,
     console,
     draw,
     draw_table,
@@ -148,7 +148,7 @@ def test_colour_changes_no_word() -> None:
     things = [
         labelled("why", long),
         labelled("why", Text("short", "bold")),
-        Unwrapped([long], 4),
+        VerbatimLines([long], 4),
         Paragraph(long, 2, 4),
     ]
     coloured = draw(things, 60, colour=True)

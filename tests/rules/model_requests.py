@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from signet_conformance.contract import harness_requirements
-from signet_conformance.engine import Judged, judge
+from signet_conformance.engine import JudgedTrace, judge
 from signet_conformance.finding import Judgement
 from tests.support.case_traces import build
 
@@ -24,7 +24,7 @@ ASKED = "When do we deploy Atlas?"
 TOOLS = [{"name": "memory_search", "input_schema": {"type": "object"}}]
 
 
-def judged(folder: Path, items: Sequence[Item], **header: Any) -> Judged:
+def judged(folder: Path, items: Sequence[Item], **header: Any) -> JudgedTrace:
     """The verdicts over these items."""
     return judge(build(folder / "run.jsonl", items, header))
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from signet_conformance.engine import Judged, judge
+from signet_conformance.engine import JudgedTrace, judge
 from tests.support.case_traces import build
 
 Item = Mapping[str, Any]
@@ -53,7 +53,7 @@ RESET = hook("user-prompt-submit", response=None, error={"kind": "fault"}, fault
 AFTER = [step("prompt", 2), hook("user-prompt-submit")]
 
 
-def judged(folder: Path, items: Iterable[Item]) -> Judged:
+def judged(folder: Path, items: Iterable[Item]) -> JudgedTrace:
     """What comes of a recording of these items."""
     return judge(build(folder / "trace.jsonl", items))
 

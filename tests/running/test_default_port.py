@@ -19,7 +19,7 @@ from signet_conformance import engine, targets, trace
 from signet_conformance.errors import UsageError
 from signet_conformance.finding import Verdict
 from signet_conformance.running import workers
-from signet_conformance.running.default_port import DefaultPort, Strays, demand_free
+from signet_conformance.running.default_port import DefaultPort, StrayRequests, demand_free
 from signet_conformance.scenarios.scenario import scripted
 from signet_conformance.trace.marks import StrayMark
 from tests.support.processes import wait_until
@@ -63,7 +63,7 @@ def home(tmp_path: Path) -> Path:
 @needs_proc
 def test_request_of_a_connector_is_told_with_its_home(port: int, home: Path) -> None:
     """Method, path without query, and where it arrived, once; it is answered 503."""
-    strays = Strays(home)
+    strays = StrayRequests(home)
     with DefaultPort(port):
         assert call(port, HOME=str(home), SIGNET_DAEMON_URL="http://127.0.0.1:1") == "503"
     told = [StrayMark(method="POST", path="/api/hooks/session-start", address=f"127.0.0.1:{port}")]
@@ -73,7 +73,7 @@ def test_request_of_a_connector_is_told_with_its_home(port: int, home: Path) -> 
 @needs_proc
 def test_token_of_a_request_is_told_and_not_kept(port: int, home: Path) -> None:
     """That a request had one is told, and what it was is written nowhere."""
-    strays = Strays(home)
+    strays = StrayRequests(home)
     with DefaultPort(port):
         call(port, HOME=str(home), SIGNET_DAEMON_URL="http://127.0.0.1:1", SIGNET_TOKEN="sig_sk_51c0ffee")
     assert "sig_sk" not in (home.parent / "default-port.jsonl").read_text()
@@ -94,7 +94,7 @@ def test_nothing_is_printed_of_a_client_that_goes_away(port: int, capfd: pytest.
 
 def test_request_of_another_program_is_answered_and_forgotten(port: int, home: Path) -> None:
     """A program that was not started for a run is nobody's breach; no file is made or followed for it."""
-    strays = Strays(home)
+    strays = StrayRequests(home)
     elsewhere = home / "below"
     elsewhere.mkdir()
     (home / "default-port.jsonl").symlink_to(home / "aim")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from signet_conformance.running.station import Station
+from signet_conformance.running.station import RecordedDaemon
 from signet_conformance.running.workers import Job, StationWorkers
 from signet_conformance.targets import load
 from signet_conformance.targets.program import INSTALLED, PLACE_VARIABLE
@@ -28,7 +28,7 @@ def test_no_more_gateways_than_processors_are_started_at_once(
     target = with_harness(load("openclaw"), HarnessChoice("real"), "--harness")
     meeting = threading.Barrier(at_once)
 
-    def waits(_station: Station) -> bool:
+    def waits(_station: RecordedDaemon) -> bool:
         meeting.wait(PATIENCE_S)
         return True
 
@@ -41,10 +41,10 @@ def test_jobs_that_wait_are_done_beside_the_others(tmp_path: Path) -> None:
     """While every worker is busy, a job that mostly waits is done all the same."""
     done = threading.Event()
 
-    def busy(_station: Station) -> bool:
+    def busy(_station: RecordedDaemon) -> bool:
         return done.wait(PATIENCE_S)
 
-    def idle(_station: Station) -> bool:
+    def idle(_station: RecordedDaemon) -> bool:
         done.set()
         return True
 
@@ -57,10 +57,10 @@ def test_jobs_that_wait_are_done_beside_each_other(tmp_path: Path) -> None:
     meeting = threading.Barrier(2)
     met = threading.Event()
 
-    def busy(_station: Station) -> bool:
+    def busy(_station: RecordedDaemon) -> bool:
         return met.wait(PATIENCE_S)
 
-    def idle(_station: Station) -> bool:
+    def idle(_station: RecordedDaemon) -> bool:
         meeting.wait(PATIENCE_S)
         met.set()
         return True
@@ -71,13 +71,13 @@ def test_jobs_that_wait_are_done_beside_each_other(tmp_path: Path) -> None:
 
 def test_no_more_jobs_wait_at_once_than_asked_for(tmp_path: Path) -> None:
     """Two jobs that mostly wait share the one worker beside the others."""
-    waited: list[Station] = []
+    waited: list[RecordedDaemon] = []
     both = threading.Event()
 
-    def busy(_station: Station) -> bool:
+    def busy(_station: RecordedDaemon) -> bool:
         return both.wait(PATIENCE_S)
 
-    def idle(station: Station) -> bool:
+    def idle(station: RecordedDaemon) -> bool:
         waited.append(station)
         if len(waited) == 2:
             both.set()
@@ -91,7 +91,7 @@ def test_no_more_jobs_wait_at_once_than_asked_for(tmp_path: Path) -> None:
 def test_one_worker_alone_does_every_job(tmp_path: Path) -> None:
     """Where the number of workers is given, none comes beside them: what waits is done last."""
 
-    def named(name: str) -> Job[tuple[str, Station]]:
+    def named(name: str) -> Job[tuple[str, RecordedDaemon]]:
         return lambda station: (name, station)
 
     with StationWorkers(load("reference"), tmp_path / "traces", count=1) as workers:

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from signet_conformance.contract import catalogue
-from signet_conformance.engine import Judged
+from signet_conformance.engine import JudgedTrace
 from signet_conformance.files.documents import demand
 from signet_conformance.finding import Finding, Judgement, Reason, Side, Verdict
 from signet_conformance.reports.html.kill_matrix import KillMatrix
@@ -27,7 +27,7 @@ from signet_conformance.selftest.matrix import (
     unreached_lines,
 )
 from signet_conformance.selftest.mutants import Mutant, mutant, mutants
-from signet_conformance.selftest.trials import Performed, Trial, scenario_of
+from signet_conformance.selftest.trials import PerformedTrial, Trial, scenario_of
 from signet_conformance.trace import Header, Trace
 
 
@@ -137,7 +137,7 @@ WITH_ALSO = mutant("changes-the-agent")
 COVERAGE = "SIG-COV-001"
 
 
-def judged(verdicts: Mapping[str, str], daemon: Mapping[str, str] | None = None) -> Judged:
+def judged(verdicts: Mapping[str, str], daemon: Mapping[str, str] | None = None) -> JudgedTrace:
     """A trace with these verdicts."""
 
     def judgements(given: Mapping[str, str], side: Side) -> Mapping[str, Judgement]:
@@ -148,7 +148,7 @@ def judged(verdicts: Mapping[str, str], daemon: Mapping[str, str] | None = None)
             for name, verdict in given.items()
         }
 
-    return Judged(
+    return JudgedTrace(
         Trace(Header(), (), ()), "0.145.7", judgements(verdicts, Side.CONNECTOR), judgements(daemon or {}, Side.DAEMON)
     )
 
@@ -156,7 +156,7 @@ def judged(verdicts: Mapping[str, str], daemon: Mapping[str, str] | None = None)
 def graded(one: Mutant | None, verdicts: Mapping[str, str], daemon: Mapping[str, str] | None = None) -> Grade:
     """The grade of a mutant, or of the reference, with these verdicts."""
     trial = Trial("x", scenario_of(one or NEVER_STARTS), "0.145", one)
-    return grade(Performed(trial, judged(verdicts, daemon)), {})
+    return grade(PerformedTrial(trial, judged(verdicts, daemon)), {})
 
 
 def test_what_only_a_mutant_is_judged_by_is_not_reached() -> None:
@@ -225,13 +225,13 @@ def test_the_reference_breaks_nothing() -> None:
     """Any breach of the reference is complained of, but for what its scenario is known to bring about."""
     assert graded(None, {"SIG-END-005": "WARN"}).complaints == ["breaks SIG-END-005"]
     trial = Trial("x", replace(scenario_of(NEVER_STARTS), name="start-conflict"), "0.145")
-    assert grade(Performed(trial, judged({"SIG-END-005": "WARN"})), {}).complaints == []
+    assert grade(PerformedTrial(trial, judged({"SIG-END-005": "WARN"})), {}).complaints == []
 
 
 def test_a_trial_that_was_cut_short_is_red() -> None:
     """What could not be performed proves nothing."""
     trial = Trial("x", scenario_of(NEVER_STARTS), "0.145", NEVER_STARTS)
-    outcome = grade(Performed(trial, judged({"SIG-START-004": "FAIL"}), "the connector hung"), {})
+    outcome = grade(PerformedTrial(trial, judged({"SIG-START-004": "FAIL"}), "the connector hung"), {})
     assert (outcome.killed, outcome.complaints) == (False, ["could not be performed: the connector hung"])
 
 

@@ -11,12 +11,12 @@ import pytest
 from referencing import Registry, Resource
 
 from signet_conformance.contract import catalogue, document
-from signet_conformance.engine import Judged
+from signet_conformance.engine import JudgedTrace
 from signet_conformance.errors import UsageError
 from signet_conformance.finding import Finding, Judgement, Reason, Side, Verdict
 from signet_conformance.selftest.matrix import Grade, grade
 from signet_conformance.selftest.mutants import grouped, mutants, variant, variants
-from signet_conformance.selftest.trials import Performed, of_variants, scenario_of, trials
+from signet_conformance.selftest.trials import PerformedTrial, of_variants, scenario_of, trials
 from signet_conformance.trace import Header, Trace
 
 ROWS = document("variants.json")
@@ -93,8 +93,8 @@ def graded(verdicts: Mapping[str, str], applied: tuple[str, ...], **members: Any
         name: Judgement(name, Verdict(verdict), Reason.BREACH, "so", (Finding(Verdict(verdict), (1,), "so"),))
         for name, verdict in verdicts.items()
     }
-    judged = Judged(Trace(Header(), (), ()), "0.145.7", judgements, {})
-    return grade(Performed(of_variants((oddity,)), judged, None, applied), {})
+    judged = JudgedTrace(Trace(Header(), (), ()), "0.145.7", judgements, {})
+    return grade(PerformedTrial(of_variants((oddity,)), judged, None, applied), {})
 
 
 CLEAN = {"SIG-HTTP-002": "PASS"}
@@ -141,6 +141,6 @@ def test_the_daemons_side_counts_too() -> None:
     oddity = variant("a-daemon-that-says-more")
     finding = Finding(Verdict.FAIL, (1,), "so", side=Side.DAEMON)
     breach = {"SIG-DAEMON-001": Judgement("SIG-DAEMON-001", Verdict.FAIL, Reason.BREACH, "so", (finding,))}
-    judged = Judged(Trace(Header(), (), ()), "0.145.7", {}, breach)
-    complaints = grade(Performed(of_variants((oddity,)), judged, None, (oddity.id,)), {}).complaints
+    judged = JudgedTrace(Trace(Header(), (), ()), "0.145.7", {}, breach)
+    complaints = grade(PerformedTrial(of_variants((oddity,)), judged, None, (oddity.id,)), {}).complaints
     assert complaints[0] == "conforms, and SIG-DAEMON-001 says FAIL: so"

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from signet_conformance.engine import Judged, judge
+from signet_conformance.engine import JudgedTrace, judge
 from tests.support.case_traces import KEYED, build
 
 FULL = {"inject": "[memory] Friday", "memories": [], "identity": {"name": "Rig"}}
@@ -92,6 +92,6 @@ LEGACY = {"runtimePath": "legacy"}
 CLAIMED = {"error": "session claimed by plugin path"}
 
 
-def judged(folder: Path, items: Sequence[Item], **header: Any) -> Judged:
+def judged(folder: Path, items: Sequence[Item], **header: Any) -> JudgedTrace:
     """A recording of these items, judged."""
     return judge(build(folder / "trace.jsonl", items, {"daemon_version": "0.145.7", **header}, shared=False))

@@ -7,13 +7,13 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from signet_conformance.engine import Judged, exit_status
+from signet_conformance.engine import JudgedTrace, exit_status
 from signet_conformance.outcome.together import verdicts_of
 from signet_conformance.reports.ending import RunEnding
 from signet_conformance.reports.json_document import JsonReport
 
 
-def json_report(judged: Sequence[Judged], contract: str | None = None, *, strict: bool = False) -> dict[str, Any]:
+def json_report(judged: Sequence[JudgedTrace], contract: str | None = None, *, strict: bool = False) -> dict[str, Any]:
     """The document of a run over these traces, which ends with the status that their verdicts give."""
     recorded = any(each.trace.exchanges for each in judged)
     status = exit_status(list(verdicts_of(judged).values()), strict=strict, recorded=recorded)

@@ -11,10 +11,10 @@ import pytest
 from signet_conformance import targets
 from signet_conformance.drivers.launch import command_line
 from signet_conformance.errors import TargetError
-from signet_conformance.targets.doctor import Need, examine
+from signet_conformance.targets.doctor import Prerequisite, examine
 
 
-def needs(name: str, folder: Path, text: str = "") -> list[Need]:
+def needs(name: str, folder: Path, text: str = "") -> list[Prerequisite]:
     """What a target needs in a repository with these settings and nothing else."""
     (folder / "signet-conformance.toml").write_text(text or "[targets]\n")
     return list(examine(targets.load(name, folder)))
@@ -48,7 +48,7 @@ def test_target_that_only_its_author_can_drive(tmp_path: Path) -> None:
     """A shipped target without a program says what the author has to write, also when a run asks for it."""
     text = '[targets.mine]\nbuild = "write a driver program"\n'
     assert needs("mine", tmp_path, text) == [
-        Need("a program that speaks signet-driver/1", None, "write a driver program")
+        Prerequisite("a program that speaks signet-driver/1", None, "write a driver program")
     ]
     with pytest.raises(TargetError, match="no program drives mine yet") as caught:
         command_line(targets.load("mine", tmp_path))
@@ -111,7 +111,7 @@ def test_server_that_runs_already(driver: str, tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         url = f"http://127.0.0.1:{server.getsockname()[1]}/mcp"
         text = f'[targets.mine]\ndriver = "{driver}"\nurl = "{url}"\n'
-        assert needs("mine", tmp_path, text)[0] == Need(
+        assert needs("mine", tmp_path, text)[0] == Prerequisite(
             "a server that runs already", url, f"nothing listens at {url}: start the server, or fix the setting url"
         )
     assert f"nothing listens at {url}" in lacking(tmp_path, text)

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from signet_conformance.errors import TraceError
 from signet_conformance.trace import glance as glance_module, read_ahead, reading
 from signet_conformance.trace.glance import glance_over
-from signet_conformance.trace.shelf import Shelf
+from signet_conformance.trace.shelf import FileExchanges
 from tests.support.processes import children_of
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="forks are made on Linux alone")
@@ -62,7 +62,7 @@ def seen(path: Path, workers: int) -> Any:
     except TraceError as failure:
         return str(failure)
     shelf = trace.exchanges
-    if not isinstance(shelf, Shelf):
+    if not isinstance(shelf, FileExchanges):
         return shelf, trace.marks, trace.warnings
     columns = (shelf.numbers, shelf._offsets, shelf._lengths, shelf._lines, shelf._sessions.groups)
     return [list(column) for column in columns], shelf.troubled, trace.marks, trace.warnings

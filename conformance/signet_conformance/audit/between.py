@@ -31,7 +31,7 @@ _DISTINCT, _ONE_CONTENT = "SIG-SESS-001", "SIG-REM-002"
 Rows = Callable[[], Iterable[Row]]
 
 
-class Between(Struct):
+class SharedFacts(Struct):
     """What recordings show together.
 
     `settled` are (recording, requirement, session) whose findings fall, `added` are the breaches of each recording that
@@ -55,9 +55,9 @@ class _Part(Struct, frozen=True):
     place: int
 
 
-def between(rows: Rows, keys: int) -> Between:
+def between(rows: Rows, keys: int) -> SharedFacts:
     """Findings that only the rows of all recordings together show; `keys` counts those of sessions and saves."""
-    result = Between()
+    result = SharedFacts()
     shares = max(1, -(-keys // KEYS_AT_ONCE))
     for share in range(shares):
         for parts, saves in _several(rows, share, shares):
@@ -92,7 +92,7 @@ def _several(rows: Rows, share: int, shares: int) -> Iterator[tuple[list[_Part],
 # -- sessions
 
 
-def _judge_session(parts: list[_Part], result: Between) -> None:
+def _judge_session(parts: list[_Part], result: SharedFacts) -> None:
     mixed = _mixed(parts)
     if mixed:
         names = [part.row.recording for part in parts]
@@ -125,7 +125,7 @@ def _mixed(parts: Sequence[_Part]) -> list[_Part]:
     return []
 
 
-def _join(parts: Sequence[_Part], result: Between) -> None:
+def _join(parts: Sequence[_Part], result: SharedFacts) -> None:
     """Let what is said of the parts of one session, in the order of time, be what is true of the whole."""
     result.joined += 1
     rows = [part.row for part in parts]
@@ -150,7 +150,7 @@ def _join(parts: Sequence[_Part], result: Between) -> None:
 # -- saves
 
 
-def _judge_saves(saves: list[tuple[SaveRow, int]], result: Between) -> None:
+def _judge_saves(saves: list[tuple[SaveRow, int]], result: SharedFacts) -> None:
     first = min(saves, key=lambda each: (inf if each[0].at is None else each[0].at, each[1]))[0]
     breaching = [row for row, _ in saves if row.content != first.content and row.recording != first.recording]
     for row in breaching[:_MOST_NAMED]:

@@ -19,7 +19,7 @@ import msgspec
 from signet_conformance.audit.rows import Breach, BreachRow, RecordingRow, Row, SaveRow, SessionRow
 from signet_conformance.audit.stores import ObjectLostError, copy, is_remote
 from signet_conformance.contract import document, requirements
-from signet_conformance.engine import Judged, judge_each
+from signet_conformance.engine import JudgedTrace, judge_each
 from signet_conformance.errors import TraceError
 from signet_conformance.facts import END, HOOK_REMEMBER, PROMPT, REMEMBER, START, Recording, text_or_none
 from signet_conformance.files import is_special
@@ -118,7 +118,7 @@ def _rows_of(entries: Sequence[ManifestEntry], job: dict[str, Any], hashes: Hash
             yield from rows(name, judged[name], read_ones[name][1], hashes)
 
 
-def _judged(traces: Mapping[str, Trace], contract: str | None) -> Mapping[str, Judged]:
+def _judged(traces: Mapping[str, Trace], contract: str | None) -> Mapping[str, JudgedTrace]:
     """The traces, judged; one that is read while it is judged, since it is long, and turns out damaged is left out."""
     try:
         return dict(zip(traces, judge_each(list(traces.values()), None, contract), strict=True))
@@ -155,7 +155,7 @@ def _copy_model(place: str, size: int, copied: Path) -> None:
         copy(beside, size, Path(beside_copy))
 
 
-def rows(name: str, judged: Judged, created: datetime | None, hashes: Hashes) -> Iterator[Row]:
+def rows(name: str, judged: JudgedTrace, created: datetime | None, hashes: Hashes) -> Iterator[Row]:
     """The rows of a judged recording called `name`."""
     recording, header = judged.recording, judged.trace.header
     about: dict[str, Any] = {
@@ -223,7 +223,7 @@ def _sessions(name: str, recording: Recording, begun: float | None, hashes: Hash
         )
 
 
-def _breaches(name: str, requirement: str, judged: Judged, hashes: Hashes) -> Iterator[BreachRow]:
+def _breaches(name: str, requirement: str, judged: JudgedTrace, hashes: Hashes) -> Iterator[BreachRow]:
     judgement = judged.judgements[requirement]
     groups: dict[str | None, list[Finding]] = {}
     for finding in judgement.findings:

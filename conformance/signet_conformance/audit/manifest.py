@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Struct
 
 from signet_conformance import __version__
-from signet_conformance.audit.stores import Listed, is_remote, recordings_of
+from signet_conformance.audit.stores import ListedRecording, is_remote, recordings_of
 from signet_conformance.errors import UsageError, printable
 from signet_conformance.files import write_whole
 
@@ -82,7 +82,7 @@ class Manifest(Struct, frozen=True):
 
 def manifest_of(terms: AuditTerms) -> Manifest:
     """List the data sets; raise UsageError for one that cannot be listed or holds no recording."""
-    listed: dict[str, Listed] = {}
+    listed: dict[str, ListedRecording] = {}
     for dataset in sorted(set(terms.datasets)):
         for each in recordings_of(dataset):
             listed.setdefault(each.place, each)

@@ -22,10 +22,10 @@ from typing import Any, BinaryIO
 import msgspec
 
 from signet_conformance.audit import import_extra
-from signet_conformance.audit.between import Between, between
+from signet_conformance.audit.between import SharedFacts, between
 from signet_conformance.audit.manifest import FILE, demand_audit
 from signet_conformance.audit.rows import BreachRow, RecordingRow, Row, SaveRow, SessionRow
-from signet_conformance.audit.summary import Summary, Summing
+from signet_conformance.audit.summary import AuditTotals, Summary
 from signet_conformance.contract import requirements
 from signet_conformance.errors import UsageError, os_errors, printable
 from signet_conformance.files import private_opener, write_whole
@@ -115,7 +115,7 @@ def write_tables(folder: Path, batches: Batches, named: int, form: str) -> Summa
     settled: dict[str, set[tuple[str, str]]] = {}
     for recording, requirement, session in together.settled:
         settled.setdefault(recording, set()).add((requirement, session))
-    summing = Summing()
+    summing = AuditTotals()
     results = folder / "results"
     with ExitStack() as stack:
         streams = {name: stack.enter_context(_table(results, name)) for name in TABLES}
@@ -202,7 +202,7 @@ def _by_recording(batches: Batches) -> Iterator[list[bytes]]:
 
 
 def _adjusted(
-    rows: list[Row], settled: Mapping[str, set[tuple[str, str]]], together: Between
+    rows: list[Row], settled: Mapping[str, set[tuple[str, str]]], together: SharedFacts
 ) -> Iterator[RecordingRow | SessionRow | BreachRow]:
     """The rows of a recording, with what only several recordings show."""
     whole = rows[0]

@@ -26,10 +26,10 @@ class Judges(Protocol):
         """The number and the rows of each job, in any order."""
 
 
-Told = Callable[[int, int], Any]
+OnProgress = Callable[[int, int], Any]
 
 
-def judge_all(manifest: Manifest, folder: Path, judges: Judges, told: Told) -> Batches:
+def judge_all(manifest: Manifest, folder: Path, judges: Judges, told: OnProgress) -> Batches:
     """Judge the batches that are not there yet; `told` is called with how many of how many are."""
     batches = Batches(folder)
     every = list(manifest.batches())
@@ -46,7 +46,7 @@ def judge_all(manifest: Manifest, folder: Path, judges: Judges, told: Told) -> B
 Job = tuple[int, dict[str, Any]]
 
 
-class Here:
+class LocalJudges:
     """Judges in this very process."""
 
     def each(self, items: Iterable[Job]) -> Iterator[tuple[int, bytes]]:

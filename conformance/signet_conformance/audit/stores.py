@@ -40,7 +40,7 @@ class ObjectLostError(Exception):
         super().__init__(why)
 
 
-class Listed(Struct, frozen=True):
+class ListedRecording(Struct, frozen=True):
     """A recording of a data set: its name below the data set, where it lies, its bytes, and those of its model's side.
 
     `model_size` is None where no model was recorded.
@@ -57,7 +57,7 @@ def is_remote(place: str) -> bool:
     return "://" in place
 
 
-def recordings_of(dataset: str) -> list[Listed]:
+def recordings_of(dataset: str) -> list[ListedRecording]:
     """The recordings of a folder, a file, a glob, or a prefix of an object store, by name.
 
     Raises UsageError for a data set that cannot be listed or holds no recording.
@@ -65,7 +65,7 @@ def recordings_of(dataset: str) -> list[Listed]:
     sizes = _remote_files(dataset) if is_remote(dataset) else _local_files(dataset)
     root = _root(dataset)
     listed = [
-        Listed(
+        ListedRecording(
             place.removeprefix(root).lstrip("/") or place.rpartition("/")[2],
             place,
             size,

@@ -132,7 +132,7 @@ def _earlier(known: str | None, created: str | None) -> str | None:
     return min(filter(None, (known, created)), default=None)
 
 
-class Summing:
+class AuditTotals:
     """Takes the rows of an audit, those of one recording after the other, and adds them up."""
 
     def __init__(self) -> None:

@@ -96,7 +96,7 @@ _READ_AT_START: Final = ("PYTHON", "COVERAGE", "LANG", "LC_", "LD_")
 """How the names of variables begin that a process reads when it starts, and a fork never does."""
 
 
-class Forked:
+class ForkedProcess:
     """A process that the fork server started; what is needed of `subprocess.Popen`, under the same names."""
 
     def __init__(self, pid: int, streams: tuple[IO[bytes], IO[bytes], IO[bytes]], end: int) -> None:
@@ -156,7 +156,7 @@ class _Server:
             )
         control.settimeout(_ANSWER_S)
         self._control = control
-        self._forks: list[Forked] = []
+        self._forks: list[ForkedProcess] = []
         self.refuses = False
         """Whether it has a thread by now, and so can fork nothing any more."""
 
@@ -169,7 +169,7 @@ class _Server:
         with contextlib.suppress(OSError):
             self._control.send(json.dumps({"op": "import", "imports": PROGRAMS[program]}).encode())
 
-    def start(self, request: bytes) -> Forked | None:
+    def start(self, request: bytes) -> ForkedProcess | None:
         """The process that was asked for; None when the server is gone, or refuses."""
         pipes = [os.pipe() for _ in range(4)]
         (their_in, our_in), (our_out, their_out), (our_err, their_err), (our_end, their_end) = pipes
@@ -189,7 +189,7 @@ class _Server:
             return None
         streams = (open(our_in, "wb", 0), open(our_out, "rb", 0), open(our_err, "rb", 0))  # noqa: SIM115, PTH123
         self._forks = [fork for fork in self._forks if fork.returncode is None]
-        self._forks.append(Forked(pid, streams, our_end))
+        self._forks.append(ForkedProcess(pid, streams, our_end))
         return self._forks[-1]
 
     def close(self) -> None:
@@ -243,7 +243,7 @@ class Forks:
 
     def start(
         self, command: Sequence[str], env: Mapping[str, str], cwd: str | Path | None, programs: Programs
-    ) -> Forked | None:
+    ) -> ForkedProcess | None:
         """The process of a command as a fork; None when it must be started plainly.
 
         Forked are commands such as `[sys.executable, "-P", "-m", PROGRAM, ...]` with one of `programs`.
@@ -295,7 +295,7 @@ def warm_up(*programs: str) -> None:
     _forks.warm_up(programs)
 
 
-def start(command: Sequence[str], env: Mapping[str, str], cwd: str | Path | None) -> Forked | None:
+def start(command: Sequence[str], env: Mapping[str, str], cwd: str | Path | None) -> ForkedProcess | None:
     """The process of a command as a fork; None when it must be started plainly, as where it runs none of PROGRAMS."""
     return _forks.start(command, env, cwd, PROGRAMS)
 

@@ -215,7 +215,7 @@ class LineProcess:
             self.await_end()
         finally:
             if not self._has_ended():
-                if not isinstance(self._process, forks.Forked):
+                if not isinstance(self._process, forks.ForkedProcess):
                     self._note_cpu(cpu_of(self._process.pid))
                 self._signal(signal.SIGKILL)
                 self._process.wait()
@@ -265,7 +265,7 @@ class LineProcess:
         """Whether the child ends within `timeout_s`; then all that it started in its group ends too."""
         if self._process.returncode is None:
             with contextlib.suppress(subprocess.TimeoutExpired):
-                if isinstance(self._process, forks.Forked):
+                if isinstance(self._process, forks.ForkedProcess):
                     self._process.wait(timeout_s)
                     self._note_cpu(self._process.cpu_s)
                 else:

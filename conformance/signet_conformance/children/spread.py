@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-Told = tuple[int, Result | SignetConformanceError]
-"""The number of an item, and what became of it."""
+NumberedResult = tuple[int, Result | SignetConformanceError]
+"""The number of an item, and its result or the error that its work raised."""
 
 
 def processors() -> int:
@@ -74,16 +74,18 @@ class Workers(Generic[Item, Result]):
         for process in self._processes.values():
             process.join()
 
-    def each(self, items: Iterable[tuple[int, Item]]) -> Iterator[Told[Result]]:
-        """Hand out numbered items, the first ones at once; yield what becomes of each, in the order of their ends.
+    def each(self, items: Iterable[tuple[int, Item]]) -> Iterator[NumberedResult[Result]]:
+        """Hand out numbered items, the first ones at once; yield the result of each as it comes.
 
-        An error that `work` raises is yielded, as a KitError where it is not the kit's own. Raises LostWorkerError.
+        Raises LostWorkerError. An error that `work` raises is yielded, in a KitError if it is not the kit's own.
         """
         waiting = iter(items)
         busy = {pipe: item[0] for pipe, item in zip(self._processes, waiting, strict=False) if _send(pipe, item[1])}
         return self._results(waiting, busy)
 
-    def _results(self, waiting: Iterator[tuple[int, Item]], busy: dict[Connection, int]) -> Iterator[Told[Result]]:
+    def _results(
+        self, waiting: Iterator[tuple[int, Item]], busy: dict[Connection, int]
+    ) -> Iterator[NumberedResult[Result]]:
         from multiprocessing.connection import wait
 
         while busy:
@@ -114,10 +116,10 @@ def _serve(work: Callable[[Any], Any], pipe: Connection, inherited: Sequence[Con
         other.close()
     with suppress(EOFError, OSError):
         while True:
-            pipe.send_bytes(_answer(work, pipe.recv()))
+            pipe.send_bytes(_pickled_result(work, pipe.recv()))
 
 
-def _answer(work: Callable[[Any], Any], item: Any) -> bytes:
+def _pickled_result(work: Callable[[Any], Any], item: Any) -> bytes:
     result: Any
     try:
         result = work(item)
@@ -142,12 +144,12 @@ def spread(work: Callable[[Item], Result], items: Sequence[Item], workers: int) 
     if min(workers, len(items)) < 2 or sys.platform != "linux":
         yield from map(work, items)
         return
-    with begun(work, items, workers) as results:
+    with forked_workers(work, items, workers) as results:
         yield from results
 
 
 @contextmanager
-def begun(work: Callable[[Item], Result], items: Sequence[Item], workers: int) -> Iterator[Iterator[Result]]:
+def forked_workers(work: Callable[[Item], Result], items: Sequence[Item], workers: int) -> Iterator[Iterator[Result]]:
     """Start the forks, which work from the beginning of the block to its end; yield the results in order."""
     # What is there now is not collected until the pool is closed: a search for garbage would copy the shared memory.
     gc.freeze()
@@ -159,8 +161,8 @@ def begun(work: Callable[[Item], Result], items: Sequence[Item], workers: int) -
         gc.unfreeze()
 
 
-def _in_order(results: Iterator[Told[Result]]) -> Iterator[Result]:
-    """The results in the order of their numbers, as soon as they can be told. An error is raised in its turn."""
+def _in_order(results: Iterator[NumberedResult[Result]]) -> Iterator[Result]:
+    """The results in the order of their numbers, as soon as they are known. An error is raised when its turn comes."""
     done: dict[int, Result | SignetConformanceError] = {}
     following = 0
     for number, told in results:

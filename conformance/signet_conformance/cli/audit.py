@@ -146,12 +146,12 @@ def recordings(
     with ExitStack() as stack:
         judges: Any = None
         if scheduler is None:
-            from signet_conformance.audit.running import AuditWorkers, Here
+            from signet_conformance.audit.running import AuditWorkers, LocalJudges
             from signet_conformance.children.spread import processors
 
             count = workers or processors()
             # Begun before the folder is locked: a worker that outlives us for a moment must not hold the lock.
-            judges = Here() if count == 1 else stack.enter_context(AuditWorkers(count))
+            judges = LocalJudges() if count == 1 else stack.enter_context(AuditWorkers(count))
         stack.enter_context(lock_folder(folder))
         manifest, resumed = written_or_read(terms, folder)
         if scheduler is not None:

@@ -8,7 +8,7 @@ from typing import TextIO
 
 from msgspec import Struct, field
 
-from signet_conformance.engine import Judged
+from signet_conformance.engine import JudgedTrace
 from signet_conformance.outcome.broken_off import broke_off
 from signet_conformance.outcome.conclusion import Conclusion
 from signet_conformance.reports import text
@@ -17,10 +17,10 @@ from signet_conformance.reports.causes import Causes
 from signet_conformance.reports.ending import RunEnding
 from signet_conformance.reports.remarks import warning_lines
 from signet_conformance.reports.terminal import table_width, terminal_width, wants_colour
-from signet_conformance.reports.text import Headings, Undecided, known_lines
+from signet_conformance.reports.text import Headings, OpenRequirements, known_lines
 
 
-class Shown(Struct):
+class CheckText(Struct):
     """The run as text on a stream. `replayed` are the words that named the traces; `summary` asks for lines only."""
 
     stream: TextIO
@@ -30,7 +30,7 @@ class Shown(Struct):
     coverage: bool
     _width: int = field(default_factory=terminal_width)
     _causes: Causes = field(default_factory=Causes)
-    _undecided: Undecided = field(default_factory=Undecided)
+    _undecided: OpenRequirements = field(default_factory=OpenRequirements)
     _headings: Headings = field(default_factory=Headings)
     _warnings: dict[str, None] = field(default_factory=dict)
 
@@ -38,7 +38,7 @@ class Shown(Struct):
     def _colour(self) -> bool:
         return wants_colour(self.stream)
 
-    def trace(self, judged: Judged, known: Mapping[str, str]) -> None:
+    def trace(self, judged: JudgedTrace, known: Mapping[str, str]) -> None:
         """Take one trace; nothing can be said before the last one, for one cause may show in all of them."""
         self._headings.add(judged)
         self._warnings.update(dict.fromkeys(warning_lines([judged.trace])))

@@ -18,7 +18,7 @@ from signet_conformance.cli.output import demand_apart, report_stream
 from signet_conformance.cli.recordings import STDIN, TraceFiles, read_recording
 from signet_conformance.cli.shared_options import ReportFiles, parse_declared, selected
 from signet_conformance.contract import version_document
-from signet_conformance.engine import Judged
+from signet_conformance.engine import JudgedTrace
 from signet_conformance.errors import SignetConformanceError, UsageError, printable
 from signet_conformance.outcome.broken_off import broke_off
 from signet_conformance.outcome.conclusion import Conclusion, Judging, Terms
@@ -95,9 +95,9 @@ def check(
                 pass
             conclusion = run.conclude()
         else:
-            from signet_conformance.cli.check_text import Shown
+            from signet_conformance.cli.check_text import CheckText
 
-            shown = Shown(stream, traces, show_all=show_all, summary=summary, coverage=coverage)
+            shown = CheckText(stream, traces, show_all=show_all, summary=summary, coverage=coverage)
             for judged in run.each(_with_progress(files, stack), files):
                 shown.trace(judged, terms.known_in(judged))
             conclusion = run.conclude()
@@ -164,7 +164,7 @@ class Files:
         print(f"note: {note}", file=sys.stderr)
         self._notes.append(note)
 
-    def each(self, files: Iterable[str], named: Sequence[str]) -> Iterator[Judged]:
+    def each(self, files: Iterable[str], named: Sequence[str]) -> Iterator[JudgedTrace]:
         """Judge the files that were `named`, in order; `files` are the same, and counted as they are judged."""
         with closing(self._outcomes(_batches(named))) as outcomes:
             for file in files:
@@ -206,9 +206,9 @@ class Files:
         """The result, packed for another process, which rebuilds the recordings when it needs them."""
         outcomes = self._attempts(batch, 1)
         for each in outcomes:
-            if isinstance(each, Judged):
+            if isinstance(each, JudgedTrace):
                 forget_lines(each.trace)
-        return [replace(each) if isinstance(each, Judged) else each for each in outcomes]
+        return [replace(each) if isinstance(each, JudgedTrace) else each for each in outcomes]
 
     def conclude(self) -> Conclusion:
         """Return the conclusion of the run, and record which failures it lets pass."""
@@ -233,7 +233,7 @@ def _collector_paused() -> Iterator[None]:
         gc.enable()
 
 
-Outcome = Judged | SignetConformanceError
+Outcome = JudgedTrace | SignetConformanceError
 """Judge one file, or say why it cannot be read."""
 _LEAST_BYTES = 4 * 1024 * 1024
 """Of less than this together, one process has judged the files before others have begun."""

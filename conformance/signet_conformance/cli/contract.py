@@ -20,7 +20,7 @@ from signet_conformance.errors import ContractError, UsageError, first_of, print
 from signet_conformance.reports.terminal import STRONG, Paragraph, draw, terminal_width, wants_colour
 
 if TYPE_CHECKING:
-    from signet_conformance.probing import Learnt, OtherAnswer
+    from signet_conformance.probing import OtherAnswer, ProbedAnswers
 
 _DIFF = "contract diff"
 _SURE = {
@@ -110,7 +110,7 @@ _DAEMON = click.option(
 _WRITES = click.option("--allow-writes", is_flag=True, help="Let the probes write into a running daemon.")
 
 
-def _put_probes(daemon: str, versions: Sequence[str], *, allow_writes: bool) -> Learnt:
+def _put_probes(daemon: str, versions: Sequence[str], *, allow_writes: bool) -> ProbedAnswers:
     from signet_conformance.probing import learn
     from signet_conformance.running.daemon import demand_consent
 
@@ -152,7 +152,7 @@ def prove(version: str, *, daemon: str, allow_writes: bool) -> int:
     return 1 if others else 0
 
 
-def _describe_learnt(learnt: Learnt) -> Iterator[RenderableType]:
+def _describe_learnt(learnt: ProbedAnswers) -> Iterator[RenderableType]:
     release = printable(learnt.reported or "without a version", 40)
     yield Text(f"daemon {release} serves contract {learnt.best} best", STRONG)
     table = Table.grid(padding=(0, 2, 0, 0))

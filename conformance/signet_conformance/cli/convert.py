@@ -30,7 +30,7 @@ from signet_conformance.trace import Trace
 from signet_conformance.trace.recordings import is_recording
 
 if TYPE_CHECKING:
-    from signet_recording_proxy.captures import Written
+    from signet_recording_proxy.captures import ConversionCounts
 
 TRACE, HAR, FLOWS = "trace", "har", "flows"
 _SUFFIXES = {
@@ -92,7 +92,7 @@ def _lost_notes(trace: Trace) -> Iterator[str]:
         yield f"  {shell_command(words)}"
 
 
-def _left_out_notes(written: Written, left_out: Counter[str]) -> Iterator[str]:
+def _left_out_notes(written: ConversionCounts, left_out: Counter[str]) -> Iterator[str]:
     """Name what of a capture is not in the trace."""
     for why, number in left_out.most_common():
         yield f"left out: {counted(number, 'request')} with {why}"
@@ -107,7 +107,9 @@ def _left_out_notes(written: Written, left_out: Counter[str]) -> Iterator[str]:
         yield f"unknown content: {bodies}, which the capture does not hold; they decide nothing"
 
 
-def _into_trace(source: str, source_format: str, target: str, origins: Sequence[str]) -> tuple[Written, Counter[str]]:
+def _into_trace(
+    source: str, source_format: str, target: str, origins: Sequence[str]
+) -> tuple[ConversionCounts, Counter[str]]:
     # mitmproxy takes a second to import, and only its own files need it.
     from signet_recording_proxy.captures import write_trace
     from signet_recording_proxy.redaction.redactor import Redactor

@@ -23,7 +23,7 @@ from signet_conformance.cli.output import demand_apart, report_stream
 from signet_conformance.cli.recordings import read_recording
 from signet_conformance.diff import document, text
 from signet_conformance.diff.recordings import compare
-from signet_conformance.diff.volatile import NAMES, Volatile, own_classes
+from signet_conformance.diff.volatile import NAMES, VolatileClasses, own_classes
 from signet_conformance.errors import NothingTestedError, printable
 from signet_conformance.facts import Recording
 from signet_conformance.reports.terminal import terminal_width, wants_colour
@@ -69,7 +69,7 @@ def command(
 ) -> int:
     """Compare; exit 1 on a contract-relevant difference."""
     demand_apart([output, html], [first, second])
-    volatile = Volatile(keep, own_classes(own))
+    volatile = VolatileClasses(keep, own_classes(own))
     # Two traces hold millions of objects and no cycles: looking for any takes longer than comparing.
     gc.disable()
     try:

@@ -33,7 +33,7 @@ from signet_conformance.reports.command_lines import page_address
 from signet_conformance.reports.terminal import (
     STRONG,
     Paragraph,
-    Unwrapped,
+    VerbatimLines,
     draw,
     labelled,
     labelled_command,
@@ -121,7 +121,7 @@ def _page(requirement: Requirement) -> Iterator[RenderableType]:
     yield Text("  A recording that breaches it:")
     example = Text("\n".join(_example(requirement.example, requirement.example_context)))
     JSONHighlighter().highlight(example)
-    yield Unwrapped(example.split("\n"), 4)
+    yield VerbatimLines(example.split("\n"), 4)
     yield Text()
     only = ["-k", requirement.id] if requirement.side == "connector" else []
     yield labelled_command("check", ["signet-conformance", "check", "TRACE", *only])

@@ -21,7 +21,7 @@ _STDIN_FILE = "/dev/fd/0"
 _STDIN_NAME = "standard input"
 
 
-class Other(Struct, frozen=True):
+class ForeignFile(Struct, frozen=True):
     """The content of a file that is no recording, in words that follow `is`, and the remedy."""
 
     what: str
@@ -66,18 +66,18 @@ def _read_stdin(workers: int) -> Trace:
     return replace(read_in, path=STDIN, warnings=warnings)
 
 
-def recognise(path: str) -> Other | None:
+def recognise(path: str) -> ForeignFile | None:
     """Recognise a file by its beginning, with the remedy; None for a trace and for an unknown format."""
     form = other_format(path)
     if form is None:
         return None
     if form.startswith("signet-"):
-        return Other(f"a {form} file", _remedy(form, path))
+        return ForeignFile(f"a {form} file", _remedy(form, path))
     suffix = Path(path).suffix
     trace = Path(path).with_suffix(".trace.jsonl" if suffix == ".jsonl" else ".jsonl")
     words = ["signet-conformance", "convert", path, str(trace)]
     words += [] if suffix.lower() in CAPTURES else ["--from", "har"]
-    return Other(f"a {form} capture", shell_command(words))
+    return ForeignFile(f"a {form} capture", shell_command(words))
 
 
 def _remedy(form: str, path: str) -> str:

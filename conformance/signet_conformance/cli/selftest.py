@@ -27,7 +27,7 @@ import click
 
 from signet_conformance.children.temporary import temporary_folder
 from signet_conformance.cli.commands import epilog_of
-from signet_conformance.engine import Judged
+from signet_conformance.engine import JudgedTrace
 from signet_conformance.errors import UsageError, pip_install, printable
 from signet_conformance.reports.terminal import steps, terminal_width, wants_colour
 from signet_conformance.rules import run_rules
@@ -43,7 +43,7 @@ from signet_conformance.selftest.matrix import (
     whole_run_of,
 )
 from signet_conformance.selftest.mutants import Mutant, Variant, mutants, variants
-from signet_conformance.selftest.trials import Performed, Trial, of_variants, perform, reference_scenarios, trials
+from signet_conformance.selftest.trials import PerformedTrial, Trial, of_variants, perform, reference_scenarios, trials
 
 RED = 1
 REFERENCE = "the reference"
@@ -115,13 +115,13 @@ def _performed(
 ) -> Selftest:
     asked = trials(wanted, odd)
     _demand_packages(asked)
-    controls: dict[str, dict[str, Judged]] = {name: {} for name in (REFERENCE, *mutants().bases)}
-    later: list[Performed] = []
+    controls: dict[str, dict[str, JudgedTrace]] = {name: {} for name in (REFERENCE, *mutants().bases)}
+    later: list[PerformedTrial] = []
     grades: list[Grade] = []
     scripts = {scenario.name for scenario in reference_scenarios()}
     with steps(len(asked), "trials", sys.stderr) as told:
 
-        def take(performed: Performed) -> None:
+        def take(performed: PerformedTrial) -> None:
             grades.append(grade(performed, controls[_base_of(performed)]))
             told(matrix.progress_line(grades[-1]), bool(grades[-1].complaints))
 
@@ -148,7 +148,7 @@ def _performed(
     return Selftest(grades, complaints, {name: known.unreached.get(name, "no reason is given") for name in left})
 
 
-def _base_of(performed: Performed) -> str:
+def _base_of(performed: PerformedTrial) -> str:
     return REFERENCE if performed.trial.base is None else performed.trial.base.id
 
 

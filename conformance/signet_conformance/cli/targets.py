@@ -20,7 +20,7 @@ from signet_conformance.finding import Verdict
 from signet_conformance.reports.terminal import VERDICT_STYLES, draw, terminal_width, wants_colour
 from signet_conformance.scenarios.features import possible_steps, said_steps
 from signet_conformance.targets import Target
-from signet_conformance.targets.doctor import Need, examine
+from signet_conformance.targets.doctor import Prerequisite, examine
 from signet_conformance.trace import Declared
 
 
@@ -50,7 +50,7 @@ def _print(table: Table) -> None:
     print(*draw([table], terminal_width(), wants_colour(sys.stdout)), sep="\n")
 
 
-def _needs(needs: list[Need]) -> Table:
+def _needs(needs: list[Prerequisite]) -> Table:
     table = Table.grid(padding=(0, 2, 0, 0))
     table.add_column(width=len("missing"))
     table.add_column()
@@ -87,7 +87,7 @@ _UNHEARD = "http://127.0.0.1:9"
 """Where no daemon is: nothing may be sent before the first step."""
 
 
-def handshake(target: Target) -> Iterator[Need]:
+def handshake(target: Target) -> Iterator[Prerequisite]:
     """Whether the program answers the kit, the steps that it performs, and what it declares and they cannot show."""
     # Imported here: a list of targets launches nothing.
     from signet_conformance.drivers.launch import command_line
@@ -106,21 +106,21 @@ def handshake(target: Target) -> Iterator[Need]:
     except SignetConformanceError as failure:
         # The remedy may quote the end of standard error, which is read line by line.
         remedy = "\n".join(printable(line, 600) for line in (failure.remedy or "").split("\n"))
-        yield Need(what, None, f"{printable(failure.message, 600)}. {remedy}".strip())
+        yield Prerequisite(what, None, f"{printable(failure.message, 600)}. {remedy}".strip())
         return
     steps = said_steps(about)
     if not steps:
-        yield Need(what, "it does not say which steps it performs")
+        yield Prerequisite(what, "it does not say which steps it performs")
         return
-    yield Need(what, f"it performs {_words_of(about['steps'])}")
+    yield Prerequisite(what, f"it performs {_words_of(about['steps'])}")
     if skips := possible_steps(target.declared) - steps:
-        yield Need("what the driver skips", f"{_words_of(sorted(skips))}: it does not list them", note=True)
+        yield Prerequisite("what the driver skips", f"{_words_of(sorted(skips))}: it does not list them", note=True)
     for operation in target.declared.capabilities or ():
         bringing = steps_for(operation)
         if bringing and bringing.isdisjoint(steps):
             lacking = _words_of(sorted(bringing), " or ")
             found = f"{printable(operation, 60)}, for the driver does not list {lacking}: list it or do not declare it"
-            yield Need("declared, but no step can cause it", found, note=True)
+            yield Prerequisite("declared, but no step can cause it", found, note=True)
 
 
 def _words_of(steps: Iterable[object], between: str = ", ") -> str:

@@ -76,7 +76,7 @@ def _table(runs: Sequence[tuple[str, Report]]) -> Table:
 
 
 def _rows(runs: Sequence[tuple[str, Report]]) -> Iterator[Sequence[str]]:
-    from signet_conformance.diff.reports import Became, compared
+    from signet_conformance.diff.reports import BreachGroup, compared
 
     last: dict[str, Report] = {}
     for name, report in runs:
@@ -89,7 +89,7 @@ def _rows(runs: Sequence[tuple[str, Report]]) -> Iterator[Sequence[str]]:
         changed = ("", "")
         if before is not None:
             outcome = compared(before, report)
-            changed = (f"+{len(outcome.of(Became.FRESH))}", f"-{len(outcome.of(Became.FIXED))}")
+            changed = (f"+{len(outcome.of(BreachGroup.FRESH))}", f"-{len(outcome.of(BreachGroup.FIXED))}")
         counts = (str(tally[verdict]) for verdict in _COUNTED)
         when = _created(report)[:16].replace("T", " ")
         yield (when or "-", commit or "-", connector or "-", release or "-", *counts, *changed, name)

@@ -38,7 +38,7 @@ from signet_conformance import targets
 from signet_conformance.cli.commands import epilog_of
 from signet_conformance.cli.recordings import read_recording, trace_files
 from signet_conformance.cli.shared_options import declared_options, parse_declared
-from signet_conformance.engine import Judged, judge
+from signet_conformance.engine import JudgedTrace, judge
 from signet_conformance.errors import SignetConformanceError, os_errors, printable
 from signet_conformance.finding import Verdict
 from signet_conformance.outcome.conclusion import Judging, Terms
@@ -89,7 +89,7 @@ def _is_there(name: str) -> bool:
 @contextmanager
 def watched(names: Sequence[str], terms: Terms, port: int = 0) -> Iterator[None]:
     """Within it, the recordings are served as a page; its address and findings are written to stderr."""
-    growing = Growing(names, terms, _tell)
+    growing = RecordingWatcher(names, terms, _tell)
     with PageServer(growing, port) as server:
         # The address comes first: a program that waits for this line takes any other for its absence.
         _say(f"watch it: {server.url}")
@@ -124,7 +124,7 @@ class PageState(Struct, frozen=True):
     new: Sequence[str]
 
 
-class Growing:
+class RecordingWatcher:
     """Looks at recordings for as long as it is open, in a thread of its own. A context manager.
 
     `names` are files, folders and globs, as for `check`; what is not there yet may still come. `tell` hears of each
@@ -135,7 +135,7 @@ class Growing:
         self._names = names
         self._terms = terms
         self._tell = tell
-        self._judged: dict[str, tuple[tuple[int, int], Judged]] = {}
+        self._judged: dict[str, tuple[tuple[int, int], JudgedTrace]] = {}
         self._told: set[object] = set()
         self._complained: set[str] = set()
         self._changed = threading.Condition()
@@ -209,7 +209,7 @@ class Growing:
             self._changed.notify_all()
         self._tell(seen)
 
-    def _new(self, judged: Sequence[Judged]) -> Sequence[str]:
+    def _new(self, judged: Sequence[JudgedTrace]) -> Sequence[str]:
         """Yield the findings that were not written yet, a line each."""
         lines = []
         for each in judged:
@@ -227,7 +227,7 @@ class Growing:
             self._complained.add(text)
             self._tell(text)
 
-    def _draw(self, version: int, judged: Sequence[Judged]) -> str:
+    def _draw(self, version: int, judged: Sequence[JudgedTrace]) -> str:
         judging = Judging(self._terms, measured=True, whole=True)
         stream = io.StringIO()
         report = HtmlReport(stream, live=version)
@@ -248,7 +248,7 @@ class PageServer:
     Raises UsageError when nothing can listen at that port.
     """
 
-    def __init__(self, growing: Growing, port: int = 0) -> None:
+    def __init__(self, growing: RecordingWatcher, port: int = 0) -> None:
         token = secrets.token_urlsafe(16)
         remedy = "choose another port, or none for a free one"
         with os_errors(f"nothing can listen at 127.0.0.1:{port}", where="--port", remedy=remedy):
@@ -270,7 +270,7 @@ class PageServer:
 
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
-    growing: Growing
+    growing: RecordingWatcher
     token: str
 
     def handle_error(self, request: Any, client_address: Any) -> None:

@@ -41,7 +41,7 @@ FORMAT = "signet-requirements/2"
 _REMEDY = f"fix the entry as schemas/requirements.schema.json describes it; of an installed kit, {REINSTALL}"
 
 
-class Earlier(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class OlderWording(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What took the place of a check's `must`, `should` and `expected` for daemons older than `version`."""
 
     version: str
@@ -62,7 +62,7 @@ class Check(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     must: dict[str, Any] | None = None
     should: dict[str, Any] | None = None
     accepted_when_cut: bool = False
-    before: Earlier | None = None
+    before: OlderWording | None = None
 
     def at(self, daemon_version: str) -> Check:
         """The check in force at a daemon version."""

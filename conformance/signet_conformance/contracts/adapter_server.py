@@ -33,7 +33,7 @@ PATHS = frozenset({"plugin", "legacy"})
 
 
 @dataclass(frozen=True)
-class Served:
+class RunningServer:
     """A server that runs, and the daemon that it was told of."""
 
     daemon: RecordingDaemon
@@ -77,7 +77,7 @@ class AdapterServerContract:
     bound_s: ClassVar[float] = 30.0
 
     @pytest.fixture
-    def served(self) -> Iterator[Served]:
+    def served(self) -> Iterator[RunningServer]:
         """The server, with a daemon that records what it is asked."""
         if not self.command:
             raise NotImplementedError('say command = ["node", "server.mjs", "{port}"]: how your server is started')
@@ -89,19 +89,19 @@ class AdapterServerContract:
         try:
             server = driver.AdapterServer(self.command, "http://127.0.0.1:{port}", daemon.origin)
             try:
-                yield Served(daemon, server, self.bound_s, self.paths)
+                yield RunningServer(daemon, server, self.bound_s, self.paths)
             finally:
                 server.close()
         finally:
             told.undo()
             daemon.stop()
 
-    def test_a_start_claims_the_session(self, served: Served) -> None:
+    def test_a_start_claims_the_session(self, served: RunningServer) -> None:
         """A call of onSessionStart is a session-start with harness, key and project."""
         _check_answer("onSessionStart", served.call("onSessionStart", **STARTED))
         self._check_hook(served.hook(START), "project")
 
-    def test_a_prompt_is_told_in_the_user_s_words(self, served: Served) -> None:
+    def test_a_prompt_is_told_in_the_user_s_words(self, served: RunningServer) -> None:
         """A call of onUserPromptSubmit is a user-prompt-submit with the text in userMessage or userPrompt."""
         served.start_session("onUserPromptSubmit", prompt="Which port?")
         asked = served.hook(PROMPT)
@@ -109,7 +109,7 @@ class AdapterServerContract:
         text = asked.body.get("userMessage") or asked.body.get("userPrompt")
         demand(text == "Which port?", f"the prompt is told as {asked.body!r}: put its text in userMessage")
 
-    def test_what_the_daemon_injects_reaches_the_harness(self, served: Served) -> None:
+    def test_what_the_daemon_injects_reaches_the_harness(self, served: RunningServer) -> None:
         """The `inject` of the daemon's answer to a start and to a prompt is that of the adapter's."""
         served.daemon.always[START] = Answer({"inject": INJECTED, "memories": []})
         start = served.call("onSessionStart", **STARTED)
@@ -118,7 +118,7 @@ class AdapterServerContract:
         turn = served.call("onUserPromptSubmit", prompt="Which port?")
         demand(turn.said.get("inject") == INJECTED[::-1], f"onUserPromptSubmit answered {dict(turn.said)!r}")
 
-    def test_an_end_hands_over_the_transcript(self, served: Served) -> None:
+    def test_an_end_hands_over_the_transcript(self, served: RunningServer) -> None:
         """A call of onSessionEnd is a session-end with the key, the project as cwd, and what was said."""
         served.start_session("onSessionEnd", reason="exit", transcript=TRANSCRIPT)
         end = served.hook(END)
@@ -126,7 +126,7 @@ class AdapterServerContract:
         handed = str(end.body.get("transcript") or "").strip() or end.body.get("transcriptPath")
         demand(handed, f"the end hands over no transcript: {end.body!r}")
 
-    def test_a_compaction_is_told_before_and_after(self, served: Served) -> None:
+    def test_a_compaction_is_told_before_and_after(self, served: RunningServer) -> None:
         """The answer to onPreCompaction is the daemon's wish, and onCompactionComplete hands the summary over."""
         asked = served.start_session("onPreCompaction", messageCount=2)
         self._check_hook(served.hook(PRE))
@@ -137,7 +137,7 @@ class AdapterServerContract:
         self._check_hook(complete)
         demand(complete.body.get("summary") == "It is port 50051.", f"the summary is told as {complete.body!r}")
 
-    def test_a_daemon_that_is_away_costs_no_turn(self, served: Served) -> None:
+    def test_a_daemon_that_is_away_costs_no_turn(self, served: RunningServer) -> None:
         """With no daemon at the address every call is answered 2xx, with nothing to inject."""
         served.daemon.refuse()
         for method, params in (("onSessionStart", STARTED), ("onUserPromptSubmit", {"prompt": "Which port?"})):
@@ -148,7 +148,7 @@ class AdapterServerContract:
         served.daemon.listen_again()
 
     @pytest.mark.parametrize("broken", ["status", "not JSON", "wrong shape", "reset"])
-    def test_a_daemon_that_fails_costs_no_turn(self, served: Served, broken: str) -> None:
+    def test_a_daemon_that_fails_costs_no_turn(self, served: RunningServer, broken: str) -> None:
         """A 500, an answer that is not JSON or of a wrong shape, and a reset connection do not make the call fail."""
         answer = {
             "status": Answer({"error": "Hook execution failed"}, 500),
@@ -160,12 +160,12 @@ class AdapterServerContract:
         for method, params in (("onSessionStart", STARTED), ("onUserPromptSubmit", {"prompt": "Which port?"})):
             _check_answer(method, served.call(method, **params), f"when the daemon answers with {broken}")
 
-    def test_a_method_that_is_not_there_is_refused(self, served: Served) -> None:
+    def test_a_method_that_is_not_there_is_refused(self, served: RunningServer) -> None:
         """404, 405 or 501 say so; anything else would be taken for an answer."""
         answer = served.server.call("/onDance", dict(SESSION), self.bound_s)
         demand(answer.absent, f"POST /onDance was answered {answer.status}, not 404, 405 or 501")
 
-    def test_it_goes_on_after_a_call_that_it_cannot_read(self, served: Served) -> None:
+    def test_it_goes_on_after_a_call_that_it_cannot_read(self, served: RunningServer) -> None:
         """Parameters without a session do not end the server."""
         served.server.call(self.paths.get("onSessionStart", "/onSessionStart"), {}, self.bound_s)
         _check_answer("onSessionStart", served.call("onSessionStart", **STARTED), "after one without parameters")

@@ -264,7 +264,7 @@ class Session(Struct):
         return tuple(call.operation or call.path for call in self.calls)
 
 
-class Matched(Struct, frozen=True):
+class SessionPair(Struct, frozen=True):
     """A session of the first recording with its counterpart; one of them may be None. `number` counts from 1."""
 
     number: int
@@ -288,7 +288,7 @@ def sessions(recording: Recording) -> list[Session]:
     return sorted(sessions.values(), key=lambda session: session.key is not None)
 
 
-def match(first: list[Session], second: list[Session]) -> list[Matched]:
+def match(first: list[Session], second: list[Session]) -> list[SessionPair]:
     """Each session once, in the first recording's order; those that only the second has come last.
 
     Equal keys match; then, in order of appearance, sessions of one harness, agent and project, those with the
@@ -336,6 +336,6 @@ def _alike(first: Session, second: Session) -> bool:
     return shared >= _ALIKE * max(len(first.calls), len(second.calls))
 
 
-def _numbered(pairs: list[tuple[Session | None, Session | None]]) -> Iterator[Matched]:
+def _numbered(pairs: list[tuple[Session | None, Session | None]]) -> Iterator[SessionPair]:
     for number, (first, second) in enumerate(pairs, 1):
-        yield Matched(number, first, second)
+        yield SessionPair(number, first, second)

@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from signet_conformance.diff.alignment import Matched, Session
+from signet_conformance.diff.alignment import Session, SessionPair
 from signet_conformance.errors import printable
 from signet_conformance.facts import Recording
 from signet_conformance.reports.values import as_text
@@ -87,7 +87,7 @@ class Comparison(Struct, frozen=True):
 
     first: Recording
     second: Recording
-    sessions: Sequence[Matched]
+    sessions: Sequence[SessionPair]
     differences: Sequence[Difference]
 
     @property

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any, TextIO
 
 from signet_conformance import __version__
-from signet_conformance.diff.alignment import Matched, Session
+from signet_conformance.diff.alignment import Session, SessionPair
 from signet_conformance.diff.difference import ABSENT, Comparison, Difference, SideValue
 from signet_conformance.errors import printable, printable_json
 from signet_conformance.facts import Recording
@@ -47,7 +47,7 @@ def _recording(recording: Recording) -> dict[str, Any]:
     }
 
 
-def _pair_document(pair: Matched) -> dict[str, Any]:
+def _pair_document(pair: SessionPair) -> dict[str, Any]:
     return {"session": pair.number, "first": _session(pair.first), "second": _session(pair.second)}
 
 

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from signet_conformance.contract import Reading, operation_groups, requirements
 from signet_conformance.diff.difference import ABSENT, Difference, DifferenceKind, SideValue
-from signet_conformance.diff.volatile import Links, Volatile
+from signet_conformance.diff.volatile import Links, VolatileClasses
 from signet_conformance.facts import Call
 from signet_conformance.files.json_values import escape
 from signet_conformance.trace import Body
@@ -29,7 +29,7 @@ class Exchanges(Struct, frozen=True):
     """Compares the exchanges of one matched pair of sessions, in order: links grow from one to the next."""
 
     session: int
-    volatile: Volatile
+    volatile: VolatileClasses
     links: Links
 
     def differences(self, first: Call, second: Call) -> Iterator[Difference]:
@@ -207,7 +207,7 @@ def _why(place: DifferingPlace) -> str:
     return ""
 
 
-def _readers_of_change(readers: Read, value: Any, other: Any) -> tuple[str, ...]:
+def _readers_of_change(readers: ReadingRequirements, value: Any, other: Any) -> tuple[str, ...]:
     reshaped = json_type(value) != json_type(other) or blank(value) != blank(other)
     return readers.requirements(VALUE, *([TEXT] if reshaped else []))
 
@@ -284,7 +284,7 @@ def json_type(value: Any) -> str:
 class Structure:
     """Compares values by the volatile classes and the links of a session."""
 
-    def __init__(self, volatile: Volatile, links: Links) -> None:
+    def __init__(self, volatile: VolatileClasses, links: Links) -> None:
         self._volatile = volatile
         self._links = links
 
@@ -361,7 +361,7 @@ VALUE, TEXT, ORDER, PRESENCE = "value", "text", "order", "presence"
 EVERY = "*"
 
 
-class Read(Struct, frozen=True):
+class ReadingRequirements(Struct, frozen=True):
     """The requirements that read one part, and how: its value, a text's shape, its order or its presence."""
 
     by_mode: Mapping[str, tuple[str, ...]]
@@ -374,17 +374,17 @@ class Read(Struct, frozen=True):
         return bool(self.by_mode)
 
 
-NOBODY = Read({})
+NOBODY = ReadingRequirements({})
 
 
 @cache
-def readers_of(where: str, operation: str | None, name: str = "") -> Read:
+def readers_of(where: str, operation: str | None, name: str = "") -> ReadingRequirements:
     """The requirements that read part `where` (path, query, header, body, …), member `name`, of an operation."""
     by_mode: dict[str, list[str]] = {}
     for key in ((where, name, operation), (where, name, EVERY)):
         for mode, requirement in _index().get(key, ()):
             by_mode.setdefault(mode, []).append(requirement)
-    return Read({mode: tuple(ids) for mode, ids in by_mode.items()}) if by_mode else NOBODY
+    return ReadingRequirements({mode: tuple(ids) for mode, ids in by_mode.items()}) if by_mode else NOBODY
 
 
 @cache

@@ -10,7 +10,7 @@ from itertools import groupby
 from typing import TextIO
 
 from signet_conformance import __version__
-from signet_conformance.diff.alignment import Matched
+from signet_conformance.diff.alignment import SessionPair
 from signet_conformance.diff.difference import (
     Comparison,
     Difference,
@@ -75,7 +75,7 @@ def _recording(recording: Recording) -> str:
     return f"{name}, daemon {recording.daemon_version}, exchanges: {len(recording.calls)}, sessions: {len(keys)}"
 
 
-def _differences(differences: Sequence[Difference], matched: dict[int, Matched], bodies: Bodies) -> Markup:
+def _differences(differences: Sequence[Difference], matched: dict[int, SessionPair], bodies: Bodies) -> Markup:
     if not differences:
         return element("p", _NOTHING)
     left_out_before = bodies.left_out
@@ -97,7 +97,7 @@ def _differences(differences: Sequence[Difference], matched: dict[int, Matched],
     return joined(parts)
 
 
-def _session(pair: Matched | None) -> Iterator[Markup]:
+def _session(pair: SessionPair | None) -> Iterator[Markup]:
     if pair is None:
         yield element("h3", "The recordings as a whole")
         return

@@ -9,10 +9,10 @@ from itertools import pairwise
 from msgspec.structs import replace
 
 from signet_conformance.contract import requirements
-from signet_conformance.diff.alignment import Item, Matched, Pair, Session, align, match, sessions
+from signet_conformance.diff.alignment import Item, Pair, Session, SessionPair, align, match, sessions
 from signet_conformance.diff.difference import ABSENT, Comparison, Difference, DifferenceKind, SideValue
 from signet_conformance.diff.exchanges import ORDER, PRESENCE, Exchanges, name_of, readers_of
-from signet_conformance.diff.volatile import KeyNames, Links, Volatile
+from signet_conformance.diff.volatile import KeyNames, Links, VolatileClasses
 from signet_conformance.facts import Call, Recording
 from signet_conformance.reports.values import as_text
 
@@ -24,9 +24,9 @@ _MAX_RACES = 200
 """How many moved exchanges are checked for having run at the same time; more than that is not a race."""
 
 
-def compare(first: Recording, second: Recording, volatile: Volatile | None = None) -> Comparison:
+def compare(first: Recording, second: Recording, volatile: VolatileClasses | None = None) -> Comparison:
     """What differs from the first recording to the second. Marks, times and what is volatile are left out."""
-    volatile = volatile or Volatile()
+    volatile = volatile or VolatileClasses()
     pairs = match(sessions(first), sessions(second))
     ours = KeyNames(_numbers(pairs, first=True), volatile)
     theirs = KeyNames(_numbers(pairs, first=False), volatile)
@@ -48,7 +48,7 @@ def _judged_without_marks(difference: Difference) -> tuple[str, ...]:
     return tuple(name for name in difference.requirements if law[name].decides != "marks")
 
 
-def _numbers(pairs: Sequence[Matched], *, first: bool) -> Mapping[str, int]:
+def _numbers(pairs: Sequence[SessionPair], *, first: bool) -> Mapping[str, int]:
     sides = ((pair.number, pair.first if first else pair.second) for pair in pairs)
     return {side.key: number for number, side in sides if side is not None and side.key is not None}
 
@@ -101,7 +101,7 @@ def _turns(spoke: Sequence[int]) -> list[int]:
 class _Pair:
     """The differences of one matched pair of sessions. `met` is filled while they are drawn."""
 
-    def __init__(self, pair: Matched, volatile: Volatile, ours: KeyNames, theirs: KeyNames) -> None:
+    def __init__(self, pair: SessionPair, volatile: VolatileClasses, ours: KeyNames, theirs: KeyNames) -> None:
         self._pair = pair
         self._volatile = volatile
         self._ours = pair.first.calls if pair.first is not None else []

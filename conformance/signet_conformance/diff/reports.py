@@ -29,7 +29,7 @@ from signet_conformance.diff.reported_run import (
 from signet_conformance.errors import KitError, NothingTestedError, SignetConformanceError, UsageError
 from signet_conformance.facts import Recording
 from signet_conformance.finding import BREACHES, Verdict
-from signet_conformance.outcome.reach import Reach
+from signet_conformance.outcome.reach import UnreachableParts
 from signet_conformance.reports.report_document import Report, ReportTrace, ReportUnreached
 from signet_conformance.trace import read
 
@@ -37,7 +37,7 @@ MAX_WHY = 3
 """Differences of requests that are shown for one breach."""
 
 
-class Became(StrEnum):
+class BreachGroup(StrEnum):
     """The groups into which the breaches of both reports fall."""
 
     FRESH = "new"
@@ -54,7 +54,7 @@ class Change(Struct, frozen=True):
     `before` is the verdict in the old report where the new one is worse, `reason` says why the breach is not new.
     """
 
-    became: Became
+    became: BreachGroup
     breaches: Sequence[ReportedBreach]
     before: Verdict | None = None
     reason: str = ""
@@ -71,7 +71,7 @@ class Change(Struct, frozen=True):
         return [breach.scenario for breach in self.breaches if breach.scenario != WHOLE_RUN]
 
 
-class Compared(Struct, frozen=True):
+class ReportComparison(Struct, frozen=True):
     """Two reports compared."""
 
     old: Report
@@ -82,18 +82,18 @@ class Compared(Struct, frozen=True):
     lacks: Sequence[str] = ()
     """Gaps of the new run that the old one did not have, in words."""
 
-    def of(self, became: Became) -> Sequence[Change]:
+    def of(self, became: BreachGroup) -> Sequence[Change]:
         """The breaches of which this became, the worst first."""
         return [change for change in self.changes if change.became is became]
 
     @property
-    def later(self) -> Sequence[tuple[str, Became]]:
+    def later(self) -> Sequence[tuple[str, BreachGroup]]:
         """Each requirement that the next contract breaches in one of the reports or both, and what became of it."""
         if self.old.newer is None and self.new.newer is None:
             return []
         old, new = (() if each.newer is None else each.newer.breaches for each in (self.old, self.new))
-        fates = {True: Became.STILL, False: Became.FRESH}
-        gone = Became.UNSEEN if self.new.newer is None else Became.FIXED
+        fates = {True: BreachGroup.STILL, False: BreachGroup.FRESH}
+        gone = BreachGroup.UNSEEN if self.new.newer is None else BreachGroup.FIXED
         return [*((name, fates[name in old]) for name in new), *((name, gone) for name in old if name not in new)]
 
     @property
@@ -115,7 +115,7 @@ class Compared(Struct, frozen=True):
         """
         if self.unread:
             return UsageError.exit_status
-        unproven = [*self.of(Became.FRESH), *self.of(Became.FIRST)]
+        unproven = [*self.of(BreachGroup.FRESH), *self.of(BreachGroup.FIRST)]
         if self.lacks or any(change.now.verdict is Verdict.ERROR for change in unproven):
             return KitError.exit_status
         return self.new.exit if self.new.exit == NothingTestedError.exit_status else 0
@@ -123,7 +123,7 @@ class Compared(Struct, frozen=True):
     @property
     def fails(self) -> bool:
         """Whether something is new that fails."""
-        return any(change.now.verdict is Verdict.FAIL for change in self.of(Became.FRESH))
+        return any(change.now.verdict is Verdict.FAIL for change in self.of(BreachGroup.FRESH))
 
 
 def _unreached(report: Report, *, but_not: Report) -> Sequence[str]:
@@ -133,27 +133,29 @@ def _unreached(report: Report, *, but_not: Report) -> Sequence[str]:
 
 
 def _points(unreached: ReportUnreached) -> frozenset[str]:
-    later = None if unreached.later is None else Reach(unreached.later.tools, unreached.later.fields)
-    return Reach(unreached.tools, unreached.fields, unreached.unfillable, later=later).points
+    later = None if unreached.later is None else UnreachableParts(unreached.later.tools, unreached.later.fields)
+    return UnreachableParts(unreached.tools, unreached.fields, unreached.unfillable, later=later).points
 
 
-def compared(old: Report, new: Report, old_folder: Path | None = None, new_folder: Path | None = None) -> Compared:
+def compared(
+    old: Report, new: Report, old_folder: Path | None = None, new_folder: Path | None = None
+) -> ReportComparison:
     """Compare two reports. The folders are where they lie: recordings are looked for beside them."""
     by_kind = names_kinds(old) and names_kinds(new)
     before, after = ReportedRun(old, by_kind), ReportedRun(new, by_kind)
     requests = _Requests(old, new, old_folder, new_folder)
-    changes: dict[tuple[Became, BreachKey], Change] = {}
+    changes: dict[tuple[BreachGroup, BreachKey], Change] = {}
     for breach, change in _changes(before, after):
         known = changes.get((change.became, breach.key))
         changes[change.became, breach.key] = change if known is None else _joined(known, change)
     told = [
         replace(change, why=requests.changed(change.now))
-        if change.became in (Became.FRESH, Became.FIXED, Became.UNSEEN)
+        if change.became in (BreachGroup.FRESH, BreachGroup.FIXED, BreachGroup.UNSEEN)
         else change
         for change in changes.values()
     ]
     ordered = sorted(told, key=lambda change: _place(change.now))
-    return Compared(old, new, ordered, unread_beside(old, new), [*after.lacks_beside(before)])
+    return ReportComparison(old, new, ordered, unread_beside(old, new), [*after.lacks_beside(before)])
 
 
 def _joined(known: Change, other: Change) -> Change:
@@ -170,24 +172,24 @@ def _changes(before: ReportedRun, after: ReportedRun) -> Iterator[tuple[Reported
             assert was is not None  # noqa: S101 - one of them is there
             yield was, Change(_fate(was, before, after), [was])
         elif was is not None and not is_worse(now.verdict, was.verdict):
-            yield now, Change(Became.STILL, [now])
+            yield now, Change(BreachGroup.STILL, [now])
         else:
             origin = _origin(now, before, after)
             yield now, Change(origin.became, [now], origin.before if was is None else was.verdict, origin.reason)
 
 
-def _fate(breach: ReportedBreach, before: ReportedRun, after: ReportedRun) -> Became:
+def _fate(breach: ReportedBreach, before: ReportedRun, after: ReportedRun) -> BreachGroup:
     """Classify a breach that only the old report shows."""
     if before.is_generated(breach):
         same = before.draws_the_same(after) and after.verdicts.get(breach.requirement) is Verdict.PASS
-        return Became.FIXED if same else Became.GENERATED
-    return Became.FIXED if after.judges(breach) else Became.UNSEEN
+        return BreachGroup.FIXED if same else BreachGroup.GENERATED
+    return BreachGroup.FIXED if after.judges(breach) else BreachGroup.UNSEEN
 
 
 class _Origin(NamedTuple):
     """Class a breach that only the new report shows, or shows as worse; `reason` says why it is not new."""
 
-    became: Became
+    became: BreachGroup
     reason: str = ""
     before: Verdict | None = None
 
@@ -196,32 +198,32 @@ def _origin(breach: ReportedBreach, before: ReportedRun, after: ReportedRun) -> 
     """Classify a breach that only the new report shows, or shows as worse."""
     if after.is_generated(breach):
         if before.draws_the_same(after) and before.verdicts.get(breach.requirement) is Verdict.PASS:
-            return _Origin(Became.FRESH)
+            return _Origin(BreachGroup.FRESH)
         why = "not decided before" if before.draws_the_same(after) else "the other run drew other sessions"
-        return _Origin(Became.GENERATED, why)
+        return _Origin(BreachGroup.GENERATED, why)
     shown = before.verdict(breach.requirement, breach.scenario)
     if before.judges(breach):
         if shown is not None and is_worse(shown, breach.verdict):
             # Of a requirement in one trace a report lists only what led to its verdict.
-            return _Origin(Became.FIRST, f"hidden by {shown.value} before")
+            return _Origin(BreachGroup.FIRST, f"hidden by {shown.value} before")
         return _unless_it_follows(breach, before, after)
     if breach.scenario not in before.scenarios:
-        return _Origin(Became.FIRST, "its scenario was not judged before")
+        return _Origin(BreachGroup.FIRST, "its scenario was not judged before")
     if before.declares(breach.scenario) != after.declares(breach.scenario):
-        return _Origin(Became.FIRST, "other agents, bounds or secrets were declared before")
+        return _Origin(BreachGroup.FIRST, "other agents, bounds or secrets were declared before")
     requirement = catalogue().get(breach.requirement)
     if requirement is not None and requirement.forbids_anywhere:
         # Whatever was not called before, or went wrong in another way, a secret that leaks now did not leak then.
         known = before.shows_elsewhere(breach)
-        return _Origin(Became.FIRST, "other calls showed it before") if known else _Origin(Became.FRESH)
+        return _Origin(BreachGroup.FIRST, "other calls showed it before") if known else _Origin(BreachGroup.FRESH)
     if shown is Verdict.INCONCLUSIVE:
         if before.was_undecided(breach):
-            return _Origin(Became.FRESH, before=shown)
-        return _Origin(Became.FIRST, "undecided before")
+            return _Origin(BreachGroup.FRESH, before=shown)
+        return _Origin(BreachGroup.FIRST, "undecided before")
     if before.calls(breach) and not before.fixed(breach.scenario, after):
         # The operation was called before and nothing was wrong with it: no fixed breach can have hidden this one.
-        return _Origin(Became.FRESH)
-    return _Origin(Became.FIRST, "nothing was subject to it before")
+        return _Origin(BreachGroup.FRESH)
+    return _Origin(BreachGroup.FIRST, "nothing was subject to it before")
 
 
 def _unless_it_follows(breach: ReportedBreach, before: ReportedRun, after: ReportedRun) -> _Origin:
@@ -229,10 +231,10 @@ def _unless_it_follows(breach: ReportedBreach, before: ReportedRun, after: Repor
     requirement = catalogue().get(breach.requirement)
     if requirement is None or not requirement.forbids_anywhere:
         if (hid := before.gave_way(breach, after)) is not None:
-            return _Origin(Became.FIRST, f"hidden by a breach of {hid} before")
+            return _Origin(BreachGroup.FIRST, f"hidden by a breach of {hid} before")
         if (cause := after.rests_on(breach, before)) is not None:
-            return _Origin(Became.FIRST, f"it follows from a breach of {cause} that was there before")
-    return _Origin(Became.FRESH)
+            return _Origin(BreachGroup.FIRST, f"it follows from a breach of {cause} that was there before")
+    return _Origin(BreachGroup.FRESH)
 
 
 def _place(breach: ReportedBreach) -> tuple[int, int, BreachKey]:

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from signet_conformance.contract import catalogue
 from signet_conformance.diff.difference import Difference, DifferenceKind, texts
-from signet_conformance.diff.reports import Became, Change, Compared
+from signet_conformance.diff.reports import BreachGroup, Change, ReportComparison
 from signet_conformance.errors import KitError, UsageError, counted, first_of, printable
 from signet_conformance.reports.command_lines import explain_command, page_address
 from signet_conformance.reports.markdown import code, inline
@@ -43,11 +43,11 @@ def identity_words(report: Report) -> str:
     return printable(", ".join(told), 400)
 
 
-def closing_words(compared: Compared) -> str:
+def closing_words(compared: ReportComparison) -> str:
     """Count the breaches of each group."""
-    counts = {became: len(compared.of(became)) for became in Became}
-    always = (Became.FRESH, Became.FIXED, Became.STILL)
-    told = [*always, *(became for became in Became if counts[became] and became not in always)]
+    counts = {became: len(compared.of(became)) for became in BreachGroup}
+    always = (BreachGroup.FRESH, BreachGroup.FIXED, BreachGroup.STILL)
+    told = [*always, *(became for became in BreachGroup if counts[became] and became not in always)]
     return ", ".join(f"{counts[became]} {became.value}" for became in told)
 
 
@@ -71,34 +71,34 @@ def _reasons(change: Change) -> Iterator[str]:
         yield why_words(first) + (", and others like it" if more else "")
 
 
-def lines(compared: Compared, width: int, colour: bool = False) -> list[str]:
+def lines(compared: ReportComparison, width: int, colour: bool = False) -> list[str]:
     """Show new breaches in full, and the others in a line each."""
     return draw([*_things(compared)], width, colour)
 
 
-def _things(compared: Compared) -> Iterator[RenderableType]:
+def _things(compared: ReportComparison) -> Iterator[RenderableType]:
     yield labelled("old", identity_words(compared.old))
     yield labelled("new", identity_words(compared.new))
-    for number, change in enumerate(compared.of(Became.FRESH)):
+    for number, change in enumerate(compared.of(BreachGroup.FRESH)):
         yield Text()
         yield from _fresh(change, in_full=number < MAX_NEW)
     if missing := [*_missing(compared)]:
         yield Text()
         yield from (Paragraph(line, 0, 4) for line in missing)
-    for became in (Became.FIRST, Became.GENERATED, Became.FIXED, Became.UNSEEN):
+    for became in (BreachGroup.FIRST, BreachGroup.GENERATED, BreachGroup.FIXED, BreachGroup.UNSEEN):
         changes = compared.of(became)
         if changes:
             yield Text()
         yield from map(_line, changes)
-    if still := compared.of(Became.STILL):
+    if still := compared.of(BreachGroup.STILL):
         yield Text()
         names = dict.fromkeys(change.now.requirement for change in still)
-        yield Paragraph(f"{Became.STILL.value}: {', '.join(names)}", 0, 4)
+        yield Paragraph(f"{BreachGroup.STILL.value}: {', '.join(names)}", 0, 4)
     yield from (Paragraph(line, 0, 4) for line in _information(compared))
     yield Text()
 
 
-def _missing(compared: Compared) -> Iterator[str]:
+def _missing(compared: ReportComparison) -> Iterator[str]:
     """Gaps of the new run that the old one did not have."""
     yield from (f"could not be read: {name}" for name in compared.unread[:MAX_NEW])
     yield from (f"not judged any more: {text}" for text in compared.lacks[:MAX_NEW])
@@ -106,10 +106,10 @@ def _missing(compared: Compared) -> Iterator[str]:
         yield f"and {more} more"
 
 
-def _information(compared: Compared) -> Iterator[str]:
+def _information(compared: ReportComparison) -> Iterator[str]:
     """Tell the breaches of the next contract and the change in reach; neither changes the exit status."""
     if compared.later:
-        by_fate: dict[Became, list[str]] = {}
+        by_fate: dict[BreachGroup, list[str]] = {}
         for name, became in compared.later:
             by_fate.setdefault(became, []).append(name)
         newer = compared.new.newer or compared.old.newer
@@ -145,8 +145,8 @@ def _fresh(change: Change, *, in_full: bool) -> Iterator[RenderableType]:
 
 def _line(change: Change) -> Paragraph:
     breach = change.now
-    verdict = f"{breach.verdict.value} " if change.became in (Became.FIRST, Became.GENERATED) else ""
-    where = f", {_places(change)}" if change.scenarios and change.became is not Became.GENERATED else ""
+    verdict = f"{breach.verdict.value} " if change.became in (BreachGroup.FIRST, BreachGroup.GENERATED) else ""
+    where = f", {_places(change)}" if change.scenarios and change.became is not BreachGroup.GENERATED else ""
     aside = change.reason or (why_words(change.why[0]) if change.why else "")
     because = f" ({aside})" if aside else ""
     text = f"{change.became.value}: {verdict}{breach.requirement} {printable(breach.what, 200)}{where}{because}"
@@ -158,10 +158,10 @@ def _places(change: Change) -> str:
     return f"in {first_of((printable(name, 60) for name in change.scenarios), MAX_SCENARIOS)}"
 
 
-def markdown(compared: Compared) -> str:
+def markdown(compared: ReportComparison) -> str:
     """A comment for a pull request: what is new, with the reason, and the rest as numbers."""
     blocks = [f"## Signet conformance: {closing_words(compared)}", ""]
-    fresh = compared.of(Became.FRESH)
+    fresh = compared.of(BreachGroup.FRESH)
     if not fresh:
         blocks += ["Nothing new is breached.", ""]
     for change in fresh[:MAX_NEW]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from rich.console import RenderableType
 from rich.text import Text
 
-from signet_conformance.diff.alignment import Matched
+from signet_conformance.diff.alignment import SessionPair
 from signet_conformance.diff.difference import (
     Comparison,
     Difference,
@@ -90,7 +90,7 @@ def _recording(label: str, recording: Recording) -> Iterator[RenderableType]:
     yield from (labelled("", printable(warning, 600)) for warning in recording.trace.warnings)
 
 
-def _session(pair: Matched | None) -> Iterator[RenderableType]:
+def _session(pair: SessionPair | None) -> Iterator[RenderableType]:
     yield Text()
     if pair is None:
         yield Text("the recordings as a whole", STRONG)

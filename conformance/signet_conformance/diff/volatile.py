@@ -65,7 +65,7 @@ class Plain(Struct, frozen=True):
     links: tuple[Link, ...]
 
 
-class Volatile:
+class VolatileClasses:
     """The classes in force: the built-in ones without those to keep, and the user's own."""
 
     def __init__(self, keep: Iterable[str] = (), own: Mapping[str, str] | None = None) -> None:
@@ -185,7 +185,7 @@ PlainOf = Callable[[str], Plain]
 class KeyNames:
     """A side's session keys: each becomes the number of its pair, with what the daemon reads out of the key itself."""
 
-    def __init__(self, numbers: Mapping[str, int], volatile: Volatile) -> None:
+    def __init__(self, numbers: Mapping[str, int], volatile: VolatileClasses) -> None:
         self._numbers = numbers
         self._volatile = volatile
 

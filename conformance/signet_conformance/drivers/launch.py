@@ -24,7 +24,7 @@ _REMEMBERED = ("agent", "project", "key")
 _ALL = "all"
 
 
-class Fleet:
+class ConnectorProcesses:
     """Launches a connector process when the first step comes that needs it."""
 
     def __init__(
@@ -44,7 +44,7 @@ class Fleet:
         self.mark = env.get(MARK, "")
         self._cwd = cwd
         self._timeout_s = step_timeout_s
-        self._crews: dict[str, DriverProcess] = {}
+        self._processes: dict[str, DriverProcess] = {}
         self._sessions: dict[str, dict[str, Any]] = {}
         # Started ahead, like any connector: starting up is most of what it costs.
         self._spare: DriverProcess | None = None
@@ -65,35 +65,35 @@ class Fleet:
     def hello(self) -> Mapping[str, Any]:
         """Greet the process that serves the whole run; one for an agent or a session is greeted when it is needed."""
         if self._target.processes == "one":
-            return self._hire(_ALL, self._default_agent)
+            return self._start(_ALL, self._default_agent)
         return {}
 
-    def _greet(self, crew: str, agent: str | None, on_event: OnEvent) -> None:
+    def _greet(self, name: str, agent: str | None, on_event: OnEvent) -> None:
         """Greet the process of an agent or a session, and tell what it says of itself."""
-        on_event({"event": "hello", "about": self._hire(crew, agent)})
+        on_event({"event": "hello", "about": self._start(name, agent)})
 
     def perform(self, step: Mapping[str, Any], on_event: OnEvent) -> Mapping[str, Any]:
         """Hand the step to the process of its session; raise TargetError when it cannot be performed."""
         session = str(step.get("session"))
         known = self._sessions.setdefault(session, {})
-        known.update({name: step[name] for name in _REMEMBERED if step.get(name) is not None})
+        known.update({member: step[member] for member in _REMEMBERED if step.get(member) is not None})
         if step.get("step") in ("start", "resume", "restart_host"):
             # Before its process is there: what that one sends when it comes up belongs to the step.
             folder = self._folder_of(known.get("project"))
             on_event({"event": HANDOVER, **({} if folder is None else {"folder": folder})})
-        crew = {"one": _ALL, "agent": str(known.get("agent"))}.get(self._target.processes, session)
-        if step.get("step") == "restart_host" and not self._target.kind.process_a_hook and crew in self._crews:
-            self._crews.pop(crew).kill()
-        if crew not in self._crews:
+        name = {"one": _ALL, "agent": str(known.get("agent"))}.get(self._target.processes, session)
+        if step.get("step") == "restart_host" and not self._target.kind.process_a_hook and name in self._processes:
+            self._processes.pop(name).kill()
+        if name not in self._processes:
             agent = known.get("agent")
-            self._greet(crew, agent if isinstance(agent, str) else self._default_agent, on_event)
+            self._greet(name, agent if isinstance(agent, str) else self._default_agent, on_event)
         # A process that is started for a session again has to be told what the first one knew.
-        given = {**{name: known[name] for name in _REMEMBERED if name in known}, **step}
-        result = self._crews[crew].perform(given, on_event)
+        given = {**{member: known[member] for member in _REMEMBERED if member in known}, **step}
+        result = self._processes[name].perform(given, on_event)
         if isinstance(result.get("key"), str):
             known["key"] = result["key"]
         if step.get("step") == "end" and self._target.processes == "session":
-            self._leave(crew)
+            self._end(name)
         return result
 
     def _folder_of(self, project: object) -> str | None:
@@ -102,30 +102,30 @@ class Fleet:
             return str(self._projects.folder(project))
         return project if isinstance(project, str) and not self._target.kind.own_program else None
 
-    def _hire(self, name: str, agent: str | None) -> Mapping[str, Any]:
+    def _start(self, name: str, agent: str | None) -> Mapping[str, Any]:
         spare, self._spare = (self._spare, None) if agent == self._default_agent else (None, self._spare)
-        self._crews[name] = self._new(agent) if spare is None else spare
-        return self._crews[name].hello()
+        self._processes[name] = self._new(agent) if spare is None else spare
+        return self._processes[name].hello()
 
-    def _leave(self, name: str) -> None:
-        crew = self._crews.pop(name)
+    def _end(self, name: str) -> None:
+        process = self._processes.pop(name)
         try:
-            crew.flush()
+            process.flush()
         finally:
-            crew.close()
+            process.close()
 
     def flush(self) -> None:
         """Wait until no process has anything left to do in the background."""
-        for crew in self._crews.values():
-            crew.flush()
+        for process in self._processes.values():
+            process.flush()
 
     def close(self) -> None:
         """End every process and everything it started, and remove the project folders."""
         with contextlib.ExitStack() as ends:
             ends.callback(self._folders.close)
-            for crew in (*self._crews.values(), *([] if self._spare is None else [self._spare])):
-                ends.callback(crew.close)
-            self._crews.clear()
+            for process in (*self._processes.values(), *([] if self._spare is None else [self._spare])):
+                ends.callback(process.close)
+            self._processes.clear()
             self._spare = None
 
 
@@ -140,7 +140,7 @@ def _projects_folder(folders: contextlib.ExitStack) -> Path:
     return folders.enter_context(temporary_folder("signet-conformance-"))
 
 
-class Reinstalled(Fleet):
+class ReinstalledConnector(ConnectorProcesses):
     """A connector that was installed in each way.
 
     Its answer to the greeting has more rows: `installations` of the ways, `taken` of what the host takes of them.
@@ -175,12 +175,12 @@ def launch(
     installer = find_installer(target) if INSTALL_VARIABLE in env else None
     if installer is not None:
         installations = Installations(target, installer, env)
-        reinstalled = Reinstalled(ready, env, cwd, step_timeout_s, starting)
+        reinstalled = ReinstalledConnector(ready, env, cwd, step_timeout_s, starting)
         reinstalled.installations, reinstalled.taken = installations.rows(), installations.taken
         return reinstalled
     if target.kind.own_program and target.processes == "one":
         return DriverProcess(ready, env, cwd, step_timeout_s, starting)
-    return Fleet(ready, env, cwd, step_timeout_s, starting)
+    return ConnectorProcesses(ready, env, cwd, step_timeout_s, starting)
 
 
 def command_line(target: Target) -> tuple[str, ...]:

@@ -57,7 +57,7 @@ _MOST = 64 * 1024
 """How many characters of a program's own words are read; messages show the first few hundred."""
 
 
-class Broken(StrEnum):
+class DriverFault(StrEnum):
     """How a program failed to perform what it was asked."""
 
     ENDED = "ended"
@@ -69,7 +69,7 @@ class Broken(StrEnum):
 class BrokenOffError(TargetError):
     """Raised when a program breaks off: `how`, the `tail` of its standard error, and whether it has `ended`."""
 
-    def __init__(self, how: Broken, failure: SignetConformanceError, tail: Sequence[str], *, ended: bool) -> None:
+    def __init__(self, how: DriverFault, failure: SignetConformanceError, tail: Sequence[str], *, ended: bool) -> None:
         super().__init__(failure.message, where=failure.where, remedy=failure.remedy)
         self.how = how
         self.tail = tuple(tail)
@@ -144,7 +144,7 @@ class DriverProcess:
             with self._starting():
                 about = self._ask({"op": "hello", "events": ["model", HANDOVER]}, self._bound(HELLO_TIMEOUT_S), _ignore)
         except BrokenOffError as failure:
-            if failure.how is not Broken.ENDED or not failure.ended:
+            if failure.how is not DriverFault.ENDED or not failure.ended:
                 raise
             raise NothingTestedError(failure.message, where=failure.where, remedy=failure.remedy) from failure
         if about.get("loaded") is False:
@@ -187,9 +187,9 @@ class DriverProcess:
             self._send({"op": "go"})
         if answer.get("id") != self._next_id:
             # No answer is ever late: a program that let a request time out is ended.
-            raise self._broken(Broken.GARBLED, self._confusion(answer))
+            raise self._broken(DriverFault.GARBLED, self._confusion(answer))
         if answer.get("ok") is not True:
-            raise self._broken(Broken.REFUSED, self._refusal(request, answer))
+            raise self._broken(DriverFault.REFUSED, self._refusal(request, answer))
         return object_in(answer.get("result"))
 
     def _send(self, request: Mapping[str, Any]) -> None:
@@ -206,11 +206,11 @@ class DriverProcess:
         try:
             yield
         except ChildTimeoutError as failure:
-            raise self._broken(Broken.SILENT, failure) from None
+            raise self._broken(DriverFault.SILENT, failure) from None
         except ChildEndedError as failure:
-            raise self._broken(Broken.ENDED, failure) from None
+            raise self._broken(DriverFault.ENDED, failure) from None
         except TargetError as failure:
-            raise self._broken(Broken.GARBLED, failure) from None
+            raise self._broken(DriverFault.GARBLED, failure) from None
 
     def _confusion(self, answer: Mapping[str, Any]) -> TargetError:
         given = f"id {printable(json.dumps(answer['id']), 40)}" if "id" in answer else "without an id"
@@ -237,7 +237,7 @@ class DriverProcess:
             )
         return TargetError(f"{self._process.name} cannot {what}: {told}", remedy=remedy)
 
-    def _broken(self, how: Broken, failure: SignetConformanceError) -> BrokenOffError:
+    def _broken(self, how: DriverFault, failure: SignetConformanceError) -> BrokenOffError:
         return BrokenOffError(how, failure, self._process.tail(), ended=self._process.returncode is not None)
 
 
@@ -335,7 +335,7 @@ class WatchedDriver:
     def is_silent(self) -> bool:
         """Whether it was broken off because the program gave no answer."""
         broken = self.broken_off
-        return broken is not None and broken.how is Broken.SILENT
+        return broken is not None and broken.how is DriverFault.SILENT
 
     @property
     def is_unstarted(self) -> bool:
@@ -350,7 +350,7 @@ class WatchedDriver:
             reason = "; ".join(map(str.strip, error.splitlines()))
             return BrokenOff(scenario.name, self._place(scenario), printable(reason, 600), (), _KIT, replay)
         own = target.kind.own_program
-        if broken.how is Broken.GARBLED:
+        if broken.how is DriverFault.GARBLED:
             fault = "the driver program, which breaks the protocol" if own else _KIT
         elif target.real is not None:
             title = target.real.program.profile.title

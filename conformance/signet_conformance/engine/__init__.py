@@ -19,8 +19,8 @@ from signet_conformance.contract import (
 )
 from signet_conformance.engine.folding import (
     MAX_FINDINGS as MAX_FINDINGS,
-    Judged as Judged,
     JudgedRun as JudgedRun,
+    JudgedTrace as JudgedTrace,
     Tally,
     exit_status as exit_status,
     fold_run as fold_run,
@@ -38,7 +38,9 @@ from signet_conformance.trace import Trace
 from signet_conformance.trace.marks import StepMark, marks_of
 
 
-def judge(trace: Trace, only: frozenset[str] | None = None, contract: str | None = None, workers: int = 1) -> Judged:
+def judge(
+    trace: Trace, only: frozenset[str] | None = None, contract: str | None = None, workers: int = 1
+) -> JudgedTrace:
     """The verdict of every requirement (or of `only` some) over one trace.
 
     `contract` is a contract version; without it the one that the trace's daemon serves holds. A requirement that came
@@ -51,7 +53,7 @@ def judge(trace: Trace, only: frozenset[str] | None = None, contract: str | None
 
 def judge_each(
     traces: Sequence[Trace], only: frozenset[str] | None = None, contract: str | None = None, workers: int = 1
-) -> Sequence[Judged]:
+) -> Sequence[JudgedTrace]:
     """Judge several traces as :func:`judge` does, each by itself.
 
     A rule is asked about all of them before the next one is: short traces are judged in half the time so, since the
@@ -88,7 +90,7 @@ def judge_each(
                 name, requirement, rule, case.recording, case.broken, case.tallies.get(name)
             )
     return [
-        Judged.of(case.recording, case.judgements, case.daemon, dict(_judge_harness(case.recording, only)))
+        JudgedTrace.of(case.recording, case.judgements, case.daemon, dict(_judge_harness(case.recording, only)))
         for case in cases
     ]
 

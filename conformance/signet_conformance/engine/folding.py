@@ -135,7 +135,7 @@ def _without_findings(name: str, passed: int) -> Judgement:
     return Judgement(name, Verdict.NOT_APPLICABLE, Reason.NO_SUBJECT, "nothing in the trace is subject to it")
 
 
-class Judged(Struct, frozen=True, dict=True):
+class JudgedTrace(Struct, frozen=True, dict=True):
     """One trace with a judgement for every requirement of the catalogue, in its order.
 
     `daemon` and `harness` hold the judgements of these sides, apart: they make no verdict of the connector's worse.
@@ -161,7 +161,7 @@ class Judged(Struct, frozen=True, dict=True):
         judgements: Mapping[str, Judgement],
         daemon: Mapping[str, Judgement],
         harness: Mapping[str, Judgement],
-    ) -> Judged:
+    ) -> JudgedTrace:
         """Make the value for a recording that was judged."""
         recording.memo.clear()  # what rules remembered: only they read it
         judged = cls(recording.trace, recording.daemon_version, judgements, daemon, harness)
@@ -177,17 +177,17 @@ class Judged(Struct, frozen=True, dict=True):
 class JudgedRun(Struct, frozen=True):
     """Several traces judged, and the judgement of each requirement over all of them."""
 
-    traces: Sequence[Judged]
+    traces: Sequence[JudgedTrace]
     together: Mapping[str, Judgement]
 
 
-def fold_run(judged: Sequence[Judged], *, whole: bool = True) -> Mapping[str, Judgement]:
+def fold_run(judged: Sequence[JudgedTrace], *, whole: bool = True) -> Mapping[str, Judgement]:
     """The judgement of each requirement over several traces; `whole` is off where traces of the run are missing."""
     together = {name: _together(name, judged) for name, _ in fold_verdicts(judged)}
     return {**together, **run_judgements(judged)} if whole else together
 
 
-def _together(name: str, judged: Sequence[Judged]) -> Judgement:
+def _together(name: str, judged: Sequence[JudgedTrace]) -> Judgement:
     judgements = [trace.judgements[name] for trace in judged]
     verdict = next(v for v in FOLDING_ORDER if any(j.verdict is v for j in judgements))
     deciding = [j for j in judgements if j.verdict is verdict]
@@ -207,7 +207,7 @@ def _together(name: str, judged: Sequence[Judged]) -> Judgement:
 _LEFT_OPEN = (Reason.UNDECIDED, Reason.NO_SUBJECT)
 
 
-def run_judgements(judged: Sequence[Judged]) -> Mapping[str, Judgement]:
+def run_judgements(judged: Sequence[JudgedTrace]) -> Mapping[str, Judgement]:
     """The judgements that only the traces of a run together allow, by requirement id.
 
     A rule over the run is asked where every trace was judged by the requirement and none of them decided it.
@@ -224,7 +224,7 @@ def run_judgements(judged: Sequence[Judged]) -> Mapping[str, Judgement]:
     return {name: judgement for name, judgement in judgements.items() if judgement.reason is not Reason.NO_SUBJECT}
 
 
-def fold_verdicts(judged: Sequence[Judged]) -> Iterator[tuple[str, Verdict]]:
+def fold_verdicts(judged: Sequence[JudgedTrace]) -> Iterator[tuple[str, Verdict]]:
     """The verdict of each requirement over several traces: the first of the folding order that any trace has."""
     for name in dict.fromkeys(name for trace in judged for name in trace.judgements):
         verdicts = {trace.judgements[name].verdict for trace in judged if name in trace.judgements}

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from signet_conformance.children.spread import spread
 from signet_conformance.contract import Scope, daemon_requirements, requirements
 from signet_conformance.engine.folding import Tally
-from signet_conformance.facts import Call, Lightened, NeedsWholeError, Packed, Recording, packed
+from signet_conformance.facts import Call, LightCalls, NeedsWholeError, PackedFacts, Recording, packed
 from signet_conformance.rules import builtin_rules, daemon_rules, injected, rules
 from signet_conformance.rules.excuses import excused
 from signet_conformance.rules.fields import MOST_EXPLAINED
@@ -22,7 +22,7 @@ from signet_conformance.rules.outcome import Rule
 from signet_conformance.rules.prompt import answered_before
 from signet_conformance.trace import Trace
 from signet_conformance.trace.marks import StepMark, marks_of
-from signet_conformance.trace.shelf import Shelf
+from signet_conformance.trace.shelf import FileExchanges
 
 ASKED_AGAIN: Mapping[str, Rule] = {"SIG-PROMPT-007": injected.injected_text_stays_out}
 """The rules that look at one exchange after the other, once it is known what all sessions hold."""
@@ -53,7 +53,7 @@ def by_pieces(
     A requirement is left out if its rule might yield something else over the whole than over the pieces.
     """
     # An answer may excuse what the marks of a driven run show, and only the whole recording tells which.
-    if not isinstance(trace.exchanges, Shelf) or any(marks_of(trace, StepMark)):
+    if not isinstance(trace.exchanges, FileExchanges) or any(marks_of(trace, StepMark)):
         return Recording(trace, version), {}
     return _Pieces(trace, trace.exchanges, version, names, workers).judged()
 
@@ -61,7 +61,9 @@ def by_pieces(
 class _Pieces:
     """The pieces of one recording: of whole sessions where nothing but exchanges is in it and no session is large."""
 
-    def __init__(self, trace: Trace, shelf: Shelf, version: str | None, names: Collection[str], workers: int) -> None:
+    def __init__(
+        self, trace: Trace, shelf: FileExchanges, version: str | None, names: Collection[str], workers: int
+    ) -> None:
         self._trace = trace
         self._shelf = shelf
         self._version = version
@@ -83,7 +85,7 @@ class _Pieces:
 
     def judged(self) -> tuple[Recording, Mapping[str, Tally]]:
         """The recording with its calls, and the tallies over its pieces."""
-        lightened = Lightened(self._shelf)
+        lightened = LightCalls(self._shelf)
         tallies: dict[str, list[Tally] | None] = {name: [] for name in (*self._rules, *self._again)}
         noted: list[PieceNotes] = []
         first = spread(self._first_look, self._places, self._workers)
@@ -103,7 +105,7 @@ class _Pieces:
         trace = replace(self._trace, exchanges=self._shelf.at(places))
         return Recording(trace, self._version, piece=True, of_sessions=self._of_sessions, troubled=self._troubled)
 
-    def _first_look(self, places: Sequence[int]) -> tuple[_Told, Packed, list[PieceNotes]]:
+    def _first_look(self, places: Sequence[int]) -> tuple[_Told, PackedFacts, list[PieceNotes]]:
         piece = self._piece(places)
         told = {name: _over_piece(name, rule, piece) for name, rule in self._rules.items()}
         return told, packed(piece.calls), [_noted_of(piece)] if self._again else []

@@ -17,7 +17,7 @@ from signet_conformance.contract import daemon_requirements, requirements
 from signet_conformance.facts.calls import EMPTY, PROMPT, START, Call, first_of_each_name
 from signet_conformance.trace import Exchange
 from signet_conformance.trace.model import Pairs
-from signet_conformance.trace.shelf import Shelf
+from signet_conformance.trace.shelf import FileExchanges
 
 _LONGEST_KEPT = 200
 _KEPT_HEADERS = "x-signet-"
@@ -115,7 +115,7 @@ class Kind(NamedTuple):
     answered: Held | None
 
 
-class Packed(NamedTuple):
+class PackedFacts(NamedTuple):
     """The facts of some calls, as another process can be told them: columns, and the rows that two of them count in.
 
     `told` is the hash of a prompt's text, 1 for a start that was answered with the stub, else 0.
@@ -137,7 +137,7 @@ class LightCall(Call):
     __slots__ = ("_facts", "_kind", "_place", "key", "own", "raw_key")
 
     def __init__(
-        self, facts: Lightened, place: int, kind: Kind, key: str | None, raw_key: str | None, own: tuple[str, ...]
+        self, facts: LightCalls, place: int, kind: Kind, key: str | None, raw_key: str | None, own: tuple[str, ...]
     ) -> None:
         self._facts = facts
         self._place = place
@@ -205,7 +205,7 @@ for _name in Kind._fields:
 del _name
 
 
-def packed(calls: Iterable[Call]) -> Packed:
+def packed(calls: Iterable[Call]) -> PackedFacts:
     """The facts of some calls with their exchanges at hand, which are left behind."""
     t0, t1, told, kind_of, names_of = array("d"), array("d"), array("q"), array("l"), array("l")
     kinds: dict[object, tuple[int, Kind]] = {}
@@ -231,7 +231,7 @@ def packed(calls: Iterable[Call]) -> Packed:
             known = kinds[identity] = len(kinds), Kind(*shared)
         kind_of.append(known[0])
         names_of.append(named.setdefault((call.key, raw_key, tuple(own)), len(named)))
-    return Packed(t0, t1, told, kind_of, [kind for _, kind in kinds.values()], names_of, list(named))
+    return PackedFacts(t0, t1, told, kind_of, [kind for _, kind in kinds.values()], names_of, list(named))
 
 
 class _Holding:
@@ -285,10 +285,10 @@ class _Holding:
         return held
 
 
-class Lightened:
+class LightCalls:
     """The light calls of a shelf's exchanges, taken in by pieces; `calls` are whole when all pieces were."""
 
-    def __init__(self, shelf: Shelf) -> None:
+    def __init__(self, shelf: FileExchanges) -> None:
         self.shelf = shelf
         self.numbers = shelf.numbers
         self.calls: list[Call] = [_NOT_YET] * len(shelf)
@@ -298,7 +298,7 @@ class Lightened:
         self._kinds: dict[object, Kind] = {}
         self._shared = _Shared()
 
-    def take(self, places: Sequence[int], facts: Packed) -> None:
+    def take(self, places: Sequence[int], facts: PackedFacts) -> None:
         """Take in the calls at some places of the shelf."""
         kinds = [self._share_kind(kind) for kind in facts.kinds]
         named = [

@@ -15,7 +15,7 @@ from msgspec import Struct
 from signet_conformance.contract import REFERENCE_DAEMON, operation_table, routes_of, version_key
 from signet_conformance.errors import ContractError, first_of, printable
 from signet_conformance.facts.calls import END, LIFECYCLE, PROMPT, START, Call, HeldCall
-from signet_conformance.facts.light import Lightened, packed
+from signet_conformance.facts.light import LightCalls, packed
 from signet_conformance.facts.steps import skipped_for
 from signet_conformance.facts.timeline import Timeline
 from signet_conformance.trace import Declared, Trace
@@ -34,7 +34,7 @@ from signet_conformance.trace.marks import (
     marks_of,
 )
 from signet_conformance.trace.model import NOT_CARRIED
-from signet_conformance.trace.shelf import Shelf
+from signet_conformance.trace.shelf import FileExchanges
 
 
 class NeedsWholeError(Exception):
@@ -113,9 +113,9 @@ class Recording:
 
     def _calls(self) -> list[Call]:
         operations, exchanges = operation_table(), self.trace.exchanges
-        if not isinstance(exchanges, Shelf):
+        if not isinstance(exchanges, FileExchanges):
             return [HeldCall(exchange, self.routes, operations) for exchange in exchanges]
-        lightened = Lightened(exchanges)
+        lightened = LightCalls(exchanges)
         for piece in exchanges.pieces():
             calls = (HeldCall(exchange, self.routes, operations) for exchange in exchanges[piece])
             lightened.take(range(len(exchanges))[piece], packed(calls))
@@ -163,7 +163,7 @@ class Recording:
     @property
     def is_held(self) -> bool:
         """Whether its exchanges are held, and not read from a file when they are asked for."""
-        return not isinstance(self.trace.exchanges, Shelf)
+        return not isinstance(self.trace.exchanges, FileExchanges)
 
     @property
     def may_go_on(self) -> bool:

@@ -71,7 +71,7 @@ _NOTHING_TO_BUILD = """\
 """
 
 
-class Driven(Struct, frozen=True):
+class LaneConnector(Struct, frozen=True):
     """One connector that a lane drives.
 
     `inputs` are input to value, each of a shape that the lane accepts; `build` are the commands that build the
@@ -89,7 +89,7 @@ class Workflow(Struct, frozen=True):
     `pin` is the kit's action, None for the kit of a package index.
     """
 
-    driven: Sequence[Driven]
+    driven: Sequence[LaneConnector]
     pin: str | None
 
     def text(self) -> str:
@@ -127,7 +127,7 @@ def _lines(lines: Iterable[str]) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def _built(driven: Driven) -> Iterator[str]:
+def _built(driven: LaneConnector) -> Iterator[str]:
     if not driven.build:
         yield _NOTHING_TO_BUILD.rstrip("\n")
     for line in driven.build:
@@ -136,7 +136,7 @@ def _built(driven: Driven) -> Iterator[str]:
             yield f"        working-directory: {driven.within}"
 
 
-def _job(driven: Driven, names: Iterable[str]) -> Iterator[str]:
+def _job(driven: LaneConnector, names: Iterable[str]) -> Iterator[str]:
     """The lines in which the job of one connector differs from the others."""
     dash = "- "
     for name in names:
@@ -246,7 +246,7 @@ class ConnectorFolder(Struct, frozen=True):
             option, remedy = _SPELT.get(str(failure.where), (failure.where, failure.remedy))
             raise UsageError(failure.message, where=option, remedy=remedy) from None
 
-    def driven(self, target: str, scenarios: str | None) -> Driven:
+    def driven(self, target: str, scenarios: str | None) -> LaneConnector:
         """A connector of this folder, as the lane drives it."""
         # Strict, with what warns today in the baseline: what begins to warn is seen.
         inputs = {"target": target, "strict": "true"}
@@ -260,8 +260,8 @@ class ConnectorFolder(Struct, frozen=True):
         # A repository of many packages has one lock file, at its root.
         build = build_lines(self.folder)
         if self.folder != self.root and (of_root := build_lines(self.root)):
-            return Driven(inputs, of_root)
-        return Driven(inputs, build, self.directory)
+            return LaneConnector(inputs, of_root)
+        return LaneConnector(inputs, build, self.directory)
 
     @property
     def ignored(self) -> Sequence[str]:

@@ -12,7 +12,7 @@ from functools import cached_property
 from msgspec import Struct, field
 
 from signet_conformance.contract import harness_requirements
-from signet_conformance.engine import Judged, JudgedRun, exit_status, fold_run, judge, judge_each
+from signet_conformance.engine import JudgedRun, JudgedTrace, exit_status, fold_run, judge, judge_each
 from signet_conformance.errors import KitError, NothingTestedError, SignetConformanceError, UsageError, counted
 from signet_conformance.facts.steps import SkipMeter
 from signet_conformance.finding import BREACHES, FOLDING_ORDER, Finding, Judgement, Verdict
@@ -32,11 +32,11 @@ from signet_conformance.outcome.known_failures import (
 )
 from signet_conformance.outcome.newer import NewerContract, NewerJudging
 from signet_conformance.outcome.options import Declarations
-from signet_conformance.outcome.reach import Reach, ReachMeter
+from signet_conformance.outcome.reach import ReachMeter, UnreachableParts
 from signet_conformance.outcome.together import PromptMeter, SessionMeter, essence, run_level_breaches
 from signet_conformance.rules.coverage import was_tested
 from signet_conformance.trace import Trace
-from signet_conformance.trace.shelf import Shelf
+from signet_conformance.trace.shelf import FileExchanges
 
 
 class Terms(Struct, frozen=True):
@@ -60,7 +60,7 @@ class Terms(Struct, frozen=True):
         """The options of `check` that make it judge a trace of the run as the run did."""
         return [*([] if self.contract is None else [f"--contract={self.contract}"]), *self.declared.words()]
 
-    def known_in(self, judged: Judged) -> Mapping[str, str]:
+    def known_in(self, judged: JudgedTrace) -> Mapping[str, str]:
         """The requirements whose failure in one trace is known, each with why it may stand."""
         return self.known.reasons(target_of(judged, self.target), judged.verdicts)
 
@@ -77,9 +77,9 @@ class Judging:
 
     def __init__(self, terms: Terms, *, measured: bool = False, whole: bool = False) -> None:
         self.terms = terms
-        self.judged: list[Judged] = []
+        self.judged: list[JudgedTrace] = []
         """Those that count, in order."""
-        self.broken_off: list[Judged] = []
+        self.broken_off: list[JudgedTrace] = []
         """Those whose scenario was broken off: what they lack says nothing of the connector."""
         self._tested = False
         self._gaps: Counter[Lack] = Counter()
@@ -92,14 +92,14 @@ class Judging:
         self._prompts = PromptMeter()
         self._lines: dict[tuple[int, str], int] = {}
 
-    def judged_alone(self, traces: Sequence[Trace], workers: int = 1) -> Sequence[Judged]:
+    def judged_alone(self, traces: Sequence[Trace], workers: int = 1) -> Sequence[JudgedTrace]:
         """Judge traces by the terms, and take nothing into account: another process may do that."""
         declared = [self.terms.declared.applied_to(trace) for trace in traces]
         if len(declared) == 1:
             return [judge(declared[0], self.terms.only, self.terms.contract, workers)]
         return judge_each(declared, self.terms.only, self.terms.contract)
 
-    def add(self, judged: Judged) -> None:
+    def add(self, judged: JudgedTrace) -> None:
         """Take a judged trace into account."""
         kept = judged if self._whole else essence(judged)
         if broke_off(judged.trace) is not None:
@@ -120,7 +120,7 @@ class Judging:
         if self._meter is not None:
             self._meter.add(judged)
 
-    def known_in(self, judged: Judged) -> Mapping[str, str]:
+    def known_in(self, judged: JudgedTrace) -> Mapping[str, str]:
         """The requirements whose failure in one trace is known, each with why it may stand."""
         return self.terms.known_in(judged)
 
@@ -174,17 +174,17 @@ class Conclusion(Struct, frozen=True, dict=True):
     """
 
     terms: Terms
-    judged: Sequence[Judged]
+    judged: Sequence[JudgedTrace]
     judgements: Mapping[str, Judgement]
     coverage: Coverage | None
-    reach: Reach | None
+    reach: UnreachableParts | None
     newer: NewerContract | None
     in_every_session: Sequence[str]
     skipped: Mapping[str, int]
     unsubmitted: int
     generated: GeneratedSummary | None
     shortfall: Shortfall | None
-    broken_off: Sequence[Judged]
+    broken_off: Sequence[JudgedTrace]
     unread: Sequence[SignetConformanceError]
     remarks: Sequence[str]
     _tested: Mapping[str, Verdict] | None
@@ -357,7 +357,7 @@ class Conclusion(Struct, frozen=True, dict=True):
                 return each.trace.path, self._lines.get((number, requirement), 1)
         return None
 
-    def run_level_breaches(self) -> Judged | None:
+    def run_level_breaches(self) -> JudgedTrace | None:
         """What only the run as a whole breaches, as one more judged trace without exchanges; None when nothing is."""
         if self.lacks_scenarios:
             return None
@@ -367,6 +367,6 @@ class Conclusion(Struct, frozen=True, dict=True):
 def _line(trace: Trace, finding: Finding) -> int:
     """The line of the first exchange of a finding; the header's line without one."""
     first = next(iter(finding.exchanges), None)
-    if first is not None and isinstance(trace.exchanges, Shelf):
+    if first is not None and isinstance(trace.exchanges, FileExchanges):
         return trace.exchanges.line_of(first) or 1
     return next((exchange.line for exchange in trace.exchanges if exchange.seq == first), 1)

@@ -14,7 +14,7 @@ import jsonschema_rs
 from msgspec import Struct
 
 from signet_conformance.contract import REFERENCE_DAEMON, contract_version_of, document, requirements, version_document
-from signet_conformance.engine import Judged
+from signet_conformance.engine import JudgedTrace
 from signet_conformance.errors import UsageError, printable
 from signet_conformance.facts import Call
 from signet_conformance.finding import Verdict
@@ -100,7 +100,7 @@ class Meter:
         self._variants: set[str] = set()
         self._decided: set[str] = set()
 
-    def add(self, judged: Judged) -> None:
+    def add(self, judged: JudgedTrace) -> None:
         """Take one judged trace into account."""
         self._contract = self._contract or contract_version_of(judged.daemon_version)
         files = version_document(self._contract)["operations"]

@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from signet_conformance.engine import Judged
+from signet_conformance.engine import JudgedTrace
 from signet_conformance.trace import Gap
 from signet_conformance.trace.model import NOT_CAPTURED, NOT_WRITTEN, OVER_LIMIT
 
@@ -42,12 +42,12 @@ class LackAt(Struct, frozen=True):
     route: str
 
 
-def lacks_of(judged: Judged) -> Counter[LackAt]:
+def lacks_of(judged: JudgedTrace) -> Counter[LackAt]:
     """Count the gaps of a judged trace. A request that was not carried counts if the daemon serves its route."""
     return Counter(_lacks(judged))
 
 
-def _lacks(judged: Judged) -> Iterator[LackAt]:
+def _lacks(judged: JudgedTrace) -> Iterator[LackAt]:
     for gap in judged.trace.gaps:
         route = judged.recording.routes.find(gap.method, gap.path)
         lack = _lack_of(gap)

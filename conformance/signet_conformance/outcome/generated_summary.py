@@ -12,7 +12,7 @@ from typing import Any, Self
 from msgspec import Struct, field, to_builtins
 from msgspec.structs import replace
 
-from signet_conformance.engine import Judged, JudgedRun
+from signet_conformance.engine import JudgedRun, JudgedTrace
 from signet_conformance.errors import counted
 from signet_conformance.finding import BREACHES, Judgement, Reason, Verdict
 from signet_conformance.outcome.gaps import Lack, in_words, lacks_of
@@ -34,7 +34,7 @@ class VerdictCounts(Struct):
     exchanges: int = 0
     gaps: Counter[Lack] = field(default_factory=Counter)
 
-    def add(self, judged: Judged) -> None:
+    def add(self, judged: JudgedTrace) -> None:
         """Count the verdicts of one trace."""
         for name, judgement in judged.judgements.items():
             self.verdicts.setdefault(name, Counter())[judgement.verdict] += 1

@@ -10,7 +10,7 @@ from typing import Self
 
 from msgspec import Struct
 
-from signet_conformance.engine import Judged
+from signet_conformance.engine import JudgedTrace
 from signet_conformance.errors import printable
 
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
@@ -34,7 +34,7 @@ class Identity(Struct, frozen=True):
     connector: str | None = None
 
     @classmethod
-    def of(cls, judged: Sequence[Judged], seed: int | None, connector: str | None = None) -> Self:
+    def of(cls, judged: Sequence[JudgedTrace], seed: int | None, connector: str | None = None) -> Self:
         """That of the recordings of a run, judged where the process stands."""
         begun = [each.trace.header.created for each in judged if each.trace.header.created]
         commit, branch = checked_out(Path.cwd(), os.environ)

@@ -19,7 +19,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from signet_conformance.contract import requirements
-from signet_conformance.engine import Judged
+from signet_conformance.engine import JudgedTrace
 from signet_conformance.errors import UsageError, os_errors, printable
 from signet_conformance.files import create_file, read_json
 from signet_conformance.finding import FOLDING_ORDER, Judgement, Verdict
@@ -33,7 +33,7 @@ UNNAMED = "unnamed"
 class KnownFailures(Struct, frozen=True):
     """The files that a command line names, and what it wants written. `today` is the day on which entries are held."""
 
-    files: Sequence[Known]
+    files: Sequence[KnownFailureFile]
     written: str | None
     owner: str
     reason: str
@@ -105,7 +105,7 @@ class KnownFailures(Struct, frozen=True):
 
 
 def by_target(
-    judged: Sequence[Judged], target: str | None, over_all: Mapping[str, Judgement]
+    judged: Sequence[JudgedTrace], target: str | None, over_all: Mapping[str, Judgement]
 ) -> dict[str, dict[str, Verdict]]:
     """The verdicts of a run by target: those `over_all` at the one that was named, or those of the recordings."""
     if target is not None:
@@ -123,7 +123,7 @@ def by_target(
     return by_name
 
 
-def target_of(judged: Judged, target: str | None) -> str:
+def target_of(judged: JudgedTrace, target: str | None) -> str:
     """The target whose known failures count for a judged trace."""
     return _target_name(target or judged.trace.header.target or "")
 
@@ -179,7 +179,7 @@ EVERY_TARGET = "*"
 COVERABLE = frozenset({Verdict.FAIL, Verdict.WARN})
 
 
-class Known(Struct, frozen=True):
+class KnownFailureFile(Struct, frozen=True):
     """A file of entries. A `flaky` one is never stale: what fails now and then passes now and then.
 
     Where several faces are run, neither is an entry that names no face: what passes in one may fail in another.
@@ -190,7 +190,7 @@ class Known(Struct, frozen=True):
     flaky: bool = False
     several_faces: bool = False
 
-    def of_face(self, face: str, *, alone: bool) -> Known:
+    def of_face(self, face: str, *, alone: bool) -> KnownFailureFile:
         """The entries that speak of a run in a face; `alone` tells that no other face is run beside."""
         entries = [entry for entry in self.entries if entry.face in (None, face)]
         return replace(self, entries=entries, several_faces=not alone)
@@ -202,9 +202,9 @@ class KnownInRun(Struct, frozen=True):
     `covered` are failures with the entry that lets them pass.
     """
 
-    covered: Mapping[tuple[str, str], tuple[Known, Entry]] = field(default_factory=dict)
-    stale: Sequence[tuple[Known, Entry]] = ()
-    expired: Sequence[tuple[Known, Entry]] = ()
+    covered: Mapping[tuple[str, str], tuple[KnownFailureFile, Entry]] = field(default_factory=dict)
+    stale: Sequence[tuple[KnownFailureFile, Entry]] = ()
+    expired: Sequence[tuple[KnownFailureFile, Entry]] = ()
 
     @property
     def fails(self) -> bool:
@@ -225,11 +225,11 @@ def covers(entry: Entry, target: str, verdict: Verdict | None) -> bool:
     return entry.target in (target, EVERY_TARGET) and verdict in (Verdict.WARN, entry.verdict)
 
 
-def known_in_run(verdicts: Verdicts, known: Sequence[Known], today: date) -> KnownInRun:
+def known_in_run(verdicts: Verdicts, known: Sequence[KnownFailureFile], today: date) -> KnownInRun:
     """Hold the verdicts of a run against the files. Entries of targets that did not run say nothing."""
-    covered: dict[tuple[str, str], tuple[Known, Entry]] = {}
-    stale: list[tuple[Known, Entry]] = []
-    expired: list[tuple[Known, Entry]] = []
+    covered: dict[tuple[str, str], tuple[KnownFailureFile, Entry]] = {}
+    stale: list[tuple[KnownFailureFile, Entry]] = []
+    expired: list[tuple[KnownFailureFile, Entry]] = []
     for file in known:
         for entry in file.entries:
             ran = [target for target in verdicts if entry.target in (target, EVERY_TARGET)]
@@ -250,7 +250,7 @@ def known_in_run(verdicts: Verdicts, known: Sequence[Known], today: date) -> Kno
     return KnownInRun(covered, stale, expired)
 
 
-def read_known(path: str, option: str = "--baseline", *, flaky: bool = False) -> Known:
+def read_known(path: str, option: str = "--baseline", *, flaky: bool = False) -> KnownFailureFile:
     """Read the baseline, or the flaky list, that an option names.
 
     Raises UsageError naming the file, the entry and the wrong member.
@@ -260,7 +260,7 @@ def read_known(path: str, option: str = "--baseline", *, flaky: bool = False) ->
 
     where = f"{option} {printable(path, 400)}"
     data = read_json(path, f"write one with {option.rpartition('-')[0]}-write-baseline FILE", where=where)
-    return Known(path, demand(FlakyList if flaky else Baseline, data, where).entries, flaky)
+    return KnownFailureFile(path, demand(FlakyList if flaky else Baseline, data, where).entries, flaky)
 
 
 def entries_for(verdicts: Verdicts, owner: str, reason: str, created: date, expires: date) -> list[Entry]:

@@ -14,7 +14,7 @@ from signet_conformance.contract import (
     version_document,
     version_key,
 )
-from signet_conformance.engine import Judged, judge
+from signet_conformance.engine import JudgedTrace, judge
 from signet_conformance.errors import ContractError
 from signet_conformance.finding import BREACHES, FOLDING_ORDER, Verdict
 
@@ -50,7 +50,7 @@ def later_words(version: str, of: int, traces: Mapping[str, int]) -> str:
     return f"would breach {version}: {told}" if told else ""
 
 
-def next_contract(judged: Judged, release: str | None) -> str | None:
+def next_contract(judged: JudgedTrace, release: str | None) -> str | None:
     """The contract after the one that judged a trace, where the connector's `release` lies between the two."""
     known = judged.trace.header.connector_release or release
     here = contract_version_of(judged.daemon_version)
@@ -76,7 +76,7 @@ class NewerJudging:
         self._of = 0
         self._breaches: dict[str, NewerBreach] = {}
 
-    def add(self, judged: Judged) -> None:
+    def add(self, judged: JudgedTrace) -> None:
         """Take one judged trace into account."""
         version = next_contract(judged, self._release)
         if version is None or self._version not in (None, version):

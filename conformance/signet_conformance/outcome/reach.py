@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from signet_conformance.contract import contract_version_of, document, version_document
-from signet_conformance.engine import Judged
+from signet_conformance.engine import JudgedTrace
 from signet_conformance.errors import first_of
 from signet_conformance.facts import Call
 from signet_conformance.files.json_values import objects_in
@@ -43,7 +43,7 @@ _PREFIX = "signet_"
 _MOST_NAMED = 6
 
 
-class Reach(Struct, frozen=True):
+class UnreachableParts(Struct, frozen=True):
     """What cannot be reached: `tools`, `fields` by tool, and `unfillable` tools, whose schema names nothing of use.
 
     `dropped` are those of the fields that the tool offers, and passes on in no request. `later` is what the contract
@@ -55,7 +55,7 @@ class Reach(Struct, frozen=True):
     unfillable: tuple[str, ...] = ()
     dropped: Mapping[str, tuple[str, ...]] = {}
     version: str | None = None
-    later: Reach | None = None
+    later: UnreachableParts | None = None
 
     @property
     def points(self) -> frozenset[str]:
@@ -93,7 +93,7 @@ class ReachMeter:
         self._contract: str | None = None
         self._next: str | None = None
 
-    def add(self, judged: Judged) -> None:
+    def add(self, judged: JudgedTrace) -> None:
         """Take one judged trace into account."""
         offered = list(marks_of(judged.trace, OfferedMark))
         if not offered:
@@ -108,7 +108,7 @@ class ReachMeter:
                 self._sent.setdefault(str(call.operation), set()).update((*call.body, *call.query))
         self._add_steps(judged)
 
-    def _add_steps(self, judged: Judged) -> None:
+    def _add_steps(self, judged: JudgedTrace) -> None:
         """Note which members tools were given, and which of them the requests of the same step carry."""
         recording = judged.recording
         for mark in recording.marks(StepMark):
@@ -128,26 +128,26 @@ class ReachMeter:
                 if name in names or any(_holds(each, value) for each in values):
                     self._passed.setdefault(tool, set()).add(name)
 
-    def reach(self) -> Reach | None:
+    def reach(self) -> UnreachableParts | None:
         """What no step could reach; None where no tool of the connector is known."""
         if self._contract is None:
             return None
         now = self._reach_of(self._contract)
         return now if self._next is None else replace(now, version=self._next, later=self._addition_of(self._next, now))
 
-    def _addition_of(self, version: str, now: Reach) -> Reach:
+    def _addition_of(self, version: str, now: UnreachableParts) -> UnreachableParts:
         """The tools that only the next contract has, and its further fields of tools that are offered."""
         then = self._reach_of(version)
         fields = {
             tool: tuple(field for field in names if field not in now.fields.get(tool, ()))
             for tool, names in then.fields.items()
         }
-        return Reach(
+        return UnreachableParts(
             tools=tuple(tool for tool in then.tools if tool not in now.tools),
             fields={tool: names for tool, names in fields.items() if names},
         )
 
-    def _reach_of(self, version: str) -> Reach:
+    def _reach_of(self, version: str) -> UnreachableParts:
         files = version_document(version)["operations"]
         known = {tool: row for tool, row in _TOOLS.items() if any(name in files for name in row[0])}
         served = {tool for tool, (operations, _) in known.items() if any(name in self._sent for name in operations)}
@@ -156,7 +156,7 @@ class ReachMeter:
         dropped = {
             tool: tuple(field for field in fields if _plain(field) in offered[tool]) for tool, fields in missing.items()
         }
-        return Reach(
+        return UnreachableParts(
             tools=tuple(tool for tool in known if tool not in served and tool not in self._offered),
             fields={tool: fields for tool, fields in missing.items() if fields},
             dropped={tool: fields for tool, fields in dropped.items() if fields},

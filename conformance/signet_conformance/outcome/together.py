@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from signet_conformance.engine import Judged, fold_verdicts, run_judgements
+from signet_conformance.engine import JudgedTrace, fold_verdicts, run_judgements
 from signet_conformance.facts import PROMPT
 from signet_conformance.finding import BREACHES, Finding, Judgement, Reason, Verdict
 from signet_conformance.rules.spoken import turns_to_submit
@@ -21,7 +21,7 @@ MAX_PATHS = 2000
 """Paths that the essence of one trace keeps: a connector that never repeats one must not fill the memory."""
 
 
-class Together(Struct, frozen=True):
+class CombinedVerdict(Struct, frozen=True):
     """One requirement over several traces.
 
     `evidence` is (file, finding): of each trace the first finding of each kind, those of the worst verdict first.
@@ -32,7 +32,7 @@ class Together(Struct, frozen=True):
     evidence: Sequence[tuple[str | None, Finding]]
 
 
-def essence(judged: Judged) -> Judged:
+def essence(judged: JudgedTrace) -> JudgedTrace:
     """The part of a judged trace that verdicts over several traces need: small enough to keep thousands.
 
     It has one finding a requirement and kind, and of the exchanges one for each method and path, without what they
@@ -80,7 +80,7 @@ def _kinds(findings: Sequence[Finding]) -> tuple[Finding, ...]:
     return tuple(first.values())
 
 
-def together(judged: Sequence[Judged]) -> Mapping[str, Together]:
+def together(judged: Sequence[JudgedTrace]) -> Mapping[str, CombinedVerdict]:
     """Each requirement over all traces, in the catalogue's order."""
     result = {}
     for name, verdict in fold_verdicts(judged):
@@ -96,26 +96,26 @@ def together(judged: Sequence[Judged]) -> Mapping[str, Together]:
             for file, judgement in deciding
             for finding in _kinds(judgement.findings)
         ]
-        result[name] = Together(verdict, by_verdict[verdict][0][1].reason, evidence)
+        result[name] = CombinedVerdict(verdict, by_verdict[verdict][0][1].reason, evidence)
     for name, judgement in run_judgements(judged).items():
         evidence = [(None, finding) for finding in judgement.findings]
-        result[name] = Together(judgement.verdict, judgement.reason, evidence)
+        result[name] = CombinedVerdict(judgement.verdict, judgement.reason, evidence)
     return result
 
 
-def verdicts_of(judged: Sequence[Judged]) -> Mapping[str, Verdict]:
+def verdicts_of(judged: Sequence[JudgedTrace]) -> Mapping[str, Verdict]:
     """The verdict of each requirement over all traces, in the catalogue's order."""
     return {name: whole.verdict for name, whole in together(judged).items()}
 
 
-def run_level_breaches(judged: Sequence[Judged]) -> Judged | None:
+def run_level_breaches(judged: Sequence[JudgedTrace]) -> JudgedTrace | None:
     """What only the run as a whole breaches, as one more judged trace without exchanges; None when nothing is."""
     breached = {
         name: judgement for name, judgement in run_judgements(judged).items() if judgement.verdict is not Verdict.PASS
     }
     if not breached:
         return None
-    return Judged(Trace(judged[0].trace.header, (), ()), judged[0].daemon_version, breached)
+    return JudgedTrace(Trace(judged[0].trace.header, (), ()), judged[0].daemon_version, breached)
 
 
 class SessionMeter:
@@ -125,7 +125,7 @@ class SessionMeter:
         self._sessions = 0
         self._touched: Counter[str] = Counter()
 
-    def add(self, judged: Judged) -> None:
+    def add(self, judged: JudgedTrace) -> None:
         """Take one judged trace into account."""
         warned = [judgement for judgement in judged.judgements.values() if judgement.verdict is Verdict.WARN]
         keys = {call.key for call in judged.recording.of(PROMPT, cut=True) if call.key is not None}
@@ -147,7 +147,7 @@ class PromptMeter:
         self._turns = 0
         self._submitted = False
 
-    def add(self, judged: Judged) -> None:
+    def add(self, judged: JudgedTrace) -> None:
         """Take in one judged recording; those whose target does not declare prompts do not count."""
         recording = judged.recording
         if self._submitted or PROMPT not in (recording.declared.capabilities or ()):

@@ -46,7 +46,7 @@ class OtherAnswer:
 
 
 @dataclass(frozen=True, slots=True)
-class Learnt:
+class ProbedAnswers:
     """The answers of a daemon beside those of each contract version's embedded daemon.
 
     `agreeing` counts, by version, the probes that both answer alike.
@@ -81,7 +81,7 @@ def rules_on(operation: str) -> Sequence[str]:
     ]
 
 
-def learn(choice: str, versions: Sequence[str], tell: Callable[[str], None]) -> Learnt:
+def learn(choice: str, versions: Sequence[str], tell: Callable[[str], None]) -> ProbedAnswers:
     """Put the probes to the daemon of `choice` and to the embedded daemons of `versions`; `tell` reports progress.
 
     Each daemon that is started has a workspace of its own, which is removed. Raises NothingTestedError for a daemon
@@ -94,7 +94,7 @@ def learn(choice: str, versions: Sequence[str], tell: Callable[[str], None]) -> 
         version: sum(not _compare(expected, answer) for expected, answer in zip(theirs, own, strict=True))
         for version, theirs in answers.items()
     }
-    return Learnt(only_text(member_of(own[0]["response_body"], "version")), own, answers, agreeing)
+    return ProbedAnswers(only_text(member_of(own[0]["response_body"], "version")), own, answers, agreeing)
 
 
 def _is_put(row: Row) -> bool:
@@ -140,7 +140,7 @@ def _compare(expected: Row, own: Row) -> Sequence[str]:
     return list(differences(expected, answer))
 
 
-def write_draft(learnt: Learnt, folder: Path) -> Sequence[Path]:
+def write_draft(learnt: ProbedAnswers, folder: Path) -> Sequence[Path]:
     """Write what was learnt into a new folder: the answers, and a draft of version and routes for a person to edit.
 
     Raises OSError where the folder exists or cannot be made.
@@ -161,7 +161,7 @@ def write_draft(learnt: Learnt, folder: Path) -> Sequence[Path]:
     return list(files)
 
 
-def _version(learnt: Learnt, version: str, release: str, routes: str) -> Mapping[str, Any]:
+def _version(learnt: ProbedAnswers, version: str, release: str, routes: str) -> Mapping[str, Any]:
     base = version_document(learnt.best)
     return {
         **base,
@@ -175,7 +175,7 @@ def _version(learnt: Learnt, version: str, release: str, routes: str) -> Mapping
     }
 
 
-def _changes(learnt: Learnt) -> Sequence[Mapping[str, Any]]:
+def _changes(learnt: ProbedAnswers) -> Sequence[Mapping[str, Any]]:
     """The members that answers of the daemon gained and lost, and the statuses that changed, by operation."""
     routes = route_table(learnt.best)
     found: dict[tuple[str, str | None, str], str | None] = {}
@@ -202,7 +202,7 @@ def _changes(learnt: Learnt) -> Sequence[Mapping[str, Any]]:
     ]
 
 
-def _routes(learnt: Learnt, release: str) -> Mapping[str, Any]:
+def _routes(learnt: ProbedAnswers, release: str) -> Mapping[str, Any]:
     """The routes of the best version without those that the daemon was seen not to serve."""
     base = document(f"routes/{learnt.best}.json")
     table = route_table(learnt.best)

@@ -18,7 +18,7 @@ from msgspec import Struct
 from signet_conformance.files import private_opener
 
 if TYPE_CHECKING:
-    from signet_conformance.engine import Judged
+    from signet_conformance.engine import JudgedTrace
     from signet_conformance.reports.ending import ReportWriter, RunEnding
 
 _ROOM = "signet_conformance.reports"
@@ -72,7 +72,7 @@ FORMATS: Mapping[str, Format] = {line.name: line for line in _TABLE}
 """Every format by its name."""
 
 
-def write_reports(folder: Path, ending: RunEnding, known: Callable[[Judged], Mapping[str, str]]) -> None:
+def write_reports(folder: Path, ending: RunEnding, known: Callable[[JudgedTrace], Mapping[str, str]]) -> None:
     """Write each report of a run whose traces are held whole; `known` is why failures of a trace may stand.
 
     Raises OSError when one cannot be written; then no report gets its final name.

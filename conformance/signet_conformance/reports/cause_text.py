@@ -278,7 +278,7 @@ def level_note(cause: Cause) -> str:
     if requirement is None or cause.verdict is not Verdict.WARN or cause.first.level != "MUST":
         return ""
     warned = [said.strip(" .") for said in requirement.verdict.split(". ") if "WARN" in said]
-    return f"a MUST, of which this part only warns: {'. '.join(warned) or 'its sentence is kept'}"
+    return f"a MUST, but its entry says: {'. '.join(warned)}" if warned else "a MUST that only warns here"
 
 
 def replay_words(cause: Cause, options: Sequence[str], whole: Sequence[str] = ()) -> Sequence[str]:

@@ -14,7 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from signet_conformance.contract import catalogue
-from signet_conformance.engine import Judged
+from signet_conformance.engine import JudgedTrace
 from signet_conformance.facts import END, PROMPT, START
 from signet_conformance.finding import BREACHES, Verdict
 from signet_conformance.outcome.conclusion import Conclusion
@@ -326,7 +326,7 @@ class Causes:
         causes.end(RunEnding.of(conclusion))
         return causes
 
-    def add(self, judged: Judged, known: Mapping[str, str]) -> None:
+    def add(self, judged: JudgedTrace, known: Mapping[str, str]) -> None:
         """Take one trace; `known` names the requirements whose failure is known in it, each with why it may stand."""
         self._scenarios = self._scenarios and next(iter(marks_of(judged.trace, ScenarioMark)), None) is not None
         self._connector.add(judged, judged.judgements, known, self._traces)

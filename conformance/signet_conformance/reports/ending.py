@@ -10,7 +10,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from signet_conformance.contract import REFERENCE_DAEMON, contract_version_of, version_key
-from signet_conformance.engine import Judged
+from signet_conformance.engine import JudgedTrace
 from signet_conformance.errors import printable
 from signet_conformance.finding import Judgement, Verdict
 from signet_conformance.outcome.conclusion import Conclusion
@@ -19,9 +19,9 @@ from signet_conformance.outcome.generated_summary import GeneratedSummary, breac
 from signet_conformance.outcome.identity import Identity
 from signet_conformance.outcome.known_failures import KnownInRun
 from signet_conformance.outcome.newer import NewerContract
-from signet_conformance.outcome.reach import Reach
+from signet_conformance.outcome.reach import UnreachableParts
 from signet_conformance.outcome.time_spent import TimeSpent
-from signet_conformance.outcome.together import Together, run_level_breaches, together
+from signet_conformance.outcome.together import CombinedVerdict, run_level_breaches, together
 from signet_conformance.trace.marks import ScenarioMark, marks_of
 
 
@@ -43,7 +43,7 @@ class NotJudged(Struct, frozen=True):
         return cls(unread, [*cut_short, *named], others=not named)
 
 
-def scenario_of(judged: Judged) -> str | None:
+def scenario_of(judged: JudgedTrace) -> str | None:
     """The scenario that a trace was recorded of, by its mark."""
     return next((mark.name for mark in marks_of(judged.trace, ScenarioMark) if mark.name), None)
 
@@ -62,7 +62,7 @@ class RunEnding(Struct, frozen=True):
     that each session breaks, `skipped` kinds of step that the driver skipped, with the number of their recordings.
     """
 
-    judged: Sequence[Judged]
+    judged: Sequence[JudgedTrace]
     status: int
     notes: Sequence[str] = ()
     coverage: Coverage | None = None
@@ -77,7 +77,7 @@ class RunEnding(Struct, frozen=True):
     identity: Identity = field(default_factory=Identity)
     time_spent: TimeSpent | None = None
     lacks: NotJudged | None = None
-    reach: Reach | None = None
+    reach: UnreachableParts | None = None
     newer: NewerContract | None = None
     in_every_session: Sequence[str] = ()
     skipped: Mapping[str, int] = {}
@@ -106,18 +106,18 @@ class RunEnding(Struct, frozen=True):
             skipped=conclusion.skipped,
         )
 
-    def run_level_breaches(self) -> Judged | None:
+    def run_level_breaches(self) -> JudgedTrace | None:
         """What only the run as a whole breaches, as one more judged trace; None when nothing is."""
         return None if self.part else run_level_breaches(self.judged)
 
-    def together(self) -> Mapping[str, Together]:
+    def together(self) -> Mapping[str, CombinedVerdict]:
         """Each requirement over the whole run, in the catalogue's order."""
         judged = dict(together(self.judged))
         for name, judgement in self.judgements.items():
             before = judged.get(name)
             if before is None or before.verdict is not judgement.verdict:
                 evidence = [(None, finding) for finding in judgement.findings[:1]]
-                judged[name] = Together(judgement.verdict, judgement.reason, evidence)
+                judged[name] = CombinedVerdict(judgement.verdict, judgement.reason, evidence)
             elif before.reason is not judgement.reason:
                 judged[name] = replace(before, reason=judgement.reason)
         return judged
@@ -164,7 +164,7 @@ def _known_notes(known: KnownInRun) -> Iterator[str]:
 class ReportWriter(Protocol):
     """One report of a run, written somewhere as the run goes."""
 
-    def add(self, judged: Judged, known: Mapping[str, str]) -> None:
+    def add(self, judged: JudgedTrace, known: Mapping[str, str]) -> None:
         """Take one trace. `known` names the requirements whose failure is known in it, each with why it may stand."""
 
     def close(self, ending: RunEnding) -> None:

@@ -16,7 +16,7 @@ from http import HTTPStatus
 from msgspec import Struct, field
 
 from signet_conformance.contract import Requirement, catalogue
-from signet_conformance.engine import Judged
+from signet_conformance.engine import JudgedTrace
 from signet_conformance.errors import printable
 from signet_conformance.facts import AGENT_CALLS, GET, MEMORY_SEARCH, NOTIFY, Call, Recording, once_a_recording
 from signet_conformance.finding import BREACHES, Finding, Verdict
@@ -103,7 +103,7 @@ class Evidence(Struct):
         return f"{self.repeats} more like it" + (f": {shown}" if shown else "")
 
 
-def model_line(judged: Judged, seq: int) -> str:
+def model_line(judged: JudgedTrace, seq: int) -> str:
     """One line about an exchange with the model, told apart from those with the daemon: its number and its path."""
     exchanges = () if judged.trace.model is None else judged.trace.model.exchanges
     exchange = next((each for each in exchanges if each.seq == seq), None)
@@ -123,7 +123,7 @@ def kinds(findings: Sequence[Finding]) -> list[list[Finding]]:
     return list(by_defect.values())
 
 
-def evidence_of(judged: Judged, kind: Sequence[Finding]) -> Evidence:
+def evidence_of(judged: JudgedTrace, kind: Sequence[Finding]) -> Evidence:
     """The evidence for one kind of breach in a judged trace."""
     finding, *repeats = kind
     recording = judged.recording

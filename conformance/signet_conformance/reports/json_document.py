@@ -15,7 +15,7 @@ from msgspec.structs import asdict
 
 from signet_conformance import __version__
 from signet_conformance.contract import operation_table
-from signet_conformance.engine import Judged
+from signet_conformance.engine import JudgedTrace
 from signet_conformance.engine.folding import MAX_FINDINGS
 from signet_conformance.errors import printable_json
 from signet_conformance.facts import Call, Recording
@@ -25,7 +25,7 @@ from signet_conformance.outcome.coverage import Coverage
 from signet_conformance.outcome.gaps import lacks_of
 from signet_conformance.outcome.generated_summary import GeneratedSummary
 from signet_conformance.outcome.newer import NewerContract
-from signet_conformance.outcome.reach import Reach
+from signet_conformance.outcome.reach import UnreachableParts
 from signet_conformance.outcome.time_spent import GROUPS, TimeSpent
 from signet_conformance.reports.causes import Cause, Causes
 from signet_conformance.reports.command_lines import explain_command
@@ -51,7 +51,7 @@ class JsonReport:
         self._separator = "\n"
         self._causes = Causes()
 
-    def add(self, judged: Judged, known: Mapping[str, str]) -> None:
+    def add(self, judged: JudgedTrace, known: Mapping[str, str]) -> None:
         """Write one trace."""
         self._causes.add(judged, known)
         self._stream.write(f"{self._separator}{encoded(trace_entry(judged))}")
@@ -180,7 +180,7 @@ def _newer(newer: NewerContract) -> dict[str, Any]:
     return {"contract": newer.version, "of": newer.of, "breaches": breaches}
 
 
-def _unreached(reach: Reach) -> dict[str, Any]:
+def _unreached(reach: UnreachableParts) -> dict[str, Any]:
     fields = {tool: list(names) for tool, names in reach.fields.items()}
     later = reach.later if reach.later is not None and reach.later.points else None
     return {
@@ -191,7 +191,7 @@ def _unreached(reach: Reach) -> dict[str, Any]:
     }
 
 
-def trace_entry(judged: Judged) -> dict[str, Any]:
+def trace_entry(judged: JudgedTrace) -> dict[str, Any]:
     """One judged trace as the document's object: file, what is declared, the verdict of every requirement."""
     trace = judged.trace
     return {
@@ -210,11 +210,11 @@ def trace_entry(judged: Judged) -> dict[str, Any]:
     }
 
 
-def _gaps(judged: Judged) -> list[dict[str, Any]]:
+def _gaps(judged: JudgedTrace) -> list[dict[str, Any]]:
     return [{"lack": at.lack.value, "route": shorten(at.route), "times": n} for at, n in lacks_of(judged).items()]
 
 
-def _model(judged: Judged) -> dict[str, Any]:
+def _model(judged: JudgedTrace) -> dict[str, Any]:
     trace = judged.trace.model
     return {
         "file": "-" if trace is None else trace.path or "-",
@@ -223,7 +223,7 @@ def _model(judged: Judged) -> dict[str, Any]:
     }
 
 
-def _operations(judged: Judged) -> Counter[str]:
+def _operations(judged: JudgedTrace) -> Counter[str]:
     """How often each operation of the contract was called, or asked about by HEAD or OPTIONS."""
     # By its calls: the exchanges of a large recording would be read from its file for this.
     names = (call.operation or _asked_about(call) for call in judged.recording.calls)
@@ -237,7 +237,7 @@ def _asked_about(call: Call) -> str | None:
     return None if route is None else route.operation
 
 
-def _judgement(judgement: Judgement, judged: Judged) -> dict[str, Any]:
+def _judgement(judgement: Judgement, judged: JudgedTrace) -> dict[str, Any]:
     requirement, listed = known_requirement(judgement.requirement), _findings_to_list(judgement.findings)
     breached = judgement.verdict in BREACHES and requirement is not None
     return {

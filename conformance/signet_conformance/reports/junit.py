@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import TextIO
 from xml.sax.saxutils import escape, quoteattr
 
-from signet_conformance.engine import Judged
+from signet_conformance.engine import JudgedTrace
 from signet_conformance.errors import printable
 from signet_conformance.finding import Verdict
 from signet_conformance.reports.cause_text import MAX_PROBLEMS, extent, replay_words
@@ -33,7 +33,7 @@ class JunitReport:
         self._stream = stream
         self._causes = Causes()
 
-    def add(self, judged: Judged, known: Mapping[str, str]) -> None:
+    def add(self, judged: JudgedTrace, known: Mapping[str, str]) -> None:
         """Take one trace."""
         self._causes.add(judged, known)
 

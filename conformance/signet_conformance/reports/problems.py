@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct, field
 
-from signet_conformance.engine import Judged
+from signet_conformance.engine import JudgedTrace
 from signet_conformance.errors import printable
 from signet_conformance.finding import BREACHES, Finding, Judgement
 from signet_conformance.reports.evidence import Evidence, Size, evidence_of, known_requirement
@@ -70,7 +70,7 @@ class Problems:
         return [problem for problem in self._by_key.values() if problem.breaches]
 
     def add(
-        self, judged: Judged, judgements: Mapping[str, Judgement], known: Mapping[str, str], number: int | None
+        self, judged: JudgedTrace, judgements: Mapping[str, Judgement], known: Mapping[str, str], number: int | None
     ) -> None:
         """Take the breaches of trace `number`; None for those of the run as a whole."""
         broken = [judgement for judgement in judgements.values() if judgement.verdict in BREACHES]
@@ -111,7 +111,7 @@ class Problems:
                 self._by_key.setdefault(kept, Problem(kept)).merge(problem, other_calls=other_calls)
 
 
-def _keyed(judged: Judged, judgement: Judgement) -> dict[Key, list[Finding]]:
+def _keyed(judged: JudgedTrace, judgement: Judgement) -> dict[Key, list[Finding]]:
     if not judgement.findings:
         return {("told", judgement.requirement, ""): []}
     by_key: dict[Key, list[Finding]] = {}
@@ -126,7 +126,7 @@ def _keyed(judged: Judged, judgement: Judgement) -> dict[Key, list[Finding]]:
     return by_key
 
 
-def _key(judged: Judged, requirement: str, finding: Finding) -> Key:
+def _key(judged: JudgedTrace, requirement: str, finding: Finding) -> Key:
     call = judged.recording.by_seq.get(finding.exchanges[0]) if finding.exchanges else None
     if call is not None and finding.pointer.startswith("/request/body/") and is_absent(finding.pointer, call.exchange):
         return ("absent", _INDEX.sub("/*", finding.pointer))
@@ -151,7 +151,7 @@ def _refused_together(by_problem: Mapping[Key, Mapping[str, Sequence[Finding]]])
 
 
 def _refusals(
-    judged: Judged, by_problem: Mapping[Key, Mapping[str, Sequence[Finding]]]
+    judged: JudgedTrace, by_problem: Mapping[Key, Mapping[str, Sequence[Finding]]]
 ) -> Iterator[tuple[Key, set[Key]]]:
     """Problems that are only a refused answer, each with those of the request that always show with it."""
     in_request: dict[int, set[Key]] = {}
@@ -167,14 +167,18 @@ def _refusals(
         yield key, set.intersection(*(in_request.get(seq, set()) for seq in exchanges))
 
 
-def _is_refusal(judged: Judged, finding: Finding) -> bool:
+def _is_refusal(judged: JudgedTrace, finding: Finding) -> bool:
     call = judged.recording.by_seq.get(finding.exchanges[0])
     status = None if call is None else call.status
     return not finding.pointer and status is not None and 400 <= status < 500 and finding.received == status
 
 
 def _count_calls(
-    problem: Problem, judged: Judged, breaches: Iterable[Sequence[Finding]], number: int, sessions: Mapping[str, int]
+    problem: Problem,
+    judged: JudgedTrace,
+    breaches: Iterable[Sequence[Finding]],
+    number: int,
+    sessions: Mapping[str, int],
 ) -> None:
     calls = judged.recording.by_seq
     for seq in {finding.exchanges[0] for findings in breaches for finding in findings if finding.exchanges}:
@@ -185,18 +189,23 @@ def _count_calls(
                 problem.sessions.add(number << _BITS | sessions[call.key])
 
 
-def _sessions(judged: Judged) -> dict[str, int]:
+def _sessions(judged: JudgedTrace) -> dict[str, int]:
     keys = dict.fromkeys(call.key for call in judged.recording.calls if call.key is not None)
     return {key: number for number, key in enumerate(keys)}
 
 
-def _size(judged: Judged) -> Size:
+def _size(judged: JudgedTrace) -> Size:
     disturbed = next(marks_of(judged.trace, FaultMark), None) is not None
     return disturbed, len(judged.trace.exchanges), len(judged.trace.marks)
 
 
 def _add_breach(
-    problem: Problem, judged: Judged, judgement: Judgement, findings: Sequence[Finding], known: str, number: int | None
+    problem: Problem,
+    judged: JudgedTrace,
+    judgement: Judgement,
+    findings: Sequence[Finding],
+    known: str,
+    number: int | None,
 ) -> None:
     name, verdict, size = judgement.requirement, judgement.verdict, _size(judged)
     breach = problem.breaches.get(name)

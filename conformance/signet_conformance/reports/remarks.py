@@ -217,7 +217,7 @@ def unperformed(traces: Iterable[Trace]) -> Iterator[str]:
         yield f"{what}: {printable(reason, 300)}"
 
 
-class Played(Struct, frozen=True):
+class PlayedRelease(Struct, frozen=True):
     """One release of a harness that was played, and the later ones that the kit knew then.
 
     A `real` one is the program that people run, which the kit launched.
@@ -236,7 +236,7 @@ class Played(Struct, frozen=True):
         return f"the kit {did} {printable(self.host, 60)} {printable(self.release, 60)}{newer}"
 
 
-def played(traces: Iterable[Trace]) -> Sequence[Played]:
+def played(traces: Iterable[Trace]) -> Sequence[PlayedRelease]:
     """The hosts that were played in some traces, each once."""
     loaded = (mark for trace in traces for mark in marks_of(trace, LoadedMark))
     told = {
@@ -244,4 +244,4 @@ def played(traces: Iterable[Trace]) -> Sequence[Played]:
         for mark in loaded
         if mark.host is not None and mark.release is not None
     }
-    return [Played(str(host), str(release), mark.newer, real) for (host, release, real), mark in told.items()]
+    return [PlayedRelease(str(host), str(release), mark.newer, real) for (host, release, real), mark in told.items()]

@@ -23,7 +23,7 @@ from signet_conformance.reports.command_lines import shell_command
 from signet_conformance.reports.remarks import no_requests, played, remarks
 from signet_conformance.reports.terminal import FAINT, STRONG, Paragraph, draw, draw_table, labelled_command
 from signet_conformance.reports.text import (
-    Undecided,
+    OpenRequirements,
     closing_line,
     known_lines,
     model_closing_line,
@@ -72,7 +72,7 @@ def in_short(note: str) -> str:
 
 def undecided_lines(text: ClosingText) -> Sequence[str]:
     """Why requirements stayed undecided, and what would settle them; in short where something fails."""
-    undecided = Undecided()
+    undecided = OpenRequirements()
     for judged in text.conclusion.judged:
         undecided.add(judged)
     short = text.status == 1 and not text.verbose

@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 from signet_conformance import __version__
 from signet_conformance.contract import MUST, Requirement, catalogue, requirements
-from signet_conformance.engine import Judged
+from signet_conformance.engine import JudgedTrace
 from signet_conformance.errors import counted, printable
 from signet_conformance.finding import BREACHES, Finding, Judgement, Reason, Verdict
 from signet_conformance.reports.command_lines import explain_command, page_address
@@ -50,7 +50,7 @@ class SarifReport:
         head = encoded({"$schema": SCHEMA, "version": VERSION})
         stream.write(f'{head[:-1]},"runs":[{{"tool":{encoded({"driver": driver})},\n"results":[')
 
-    def add(self, judged: Judged, known: Mapping[str, str]) -> None:
+    def add(self, judged: JudgedTrace, known: Mapping[str, str]) -> None:
         """Write the breaches of one trace; those of the daemon and of the harness as notes."""
         for judgement in judged.judgements.values():
             self._add(judged, judgement, known.get(judgement.requirement))
@@ -87,7 +87,12 @@ class SarifReport:
         self._stream.write(f"\n],{encoded(tail)[1:-1]}}}]}}\n")
 
     def _add(
-        self, judged: Judged, judgement: Judgement, known: str | None, level: str | None = None, file: str | None = None
+        self,
+        judged: JudgedTrace,
+        judgement: Judgement,
+        known: str | None,
+        level: str | None = None,
+        file: str | None = None,
     ) -> None:
         if judgement.verdict not in BREACHES:
             return
@@ -131,7 +136,7 @@ def _own_rule(name: str) -> dict[str, Any]:
     return {"id": name, "shortDescription": {"text": literal(f"{printable(name, 80)}, a rule of this repository")}}
 
 
-def _result(judged: Judged, requirement: str, kind: list[Finding], file: str | None) -> dict[str, Any]:
+def _result(judged: JudgedTrace, requirement: str, kind: list[Finding], file: str | None) -> dict[str, Any]:
     shown = evidence_of(judged, kind)
     pieces = [shown.what]
     pieces += [f"where: {shown.where}"] if shown.where else []
@@ -152,7 +157,7 @@ def _result(judged: Judged, requirement: str, kind: list[Finding], file: str | N
     }
 
 
-def _related(judged: Judged, finding: Finding) -> list[dict[str, Any]]:
+def _related(judged: JudgedTrace, finding: Finding) -> list[dict[str, Any]]:
     calls = (judged.recording.by_seq.get(seq) for seq in finding.exchanges[1:6])
     return [
         _location(call_line(call), _place(judged.trace.path, call.exchange.line)) for call in calls if call is not None

@@ -177,7 +177,7 @@ def _breakable(text: Text, room: int) -> Text:
     return Text(_MAY_BREAK).join(text.divide(ends)) if ends else text
 
 
-class Unwrapped:
+class VerbatimLines:
     """Lines that stay as they are, however long: they are copied from the terminal."""
 
     def __init__(self, lines: Iterable[Text | str], indent: int) -> None:

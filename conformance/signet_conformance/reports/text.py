@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from signet_conformance.contract import catalogue, requirements
-from signet_conformance.engine import Judged
+from signet_conformance.engine import JudgedTrace
 from signet_conformance.errors import KitError, NothingTestedError, counted, first_of, printable
 from signet_conformance.facts.steps import skipped_words
 from signet_conformance.finding import BREACHES, FOLDING_ORDER, Judgement, Verdict
@@ -61,7 +61,7 @@ def daemon_side_lines(width: int) -> list[str]:
 
 
 def model_side_lines(
-    judged: Sequence[Judged], at_model: Mapping[str, Judgement], width: int, colour: bool
+    judged: Sequence[JudgedTrace], at_model: Mapping[str, Judgement], width: int, colour: bool
 ) -> list[str]:
     """What reached the harness's model, counted, and what stays open of it; empty where nothing was recorded there."""
     models = [each.trace.model for each in judged if each.trace.model is not None]
@@ -84,7 +84,7 @@ def model_side_lines(
     return draw([head, *remarked, *undecided], width, colour)
 
 
-def model_closing_line(judged: Sequence[Judged], at_model: Mapping[str, Judgement], status: int) -> str:
+def model_closing_line(judged: Sequence[JudgedTrace], at_model: Mapping[str, Judgement], status: int) -> str:
     """The verdict, in one line, of a run that was asked for what reached the model alone."""
     where = counted(len(judged), "trace")
     if status == NothingTestedError.exit_status:
@@ -98,7 +98,7 @@ def _verdict_counts(judgements: Mapping[str, Judgement]) -> str:
     return ", ".join(f"{verdicts[verdict]} {verdict.value}" for verdict in FOLDING_ORDER if verdicts[verdict])
 
 
-def side_summary_lines(judged: Sequence[Judged], width: int = 80) -> list[str]:
+def side_summary_lines(judged: Sequence[JudgedTrace], width: int = 80) -> list[str]:
     """What daemon and harness breach over several traces, one paragraph a requirement."""
     paragraphs = []
     for name, requirement in catalogue().items():
@@ -261,7 +261,7 @@ class Headings:
         self._notes: dict[str, list[str]] = {}
         self._broken_off: str | None = None
 
-    def add(self, judged: Judged) -> None:
+    def add(self, judged: JudgedTrace) -> None:
         """Take one trace."""
         trace = judged.trace
         declared = trace.header.declared
@@ -301,14 +301,14 @@ class Headings:
         return draw(block, width, colour)
 
 
-class Undecided:
+class OpenRequirements:
     """Why each requirement stays open, and what would settle it, by the first trace that leaves it open."""
 
     def __init__(self) -> None:
         self._first: dict[str, tuple[str, str]] = {}
         self._traces: dict[str, int] = {}
 
-    def add(self, judged: Judged) -> None:
+    def add(self, judged: JudgedTrace) -> None:
         """Take one trace."""
         for name, judgement in judged.judgements.items():
             if judgement.verdict is Verdict.INCONCLUSIVE:
@@ -364,7 +364,7 @@ _BY_A_WHOLE_RUN = "a whole run of the kit"
 _WHOLE_SESSION = "record the whole session, from its start to its end"
 
 
-def settled_by(judged: Judged, judgement: Judgement) -> str:
+def settled_by(judged: JudgedTrace, judgement: Judgement) -> str:
     """What to record or declare so that the requirement can be decided."""
     for finding in judgement.findings:
         call = judged.recording.by_seq.get(finding.exchanges[0]) if finding.exchanges else None

@@ -11,7 +11,7 @@ from rich.console import Group, RenderableType
 from rich.highlighter import JSONHighlighter
 from rich.text import Text
 
-from signet_conformance.engine import Judged
+from signet_conformance.engine import JudgedTrace
 from signet_conformance.errors import counted, printable
 from signet_conformance.facts import Call, Recording
 from signet_conformance.finding import FOLDING_ORDER, Finding, Verdict
@@ -21,7 +21,7 @@ from signet_conformance.reports.terminal import (
     FAINT,
     STRONG,
     Paragraph,
-    Unwrapped,
+    VerbatimLines,
     draw,
     labelled_command,
     usable_width,
@@ -73,7 +73,7 @@ def _matches(pattern: str | None, name: str | None) -> bool:
     return pattern is None or fnmatchcase(name or "-", pattern)
 
 
-def findings_of(judged: Judged, only: frozenset[str] | None = None) -> Beside:
+def findings_of(judged: JudgedTrace, only: frozenset[str] | None = None) -> Beside:
     """The findings by the exchange they begin at, the worst first; 0 holds those that name none.
 
     Only breaches of the connector, or with `only` every finding about those requirements.
@@ -175,7 +175,7 @@ class TimelineText:
         ]
         if message.body is not None:
             lines += self._body(message.body)
-        yield Unwrapped(lines, _BODY_INDENT)
+        yield VerbatimLines(lines, _BODY_INDENT)
 
     def _body(self, body: Body) -> Sequence[Text | str]:
         lines = _body_lines(body)

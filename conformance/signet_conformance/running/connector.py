@@ -14,7 +14,7 @@ from signet_conformance.drivers.process import ConnectorDriver, WatchedDriver
 from signet_conformance.errors import NothingTestedError, SignetConformanceError
 from signet_conformance.outcome.time_spent import TimePart
 from signet_conformance.rules import rules
-from signet_conformance.running.station import Station
+from signet_conformance.running.station import RecordedDaemon
 from signet_conformance.scenarios.scenario import Scenario
 
 MOST_FAILURES = 2
@@ -72,7 +72,7 @@ class Patience:
 
 
 def perform(
-    station: Station,
+    station: RecordedDaemon,
     scenario: Scenario,
     watched: WatchedDriver,
     out: Path,
@@ -97,7 +97,7 @@ class LiveConnector:
     `only` are the requirements that count, None for all. A context manager: the process ends with it.
     """
 
-    def __init__(self, station: Station, patience: Patience, only: frozenset[str] | None = None) -> None:
+    def __init__(self, station: RecordedDaemon, patience: Patience, only: frozenset[str] | None = None) -> None:
         self._station = station
         self._patience = patience
         self._only = only
@@ -128,7 +128,7 @@ class LiveConnector:
                 raise
         return self._driver
 
-    def judged(self, scenario: Scenario, out: Path, apart: str | None) -> engine.Judged | str:
+    def judged(self, scenario: Scenario, out: Path, apart: str | None) -> engine.JudgedTrace | str:
         """Perform a scenario and judge its trace. Return the error if it could not be performed.
 
         Without `apart`, and where a process serves one session, it has a process of its own.

@@ -41,7 +41,7 @@ _MOST_WAITING = 20
 """The most requests of one connector that its station takes at once."""
 
 
-class Strays:
+class StrayRequests:
     """The requests of the connectors of one HOME to the default port, read from the file of the port's holder."""
 
     def __init__(self, home: Path) -> None:

@@ -27,7 +27,7 @@ from signet_conformance.rules import rules
 from signet_conformance.running.connector import LiveConnector, Patience
 from signet_conformance.running.progress import FollowingUp, SessionPerformed, Tell, unheard
 from signet_conformance.running.shrinking import Chunk, FollowUp
-from signet_conformance.running.station import Station
+from signet_conformance.running.station import RecordedDaemon
 from signet_conformance.running.workers import Job, StationWorkers
 from signet_conformance.scenarios.features import CHUNK, HALVES, WHOLE_STEPS, Features, possible_steps, said_steps
 from signet_conformance.scenarios.outages import OUTAGES, obstacle, recorded_outages, usable
@@ -74,7 +74,7 @@ class GeneratedSessions:
         self._tell = tell
         self._folder = workers.folder / "generated"
         self._asking = threading.Lock()
-        self._known_steps: Performs | None = None
+        self._known_steps: PerformableSteps | None = None
         self._follow_up = FollowUp(
             workers.stations[0],
             self._patience,
@@ -100,7 +100,7 @@ class GeneratedSessions:
     def _job(self, number: int, size: int) -> Job[Chunk]:
         return lambda station: self._perform(station, number, size)
 
-    def _perform(self, station: Station, number: int, size: int) -> Chunk:
+    def _perform(self, station: RecordedDaemon, number: int, size: int) -> Chunk:
         chunk = Chunk(self._seed, number)
         with LiveConnector(station, self._patience, self._only) as connector:
             try:
@@ -140,7 +140,7 @@ class GeneratedSessions:
                 self._note(chunk, place, judged, out)
         return chunk
 
-    def _performs(self, station: Station, hello: Mapping[str, Any]) -> Performs:
+    def _performs(self, station: RecordedDaemon, hello: Mapping[str, Any]) -> PerformableSteps:
         # Asked once: all chunks must be drawn with the same features.
         with self._asking:
             if self._known_steps is None:
@@ -148,7 +148,7 @@ class GeneratedSessions:
             return self._known_steps
 
     @staticmethod
-    def _note(chunk: Chunk, place: int, judged: engine.Judged, out: Path) -> None:
+    def _note(chunk: Chunk, place: int, judged: engine.JudgedTrace, out: Path) -> None:
         keep = False
         for name, judgement in (*judged.judgements.items(), *judged.daemon.items()):
             if judgement.verdict in BREACHES:
@@ -241,7 +241,7 @@ _TRIAL_STEPS: tuple[ConnectorStep, ...] = (
 
 
 @dataclass(frozen=True, slots=True)
-class Performs:
+class PerformableSteps:
     """The steps that a driver performs. `listed`: its answer to hello lists them; `lacks`: why it gets no halves."""
 
     steps: frozenset[str]
@@ -264,24 +264,24 @@ class Performs:
         return f"{lost}; {advice}" if own_program else lost
 
 
-def performed_steps(station: Station, hello: Mapping[str, Any]) -> Performs:
+def performed_steps(station: RecordedDaemon, hello: Mapping[str, Any]) -> PerformableSteps:
     """Find out the steps of a driver: from its answer to hello, or else in a session that no trace holds."""
     said = said_steps(hello)
     if said is not None:
-        return Performs(said, listed=True)
+        return PerformableSteps(said, listed=True)
     try:
         driver = station.launch({})
     except SignetConformanceError as failure:
-        return Performs(WHOLE_STEPS, listed=False, lacks=_words(failure))
+        return PerformableSteps(WHOLE_STEPS, listed=False, lacks=_words(failure))
     try:
         return _try_steps(driver, station)
     except SignetConformanceError as failure:
-        return Performs(WHOLE_STEPS, listed=False, lacks=_words(failure))
+        return PerformableSteps(WHOLE_STEPS, listed=False, lacks=_words(failure))
     finally:
         driver.close()
 
 
-def _try_steps(driver: ConnectorDriver, station: Station) -> Performs:
+def _try_steps(driver: ConnectorDriver, station: RecordedDaemon) -> PerformableSteps:
     greeted: list[Mapping[str, Any]] = [driver.hello()]
 
     def on_event(event: Mapping[str, Any]) -> None:
@@ -294,14 +294,14 @@ def _try_steps(driver: ConnectorDriver, station: Station) -> Performs:
     driver.perform({name: value for name, value in start.to_json().items() if value is not None}, on_event)
     for about in greeted:
         if (said := said_steps(about)) is not None:
-            return Performs(said, listed=True)
+            return PerformableSteps(said, listed=True)
     for step in _TRIAL_STEPS:
         result = driver.perform(step.to_json(), on_event)
         if "skipped" in result and step.step in HALVES:
-            return Performs(
+            return PerformableSteps(
                 WHOLE_STEPS, listed=False, lacks=f"it skips {step.step}: {printable(result['skipped'], 200)}"
             )
-    return Performs(WHOLE_STEPS | HALVES, listed=False)
+    return PerformableSteps(WHOLE_STEPS | HALVES, listed=False)
 
 
 def _words(failure: SignetConformanceError) -> str:

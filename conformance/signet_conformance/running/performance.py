@@ -51,7 +51,7 @@ def _many_threads() -> Iterator[None]:
         gc.unfreeze()
 
 
-class Untouched:
+class FolderGuard:
     """Raises KitError at the end of its block if one of the `folders` of a `home` has changed meanwhile.
 
     A real program must leave the user's own files as they were.
@@ -118,7 +118,7 @@ class RunPerformance:
                 request.demand_consent(tell)
                 real = request.target.real
                 own = () if real is None else real.program.profile.user_folders
-                around.enter_context(Untouched(Path.home(), own))
+                around.enter_context(FolderGuard(Path.home(), own))
                 around.enter_context(warmed(request.target.name, request.daemon))
             # Imported late: only a driven run needs Hypothesis, and what forks programs warms up meanwhile.
             from signet_conformance.running.run import drive

@@ -38,7 +38,7 @@ from signet_conformance.running.progress import (
 from signet_conformance.running.recorder import append_marks
 from signet_conformance.running.request import Invocation, RunRequest
 from signet_conformance.running.shrinking import Chunk
-from signet_conformance.running.station import Station
+from signet_conformance.running.station import RecordedDaemon
 from signet_conformance.running.workers import Job, StationWorkers
 from signet_conformance.scenarios.scenario import Scenario
 from signet_conformance.targets import Target
@@ -231,7 +231,7 @@ class _Run:
     def _job(self, scenario: Scenario, *, part: bool) -> Job[_Performed | Chunk | None]:
         """Return the job of performing a scenario with a connector of its own; it returns None once the run gave up."""
 
-        def job(station: Station) -> _Performed | None:
+        def job(station: RecordedDaemon) -> _Performed | None:
             if self._patience.why is not None:
                 return None
             watched = self._begun[scenario.name] = WatchedDriver(station.launch(scenario.env))

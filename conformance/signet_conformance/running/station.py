@@ -25,7 +25,7 @@ from signet_conformance.drivers.process import ConnectorDriver, ConnectorNotLoad
 from signet_conformance.errors import KitError, NothingTestedError, SignetConformanceError, TargetError
 from signet_conformance.outcome.time_spent import TimePart
 from signet_conformance.running.daemon import DaemonUnderTest, ask_directly
-from signet_conformance.running.default_port import Strays
+from signet_conformance.running.default_port import StrayRequests
 from signet_conformance.running.left_behind import LeftBehind, end_left
 from signet_conformance.running.performer import StepPerformer, is_resumed, turn_goes_on
 from signet_conformance.running.recorder import CANARY_VARIABLE, ModelRecorder, RecorderClient, mark
@@ -49,7 +49,7 @@ COMPILE_CACHES = {"node": "NODE_COMPILE_CACHE", "bun": "BUN_RUNTIME_TRANSPILER_C
 SECRET_NAME = "ACME_DEPLOY_TOKEN"  # noqa: S105 - a name
 
 
-class Station:
+class RecordedDaemon:
     """A daemon with a recorder in front. `canary` is planted as a secret; connectors that take a token get `token`.
 
     The folder `compiled` holds the compile caches of the connector's runtimes; None uses no cache. Both processes
@@ -93,7 +93,7 @@ class Station:
             return
         for folder in (self._home / "agents", self._home / "home", self._home / "recorder"):
             folder.mkdir(parents=True, exist_ok=True)
-        self._strays = Strays(self._home / "home")
+        self._strays = StrayRequests(self._home / "home")
         self._stack.callback(self.daemon.close)
         with self.stopwatch.on(TimePart.DAEMON_START):
             self.daemon.start()

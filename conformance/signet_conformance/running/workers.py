@@ -19,7 +19,7 @@ from signet_conformance.children.temporary import temporary_folder
 from signet_conformance.running.daemon import is_embedded
 from signet_conformance.running.default_port import DefaultPort
 from signet_conformance.running.left_behind import LeftBehind
-from signet_conformance.running.station import Station
+from signet_conformance.running.station import RecordedDaemon
 from signet_conformance.running.stopwatch import Stopwatch
 from signet_conformance.scenarios.scenario import Scenario
 from signet_conformance.scenarios.steps import RestartDaemon
@@ -28,7 +28,7 @@ from signet_conformance.targets.face import has_own_tools
 
 S = TypeVar("S")
 T = TypeVar("T")
-Job = Callable[[Station], T]
+Job = Callable[[RecordedDaemon], T]
 
 MOST_WORKERS = 4
 MOST_WAITING = 6
@@ -67,7 +67,7 @@ class StationWorkers:
         self.left_behind = LeftBehind()
         """Processes that connectors leave when their harness ends."""
         self.stations = [
-            Station(
+            RecordedDaemon(
                 target,
                 daemon,
                 home / f"worker{n}",
@@ -135,7 +135,7 @@ class StationWorkers:
         if not beside:
             waiting.extend(idling)
 
-        def all_waiting(station: Station) -> Iterator[T]:
+        def all_waiting(station: RecordedDaemon) -> Iterator[T]:
             mine = idling if station in beside else waiting
             while mine:
                 with contextlib.suppress(IndexError):  # another worker took the last one

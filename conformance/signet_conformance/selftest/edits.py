@@ -19,7 +19,7 @@ from typing import Any
 import httpx
 
 from signet_conformance.files.json_values import ABSENT, put, take, value_at
-from signet_conformance.selftest.messages import Heard, Memory, Outgoing, encoded
+from signet_conformance.selftest.messages import Memory, Outgoing, WholeAnswer, encoded
 from signet_conformance.selftest.mutants import Change
 
 _LONG = 300_000
@@ -148,11 +148,11 @@ def edited_request(request: Outgoing, change: Change, memory: Memory) -> Outgoin
     )
 
 
-def edited_answer(answer: Heard, change: Change, request: Outgoing, memory: Memory) -> Heard:
+def edited_answer(answer: WholeAnswer, change: Change, request: Outgoing, memory: Memory) -> WholeAnswer:
     """Return the answer with the members of an `answer` changed."""
     if "text" in change:
         headers = {**answer.headers, "content-type": "text/plain"}
-        return Heard(change.get("status", answer.status), headers, change["text"].encode())
+        return WholeAnswer(change.get("status", answer.status), headers, change["text"].encode())
     content = _content(answer.content, answer.json, change, lambda t, p: memory.fill(t, request, p))
     return replace(answer, status=change.get("status", answer.status), content=content)
 

@@ -12,13 +12,13 @@ from typing import Any
 from rich.text import Text
 
 from signet_conformance.contract import MUST, catalogue
-from signet_conformance.engine import Judged, run_judgements
+from signet_conformance.engine import JudgedTrace, run_judgements
 from signet_conformance.errors import printable
 from signet_conformance.finding import Verdict
 from signet_conformance.reports.terminal import MAX_WIDTH, STRONG, VERDICT_STYLES, Paragraph, draw, one_line
 from signet_conformance.rules import daemon_rules, harness_rules, rules, run_rules
 from signet_conformance.selftest.mutants import FILE, Mutant, Mutants, mutants
-from signet_conformance.selftest.trials import CONTRACT, Performed, Trial
+from signet_conformance.selftest.trials import CONTRACT, PerformedTrial, Trial
 
 _BREACHES = (Verdict.ERROR, Verdict.FAIL, Verdict.WARN)
 
@@ -117,7 +117,7 @@ def completeness(known: Mutants) -> Iterator[str]:
         yield f"{name} is exempt, and has no rule"
 
 
-def grade(performed: Performed, controls: Mapping[str, Judged]) -> Grade:
+def grade(performed: PerformedTrial, controls: Mapping[str, JudgedTrace]) -> Grade:
     """Grade a trial. `controls` are its base's own traces at the usual contract, by scenario."""
     if performed.judged is None or performed.error is not None:
         return Grade(performed.trial, {}, [f"could not be performed: {performed.error}"])
@@ -137,7 +137,7 @@ def grade(performed: Performed, controls: Mapping[str, Judged]) -> Grade:
     return Grade(performed.trial, breached, list(_complaints(mutant, breached, performed.judged.daemon_version)))
 
 
-def whole_run_of(controls: Mapping[str, Judged], who: str) -> Iterator[str]:
+def whole_run_of(controls: Mapping[str, JudgedTrace], who: str) -> Iterator[str]:
     """Yield complaints about all scripted scenarios of the reference or a base as one run."""
     judgements = run_judgements(list(controls.values()))
     for name in run_rules():
@@ -146,24 +146,24 @@ def whole_run_of(controls: Mapping[str, Judged], who: str) -> Iterator[str]:
             yield f"the whole run of {who} breaks {name}: {'undecided' if judgement is None else judgement.message}"
 
 
-def is_control(performed: Performed) -> bool:
+def is_control(performed: PerformedTrial) -> bool:
     """Return True for a trial of the reference, or of a base, at the usual contract."""
     usual = performed.trial.contract == CONTRACT and performed.trial.face is None
     return performed.trial.is_control and usual and performed.judged is not None
 
 
-def _decided(judged: Judged) -> frozenset[str]:
+def _decided(judged: JudgedTrace) -> frozenset[str]:
     every = {**judged.judgements, **judged.daemon, **judged.harness}
     return frozenset(name for name, judgement in every.items() if judgement.verdict in (*_BREACHES, Verdict.PASS))
 
 
-def _breached(judged: Judged) -> Iterator[tuple[str, Verdict]]:
+def _breached(judged: JudgedTrace) -> Iterator[tuple[str, Verdict]]:
     for name, judgement in {**judged.judgements, **judged.daemon, **judged.harness}.items():
         if judgement.verdict in _BREACHES:
             yield name, judgement.verdict
 
 
-def _blame(performed: Performed, judged: Judged, breached: Mapping[str, Verdict]) -> Iterator[str]:
+def _blame(performed: PerformedTrial, judged: JudgedTrace, breached: Mapping[str, Verdict]) -> Iterator[str]:
     """Yield complaints about variants: a breach, no change, a requirement that did not judge."""
     verdicts = {**judged.judgements, **judged.daemon, **judged.harness}
     allowed = {name for variant in performed.trial.variants for name in variant.allowed}

@@ -59,7 +59,7 @@ class Outgoing:
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class WholeAnswer:
     """One answer, read to its end."""
 
     status: int
@@ -67,7 +67,7 @@ class Heard:
     content: bytes
 
     @classmethod
-    async def of(cls, response: httpx.Response) -> Heard:
+    async def of(cls, response: httpx.Response) -> WholeAnswer:
         """Read an answer of httpx."""
         try:
             content = b"".join([piece async for piece in response.aiter_raw()])
@@ -77,7 +77,7 @@ class Heard:
         return cls(response.status_code, headers, content)
 
     @classmethod
-    def of_json(cls, status: int, body: Any) -> Heard:
+    def of_json(cls, status: int, body: Any) -> WholeAnswer:
         """Make an answer in place of the daemon's."""
         return cls(status, {"content-type": JSON_TYPE}, encoded(body))
 
@@ -137,7 +137,7 @@ class Memory:
             if isinstance(body.get(member), str):
                 session.setdefault(name, body[member])
 
-    def note_answer(self, answer: Heard) -> None:
+    def note_answer(self, answer: WholeAnswer) -> None:
         """Take in an answer."""
         body = answer.json
         if isinstance(body, dict) and isinstance(body.get("inject"), str) and body["inject"]:

@@ -16,7 +16,7 @@ import httpx
 
 from signet_conformance.files.json_values import value_at
 from signet_conformance.selftest.edits import edited_answer, edited_request, spelled
-from signet_conformance.selftest.messages import Heard, Memory, Outgoing
+from signet_conformance.selftest.messages import Memory, Outgoing, WholeAnswer
 from signet_conformance.selftest.mutants import NOTHING, Change
 
 _CALL = """
@@ -27,7 +27,7 @@ try:
 except urllib.error.HTTPError as error:
     print(error.code)
 """
-Send = Callable[[Outgoing], Awaitable[Heard]]
+Send = Callable[[Outgoing], Awaitable[WholeAnswer]]
 _ON_ITS_WAY_S = 0.02
 
 
@@ -78,14 +78,14 @@ class MutatingTransport(httpx.AsyncBaseTransport):
         self.applied = False
         """Whether a request that it concerns was sent."""
         self._held: list[tuple[Outgoing, httpx.Request]] = []
-        self._behind: set[asyncio.Future[Heard]] = set()
+        self._behind: set[asyncio.Future[WholeAnswer]] = set()
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Send one request, changed if the change concerns it."""
         outgoing = await Outgoing.of(request)
 
-        async def send(outgoing: Outgoing) -> Heard:
-            return await Heard.of(await self._inner.handle_async_request(outgoing.to_httpx(request)))
+        async def send(outgoing: Outgoing) -> WholeAnswer:
+            return await WholeAnswer.of(await self._inner.handle_async_request(outgoing.to_httpx(request)))
 
         if self._silent:
             raise httpx.ConnectError("the mutant has fallen silent")
@@ -117,25 +117,25 @@ class MutatingTransport(httpx.AsyncBaseTransport):
         self.applied = self.applied or mine
         return mine
 
-    async def _edit(self, request: Outgoing, send: Send, _like: httpx.Request) -> Heard:
+    async def _edit(self, request: Outgoing, send: Send, _like: httpx.Request) -> WholeAnswer:
         return await send(edited_request(request, self._change, self._memory))
 
-    async def _answer(self, request: Outgoing, send: Send, _like: httpx.Request) -> Heard:
+    async def _answer(self, request: Outgoing, send: Send, _like: httpx.Request) -> WholeAnswer:
         answer = await send(request)
         if not _is_awaited(self._change.get("answered"), answer):
             return answer
         return edited_answer(answer, self._change, request, self._memory)
 
-    async def _spell(self, request: Outgoing, _send: Send, like: httpx.Request) -> Heard:
+    async def _spell(self, request: Outgoing, _send: Send, like: httpx.Request) -> WholeAnswer:
         inner = RawTransport(self._change["wire"]) if "wire" in self._change else self._inner
-        return await Heard.of(await inner.handle_async_request(spelled(request, self._change, like)))
+        return await WholeAnswer.of(await inner.handle_async_request(spelled(request, self._change, like)))
 
-    async def _drop(self, _request: Outgoing, _send: Send, _like: httpx.Request) -> Heard:
+    async def _drop(self, _request: Outgoing, _send: Send, _like: httpx.Request) -> WholeAnswer:
         if "told" not in self._change:
             raise httpx.ConnectError("the mutant sends nothing")
-        return Heard.of_json(200, self._change["told"])
+        return WholeAnswer.of_json(200, self._change["told"])
 
-    async def _repeat(self, request: Outgoing, send: Send, _like: httpx.Request) -> Heard:
+    async def _repeat(self, request: Outgoing, send: Send, _like: httpx.Request) -> WholeAnswer:
         times = self._change.get("times", 1)
         if self._change.get("at_once"):
             return (await asyncio.gather(*(send(request) for _ in range(times + 1))))[0]
@@ -146,7 +146,7 @@ class MutatingTransport(httpx.AsyncBaseTransport):
                 await send(request)
         return answer
 
-    async def _insert(self, request: Outgoing, send: Send, _like: httpx.Request) -> Heard:
+    async def _insert(self, request: Outgoing, send: Send, _like: httpx.Request) -> WholeAnswer:
         extra = edited_request(request, self._change, self._memory)
         if self._change["where"] == "before":
             await send(extra)
@@ -155,24 +155,24 @@ class MutatingTransport(httpx.AsyncBaseTransport):
         await send(extra)
         return answer
 
-    async def _defer(self, request: Outgoing, _send: Send, like: httpx.Request) -> Heard:
+    async def _defer(self, request: Outgoing, _send: Send, like: httpx.Request) -> WholeAnswer:
         self._held.append((request, like))
-        return Heard.of_json(200, self._change["told"])
+        return WholeAnswer.of_json(200, self._change["told"])
 
-    async def _send_behind(self, request: Outgoing, send: Send, _like: httpx.Request) -> Heard:
+    async def _send_behind(self, request: Outgoing, send: Send, _like: httpx.Request) -> WholeAnswer:
         sending = asyncio.ensure_future(send(request))
         self._behind.add(sending)
         sending.add_done_callback(self._behind.discard)
         # On its way, before the connector goes on.
         await asyncio.sleep(_ON_ITS_WAY_S)
-        return Heard.of_json(200, self._change["told"])
+        return WholeAnswer.of_json(200, self._change["told"])
 
     async def _send_held(self) -> None:
         held, self._held = self._held, []
         for request, like in held:
-            await Heard.of(await self._inner.handle_async_request(request.to_httpx(like)))
+            await WholeAnswer.of(await self._inner.handle_async_request(request.to_httpx(like)))
 
-    async def _wait(self, request: Outgoing, send: Send, _like: httpx.Request) -> Heard:
+    async def _wait(self, request: Outgoing, send: Send, _like: httpx.Request) -> WholeAnswer:
         waiting = asyncio.ensure_future(send(request))
         while not waiting.done():
             try:
@@ -182,22 +182,22 @@ class MutatingTransport(httpx.AsyncBaseTransport):
                 continue
         return waiting.result()
 
-    async def _give_up(self, request: Outgoing, send: Send, _like: httpx.Request) -> Heard:
+    async def _give_up(self, request: Outgoing, send: Send, _like: httpx.Request) -> WholeAnswer:
         try:
             return await asyncio.wait_for(send(request), self._change["after_s"])
         except TimeoutError:
             raise httpx.ReadTimeout("the mutant has no patience") from None
 
-    async def _stray(self, request: Outgoing, _send: Send, _like: httpx.Request) -> Heard:
+    async def _stray(self, request: Outgoing, _send: Send, _like: httpx.Request) -> WholeAnswer:
         # By a process of its own: the environment of a process says to which run a request belongs.
         words = [sys.executable, "-c", _CALL, f"http://127.0.0.1:{self._default_port}{request.path}", request.method]
         child = await asyncio.create_subprocess_exec(*words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
         said, _ = await child.communicate()
         if child.returncode:
             raise httpx.ConnectError("nothing listens at the default port")
-        return Heard.of_json(int(said), {})
+        return WholeAnswer.of_json(int(said), {})
 
-    async def _fall_silent(self, request: Outgoing, send: Send, _like: httpx.Request) -> Heard:
+    async def _fall_silent(self, request: Outgoing, send: Send, _like: httpx.Request) -> WholeAnswer:
         wanted = self._change["answered"]
         try:
             answer = await send(request)
@@ -241,7 +241,7 @@ def _names(value: str | list[str]) -> list[str]:
     return [value] if isinstance(value, str) else value
 
 
-def _is_awaited(wanted: object, answer: Heard) -> bool:
+def _is_awaited(wanted: object, answer: WholeAnswer) -> bool:
     """Return True for the answer that a change waits for; None waits for any."""
     body = answer.json
     if wanted is None:

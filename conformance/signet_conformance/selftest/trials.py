@@ -24,12 +24,12 @@ from signet_conformance.children.environment import clean_environment
 from signet_conformance.children.processes import LineProcess
 from signet_conformance.children.temporary import temporary_folder
 from signet_conformance.drivers.process import ConnectorDriver
-from signet_conformance.engine import Judged, judge
+from signet_conformance.engine import JudgedTrace, judge
 from signet_conformance.errors import ContractError, KitError, SignetConformanceError
 from signet_conformance.rules import run_rules
 from signet_conformance.running.default_port import DefaultPort
 from signet_conformance.running.left_behind import LeftBehind
-from signet_conformance.running.station import Station
+from signet_conformance.running.station import RecordedDaemon
 from signet_conformance.running.workers import in_threads
 from signet_conformance.scenarios.scenario import Scenario, scripted, with_each_bypass
 from signet_conformance.scenarios.steps import CompactStep
@@ -190,19 +190,19 @@ def _where(contract: str, scenario: str, face: str | None) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Performed:
+class PerformedTrial:
     """A trial that was performed. `error` cut it short; `judged` is None without a recording.
 
     `applied` are the ids of its variants that changed a message.
     """
 
     trial: Trial
-    judged: Judged | None
+    judged: JudgedTrace | None
     error: str | None = None
     applied: tuple[str, ...] = ()
 
 
-def perform(wanted: Sequence[Trial], folder: Path, workers: int) -> Iterator[Performed]:
+def perform(wanted: Sequence[Trial], folder: Path, workers: int) -> Iterator[PerformedTrial]:
     """Perform and judge all trials; yields them as they are done.
 
     Raises what a worker raises: a kit that cannot launch its own parts says nothing about a mutant.
@@ -215,7 +215,7 @@ def perform(wanted: Sequence[Trial], folder: Path, workers: int) -> Iterator[Per
     batches = deque(sorted(kinds.items(), key=lambda kind: (len(kind[1]), kind[0])))
     batches.extend([batches[-1]] * (workers - 1) if batches else [])
 
-    def work(_worker: int) -> Iterator[Performed]:
+    def work(_worker: int) -> Iterator[PerformedTrial]:
         while (batch := _next(batches)) is not None:
             (contract, broken, model), trials_left = batch
             if (first := _next(trials_left)) is not None:
@@ -226,7 +226,7 @@ def perform(wanted: Sequence[Trial], folder: Path, workers: int) -> Iterator[Per
         yield from in_threads(work, range(workers))
 
 
-def _perform_batch(bench: _Bench, first: Trial, rest: deque[Trial], folder: Path) -> Iterator[Performed]:
+def _perform_batch(bench: _Bench, first: Trial, rest: deque[Trial], folder: Path) -> Iterator[PerformedTrial]:
     with bench:
         trial: Trial | None = first
         driver = bench.launch(first)
@@ -268,7 +268,7 @@ class _Bench:
             self._left_behind = LeftBehind(_PATIENCE_S)
             self._stack.callback(self._left_behind.close)
             token = f"sig_sk_{secrets.token_hex(20)}"
-            self._station = Station(
+            self._station = RecordedDaemon(
                 target,
                 self._daemon_at(home),
                 home,
@@ -315,7 +315,7 @@ class _Bench:
         self._stack.callback(driver.close)
         return driver
 
-    def perform(self, trial: Trial, driver: ConnectorDriver, folder: Path) -> Performed:
+    def perform(self, trial: Trial, driver: ConnectorDriver, folder: Path) -> PerformedTrial:
         """Perform and judge one trial."""
         out = folder / f"{trial.name}.jsonl"
         profile = self._station.target.profile.model_copy(update={"face": trial.face})
@@ -330,9 +330,9 @@ class _Bench:
             scenario = with_own_summaries(scenario, trial.name) if trial.needs_model else scenario
             error = self._station.perform(replace(scenario, name=trial.name), driver, out)
             self._left_behind.conclude()
-            return Performed(trial, judge(trace.read(out)), error, self._applied(trial))
+            return PerformedTrial(trial, judge(trace.read(out)), error, self._applied(trial))
         except SignetConformanceError as failure:
-            return Performed(trial, None, str(failure))
+            return PerformedTrial(trial, None, str(failure))
 
     def _change_daemon(self, how: Mapping[str, object]) -> Mapping[str, Any]:
         if self._daemon is None:

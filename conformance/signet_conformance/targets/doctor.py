@@ -32,7 +32,7 @@ _LOOK_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Need:
+class Prerequisite:
     """One thing that driving a target takes.
 
     `found` is where it is. It is None if the thing is missing, and `remedy` says how to get it. A `note` cannot be
@@ -45,28 +45,28 @@ class Need:
     note: bool = False
 
 
-def runtime_need(target: Target, module: Path | None = None) -> Need:
+def runtime_need(target: Target, module: Path | None = None) -> Prerequisite:
     """What runs the connector's module. TypeScript asks for bun, whatever the target names."""
     for_what = "" if module is None else f", for {module.name}"
     return _need(f"a runtime: {' or '.join(runtimes(target, module))}{for_what}", lambda: find_runtime(target, module))
 
 
-def connector_need(target: Target) -> Need:
+def connector_need(target: Target) -> Prerequisite:
     """The connector's file."""
     return _need("the connector", lambda: str(find_file(target)))
 
 
-def loaded_needs(target: Target) -> Iterator[Need]:
+def loaded_needs(target: Target) -> Iterator[Prerequisite]:
     """The connector's file, and what runs it."""
     connector = connector_need(target)
     yield runtime_need(target, None if connector.found is None else Path(connector.found))
     yield connector
 
 
-def program_needs(target: Target, what: str) -> Iterator[Need]:
+def program_needs(target: Target, what: str) -> Iterator[Prerequisite]:
     """The program of the command, called `what`; the connector's file and its runtime where the command has them."""
     if not target.command:
-        yield Need(what, None, target.profile.build)
+        yield Prerequisite(what, None, target.profile.build)
         return
     if "{runtime}" in target.command:
         yield runtime_need(target)
@@ -78,12 +78,12 @@ def program_needs(target: Target, what: str) -> Iterator[Need]:
     for word in target.command[1:]:
         # Only what the settings name as a path of this machine: a name of npm's packages holds slashes too.
         if Path(word).is_absolute() and not os.path.lexists(word):
-            yield Need(
+            yield Prerequisite(
                 "a file of the command", None, f"{printable(word, 400)} does not exist: write it, or fix command"
             )
 
 
-def server_needs(target: Target) -> Iterator[Need]:
+def server_needs(target: Target) -> Iterator[Prerequisite]:
     """A server on this machine: one that is started, that runs already, or that belongs to the daemon."""
     try:
         url = server_url(target)
@@ -93,65 +93,67 @@ def server_needs(target: Target) -> Iterator[Need]:
     if target.command:
         yield from program_needs(target, f"a server, started at {printable(url)}")
     elif DAEMON in url:
-        yield Need("a server of the daemon", printable(url), note=True)
+        yield Prerequisite("a server of the daemon", printable(url), note=True)
     else:
         remedy = f"nothing listens at {printable(url)}: start the server, or fix the setting url"
-        yield Need("a server that runs already", printable(url) if listens(url) else None, remedy)
+        yield Prerequisite("a server that runs already", printable(url) if listens(url) else None, remedy)
 
 
-def _need(what: str, look: Callable[[], str]) -> Need:
+def _need(what: str, look: Callable[[], str]) -> Prerequisite:
     try:
-        return Need(what, look())
+        return Prerequisite(what, look())
     except TargetError as error:
         return missing(what, error)
 
 
-def missing(what: str, error: TargetError) -> Need:
+def missing(what: str, error: TargetError) -> Prerequisite:
     """The need that an error reports as missing."""
-    return Need(what, None, f"{error.message}. {error.remedy or ''}".rstrip())
+    return Prerequisite(what, None, f"{error.message}. {error.remedy or ''}".rstrip())
 
 
-def examine(target: Target) -> Iterator[Need]:
+def examine(target: Target) -> Iterator[Prerequisite]:
     """Yield every need of a target in the order in which a run meets them, at least one."""
     yield from target.kind.needs(target)
     yield from _installed(target)
     if target.release is not None:
-        yield Need("the connector's release", target.release, note=True)
+        yield Prerequisite("the connector's release", target.release, note=True)
     if target.undriven is not None:
-        yield Need("a release that the kit drives", None, target.undriven)
+        yield Prerequisite("a release that the kit drives", None, target.undriven)
     for fact in (*target.notes, *target.profile.notes):
-        yield Need("known of the connector", fact, note=True)
+        yield Prerequisite("known of the connector", fact, note=True)
     if target.kind.has_face:
         yield from _face(target)
 
 
-def _installed(target: Target) -> Iterator[Need]:
+def _installed(target: Target) -> Iterator[Prerequisite]:
     """The programs that the connector installs by name: built files of the profile, else programs of PATH."""
     for name in target.profile.programs:
         place = installed_program(target, name)
         what = f"the program {name}"
         if place is None and target.profile.config is not None:
-            yield Need(what, "not on PATH; needed only where a hook of the file calls it", note=True)
+            yield Prerequisite(what, "not on PATH; needed only where a hook of the file calls it", note=True)
         else:
             remedy = f"{name} is neither built nor on PATH. {build_remedy(target)}"
-            yield Need(what, None if place is None else str(place), remedy)
+            yield Prerequisite(what, None if place is None else str(place), remedy)
         if isinstance(place, Path) and runtimes(target, place) != target.profile.runtime:
             yield runtime_need(target, place)
 
 
-def _face(target: Target) -> Iterator[Need]:
+def _face(target: Target) -> Iterator[Prerequisite]:
     try:
         face = find_face(target)
     except TargetError as error:
         yield missing("a face", error)
         return
-    yield Need(f"the harness {face.name}", face.data.checked, note=True)
+    yield Prerequisite(f"the harness {face.name}", face.data.checked, note=True)
     for fact in face.data.notes:
-        yield Need("known of that harness", fact, note=True)
+        yield Prerequisite("known of that harness", fact, note=True)
     for fact in face.data.unverified:
-        yield Need("not seen in that harness", fact, note=True)
+        yield Prerequisite("not seen in that harness", fact, note=True)
     if face.data.unverified:
-        yield Need("where it is otherwise", "set face to a .json file of your own, made from that one", note=True)
+        yield Prerequisite(
+            "where it is otherwise", "set face to a .json file of your own, made from that one", note=True
+        )
 
 
 def server_url(target: Target) -> str:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from signet_conformance.errors import TargetError, pip_install
 from signet_conformance.targets.doctor import (
     PORT,
-    Need,
+    Prerequisite,
     connector_need,
     loaded_needs,
     program_needs,
@@ -66,7 +66,7 @@ class ConnectorKind:
     name: str
     reads: frozenset[str]
     command_line: Callable[[Target], tuple[str, ...]]
-    needs: Callable[[Target], Iterator[Need]]
+    needs: Callable[[Target], Iterator[Prerequisite]]
     instead: Mapping[str, frozenset[str]] = field(default_factory=dict)
     plays: str | None = None
     has_face: bool = True
@@ -147,14 +147,14 @@ def _command_hooks(target: Target) -> tuple[str, ...]:
     return *python_host("command_hooks"), face, str(module or ""), json.dumps(options)
 
 
-def _command_hooks_needs(target: Target) -> Iterator[Need]:
+def _command_hooks_needs(target: Target) -> Iterator[Prerequisite]:
     if target.profile.config is None:
         yield from loaded_needs(target)
         return
     yield runtime_need(target)
     path = target.folder / target.profile.config
     remedy = f"{path} does not exist: correct the setting config"
-    yield Need("the file of hooks", str(path) if path.is_file() else None, remedy)
+    yield Prerequisite("the file of hooks", str(path) if path.is_file() else None, remedy)
 
 
 def _http_adapter(target: Target) -> tuple[str, ...]:
@@ -194,11 +194,11 @@ def _mcp_server(target: Target, face: HostFace) -> Mapping[str, Any]:
     return {"server": [find_program(target), *target.command[1:]]}
 
 
-def _mcp_needs(target: Target) -> Iterator[Need]:
+def _mcp_needs(target: Target) -> Iterator[Prerequisite]:
     if target.profile.url is not None:
         yield from server_needs(target)
         client = find_spec("mcp")
-        yield Need("the official MCP client", None if client is None else client.origin, pip_install("harness"))
+        yield Prerequisite("the official MCP client", None if client is None else client.origin, pip_install("harness"))
     elif target.command:
         yield from program_needs(target, "a memory server over standard input and output")
     else:

@@ -17,7 +17,7 @@ from typing import IO, Any, NamedTuple
 from msgspec import UNSET, MsgspecError, Raw, Struct, UnsetType, field
 from msgspec.json import Decoder
 
-from signet_conformance.children.spread import begun, spread
+from signet_conformance.children.spread import forked_workers, spread
 from signet_conformance.trace.model import NOT_CARRIED, Exchange
 
 SESSION_HEADER = "x-signet-session-key"
@@ -217,7 +217,7 @@ def _as_range(places: array[int]) -> Sequence[int]:
 
 
 LEAST_BYTES = 32 * 1024 * 1024
-"""At less than this one process has glance_over before others have begun."""
+"""At less than this one process has glanced over it before others have started."""
 _BUFFER_BYTES = 256 * 1024
 
 
@@ -265,7 +265,7 @@ def glance_ahead(stream: IO[bytes], begins: int, size: int, workers: int, longes
     """
     parts = _parts(begins, size, workers)
     with ExitStack() as processes:
-        told = processes.enter_context(begun(_glancer(stream, begins, longest), parts, workers))
+        told = processes.enter_context(forked_workers(_glancer(stream, begins, longest), parts, workers))
         _begun_ahead.append(_GlancesAhead(_identity(stream), begins, told, processes))
         try:
             yield

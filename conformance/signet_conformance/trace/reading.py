@@ -33,7 +33,7 @@ from signet_conformance.trace.model import (
 )
 from signet_conformance.trace.parsing import JSONValue
 from signet_conformance.trace.recordings import MODEL, OpenRecording, model_side, open_recording
-from signet_conformance.trace.shelf import Shelf
+from signet_conformance.trace.shelf import FileExchanges
 
 MAX_LINE_BYTES = 64 * 1024 * 1024
 HELD_BYTES = 64 * 1024 * 1024
@@ -140,7 +140,7 @@ def _read_file(name: str, held_bytes: int, workers: int = 1) -> Trace:
                     where=printable(name, 400),
                     remedy="copy the file again from where it was made",
                 )
-            shelf = Shelf(recording.stream, name) if recording.size > held_bytes else None
+            shelf = FileExchanges(recording.stream, name) if recording.size > held_bytes else None
             whole = _read(recording, name, shelf, workers)
             if whole.marks and recording.size <= HELD_BYTES:
                 # What marks tell has to be known of the whole recording, whoever judges it.
@@ -162,7 +162,7 @@ def _read_file(name: str, held_bytes: int, workers: int = 1) -> Trace:
     return replace(whole, warnings=(cut,))
 
 
-def _read(recording: OpenRecording, name: str, shelf: Shelf | None, workers: int) -> Trace:
+def _read(recording: OpenRecording, name: str, shelf: FileExchanges | None, workers: int) -> Trace:
     """Read a file to its end; with a shelf, of the exchanges only where they are."""
     marks: list[Mark] = []
     header: Header | None = None
@@ -223,7 +223,7 @@ def _read(recording: OpenRecording, name: str, shelf: Shelf | None, workers: int
 class _Taken:
     """The exchanges that were read, or the shelf that holds them, and their gaps."""
 
-    def __init__(self, shelf: Shelf | None) -> None:
+    def __init__(self, shelf: FileExchanges | None) -> None:
         self.exchanges: list[Exchange] = []
         self.gaps: list[Gap] = []
         self.pending: dict[int, tuple[Exchange, int, int]] = {}
@@ -287,7 +287,7 @@ def _pass_blank_lines(stream: IO[bytes], number: int, offset: int) -> tuple[int,
 
 
 def _by_several(
-    recording: OpenRecording, shelf: Shelf, seen: _Numbers, workers: int, number: int, offset: int
+    recording: OpenRecording, shelf: FileExchanges, seen: _Numbers, workers: int, number: int, offset: int
 ) -> tuple[int, int]:
     """Have several processes glance at what comes after a line; the line up to which that did, and where it ends."""
     told = glance_over(recording.stream, offset, recording.size, workers, MAX_LINE_BYTES)
@@ -334,7 +334,7 @@ class _Numbers:
         return (0 <= number < len(self._low) and self._low[number] == 1) or number in self._others
 
 
-def _demand_good(seq: int, seen: _Numbers, shelf: Shelf | None) -> None:
+def _demand_good(seq: int, seen: _Numbers, shelf: FileExchanges | None) -> None:
     if shelf is not None and abs(seq) > MOST_NUMBER:
         raise BrokenLineError(f"number {seq} is larger than any recorder counts")
     if seq in seen:

@@ -24,7 +24,7 @@ _SESSION_BYTES = 32 * 1024 * 1024
 """How large a session may be that is held whole, while it is judged."""
 
 
-class Shelf(Sequence[Exchange]):
+class FileExchanges(Sequence[Exchange]):
     """Exchanges in the order of their numbers, of which only places in a file are held: some 30 bytes each.
 
     Taking one, a slice or all of them reads the file, and raises TraceError for a broken line. The stream is closed

@@ -55,7 +55,7 @@ class CapturedMessage(Struct, frozen=True):
         return describe(kept, self.media_type, self.coding)
 
 
-class Captured(Struct, frozen=True):
+class CapturedExchange(Struct, frozen=True):
     """One captured exchange. Instants are seconds since 1970; `answer` is None when no answer came."""
 
     method: str
@@ -70,7 +70,7 @@ class Captured(Struct, frozen=True):
     """Whether nothing shows that a server can have heard the request."""
 
 
-class Written(Struct, frozen=True):
+class ConversionCounts(Struct, frozen=True):
     """Counts of a conversion: exchanges written, and those left out by origin."""
 
     exchanges: int
@@ -80,7 +80,9 @@ class Written(Struct, frozen=True):
     others: Counter[str]
 
 
-def write_trace(path: str, captured: Iterable[Captured], redactor: Redactor, origins: Sequence[str] = ()) -> Written:
+def write_trace(
+    path: str, captured: Iterable[CapturedExchange], redactor: Redactor, origins: Sequence[str] = ()
+) -> ConversionCounts:
     """Write the redacted trace of a capture.
 
     Without `origins` those are taken that a connector's hooks go to, or else the daemon's usual one. Raises UsageError
@@ -95,7 +97,7 @@ def write_trace(path: str, captured: Iterable[Captured], redactor: Redactor, ori
     write_new(path, (encode(header.to_json()), *lines))
     messages = (said for exchange in chosen for said in (exchange.request, exchange.answer) if said is not None)
     others = Counter(origin for exchange in everything if (origin := origin_of(exchange.url)) not in wanted)
-    return Written(len(chosen), sum(said.lacks_content for said in messages), sorted(wanted), others)
+    return ConversionCounts(len(chosen), sum(said.lacks_content for said in messages), sorted(wanted), others)
 
 
 def write_new(path: str, pieces: Iterable[bytes]) -> None:
@@ -125,7 +127,7 @@ def _unwritable(path: str, failure: Exception, remedy: str) -> UsageError:
 
 
 def instant(seconds: float, where: str = "") -> datetime:
-    """An instant that `Captured` holds. Raises UsageError for one in no year from 1 to 9999, or in none at all."""
+    """The instant `seconds` after 1970. Raises UsageError for one outside the years 1 to 9999, and for no number."""
     try:
         return datetime.fromtimestamp(seconds, UTC)
     except (ValueError, OverflowError, OSError):
@@ -142,7 +144,9 @@ def origin_of(url: str) -> str:
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
 
 
-def _of_origins(captured: Sequence[Captured], asked: Sequence[str]) -> tuple[set[str], Sequence[Captured]]:
+def _of_origins(
+    captured: Sequence[CapturedExchange], asked: Sequence[str]
+) -> tuple[set[str], Sequence[CapturedExchange]]:
     """The origins that count, and the exchanges with them."""
     counts = Counter(origin_of(exchange.url) for exchange in captured)
     if not counts:
@@ -154,7 +158,7 @@ def _of_origins(captured: Sequence[Captured], asked: Sequence[str]) -> tuple[set
     return wanted, [exchange for exchange in captured if origin_of(exchange.url) in wanted]
 
 
-def _daemons(captured: Sequence[Captured], counts: Counter[str]) -> set[str]:
+def _daemons(captured: Sequence[CapturedExchange], counts: Counter[str]) -> set[str]:
     """The origins of daemons, judged by what is asked of them; names of one port of this machine are one daemon."""
     if len(counts) == 1:
         return set(counts)
@@ -176,7 +180,7 @@ def _machine_and_port(origin: str) -> str:
     return f"{scheme} this machine {port}" if colon and host in ("localhost", "127.0.0.1", "[::1]") else origin
 
 
-def _line(number: int, exchange: Captured, zero: float) -> dict[str, Any]:
+def _line(number: int, exchange: CapturedExchange, zero: float) -> dict[str, Any]:
     parts = urlsplit(exchange.url)
     line: dict[str, Any] = {
         "kind": "exchange",
@@ -206,7 +210,7 @@ def _line(number: int, exchange: Captured, zero: float) -> dict[str, Any]:
     return line
 
 
-def captured_of(trace: Trace) -> Iterator[Captured]:
+def captured_of(trace: Trace) -> Iterator[CapturedExchange]:
     """The exchanges of a trace as a capture; of a body that was cut, its beginning.
 
     Raises UsageError when the header's `upstream` is not an address, or an exchange's instant not a date.
@@ -216,7 +220,7 @@ def captured_of(trace: Trace) -> Iterator[Captured]:
     for exchange in trace.exchanges:
         answer = None if exchange.response is None else _message_of(exchange.response)
         instant(zero + exchange.t0, f"exchange {exchange.seq}")
-        yield Captured(
+        yield CapturedExchange(
             exchange.request.method,
             origin + _target(exchange),
             _message_of(exchange.request),

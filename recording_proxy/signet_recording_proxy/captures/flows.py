@@ -12,14 +12,14 @@ from mitmproxy.io import FlowReader, FlowWriter
 
 from signet_conformance.errors import UsageError, os_errors, printable
 from signet_conformance.trace.model import NOT_CARRIED
-from signet_recording_proxy.captures import Captured, CapturedMessage, Headers, as_sent, instant
+from signet_recording_proxy.captures import CapturedExchange, CapturedMessage, Headers, as_sent, instant
 
 _LOOPBACK = ("127.0.0.1", 0)
 
 _DAMAGE = (ValueError, TypeError, KeyError, AttributeError, RecursionError, OverflowError, MemoryError)
 
 
-def read(path: str) -> list[Captured]:
+def read(path: str) -> list[CapturedExchange]:
     """The HTTP exchanges of a flow file; other flows are passed over. Raises UsageError when it is damaged."""
     where = printable(path, 400)
     unread = os_errors("cannot be read", where=where, remedy="check the path and its permissions")
@@ -37,7 +37,7 @@ def read(path: str) -> list[Captured]:
         ) from None
 
 
-def _captured(captured: http.HTTPFlow) -> Captured:
+def _captured(captured: http.HTTPFlow) -> CapturedExchange:
     request, response = captured.request, captured.response
     begun = request.timestamp_start
     ended = (response.timestamp_end or response.timestamp_start) if response is not None else None
@@ -46,7 +46,7 @@ def _captured(captured: http.HTTPFlow) -> Captured:
     instant(begun)
     instant(ended)
     urlsplit(request.url)
-    return Captured(
+    return CapturedExchange(
         request.method,
         request.url,
         _message_of(request),
@@ -82,7 +82,7 @@ _KINDS = (
 """What mitmproxy's words, or those of `write`, hold of each kind."""
 
 
-def write(captured: Iterable[Captured]) -> bytes:
+def write(captured: Iterable[CapturedExchange]) -> bytes:
     """The bytes of a flow file."""
     stream = BytesIO()
     writer = FlowWriter(stream)
@@ -91,7 +91,7 @@ def write(captured: Iterable[Captured]) -> bytes:
     return stream.getvalue()
 
 
-def _flow(exchange: Captured) -> http.HTTPFlow:
+def _flow(exchange: CapturedExchange) -> http.HTTPFlow:
     parts = urlsplit(exchange.url)
     port = parts.port or (443 if parts.scheme == "https" else 80)
     client = connection.Client(peername=_LOOPBACK, sockname=_LOOPBACK, timestamp_start=exchange.begun)

@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from signet_conformance.errors import UsageError, os_errors, printable
 from signet_conformance.trace.model import NOT_CARRIED
-from signet_recording_proxy.captures import Captured, CapturedMessage, Headers, instant
+from signet_recording_proxy.captures import CapturedExchange, CapturedMessage, Headers, instant
 
 MAX_BYTES = 512 * 1024 * 1024
 ERRORS = frozenset({"upstream_refused", "upstream_reset", "upstream_timeout", "client_closed", NOT_CARRIED, "fault"})
@@ -30,7 +30,7 @@ _HIGHEST_STATUS = 599
 class Capture(Struct, frozen=True):
     """The exchanges of a HAR file, and how many entries were left out for each reason."""
 
-    exchanges: list[Captured]
+    exchanges: list[CapturedExchange]
     left_out: Counter[str]
 
 
@@ -48,7 +48,7 @@ def read(path: str) -> Capture:
     entries = log.get("entries") if isinstance(log, dict) else None
     if not isinstance(entries, list):
         raise UsageError("has no log.entries", where=where, remedy=_REMEDY)
-    exchanges: list[Captured] = []
+    exchanges: list[CapturedExchange] = []
     left_out: Counter[str] = Counter()
     for number in range(1, len(entries) + 1):
         # What was read is let go: a capture may be as large as the memory allows once.
@@ -83,7 +83,7 @@ def _left_out(entry: dict[str, Any]) -> str | None:
     return "no answer yet when the capture was saved" if entry.get("response") is None else None
 
 
-def _captured(entry: dict[str, Any]) -> Captured:
+def _captured(entry: dict[str, Any]) -> CapturedExchange:
     request, response = entry["request"], entry["response"]
     begun = datetime.fromisoformat(entry["startedDateTime"]).astimezone(UTC).timestamp()
     took = float(entry.get("time") or 0) / 1000
@@ -97,7 +97,7 @@ def _captured(entry: dict[str, Any]) -> Captured:
     if kind is None and status is None:
         kind = "client_closed" if given_up else "upstream_reset"
     asked = _request_of(request)
-    return Captured(
+    return CapturedExchange(
         str(request["method"]),
         request["url"],
         asked,
@@ -177,7 +177,7 @@ def _content(content: dict[str, Any]) -> bytes:
     return plain if size == len(plain) and size != len(decoded) else decoded
 
 
-def write(captured: Iterable[Captured]) -> Iterator[bytes]:
+def write(captured: Iterable[CapturedExchange]) -> Iterator[bytes]:
     """The pieces of a HAR 1.2 file."""
     creator = {"name": "signet-conformance", "version": version("signet-conformance")}
     yield f'{{"log": {{"version": "1.2", "creator": {json.dumps(creator)}, "entries": ['.encode()
@@ -186,7 +186,7 @@ def write(captured: Iterable[Captured]) -> Iterator[bytes]:
     yield b"\n]}}\n"
 
 
-def _entry(exchange: Captured) -> dict[str, Any]:
+def _entry(exchange: CapturedExchange) -> dict[str, Any]:
     took = round((exchange.ended - exchange.begun) * 1000, 3)
     entry: dict[str, Any] = {
         "startedDateTime": instant(exchange.begun).isoformat(timespec="microseconds"),
@@ -201,7 +201,7 @@ def _entry(exchange: Captured) -> dict[str, Any]:
     return entry
 
 
-def _request(exchange: Captured) -> dict[str, Any]:
+def _request(exchange: CapturedExchange) -> dict[str, Any]:
     request: dict[str, Any] = {
         "method": exchange.method,
         "url": exchange.url,
@@ -216,7 +216,7 @@ def _request(exchange: Captured) -> dict[str, Any]:
     return request
 
 
-def _response(exchange: Captured) -> dict[str, Any]:
+def _response(exchange: CapturedExchange) -> dict[str, Any]:
     said = exchange.answer or CapturedMessage([], b"")
     content = {"size": _size(said), "mimeType": said.media_type or "", **_text(said)}
     return {"status": exchange.status or 0, "statusText": "", "redirectURL": "", "content": content, **_common(said)}

@@ -13,7 +13,7 @@ from signet_recording_proxy.content_coding import redo, undo
 from signet_recording_proxy.engine import wire
 from signet_recording_proxy.engine.messages import Incoming
 from signet_recording_proxy.faults import Fault
-from signet_recording_proxy.recorder import Ongoing, Recorder
+from signet_recording_proxy.recorder import OngoingExchange, Recorder
 
 MOST_KEPT: Final = 8 * 1024 * 1024
 """So many bytes of an answer are kept back by a fault; the daemon waits with the rest."""
@@ -53,7 +53,7 @@ class ClientPresence:
                 task.cancel()
         return not self._gone.is_set()
 
-    def hears_the_end(self, exchange: Ongoing, then: Callable[[], None]) -> None:
+    def hears_the_end(self, exchange: OngoingExchange, then: Callable[[], None]) -> None:
         """Write the exchange's line, as `finish` does, and call `then`, which lets the client hear the end."""
         if self.left_at is None:
             self._recorder.finish_before(exchange, then)
@@ -61,7 +61,7 @@ class ClientPresence:
             self.finish(exchange)
             then()
 
-    def finish(self, exchange: Ongoing) -> None:
+    def finish(self, exchange: OngoingExchange) -> None:
         """Write the exchange's line: answered, or cut off by the client at the instant at which it left."""
         if self.left_at is None:
             self._recorder.finish(exchange)
@@ -98,7 +98,7 @@ class AnsweredRequest(Protocol):
 class AnswerWay:
     """Passes one answer on. `begun` says whether the client has heard any of it."""
 
-    def __init__(self, asked: AnsweredRequest, exchange: Ongoing, answer: Incoming) -> None:
+    def __init__(self, asked: AnsweredRequest, exchange: OngoingExchange, answer: Incoming) -> None:
         self.begun = False
         self._asked = asked
         self._exchange = exchange

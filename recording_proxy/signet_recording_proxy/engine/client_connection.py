@@ -18,7 +18,7 @@ from typing import Any, cast
 from signet_conformance.errors import KitError
 from signet_conformance.trace.model import NOT_CARRIED
 from signet_recording_proxy.engine.answer_way import ClientPresence
-from signet_recording_proxy.engine.daemon_connection import DaemonConnection, Valve, Why
+from signet_recording_proxy.engine.daemon_connection import DaemonConnection, PauseReason, ReadControl
 from signet_recording_proxy.engine.messages import RequestReader
 from signet_recording_proxy.engine.room import Room
 from signet_recording_proxy.engine.turn import RequestTurn
@@ -76,7 +76,7 @@ _FIRST_LOOK_S, _LATER_LOOKS_S = 0.01, 0.1
 class ClientConnection(asyncio.Protocol):
     """Carries one client's requests to the daemon and records them."""
 
-    valve: Valve
+    valve: ReadControl
 
     def __init__(self, listener: Listener, room: Room, number: int) -> None:
         self.listener = listener
@@ -142,7 +142,7 @@ class ClientConnection(asyncio.Protocol):
         self._turn = None
         if self._requests.messages:
             self._requests.messages.popleft()
-        self.valve.open(Why.OTHER_SIDE, Why.NO_DAEMON)
+        self.valve.open(PauseReason.OTHER_SIDE, PauseReason.NO_DAEMON)
         if not keeps_open or (self._sends_no_more_since is not None and not self._requests.messages):
             self.end()
             return
@@ -160,7 +160,7 @@ class ClientConnection(asyncio.Protocol):
         if self._requests.at_rest:
             transport.close()
             return
-        self.valve.open(*Why)
+        self.valve.open(*PauseReason)
         with contextlib.suppress(OSError, RuntimeError):
             transport.write_eof()
         self._loop.call_later(_LINGER_S, transport.abort)
@@ -198,7 +198,7 @@ class ClientConnection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """The client is there."""
         self._transport = cast("asyncio.Transport", transport)
-        self.valve = Valve(self._transport)
+        self.valve = ReadControl(self._transport)
         self.listener.arrived(self)
         self._crowded_out = not self.room.enter(self)
         self._timer = self._loop.call_later(_SILENCE_S, self._look_at_the_clock)
@@ -236,12 +236,12 @@ class ClientConnection(asyncio.Protocol):
     def pause_writing(self) -> None:
         """The client does not take what is sent."""
         if self._daemon is not None and not self._daemon.lost:
-            self._daemon.valve.shut(Why.OTHER_SIDE)
+            self._daemon.valve.shut(PauseReason.OTHER_SIDE)
 
     def resume_writing(self) -> None:
         """The client has taken it."""
         if self._daemon is not None and not self._daemon.lost:
-            self._daemon.valve.open(Why.OTHER_SIDE)
+            self._daemon.valve.open(PauseReason.OTHER_SIDE)
 
     # ---- inside
 
@@ -265,9 +265,9 @@ class ClientConnection(asyncio.Protocol):
                 break
         self._advancing = False
         if len(messages) > 1:
-            self.valve.shut(Why.EARLIER_REQUEST)
+            self.valve.shut(PauseReason.EARLIER_REQUEST)
         else:
-            self.valve.open(Why.EARLIER_REQUEST)
+            self.valve.open(PauseReason.EARLIER_REQUEST)
 
     def _may_listen(self) -> bool:
         """Whether a client that sends nothing more waits for an answer: its requests are whole, and it is there."""

@@ -12,7 +12,7 @@ from signet_recording_proxy.engine.room import Room
 from signet_recording_proxy.upstream import Upstream
 
 
-class Why(Enum):
+class PauseReason(Enum):
     """Reasons to stop reading from one side."""
 
     OTHER_SIDE = 1
@@ -25,20 +25,20 @@ class Why(Enum):
     """A fault keeps the answer back."""
 
 
-class Valve:
+class ReadControl:
     """Reading from a transport: on, unless there is a reason to wait."""
 
     def __init__(self, transport: asyncio.Transport) -> None:
         self._transport = transport
-        self._reasons: set[Why] = set()
+        self._reasons: set[PauseReason] = set()
 
-    def shut(self, why: Why) -> None:
+    def shut(self, why: PauseReason) -> None:
         """Wait with reading, until `open` is said for the same reason."""
         if not self._reasons and not self._transport.is_closing():
             self._transport.pause_reading()
         self._reasons.add(why)
 
-    def open(self, *reasons: Why) -> None:
+    def open(self, *reasons: PauseReason) -> None:
         """These reasons hold no longer."""
         if self._reasons:
             self._reasons.difference_update(reasons)
@@ -46,7 +46,7 @@ class Valve:
                 self._transport.resume_reading()
 
 
-class Asker(Protocol):
+class RequestSource(Protocol):
     """Who asked the daemon."""
 
     def hear(self, messages: deque[Incoming]) -> None:
@@ -65,17 +65,17 @@ class Asker(Protocol):
 class DaemonConnection(asyncio.Protocol):
     """Pass the daemon's bytes to the asker. Bytes that come without a request end the connection."""
 
-    valve: Valve
+    valve: ReadControl
 
     def __init__(self, upstream: Upstream, room: Room) -> None:
         self.upstream = upstream
         self._room = room
         self.lost = False
-        self._asker: Asker | None = None
+        self._asker: RequestSource | None = None
         self._reader = AnswerReader()
         self._transport: asyncio.Transport | None = None
 
-    def ask(self, asker: Asker, request: bytes, *, head_only: bool) -> None:
+    def ask(self, asker: RequestSource, request: bytes, *, head_only: bool) -> None:
         """Send the beginning of a request, or all of it. The asker hears the answer, and of the connection's end."""
         self._asker = asker
         self._reader.head_only = head_only
@@ -109,7 +109,7 @@ class DaemonConnection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """The daemon took the connection."""
         self._transport = cast("asyncio.Transport", transport)
-        self.valve = Valve(self._transport)
+        self.valve = ReadControl(self._transport)
 
     def data_received(self, data: bytes) -> None:
         """The daemon says something."""

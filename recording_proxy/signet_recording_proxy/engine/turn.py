@@ -16,12 +16,12 @@ from typing import Any, Protocol
 from signet_conformance.trace.model import NOT_CARRIED
 from signet_recording_proxy.engine import wire
 from signet_recording_proxy.engine.answer_way import AnswerWay, ClientPresence
-from signet_recording_proxy.engine.daemon_connection import DaemonConnection, Valve, Why
+from signet_recording_proxy.engine.daemon_connection import DaemonConnection, PauseReason, ReadControl
 from signet_recording_proxy.engine.messages import Complaint, Incoming
 from signet_recording_proxy.engine.room import Room
 from signet_recording_proxy.faults import Fault, MadeUpAnswer
 from signet_recording_proxy.listener import PAGE_REFUSED, Listener
-from signet_recording_proxy.recorder import Ongoing
+from signet_recording_proxy.recorder import OngoingExchange
 from signet_recording_proxy.upstream import Upstream
 
 STREAMED_FROM = 8 * 1024 * 1024
@@ -37,7 +37,7 @@ class ClientSide(Protocol):
     number: int
     presence: ClientPresence
     room: Room
-    valve: Valve
+    valve: ReadControl
 
     def write(self, data: bytes) -> None:
         """Send bytes to the client."""
@@ -73,7 +73,7 @@ class RequestTurn:
     def __init__(self, client: ClientSide, request: Incoming) -> None:
         self.client = client
         self.request = request
-        self.exchange: Ongoing | None = None
+        self.exchange: OngoingExchange | None = None
         """None for what is not recorded: what a foreign page sent, and what cannot be read as a request."""
         self.over = False
         self._held: list[bytes] = []
@@ -143,7 +143,7 @@ class RequestTurn:
         if not self.request.whole and self._held_size <= STREAMED_FROM:
             return
         if self._connecting:
-            self.client.valve.shut(Why.NO_DAEMON)
+            self.client.valve.shut(PauseReason.NO_DAEMON)
             return
         daemon = self.client.daemon_at_hand(self.client.listener.upstream)
         if daemon is not None:
@@ -179,7 +179,7 @@ class RequestTurn:
             return
         self.client.take_daemon(daemon)
         self._ask(daemon)
-        self.client.valve.open(Why.NO_DAEMON)
+        self.client.valve.open(PauseReason.NO_DAEMON)
 
     def _ask(self, daemon: DaemonConnection) -> None:
         self._daemon = daemon
@@ -212,7 +212,7 @@ class RequestTurn:
 
     # ---- faults that answer, or see to it that nobody does
 
-    def _act(self, exchange: Ongoing, fault: Fault) -> None:
+    def _act(self, exchange: OngoingExchange, fault: Fault) -> None:
         exchange.faulted = True
         answer = fault.answer()
         if answer is not None:
@@ -223,7 +223,7 @@ class RequestTurn:
             self.give_up("upstream_reset")
             self.client.reset()
 
-    async def _hang(self, exchange: Ongoing, fault: Fault) -> None:
+    async def _hang(self, exchange: OngoingExchange, fault: Fault) -> None:
         if await self.client.presence.stays(fault, None) and not exchange.done:
             self.give_up("upstream_reset")
             self.client.reset()
@@ -302,16 +302,16 @@ class RequestTurn:
             return
         self._early = True
         self.client.take_daemon(None)
-        self.client.valve.open(Why.OTHER_SIDE, Why.NO_DAEMON)
+        self.client.valve.open(PauseReason.OTHER_SIDE, PauseReason.NO_DAEMON)
 
     def keep_back(self, *, on: bool) -> None:
         """Let the daemon wait with the rest of its answer, or not any more."""
         if self._daemon is not None:
-            (self._daemon.valve.shut if on else self._daemon.valve.open)(Why.KEPT_BACK)
+            (self._daemon.valve.shut if on else self._daemon.valve.open)(PauseReason.KEPT_BACK)
 
     def daemon_is_full(self, *, full: bool) -> None:
         """Let the client wait with the rest of its request, or not any more."""
-        (self.client.valve.shut if full else self.client.valve.open)(Why.OTHER_SIDE)
+        (self.client.valve.shut if full else self.client.valve.open)(PauseReason.OTHER_SIDE)
 
     @property
     def presence(self) -> ClientPresence:

@@ -18,7 +18,7 @@ from typing import Annotated, Any, ClassVar, Final, Literal, Protocol, cast
 from pydantic import ConfigDict, Field
 
 from signet_reference_harness.bench.figures import rounded
-from signet_reference_harness.bench.log import BenchFailureError, Logged, ProgressLine, RunLog, first_failure
+from signet_reference_harness.bench.log import BenchFailureError, BenchLog, ProgressLine, RunLog, first_failure
 from signet_reference_harness.bench.result import Figure, Question, Result
 from signet_reference_harness.bench.suite import UNANSWERABLE, Suite, SuiteFact, SuiteQuery, SuiteTurn
 from signet_reference_harness.documents import HarnessDocument, StrictModel
@@ -146,7 +146,7 @@ def judge_at(place: str) -> Judge:
 
 
 async def answer_all(
-    suite: Suite, result: Result, answerer: Answerer, log: RunLog, logged: Logged, progress: ProgressLine
+    suite: Suite, result: Result, answerer: Answerer, log: RunLog, logged: BenchLog, progress: ProgressLine
 ) -> None:
     """Ask the model every question that the log holds no answer to. Raises BenchFailureError when it cannot answer."""
     slots = asyncio.Semaphore(answerer.at_once)
@@ -186,7 +186,7 @@ def questions_for_model(suite: Suite, result: Result) -> Iterator[tuple[Question
                     yield question, step, [texts[row.item] for row in question.rows if row.item in texts]
 
 
-def answers_of(suite: Suite, result: Result, answerer: Answerer, logged: Logged) -> Answers:
+def answers_of(suite: Suite, result: Result, answerer: Answerer, logged: BenchLog) -> Answers:
     """The answers of a run, scored."""
     answers = []
     for question, query, memories in questions_for_model(suite, result):

@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any, Final
 
-from signet_reference_harness.bench.performing import Brought, Latencies, MemoryRow, OpenDatabase, Player, Subject
+from signet_reference_harness.bench.performing import Latencies, MemoryRow, OpenDatabase, Player, StepMemories, Subject
 from signet_reference_harness.bench.suite import (
     OWN_SESSION,
     ScenarioRun,
@@ -115,7 +115,7 @@ class Bm25(Collection):
         return [MemoryRow(names[number], round(scores[number], 6), SEARCH) for number in best[:limit]]
 
 
-class Recent(Collection):
+class RecentTexts(Collection):
     """The last texts, newest first, whatever is asked."""
 
     def __init__(self) -> None:
@@ -138,7 +138,7 @@ class Recent(Collection):
 
 Collections = defaultdict[str, Collection]
 """The texts of one database by agent."""
-BASELINES: Final[dict[str, type[Collection]]] = {"fts5": FullText, "bm25s": Bm25, "recent": Recent}
+BASELINES: Final[dict[str, type[Collection]]] = {"fts5": FullText, "bm25s": Bm25, "recent": RecentTexts}
 
 
 class BaselineSubject(Subject):
@@ -190,18 +190,18 @@ class _BaselinePlayer(Player):
     async def forget(self, step: SuiteForget) -> None:
         self._collections[self._owners[step.fact]].remove(self._key(step.fact))
 
-    async def query(self, step: SuiteQuery) -> Brought:
+    async def query(self, step: SuiteQuery) -> StepMemories:
         return self._search(step.session, step.text)
 
-    async def prompt(self, step: SuiteTurn) -> Brought:
+    async def prompt(self, step: SuiteTurn) -> StepMemories:
         brought = self._search(step.session, step.text)
         if step.id is not None:
             self._store(step.id, step.text, self._agents.get(step.session, self._agent))
         return brought
 
-    async def start(self, step: SuiteStart) -> Brought | None:
+    async def start(self, step: SuiteStart) -> StepMemories | None:
         self._agents.setdefault(step.session, step.agent or self._agent)
-        return Brought(SEARCH, (), 0.0)
+        return StepMemories(SEARCH, (), 0.0)
 
     def _store(self, name: str, text: str, agent: str) -> None:
         self._owners[name] = agent
@@ -209,12 +209,14 @@ class _BaselinePlayer(Player):
         self._collections[agent].add(self._key(name), text)
         self._latencies.note("store", (time.perf_counter() - began) * 1000)
 
-    def _search(self, session: str, text: str) -> Brought:
+    def _search(self, session: str, text: str) -> StepMemories:
         began = time.perf_counter()
         rows = self._collections[self._agents.get(session, self._agent)].search(text, self._limit)
         ms = (time.perf_counter() - began) * 1000
         self._latencies.note(SEARCH, ms)
-        return Brought(SEARCH, tuple(MemoryRow(self._name_of(row.item), row.score, row.source) for row in rows), ms)
+        return StepMemories(
+            SEARCH, tuple(MemoryRow(self._name_of(row.item), row.score, row.source) for row in rows), ms
+        )
 
     def _key(self, name: str) -> str:
         """Scenarios may share a database, and use the same names in it."""

@@ -43,7 +43,7 @@ class FigureDifference(StrictModel):
     interval: Annotated[tuple[Figure, Figure] | None, Field(strict=False)]
 
 
-class Changed(StrictModel):
+class RankChange(StrictModel):
     """A question whose best evidence has another rank in the second result; null if no evidence was returned."""
 
     scenario: str
@@ -71,7 +71,7 @@ class ResultComparison(HarnessDocument):
     worse: int
     figures: dict[str, FigureDifference]
     by_category: dict[str, dict[str, FigureDifference]]
-    changed: Annotated[tuple[Changed, ...], Field(strict=False)]
+    changed: Annotated[tuple[RankChange, ...], Field(strict=False)]
 
 
 def read_result(path: Path) -> Result:
@@ -116,7 +116,7 @@ def compare(first: Result, second: Result) -> ResultComparison:
         figures=_differences(answerable),
         by_category={name: _differences([pair for pair in pairs if pair[0].category == name]) for name in categories},
         changed=tuple(
-            Changed(**old.model_dump(include=set(ABOUT)), first_rank=old.rank, second_rank=new.rank)
+            RankChange(**old.model_dump(include=set(ABOUT)), first_rank=old.rank, second_rank=new.rank)
             for old, new in changed
         ),
     )
@@ -262,7 +262,7 @@ def _table(heading: str, each: dict[str, FigureDifference]) -> Iterator[str]:
     yield "</tbody></table>"
 
 
-def _changed_row(change: Changed) -> str:
+def _changed_row(change: RankChange) -> str:
     kind = "better" if _reciprocal(change.second_rank) > _reciprocal(change.first_rank) else "worse"
     return (
         f"<tr><td>{html.escape(f'{change.scenario}/{change.id}')}</td><td>{html.escape(change.category or '')}</td>"

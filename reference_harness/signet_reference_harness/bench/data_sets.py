@@ -21,13 +21,13 @@ EXPORT: Final = "export the data set as JSON or JSON lines"
 AS_PUBLISHED: Final = "name a file as its authors publish it; docs/harness/bench.md says which"
 
 
-class Published(BaseModel):
+class PublishedObject(BaseModel):
     """An object of a published file, as far as it is read. A number may take the place of a text."""
 
     model_config = ConfigDict(extra="ignore", coerce_numbers_to_str=True, defer_build=True)
 
 
-Row = TypeVar("Row", bound=Published)
+Row = TypeVar("Row", bound=PublishedObject)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ TURN: Final = re.compile(r"D:?(\d+):0*(\d+)")
 SESSION: Final = re.compile(r"session_(\d+)")
 
 
-class LocomoTurn(Published):
+class LocomoTurn(PublishedObject):
     """What one of the two says, and the caption of the picture that they show."""
 
     speaker: str
@@ -95,14 +95,14 @@ class LocomoTurn(Published):
     blip_caption: str | None = None
 
 
-class LocomoSession(Published):
+class LocomoSession(PublishedObject):
     """One session of a conversation."""
 
     at: str = ""
     turns: list[LocomoTurn]
 
 
-class LocomoQuestion(Published):
+class LocomoQuestion(PublishedObject):
     """A question; `evidence` names turns, such as D1:3, and `category` is a number."""
 
     question: str
@@ -111,7 +111,7 @@ class LocomoQuestion(Published):
     category: Any = None
 
 
-class LocomoSample(Published):
+class LocomoSample(PublishedObject):
     """A conversation with its questions; `session_1` and `session_1_date_time` are members of the conversation."""
 
     sample_id: str | None = None
@@ -169,7 +169,7 @@ def _locomo_turns(
 ABSTENTION: Final = "_abs"
 
 
-class LongMemEvalTurn(Published):
+class LongMemEvalTurn(PublishedObject):
     """A message of the history."""
 
     role: str
@@ -177,7 +177,7 @@ class LongMemEvalTurn(Published):
     has_answer: Any = None
 
 
-class LongMemEvalQuestion(Published):
+class LongMemEvalQuestion(PublishedObject):
     """A question with its history; the lists of ids and dates go by session."""
 
     question_id: str
@@ -234,7 +234,7 @@ PIECE: Final = 1_500
 LEAST_ANSWER: Final = 3
 
 
-class MemoryAgentBenchText(Published):
+class MemoryAgentBenchText(PublishedObject):
     """A long text with questions, the accepted answers of each, and in `metadata` the `question_types`."""
 
     context: str
@@ -315,7 +315,7 @@ def _parse_literal(value: Any) -> Any:
     return value
 
 
-class BeamMessage(Published):
+class BeamMessage(PublishedObject):
     """A message of a chat."""
 
     role: str
@@ -324,7 +324,7 @@ class BeamMessage(Published):
     time_anchor: Any = None
 
 
-class BeamQuestion(Published):
+class BeamQuestion(PublishedObject):
     """A probing question; its answer has one of four names."""
 
     question: str
@@ -335,7 +335,7 @@ class BeamQuestion(Published):
     source_chat_ids: Any = None
 
 
-class BeamRecord(Published):
+class BeamRecord(PublishedObject):
     """A conversation, whose messages are at any depth of `chat`, and its questions by their kinds."""
 
     conversation_id: Any = None

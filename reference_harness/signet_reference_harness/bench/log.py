@@ -38,7 +38,7 @@ class BenchFailureError(HarnessError):
 
 
 @dataclass(slots=True)
-class Logged:
+class BenchLog:
     """The lines of a log. `done` maps a database to its last line, `records` to those of its finished attempt."""
 
     run: Mapping[str, Any] | None = None
@@ -80,9 +80,9 @@ class RunLog:
             )
         return cls(path, handle)
 
-    def load(self) -> Logged:
+    def load(self) -> BenchLog:
         """Read its lines, without a line that a kill has torn and without anything that is not a line of a log."""
-        logged = Logged()
+        logged = BenchLog()
         noted: dict[tuple[str, int], list[Record]] = {}
         data = self.path.read_bytes()
         for line in data.split(b"\n"):
@@ -109,7 +109,7 @@ class RunLog:
             kept_lines.append(self._handle, data)
 
 
-def _take(logged: Logged, noted: dict[tuple[str, int], list[Record]], record: dict[str, Any]) -> None:
+def _take(logged: BenchLog, noted: dict[tuple[str, int], list[Record]], record: dict[str, Any]) -> None:
     kind = record.get("kind")
     if kind == "run":
         logged.run = record

@@ -34,7 +34,7 @@ class MemoryRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Brought:
+class StepMemories:
     """The memories that a step brought, best first, and how long that took in milliseconds."""
 
     operation: str
@@ -74,14 +74,14 @@ class Player(ABC):
         """Take a fact from memory."""
 
     @abstractmethod
-    async def query(self, step: SuiteQuery) -> Brought:
+    async def query(self, step: SuiteQuery) -> StepMemories:
         """Recall."""
 
     @abstractmethod
-    async def prompt(self, step: SuiteTurn) -> Brought:
+    async def prompt(self, step: SuiteTurn) -> StepMemories:
         """Take a turn; what was injected for it."""
 
-    async def start(self, step: SuiteStart) -> Brought | None:
+    async def start(self, step: SuiteStart) -> StepMemories | None:
         """Open a session; what was injected."""
         del step
         return None
@@ -149,12 +149,14 @@ async def perform(performance: ScenarioRun, player: Player, note: Note, stepped:
         raise BenchFailureError(f"{where}: {failure.message}", remedy=failure.remedy) from None
 
 
-async def _performed(player: Player, step: Step) -> Brought | None:
-    method: Callable[[Any], Awaitable[Brought | None]] = getattr(player, step.kind)
+async def _performed(player: Player, step: Step) -> StepMemories | None:
+    method: Callable[[Any], Awaitable[StepMemories | None]] = getattr(player, step.kind)
     return await method(step)
 
 
-def _records(performance: ScenarioRun, line: int, step: Asking, brought: Brought, player: Player) -> Iterable[Record]:
+def _records(
+    performance: ScenarioRun, line: int, step: Asking, brought: StepMemories, player: Player
+) -> Iterable[Record]:
     items = {row.item for row in brought.rows}
     where = {"scenario": performance.scenario.id, "line": line}
     if step.evidence or isinstance(step, SuiteQuery):

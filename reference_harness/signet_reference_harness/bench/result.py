@@ -14,7 +14,7 @@ from typing import Annotated, Any, ClassVar, Final, Literal
 from pydantic import ConfigDict, Field
 
 from signet_reference_harness.bench import figures
-from signet_reference_harness.bench.log import BenchFailureError, Logged, Record
+from signet_reference_harness.bench.log import BenchFailureError, BenchLog, Record
 from signet_reference_harness.bench.suite import UNANSWERABLE, Suite
 from signet_reference_harness.documents import HarnessDocument, StrictModel, put_text
 from signet_reference_harness.errors import os_errors
@@ -72,7 +72,7 @@ class Question(StrictModel):
     figures: Figures
 
 
-class Unmeasured(StrictModel):
+class UnmeasuredQuestion(StrictModel):
     """A question without evidence: no figure counts it."""
 
     scenario: str
@@ -110,7 +110,7 @@ class Result(HarnessDocument):
     by_operation: dict[str, Group]
     assertions: dict[str, int]
     questions: Annotated[tuple[Question, ...], Field(strict=False)]
-    questions_without_evidence: Annotated[tuple[Unmeasured, ...], Field(strict=False)]
+    questions_without_evidence: Annotated[tuple[UnmeasuredQuestion, ...], Field(strict=False)]
     failed_assertions: Annotated[tuple[Assertion, ...], Field(strict=False)]
 
 
@@ -142,7 +142,7 @@ def subject_name(subject: Mapping[str, Any]) -> str:
     return " ".join(str(word) for word in words if word)
 
 
-def result_of(suite: Suite, plan: Mapping[str, Any], run: str, logged: Logged) -> Result:
+def result_of(suite: Suite, plan: Mapping[str, Any], run: str, logged: BenchLog) -> Result:
     """The figures of a run whose databases are all done."""
     records = [record for database in suite.databases for record in logged.records[database]]
     records.sort(key=lambda record: record["line"])
@@ -176,7 +176,7 @@ def result_of(suite: Suite, plan: Mapping[str, Any], run: str, logged: Logged) -
         },
         questions=questions,
         questions_without_evidence=tuple(
-            Unmeasured(**_members_of(record, *ABOUT), rows=_rows(record["rows"]))
+            UnmeasuredQuestion(**_members_of(record, *ABOUT), rows=_rows(record["rows"]))
             for record in asked.values()
             if not record["evidence"]
         ),
@@ -186,7 +186,7 @@ def result_of(suite: Suite, plan: Mapping[str, Any], run: str, logged: Logged) -
     )
 
 
-def times_of(suite: Suite, run: str, logged: Logged) -> Times:
+def times_of(suite: Suite, run: str, logged: BenchLog) -> Times:
     """The times of a run whose databases are all done."""
     latencies: dict[str, list[float]] = {}
     for database in suite.databases:

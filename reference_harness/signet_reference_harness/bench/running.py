@@ -18,7 +18,7 @@ from signet_reference_harness.bench.answering import (
     answers_of,
     questions_for_model,
 )
-from signet_reference_harness.bench.log import Logged, ProgressLine, Record, RunLog, first_failure
+from signet_reference_harness.bench.log import BenchLog, ProgressLine, Record, RunLog, first_failure
 from signet_reference_harness.bench.performing import Subject, perform
 from signet_reference_harness.bench.result import RESULT, TIMES, Result, Times, result_of, times_of, write_document
 from signet_reference_harness.bench.suite import ScenarioRun, Suite
@@ -51,7 +51,7 @@ def run_id(told: Mapping[str, Any]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Finished:
+class FinishedRun:
     """The documents of a finished run."""
 
     result: Result
@@ -59,7 +59,7 @@ class Finished:
     answers: Answers | None
 
 
-def run(plan: BenchPlan, *, quiet: bool, answerer: Answerer | None = None) -> Finished:
+def run(plan: BenchPlan, *, quiet: bool, answerer: Answerer | None = None) -> FinishedRun:
     """Do the run, or its remaining part, ask the answering model if there is one, and write the documents.
 
     Raises ConfigError for a folder that holds another run, BenchFailureError when the run cannot go on.
@@ -95,7 +95,7 @@ def run(plan: BenchPlan, *, quiet: bool, answerer: Answerer | None = None) -> Fi
             write_document(times, plan.folder / TIMES)
     finally:
         log.close()
-    return Finished(result, times, answers)
+    return FinishedRun(result, times, answers)
 
 
 def _let_answer(suite: Suite, result: Result, answerer: Answerer, log: RunLog, *, quiet: bool) -> Answers:
@@ -108,7 +108,7 @@ def _let_answer(suite: Suite, result: Result, answerer: Answerer, log: RunLog, *
 
 
 async def _all(
-    plan: BenchPlan, left: Mapping[str, list[ScenarioRun]], log: RunLog, logged: Logged, progress: ProgressLine
+    plan: BenchPlan, left: Mapping[str, list[ScenarioRun]], log: RunLog, logged: BenchLog, progress: ProgressLine
 ) -> None:
     slots = asyncio.Semaphore(plan.jobs)
     numbers = {name: number for number, name in enumerate(plan.suite.databases, 1)}

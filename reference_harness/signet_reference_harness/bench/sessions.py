@@ -9,7 +9,7 @@ from typing import Any, Final
 from uuid import NAMESPACE_URL, uuid5
 
 from signet_reference_harness.bench.log import BenchFailureError
-from signet_reference_harness.bench.performing import Brought, Latencies, MemoryRow, Player
+from signet_reference_harness.bench.performing import Latencies, MemoryRow, Player, StepMemories
 from signet_reference_harness.bench.suite import (
     ScenarioRun,
     SuiteClear,
@@ -181,7 +181,7 @@ class DaemonPlayer(Player):
         if reply.body.get("deleted") not in (None, len(ids)):
             raise BenchFailureError(f"memory-forget: {reply.body.get('deleted')} of {len(ids)} memories were deleted")
 
-    async def query(self, step: SuiteQuery) -> Brought:
+    async def query(self, step: SuiteQuery) -> StepMemories:
         """POST memory/recall; what the session was shown before counts too, unless the step says otherwise."""
         session = await self._open(step.session)
         extra = {**step.fields, **({} if step.only_new else {"includeRecalled": True})}
@@ -190,7 +190,7 @@ class DaemonPlayer(Player):
         rows = reply.body.get("results")
         return self._brought("memory-recall", rows if isinstance(rows, list) else [])
 
-    async def start(self, step: SuiteStart) -> Brought | None:
+    async def start(self, step: SuiteStart) -> StepMemories | None:
         """POST session-start."""
         session = self._session(step.session, step.agent, step.project)
         await session.start("resume" if session.openings else "startup")
@@ -200,7 +200,7 @@ class DaemonPlayer(Player):
             return self._brought("session-start", rows)
         return self._injected("session-start")
 
-    async def prompt(self, step: SuiteTurn) -> Brought:
+    async def prompt(self, step: SuiteTurn) -> StepMemories:
         """POST user-prompt-submit, then a turn in which the model says what the step tells."""
         session = await self._open(step.session)
         self._client.last.pop("user-prompt-submit", None)
@@ -255,7 +255,7 @@ class DaemonPlayer(Player):
             self._sessions[name] = self._host.session_for(name, project=where, agent=whose, key=key)
         return self._sessions[name]
 
-    def _brought(self, operation: str, rows: list[Any]) -> Brought:
+    def _brought(self, operation: str, rows: list[Any]) -> StepMemories:
         kept: dict[str, MemoryRow] = {}
         for row in rows:
             if isinstance(row, dict):
@@ -269,11 +269,11 @@ class DaemonPlayer(Player):
                         source if isinstance(source, str) else None,
                     ),
                 )
-        return Brought(operation, tuple(kept.values()), self._client.last[operation][1])
+        return StepMemories(operation, tuple(kept.values()), self._client.last[operation][1])
 
-    def _injected(self, operation: str) -> Brought:
+    def _injected(self, operation: str) -> StepMemories:
         if operation not in self._client.last:
-            return Brought(operation, (), 0.0)
+            return StepMemories(operation, (), 0.0)
         reply, ms = self._client.last[operation]
         names = self._items.quoted_in(reply.text("inject"))
-        return Brought(operation, tuple(MemoryRow(name, source=operation) for name in names), ms)
+        return StepMemories(operation, tuple(MemoryRow(name, source=operation) for name in names), ms)

@@ -32,7 +32,7 @@ def is_command(turn: UserTurn) -> bool:
     return turn.content[:1] == "/" and turn.content[1:2].isalpha()
 
 
-class Conversing:
+class ChannelConversation:
     """The turns of `channel` with the session that `session()` names, which may change between two of them.
 
     `perform` takes a turn; without a `command` a turn that looks like one is said to the model as it is.

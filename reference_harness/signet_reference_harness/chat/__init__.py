@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from signet_reference_harness.channels import ChatFace, Status
-from signet_reference_harness.channels.conversing import Conversing
+from signet_reference_harness.channels.conversing import ChannelConversation
 from signet_reference_harness.channels.plain import PlainFace
 from signet_reference_harness.chat.chat_session import ChatSession
 from signet_reference_harness.chat.commands import COMMANDS, ChatCommands, is_at_once
@@ -129,7 +129,7 @@ class _Chat:
         plan.permissions.ask = face.ask
         commands = ChatCommands(face, opened, plan.workspace, plan.folders.project, plan.settings.prices)
 
-        conversing = Conversing(
+        conversing = ChannelConversation(
             face,
             lambda: opened.session,
             commands.take_turn,
@@ -160,7 +160,7 @@ class _Chat:
         if plan.stored is not None and not self._plain:
             commands.tell_resumed()
 
-    def _connect(self, face: ChatFace, conversing: Conversing) -> None:
+    def _connect(self, face: ChatFace, conversing: ChannelConversation) -> None:
         if not self._plain:
             from signet_reference_harness.channels.screen import Screen
 
@@ -230,7 +230,7 @@ async def _serve(opened: ChatSession, port: int) -> None:
         token = secrets.token_urlsafe(24)
         print(f"export {TOKEN_VARIABLE}={token}", file=sys.stderr, flush=True)
     channel = HttpChannel(bare_token(token, TOKEN_VARIABLE, remedy=f"give {TOKEN_VARIABLE} letters and digits"))
-    conversing = Conversing(channel, lambda: opened.session, opened.turn)
+    conversing = ChannelConversation(channel, lambda: opened.session, opened.turn)
     channel.interrupt = conversing.interrupt
     # The server minds the other signals.
     asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, channel.close)

@@ -20,7 +20,14 @@ from signet_reference_harness.identity import SessionIdentity
 from signet_reference_harness.providers import Provider, StopReason, Usage
 from signet_reference_harness.run.inputs import Folders
 from signet_reference_harness.run.open_sessions import OpenMark, OpenSession
-from signet_reference_harness.run.session_file import KeptTurn, SessionFile, Stored, path_of, read_session, sessions_of
+from signet_reference_harness.run.session_file import (
+    KeptTurn,
+    SessionFile,
+    StoredSession,
+    path_of,
+    read_session,
+    sessions_of,
+)
 from signet_reference_harness.session import Session
 from signet_reference_harness.session.host import SessionHost
 from signet_reference_harness.session.lifecycle import uninterrupted
@@ -83,7 +90,7 @@ class ChatSession:
     def _spend(self, usage: Usage) -> None:
         self.spent[self.model] = add_usage(self.spent.get(self.model, Usage()), usage)
 
-    async def take_up(self, identity: SessionIdentity, stored: Stored | None) -> None:
+    async def take_up(self, identity: SessionIdentity, stored: StoredSession | None) -> None:
         """Begin the session, or go on with what is `stored` of it, after the end of the one that is open.
 
         Raises ConfigError, and changes nothing, when its file cannot be had.
@@ -207,7 +214,7 @@ class ChatSession:
         others = (each for each in sessions_of(self._folder, here.agent, here.project) if each.identity.key != here.key)
         return [_entry_of(stored) for stored in islice(others, MOST_LISTED)]
 
-    def stored(self, key: str) -> Stored:
+    def stored(self, key: str) -> StoredSession:
         """Read the file of a session. Raises ConfigError if it is missing, or of another agent or project."""
         here = self.session.identity
         stored = read_session(path_of(self._folder, key))
@@ -224,7 +231,7 @@ class ChatSession:
         return self._file
 
 
-def _entry_of(stored: Stored) -> ResumableSession:
+def _entry_of(stored: StoredSession) -> ResumableSession:
     said = [text for role, text in stored.turns if role == "user"]
     written = datetime.fromtimestamp(stored.written, UTC)
     return ResumableSession(key=stored.identity.key, written=written, first=next(iter(said), ""), turns=len(said))

@@ -29,7 +29,7 @@ class _Busy:
     gap: float
 
 
-class Restraint:
+class RepeatGuard:
     """Keeps identical requests from being repeated against the daemon's word.
 
     After a 4xx the identical request is never made again (408 and 425 excepted: they invite it). After 503

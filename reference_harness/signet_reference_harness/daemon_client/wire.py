@@ -20,7 +20,7 @@ import httpx
 from signet_reference_harness.config import HarnessConfig
 from signet_reference_harness.daemon_client.plain_http import PlainTransport
 from signet_reference_harness.daemon_client.reply import OK_FIRST, OK_LAST, FailureClass, Reply, held_back
-from signet_reference_harness.daemon_client.restraint import Restraint, identity_of, without_tokens
+from signet_reference_harness.daemon_client.restraint import RepeatGuard, identity_of, without_tokens
 
 BODY_LIMIT: Final = 16 * 1024 * 1024
 DETAIL_LIMIT: Final = 200
@@ -69,7 +69,7 @@ class Wire:
     def __init__(self, config: HarnessConfig, transport: httpx.AsyncBaseTransport | None = None) -> None:
         self._config = config
         self._transport = transport
-        self._restraint = Restraint()
+        self._restraint = RepeatGuard()
         self._open: httpx.AsyncBaseTransport | None = None
         self._answered_at = -math.inf
 

@@ -18,7 +18,7 @@ from signet_reference_harness.documents import DocumentError, parse_document
 from signet_reference_harness.llm_server.playback import Playback, PlayedTurn
 from signet_reference_harness.llm_server.protocols import APIS, Api, anthropic_messages, vendor_answer
 from signet_reference_harness.llm_server.reply import Piece, TurnReply, UnspeakableError, to_json
-from signet_reference_harness.llm_server.requests import Kept, Requests, parse_json
+from signet_reference_harness.llm_server.requests import KeptRequest, Requests, parse_json
 from signet_reference_harness.llm_server.script import ErrorAnswer, RawAnswer, Script, ScriptedFault, Turns
 from signet_reference_harness.local_server import body_within, foreign, json_response
 
@@ -70,7 +70,7 @@ class ScriptedModelApp:
             kept.ended = time.time()
         return None
 
-    async def _model(self, api: Api, kept: Kept, receive: Receive, send: Send) -> None:
+    async def _model(self, api: Api, kept: KeptRequest, receive: Receive, send: Send) -> None:
         kept.api = api.name
         sender = Sender(kept, receive, send)
         try:
@@ -96,7 +96,7 @@ class ScriptedModelApp:
         finally:
             sender.close()
 
-    def _vendor_response(self, request: Request, kept: Kept) -> Response:
+    def _vendor_response(self, request: Request, kept: KeptRequest) -> Response:
         body = _object(kept.body)
         asked = {} if isinstance(body, str) else body
         models = self._playback.script.models
@@ -128,7 +128,7 @@ class ClientClosedError(Exception):
 class Sender:
     """Sends one answer. Each method ends early with ClientClosedError when the client leaves."""
 
-    def __init__(self, kept: Kept, receive: Receive, send: Send) -> None:
+    def __init__(self, kept: KeptRequest, receive: Receive, send: Send) -> None:
         self._kept = kept
         self._send = send
         self._gone = asyncio.ensure_future(_disconnected(receive))
@@ -186,7 +186,7 @@ async def _disconnected(receive: Receive) -> None:
         pass
 
 
-async def send_turn(sender: Sender, api: Api, reply: TurnReply, kept: Kept) -> None:
+async def send_turn(sender: Sender, api: Api, reply: TurnReply, kept: KeptRequest) -> None:
     """Send a turn as the answer to a request of `api`."""
     turn = reply.turn
     headers = {
@@ -234,7 +234,9 @@ async def _send_raw(sender: Sender, api: Api, raw: RawAnswer, headers: Mapping[s
     await sender.end_stream()
 
 
-async def _send_whole(sender: Sender, api: Api, reply: TurnReply, headers: Mapping[str, str], kept: Kept) -> None:
+async def _send_whole(
+    sender: Sender, api: Api, reply: TurnReply, headers: Mapping[str, str], kept: KeptRequest
+) -> None:
     fault = reply.turn.fault
     body = to_json(api.answer(reply))
     if fault is None:
@@ -253,7 +255,9 @@ async def _send_whole(sender: Sender, api: Api, reply: TurnReply, headers: Mappi
             await sender.pause(None)
 
 
-async def _send_stream(sender: Sender, api: Api, reply: TurnReply, headers: Mapping[str, str], kept: Kept) -> None:
+async def _send_stream(
+    sender: Sender, api: Api, reply: TurnReply, headers: Mapping[str, str], kept: KeptRequest
+) -> None:
     pieces = tuple(api.stream(reply))
     fault = reply.turn.fault
     await sender.begin_stream(200, api.media_type, headers)

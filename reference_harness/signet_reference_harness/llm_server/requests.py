@@ -21,7 +21,7 @@ _SCHEME: Final = re.compile(r"(?:Basic|Bearer)(?= )", re.IGNORECASE)
 
 
 @dataclass(slots=True)
-class Kept:
+class KeptRequest:
     """One request, and what became of it. Times are seconds since the epoch."""
 
     number: int
@@ -85,16 +85,16 @@ class Requests:
     """The newest requests; the oldest are dropped when there are too many or they are too large together."""
 
     dropped: int = 0
-    _kept: deque[Kept] = field(default_factory=deque)
+    _kept: deque[KeptRequest] = field(default_factory=deque)
     _bytes: int = 0
     _count: int = 0
     _changed: asyncio.Condition = field(default_factory=asyncio.Condition)
 
-    def begin(self, method: str, path: str, query: str, headers: Iterable[tuple[str, str]], body: bytes) -> Kept:
+    def begin(self, method: str, path: str, query: str, headers: Iterable[tuple[str, str]], body: bytes) -> KeptRequest:
         """Keep a request that has arrived whole."""
         self._count += 1
         shown = tuple((name, _redacted(name, value)) for name, value in headers)
-        kept = Kept(self._count, method, path, _redacted_query(query), shown, body, time.time())
+        kept = KeptRequest(self._count, method, path, _redacted_query(query), shown, body, time.time())
         self._kept.append(kept)
         self._bytes += len(body)
         while len(self._kept) > 1 and (len(self._kept) > MOST_REQUESTS or self._bytes > MOST_BYTES):
@@ -107,7 +107,7 @@ class Requests:
         async with self._changed:
             self._changed.notify_all()
 
-    async def after(self, number: int, wait_s: float) -> list[Kept]:
+    async def after(self, number: int, wait_s: float) -> list[KeptRequest]:
         """The requests with a higher number; waits for the first of them, so long at most."""
         if wait_s > 0:
             async with self._changed:

@@ -276,7 +276,7 @@ class Timing:
 
 
 @dataclass(frozen=True, slots=True)
-class Wait:
+class RetryAfter:
     """The call is tried again after `seconds`."""
 
     seconds: float
@@ -291,7 +291,7 @@ class GiveUp:
 
 def next_step(
     failure: CallFailure, *, attempt: int, elapsed_s: float, policy: RetryPolicy, chance: Callable[[], float]
-) -> Wait | GiveUp:
+) -> RetryAfter | GiveUp:
     """What follows the failure of attempt number `attempt`, counted from 1, `elapsed_s` after the first began."""
     if not policy.covers(failure.kind):
         return GiveUp()
@@ -301,7 +301,7 @@ def next_step(
     if attempt >= policy.attempts:
         return GiveUp()
     if asked is not None:
-        return Wait(asked)
+        return RetryAfter(asked)
     ceiling = min(policy.longest_backoff_s, policy.shortest_wait_s * 2**attempt)
     seconds = policy.shortest_wait_s + chance() * max(0.0, ceiling - policy.shortest_wait_s)
-    return Wait(seconds) if elapsed_s + seconds <= policy.total_s else GiveUp()
+    return RetryAfter(seconds) if elapsed_s + seconds <= policy.total_s else GiveUp()

@@ -26,7 +26,7 @@ from signet_reference_harness.run import inputs
 from signet_reference_harness.run.interruption import Interruption
 from signet_reference_harness.run.open_sessions import OpenMark, OpenSession, end_abandoned
 from signet_reference_harness.run.output import EXIT_STATUSES, Output, write_summary
-from signet_reference_harness.run.run_journal import FINAL, Checkpoints, Recorded, RunJournal, demand_new
+from signet_reference_harness.run.run_journal import FINAL, Checkpoints, RunJournal, RunRecord, demand_new
 from signet_reference_harness.run.session_file import SessionFile, path_of
 from signet_reference_harness.session import Session, events
 from signet_reference_harness.session.host import SessionHost
@@ -135,7 +135,7 @@ class _Task:
         if self._journal is not None:
             inputs.check_not_gone_on(self._journal.recorded, plan.stored)
             return
-        recorded = Recorded(
+        recorded = RunRecord(
             run=self._run,
             session=plan.identity.key,
             agent=plan.identity.agent,

@@ -19,8 +19,8 @@ from signet_reference_harness.mcp_servers.settings import McpSettings, read_mcp_
 from signet_reference_harness.providers import CompletionOptions, Provider, settings
 from signet_reference_harness.providers.agent_file import read_agent_file
 from signet_reference_harness.providers.settings import ProviderSettings
-from signet_reference_harness.run.run_journal import FINAL, Recorded
-from signet_reference_harness.run.session_file import Stored, path_of, read_session, sessions_of
+from signet_reference_harness.run.run_journal import FINAL, RunRecord
+from signet_reference_harness.run.session_file import StoredSession, path_of, read_session, sessions_of
 from signet_reference_harness.session.events import OutputFormat
 from signet_reference_harness.session.host import SessionHost, agent_in
 from signet_reference_harness.session.turn import MOST_ROUNDS
@@ -105,7 +105,7 @@ def runs_folder(state: Path) -> Path:
     return _make(state / "runs")
 
 
-def options_of_run(options: Options, recorded: Recorded) -> Options:
+def options_of_run(options: Options, recorded: RunRecord) -> Options:
     """The options of a run that goes on: prompt, session, agent and project are its own. Raises ConfigError."""
     if not Path(recorded.project).is_dir():
         raise ConfigError(
@@ -141,7 +141,7 @@ def check_resume(options: Options) -> None:
         )
 
 
-def check_not_gone_on(recorded: Recorded, stored: Stored | None) -> None:
+def check_not_gone_on(recorded: RunRecord, stored: StoredSession | None) -> None:
     """Raise ConfigError where the run was cancelled, or its session has had other turns since it began.
 
     The remains of the run's own turn are taken back from `stored`.
@@ -194,7 +194,7 @@ def read_prompt(options: Options, stdin: Callable[[], BinaryIO]) -> str:
     return text
 
 
-def stored_session(options: Options, folders: Folders, agent: str) -> tuple[str, Stored | None]:
+def stored_session(options: Options, folders: Folders, agent: str) -> tuple[str, StoredSession | None]:
     """The key of the task's session, and what its file holds; None for a new session. Raises ConfigError.
 
     With --continue it is the session of the agent in the project that was written to last.
@@ -286,7 +286,7 @@ class SessionPlan:
 
     folders: Folders
     identity: SessionIdentity
-    stored: Stored | None
+    stored: StoredSession | None
     config: HarnessConfig
     workspace: Path
     tools: tuple[Tool | DaemonTool, ...]

@@ -32,7 +32,7 @@ from signet_reference_harness.messages import Message, ToolCall, texts_for_perso
 from signet_reference_harness.providers import CompletionResult, StopReason, Usage
 from signet_reference_harness.run.session_file import KeptTurn, SessionFile, message_from, message_json
 from signet_reference_harness.session.events import Status
-from signet_reference_harness.session.turn import Past
+from signet_reference_harness.session.turn import TurnHistory
 from signet_reference_harness.session.watching import EventQueue
 from signet_reference_harness.tools import ToolResult
 
@@ -57,7 +57,7 @@ class LeaseLostError(HarnessError):
 
 
 @dataclass(slots=True, kw_only=True)
-class Recorded:
+class RunRecord:
     """The content of the file of a run."""
 
     run: str
@@ -79,16 +79,16 @@ class Recorded:
     """Its machine."""
 
     @property
-    def past(self) -> Past:
+    def past(self) -> TurnHistory:
         """The part of the turn that is not repeated when it continues."""
-        return Past(self.answers, self.results)
+        return TurnHistory(self.answers, self.results)
 
 
 class RunJournal:
     """The file of a run, held by this process. :meth:`release` it."""
 
     def __init__(
-        self, path: Path, handle: int, recorded: Recorded, scrub: kept_lines.Scrub, *, resumed: bool, seized: bool
+        self, path: Path, handle: int, recorded: RunRecord, scrub: kept_lines.Scrub, *, resumed: bool, seized: bool
     ) -> None:
         self.recorded = recorded
         self.resumed = resumed
@@ -100,7 +100,7 @@ class RunJournal:
         threading.Thread(target=self._stay, name="lease", daemon=True).start()
 
     @classmethod
-    def begin(cls, folder: Path, recorded: Recorded, scrub: kept_lines.Scrub = str) -> Self:
+    def begin(cls, folder: Path, recorded: RunRecord, scrub: kept_lines.Scrub = str) -> Self:
         """Begin a new run. Raises ConfigError if its id is taken, or its file cannot be written."""
         path = kept_lines.file_of(folder, recorded.run, "--run-id")
         header = {
@@ -215,9 +215,9 @@ def demand_new(folder: Path, run: str) -> None:
     )
 
 
-def read_run(path: Path, run: str) -> Recorded:
+def read_run(path: Path, run: str) -> RunRecord:
     """Read the file of a run. Raises ConfigError for one that does not exist, or is damaged."""
-    recorded: Recorded | None = None
+    recorded: RunRecord | None = None
     calling: str | None = None
     number = 0
     try:
@@ -259,12 +259,12 @@ def read_run(path: Path, run: str) -> Recorded:
     return recorded
 
 
-def _header(entry: Mapping[str, Any]) -> Recorded:
+def _header(entry: Mapping[str, Any]) -> RunRecord:
     if entry["kind"] != "header" or entry["format"] != FORMAT:
         raise ValueError(f"the first line is not a header of {FORMAT}")
     if not all(isinstance(entry[name], int if name == "turns" else str) for name in HEADER):
         raise ValueError("a member of the header is of another type")
-    return Recorded(**{name: entry[name] for name in HEADER})
+    return RunRecord(**{name: entry[name] for name in HEADER})
 
 
 def _answer(entry: Mapping[str, Any]) -> CompletionResult:
@@ -295,7 +295,7 @@ def _holder() -> bytes:
     )
 
 
-def _demand_free(held: int, recorded: Recorded) -> bool:
+def _demand_free(held: int, recorded: RunRecord) -> bool:
     """Raise ConfigError where another process works in the run; True where it is stuck, and the lease runs out."""
     locked_elsewhere = not kept_lines.lock(held)
     if not locked_elsewhere and recorded.host == socket.gethostname():

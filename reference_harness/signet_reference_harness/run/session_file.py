@@ -43,7 +43,7 @@ LARGEST_LISTED: Final = 32 * 1024 * 1024
 
 
 @dataclass(slots=True)
-class Stored:
+class StoredSession:
     """The content of a session file: whose it is, and the conversation of its whole turns, which goes on from here."""
 
     identity: SessionIdentity
@@ -202,10 +202,10 @@ def path_of(folder: Path, session: str) -> Path:
     return kept_lines.file_of(folder, session, "--session")
 
 
-def read_session(path: Path) -> Stored:
+def read_session(path: Path) -> StoredSession:
     """Read a session file. Raises ConfigError for one that is damaged before its last line."""
     data = read_file(path, LARGEST, remedy="name a session file", smaller="begin another session")
-    stored: Stored | None = None
+    stored: StoredSession | None = None
     pending: list[Message] = []
     damage: str | None = None
     for number, line in enumerate(data.split(b"\n"), 1):
@@ -218,7 +218,7 @@ def read_session(path: Path) -> Stored:
                 break
             damage = None
             if stored is None:
-                stored = Stored(_identity(entry))
+                stored = StoredSession(_identity(entry))
             elif kind == "turn":
                 pending = []
             elif kind == "message":
@@ -248,7 +248,7 @@ def read_session(path: Path) -> Stored:
     raise ConfigError(damage or f"{path}: is empty", remedy="begin another session")
 
 
-def sessions_of(folder: Path, agent: str, project: str) -> Iterator[Stored]:
+def sessions_of(folder: Path, agent: str, project: str) -> Iterator[StoredSession]:
     """The sessions of an agent in a project that have a turn, the one that was written to last first."""
     for path in sorted(folder.glob(f"*{kept_lines.SUFFIX}"), key=written_at, reverse=True):
         try:
@@ -270,7 +270,7 @@ def written_at(path: Path) -> float:
         return 0.0
 
 
-def _end_turn(stored: Stored, messages: Sequence[Message], entry: Mapping[str, Any]) -> None:
+def _end_turn(stored: StoredSession, messages: Sequence[Message], entry: Mapping[str, Any]) -> None:
     run = entry.get("run")
     if run is not None:
         stored.runs[run] = str(entry["status"])

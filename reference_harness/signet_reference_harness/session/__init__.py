@@ -23,7 +23,7 @@ from signet_reference_harness.session.memory_effect import effect_of
 from signet_reference_harness.session.turn import (
     MOST_ROUNDS,
     ModelLoop,
-    Past,
+    TurnHistory,
     TurnListener,
     TurnResult,
     add_usage,
@@ -77,7 +77,7 @@ class Session(Lifecycle):
         *,
         options: CompletionOptions | None = None,
         listener: TurnListener | None = None,
-        past: Past | None = None,
+        past: TurnHistory | None = None,
     ) -> TurnResult:
         """Take a turn: the prompt goes to the daemon, then to the model, whose tools run until it has answered.
 
@@ -113,7 +113,7 @@ class Session(Lifecycle):
             self.most_rounds,
             between=self._between,
             offered=lambda: self.tools.definitions,
-            past=past or Past(),
+            past=past or TurnHistory(),
         )
         try:
             await loop.run()

@@ -39,7 +39,7 @@ from signet_reference_harness.tools import ToolResult
 from signet_reference_harness.tools.registry import as_json
 
 
-class Past:
+class TurnHistory:
     """The model's answers and the results of its tools, each in order. A turn takes them before it asks or runs."""
 
     def __init__(self, answers: Iterable[CompletionResult] = (), results: Iterable[ToolResult] = ()) -> None:
@@ -153,7 +153,7 @@ class ModelLoop:
     """Returns the messages that follow the tool results of a round."""
     offered: Callable[[], tuple[ToolDefinition, ...]] | None = None
     """The tools as they stand now, asked for after each round; None when they never change."""
-    past: Past = field(default_factory=Past)
+    past: TurnHistory = field(default_factory=TurnHistory)
     """Answers and results of an earlier process, used before anything is asked or run; the listener got them then."""
     outcome: StopReason = StopReason.CANCELLED
     raw_reason: str | None = None

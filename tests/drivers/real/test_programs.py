@@ -26,7 +26,7 @@ from signet_conformance.drivers.hosts.real.json_rpc import AcpSession, CodexAppS
 from signet_conformance.drivers.hosts.real.opencode_server import OpencodeServer
 from signet_conformance.drivers.process import WatchedDriver
 from signet_conformance.finding import Verdict
-from signet_conformance.running.station import Station
+from signet_conformance.running.station import RecordedDaemon
 from signet_conformance.scenarios.scenario import read_scenarios
 from signet_conformance.targets.program import PLACE_VARIABLE, find_program_profile
 from signet_conformance.targets.real import HarnessChoice, with_harness
@@ -54,10 +54,10 @@ def say(*texts: str, **start: Any) -> list[dict[str, Any]]:
 
 
 @pytest.fixture(scope="module")
-def station(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Station]:
+def station(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RecordedDaemon]:
     """A daemon with a recorder and a model, for all programs in turn."""
     home = tmp_path_factory.mktemp("station")
-    made = Station(
+    made = RecordedDaemon(
         targets.load("reference"), "embedded", home, canary="canary-5c1e07", token="sig_sk_" + "51" * 20, model=True
     )
     with forks.held():
@@ -72,7 +72,7 @@ def blamed() -> list[str]:
 
 
 @pytest.fixture
-def run(station: Station, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, blamed: list[str]) -> Run:
+def run(station: RecordedDaemon, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, blamed: list[str]) -> Run:
     """Has a program perform steps; what was recorded, and why it broke off."""
 
     def perform(name: str, steps: list[dict[str, Any]], mode: str = "") -> tuple[Trace, str | None]:

@@ -11,7 +11,7 @@ import pytest
 
 from signet_conformance.errors import UsageError
 from signet_conformance.trace import Trace, read
-from signet_recording_proxy.captures import Captured, captured_of, har, write_new, write_trace
+from signet_recording_proxy.captures import CapturedExchange, captured_of, har, write_new, write_trace
 from signet_recording_proxy.redaction.redactor import Redactor
 from tests.support.recorder import RecorderProcess, read_until_closed
 from tests.support.small_files import small_files
@@ -29,7 +29,7 @@ def write(kind: str, trace: Trace) -> bytes:
     return flows.write(captured_of(trace))
 
 
-def read_back(kind: str, capture: Path) -> list[Captured]:
+def read_back(kind: str, capture: Path) -> list[CapturedExchange]:
     """What a capture holds."""
     if kind == "har":
         return har.read(str(capture)).exchanges

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from signet_reference_harness.channels import Attachment, UserTurn
-from signet_reference_harness.channels.conversing import MOST_WAITING, Conversing
+from signet_reference_harness.channels.conversing import MOST_WAITING, ChannelConversation
 from signet_reference_harness.messages import ToolCall
 from signet_reference_harness.providers import CompletionChunk, CompletionResult, Provider, StopReason
 from signet_reference_harness.providers.scripted import ScriptedProvider
@@ -18,7 +18,7 @@ from tests.reference_harness.sessions import Stream, session_of, turns
 
 from .lines import Lines
 
-Act = Callable[[Lines, Conversing, Session], Awaitable[None]]
+Act = Callable[[Lines, ChannelConversation, Session], Awaitable[None]]
 
 
 def converse(hosted: Callable[..., Any], provider: Callable[[], Provider], act: Act) -> Lines:
@@ -27,7 +27,7 @@ def converse(hosted: Callable[..., Any], provider: Callable[[], Provider], act: 
     async def work(host: SessionHost) -> Lines:
         channel, session, asked = Lines(), session_of(host), provider()
         await host.start(session, "startup")
-        conversing = Conversing(
+        conversing = ChannelConversation(
             channel, lambda: session, lambda turn, told: session.turn(turn.content, asked, listener=told)
         )
         talking = asyncio.create_task(conversing.run())
@@ -44,7 +44,7 @@ def converse(hosted: Callable[..., Any], provider: Callable[[], Provider], act: 
 def test_turns_are_answered_in_order_with_their_own_metadata(hosted: Callable[..., Any]) -> None:
     """Pieces stream, then comes the whole with what belongs to the turn, and the next is answered."""
 
-    async def act(channel: Lines, _conversing: Conversing, _session: Session) -> None:
+    async def act(channel: Lines, _conversing: ChannelConversation, _session: Session) -> None:
         for number, text in enumerate(("Which colour?", "And why?")):
             channel.enqueue(UserTurn(content=text, metadata={"number": number}))
         await channel.wait_for(lambda: len(channel.answers) == 2)
@@ -70,7 +70,7 @@ def test_what_is_said_meanwhile_stands_after_the_last_result_of_a_tool(
             async for chunk in super().stream(messages, options):
                 yield chunk
 
-    async def act(channel: Lines, _conversing: Conversing, _session: Session) -> None:
+    async def act(channel: Lines, _conversing: ChannelConversation, _session: Session) -> None:
         channel.enqueue(UserTurn(content="Look."))
         channel.enqueue(UserTurn(content="In the cellar."))
         await channel.wait_for(lambda: len(channel.answers) == 1)
@@ -87,7 +87,7 @@ def test_what_is_said_meanwhile_stands_after_the_last_result_of_a_tool(
 def test_an_answer_is_stopped_and_the_next_turn_is_taken(hosted: Callable[..., Any], daemon: RecordingDaemon) -> None:
     """What arrived stays said; a second stop finds nothing to stop."""
 
-    async def act(channel: Lines, conversing: Conversing, _session: Session) -> None:
+    async def act(channel: Lines, conversing: ChannelConversation, _session: Session) -> None:
         channel.enqueue(UserTurn(content="Count."))
         await channel.wait_for(lambda: any(each.content for each in channel.outputs))
         assert conversing.interrupt()
@@ -102,7 +102,7 @@ def test_an_answer_is_stopped_and_the_next_turn_is_taken(hosted: Callable[..., A
 def test_a_channel_that_closes_stops_the_answer(hosted: Callable[..., Any], daemon: RecordingDaemon) -> None:
     """The conversation ends at once, and the session after it with what had arrived."""
 
-    async def act(channel: Lines, _conversing: Conversing, _session: Session) -> None:
+    async def act(channel: Lines, _conversing: ChannelConversation, _session: Session) -> None:
         channel.enqueue(UserTurn(content="Count."))
         await channel.wait_for(lambda: any(each.content for each in channel.outputs))
 
@@ -113,7 +113,7 @@ def test_a_channel_that_closes_stops_the_answer(hosted: Callable[..., Any], daem
 def test_turns_that_cannot_be_taken_are_refused_with_the_reason(hosted: Callable[..., Any]) -> None:
     """Attachments by name, a blank message, and more than may wait; the model is asked nothing."""
 
-    async def act(channel: Lines, _conversing: Conversing, _session: Session) -> None:
+    async def act(channel: Lines, _conversing: ChannelConversation, _session: Session) -> None:
         files = (Attachment(name="plan.pdf"), Attachment(name=""))
         channel.enqueue(UserTurn(content="Read this.", attachments=files, metadata={"n": 1}))
         channel.enqueue(UserTurn(content=" \n"))
@@ -131,7 +131,7 @@ def test_turns_that_cannot_be_taken_are_refused_with_the_reason(hosted: Callable
 def test_only_so_many_turns_wait(hosted: Callable[..., Any]) -> None:
     """The one that is too much is refused; the others are answered later."""
 
-    async def act(channel: Lines, _conversing: Conversing, _session: Session) -> None:
+    async def act(channel: Lines, _conversing: ChannelConversation, _session: Session) -> None:
         for _ in range(MOST_WAITING + 2):
             channel.enqueue(UserTurn(content="Count."))
         await channel.wait_for(lambda: any(each.error for each in channel.outputs))

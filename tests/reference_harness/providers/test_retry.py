@@ -5,7 +5,14 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from signet_reference_harness.providers.failures import CallFailure, FailureKind, GiveUp, RetryPolicy, Wait, next_step
+from signet_reference_harness.providers.failures import (
+    CallFailure,
+    FailureKind,
+    GiveUp,
+    RetryAfter,
+    RetryPolicy,
+    next_step,
+)
 
 SWITCHES = {
     FailureKind.NETWORK: "network",
@@ -23,7 +30,7 @@ def follows(
     elapsed_s: float = 0.0,
     chance: float = 0.5,
     policy: RetryPolicy | None = None,
-) -> Wait | GiveUp:
+) -> RetryAfter | GiveUp:
     """What follows a failure."""
     failure = CallFailure(kind, "failed", wait_asked_s=asked_s)
     return next_step(
@@ -44,7 +51,7 @@ def test_each_kind_can_be_switched_off(kind: FailureKind) -> None:
     """The others are still tried again."""
     policy = RetryPolicy(**{SWITCHES[kind]: False})  # type: ignore[arg-type]  # a switch
     assert follows(kind, policy=policy) == GiveUp()
-    assert all(isinstance(follows(other, policy=policy), Wait) for other in SWITCHES if other is not kind)
+    assert all(isinstance(follows(other, policy=policy), RetryAfter) for other in SWITCHES if other is not kind)
 
 
 @pytest.mark.parametrize("kind", [FailureKind.REFUSED, FailureKind.MALFORMED])
@@ -57,14 +64,14 @@ def test_what_would_be_said_again_is_not_tried_again(kind: FailureKind) -> None:
 def test_waits_double_up_to_the_longest(attempt: int, longest: float) -> None:
     """From half a second, with chance between that and the ceiling."""
     policy = RetryPolicy(attempts=10)
-    assert follows(attempt=attempt, chance=0.0, policy=policy) == Wait(0.5)
-    assert follows(attempt=attempt, chance=1.0, policy=policy) == Wait(longest)
+    assert follows(attempt=attempt, chance=0.0, policy=policy) == RetryAfter(0.5)
+    assert follows(attempt=attempt, chance=1.0, policy=policy) == RetryAfter(longest)
 
 
 def test_a_wait_that_is_asked_for_is_kept_to_exactly() -> None:
     """Also one shorter than the shortest of our own."""
-    assert follows(FailureKind.RATE_LIMIT, 20.0) == Wait(20.0)
-    assert follows(FailureKind.SERVER, 0.0) == Wait(0.0)
+    assert follows(FailureKind.RATE_LIMIT, 20.0) == RetryAfter(20.0)
+    assert follows(FailureKind.SERVER, 0.0) == RetryAfter(0.0)
 
 
 @pytest.mark.parametrize(("asked_s", "elapsed_s"), [(20.5, 0.0), (15.0, 50.0)])
@@ -94,7 +101,7 @@ def test_no_wait_is_beyond_its_bounds(
     """Never longer than one wait, never beyond all, never after the last attempt."""
     policy = RetryPolicy()
     step = follows(kind, asked_s, attempt=attempt, elapsed_s=elapsed_s, chance=chance, policy=policy)
-    if isinstance(step, Wait):
+    if isinstance(step, RetryAfter):
         assert attempt < policy.attempts
         assert 0 <= step.seconds <= (policy.longest_backoff_s if asked_s is None else policy.longest_wait_s)
         assert elapsed_s + step.seconds <= policy.total_s

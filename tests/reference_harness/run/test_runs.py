@@ -18,8 +18,8 @@ from signet_reference_harness.run.run_journal import (
     LEASE_S,
     UNKNOWN,
     LeaseLostError,
-    Recorded,
     RunJournal,
+    RunRecord,
     read_run,
 )
 from signet_reference_harness.run.session_file import read_session
@@ -43,7 +43,7 @@ WRITES = {
     21: "what the run came to",
 }
 """Writes to files in a run of two tool calls, in which it is killed."""
-RECORDED = Recorded(
+RECORDED = RunRecord(
     run="r1", session="s1", agent="atlas", project="/workspace/acme", prompt="Hello.", sessions="/s", turns=0
 )
 NO_PROMPT = (

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from signet_conformance import targets
-from signet_conformance.running.generated import Performs, performed_steps
+from signet_conformance.running.generated import PerformableSteps, performed_steps
 from signet_conformance.running.workers import StationWorkers
 from signet_conformance.scenarios.features import HALVES, WHOLE_STEPS, possible_steps
 from signet_conformance.trace import Declared
@@ -57,17 +57,32 @@ EVERY = WHOLE_STEPS | HALVES
 @pytest.mark.parametrize(
     ("performs", "possible", "own", "told"),
     [
-        (Performs(EVERY, listed=True), EVERY, True, None),
-        (Performs(EVERY, listed=False), EVERY, False, None),
-        (Performs(EVERY, listed=False), EVERY, True, "found out by trying: list its steps in the answer to hello"),
-        (Performs(WHOLE_STEPS, listed=False, lacks="it skips them"), EVERY, True, "tried, it skips them; list its"),
-        (Performs(WHOLE_STEPS, listed=False, lacks="it skips them"), EVERY, False, "tried, it skips them"),
-        (Performs(WHOLE_STEPS, listed=False, lacks="it skips them"), WHOLE_STEPS, False, None),
-        (Performs(EVERY - {"clear"}, listed=True), EVERY, True, "no generated session holds clear: the driver does"),
+        (PerformableSteps(EVERY, listed=True), EVERY, True, None),
+        (PerformableSteps(EVERY, listed=False), EVERY, False, None),
+        (
+            PerformableSteps(EVERY, listed=False),
+            EVERY,
+            True,
+            "found out by trying: list its steps in the answer to hello",
+        ),
+        (
+            PerformableSteps(WHOLE_STEPS, listed=False, lacks="it skips them"),
+            EVERY,
+            True,
+            "tried, it skips them; list its",
+        ),
+        (PerformableSteps(WHOLE_STEPS, listed=False, lacks="it skips them"), EVERY, False, "tried, it skips them"),
+        (PerformableSteps(WHOLE_STEPS, listed=False, lacks="it skips them"), WHOLE_STEPS, False, None),
+        (
+            PerformableSteps(EVERY - {"clear"}, listed=True),
+            EVERY,
+            True,
+            "no generated session holds clear: the driver does",
+        ),
     ],
 )
 def test_loss_is_told_with_what_to_do(
-    performs: Performs, possible: frozenset[str], own: bool, told: str | None
+    performs: PerformableSteps, possible: frozenset[str], own: bool, told: str | None
 ) -> None:
     """What generated sessions lack is named, with its reason, and with the way out where the driver is one's own."""
     lost = performs.describe_lost(possible, own_program=own)

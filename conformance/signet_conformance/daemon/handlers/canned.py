@@ -20,7 +20,7 @@ Demand: TypeAlias = "tuple[Callable[[Any], bool], str]"
 
 
 @dataclass(frozen=True)
-class Canned:
+class CannedHandler:
     """A handler that says the same to every request. Its 400s come in the order of `demands`.
 
     With `unreadable` a body that is no JSON is refused with this text; without it the route crashes over one.
@@ -72,26 +72,26 @@ _POLICY: Final = {
     "updatedAt": "1970-01-01T00:00:00.000Z",
 }
 
-HOME: Final = Canned(
+HOME: Final = CannedHandler(
     None,
     headers={"content-type": "text/html; charset=UTF-8"},
     text="<!DOCTYPE html><title>Embedded Signet daemon</title>",
 )
-READY: Final = Canned({"status": "ok"})
+READY: Final = CannedHandler({"status": "ok"})
 
 # No server is registered here.
-MARKETPLACE: Final = Canned({"servers": [], "count": 0, "scoped": False, "context": {}})
-MARKETPLACE_POLICY: Final = Canned({"policy": _POLICY})
-MARKETPLACE_TOOLS: Final = Canned({"tools": [], "servers": [], "count": 0, "context": {}, "policy": _POLICY})
-MARKETPLACE_SERVER: Final = Canned({"error": "Server not found"}, 404)
-MARKETPLACE_CALL: Final = Canned(
+MARKETPLACE: Final = CannedHandler({"servers": [], "count": 0, "scoped": False, "context": {}})
+MARKETPLACE_POLICY: Final = CannedHandler({"policy": _POLICY})
+MARKETPLACE_TOOLS: Final = CannedHandler({"tools": [], "servers": [], "count": 0, "context": {}, "policy": _POLICY})
+MARKETPLACE_SERVER: Final = CannedHandler({"error": "Server not found"}, 404)
+MARKETPLACE_CALL: Final = CannedHandler(
     {"error": "Server not found, disabled, or out of scope"},
     404,
     demands=((_gives("serverId", "toolName"), "serverId and toolName are required"),),
     unreadable="Invalid JSON body",
 )
 
-HEARTBEAT: Final = Canned(
+HEARTBEAT: Final = CannedHandler(
     {"ok": True},
     demands=(
         (lambda body: isinstance(body, dict | list), "Body must be an object"),
@@ -104,7 +104,7 @@ HEARTBEAT: Final = Canned(
 )
 
 # No synthesis worker runs here.
-SYNTHESIS_CONFIG: Final = Canned(
+SYNTHESIS_CONFIG: Final = CannedHandler(
     {
         "enabled": True,
         "provider": "none",
@@ -114,20 +114,20 @@ SYNTHESIS_CONFIG: Final = Canned(
         "idleGapMinutes": 15,
     }
 )
-SYNTHESIS_GONE: Final = Canned({"error": "Synthesis is done by the daemon", "code": "gone"}, 410)
-SYNTHESIS_COMPLETE: Final = Canned(
+SYNTHESIS_GONE: Final = CannedHandler({"error": "Synthesis is done by the daemon", "code": "gone"}, 410)
+SYNTHESIS_COMPLETE: Final = CannedHandler(
     {"error": "Synthesis worker not running"}, 503, demands=((_gives("content"), "content is required"),)
 )
-NOTIFICATIONS: Final = Canned(
+NOTIFICATIONS: Final = CannedHandler(
     {"inject": "", "notifications": []},
     demands=((_gives("harness", "hook"), "harness and hook are required"), (_names_an_agent, "")),
     internal={"inject": ""},
 )
 
 # Nothing is known of entities outside the memories that name them, and no agent has met or written to another.
-COMMUNITIES: Final = Canned({"items": [], "count": 0})
-ENTITIES: Final = Canned({"items": [], "limit": 50, "offset": 0})
-KNOWLEDGE: Final = Canned(
+COMMUNITIES: Final = CannedHandler({"items": [], "count": 0})
+ENTITIES: Final = CannedHandler({"items": [], "limit": 50, "offset": 0})
+KNOWLEDGE: Final = CannedHandler(
     dict.fromkeys(
         (
             *(f"{what}Count" for what in ("entity", "aspect", "attribute", "constraint", "dependency")),
@@ -141,8 +141,8 @@ KNOWLEDGE: Final = Canned(
         0,
     )
 )
-PRESENCE: Final = Canned({"sessions": [], "count": 0}, scoped=True)
-INBOX: Final = Canned({"items": [], "count": 0}, scoped=True)
+PRESENCE: Final = CannedHandler({"sessions": [], "count": 0}, scoped=True)
+INBOX: Final = CannedHandler({"items": [], "count": 0}, scoped=True)
 
 
 def search_marketplace(_daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:

@@ -24,7 +24,7 @@ _HOOK_FAILED: Final = "Hook execution failed"
 
 
 @dataclass(frozen=True)
-class Right:
+class RequiredPermission:
     """The right that a bearer needs: `permission`, and no more calls a minute than `rate` allows.
 
     With `loses_answer` the refusal itself is lost, and the caller sees a crash.
@@ -48,7 +48,7 @@ class Endpoint:
     handler: Handler
     failure: str | None = None
     only: Callable[[Behaviour], bool] | None = None
-    right: Right | None = None
+    right: RequiredPermission | None = None
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class GuardedArea:
     """Paths with one right for all that they match (for these `methods`, none = all), whether or not a route exists."""
 
     path: str
-    right: Right
+    right: RequiredPermission
     methods: tuple[str, ...] = ()
     only: Callable[[Behaviour], bool] | None = None
 
@@ -79,11 +79,11 @@ def _grown(behaviour: Behaviour) -> bool:
     return not behaviour.early
 
 
-_SAVES: Final = Right("remember")
-_READS: Final = Right("recall")
-_MODIFIES: Final = Right("modify", rate="modify", loses_answer=True)
-_FORGETS: Final = Right("forget", rate="batchForget", loses_answer=True)
-_RULES: Final = Right("admin", rate="admin", loses_answer=True)
+_SAVES: Final = RequiredPermission("remember")
+_READS: Final = RequiredPermission("recall")
+_MODIFIES: Final = RequiredPermission("modify", rate="modify", loses_answer=True)
+_FORGETS: Final = RequiredPermission("forget", rate="batchForget", loses_answer=True)
+_RULES: Final = RequiredPermission("admin", rate="admin", loses_answer=True)
 
 #: Every route; the first that matches answers. memory/:id hides a GET memory/search, as in the real daemon.
 ROUTES: Final = (
@@ -125,7 +125,7 @@ ROUTES: Final = (
     Endpoint("POST", "/api/hook/remember", hook_memories.remember_alias, right=_SAVES),
     Endpoint("GET", "/api/memory/:id", reading.get_memory),
     Endpoint("GET", "/api/memory/:id/history", changing.history),
-    Endpoint("POST", "/api/memory/:id/recover", changing.recover_memory, right=Right("recover")),
+    Endpoint("POST", "/api/memory/:id/recover", changing.recover_memory, right=RequiredPermission("recover")),
     Endpoint("PATCH", "/api/memory/:id", changing.patch_memory),
     Endpoint("DELETE", "/api/memory/:id", changing.delete_memory),
     Endpoint("POST", "/api/memory/feedback", reading.feedback),
@@ -186,13 +186,13 @@ _LOOKS: Final = ("GET", "HEAD")
 #: The rights that hold for more than one route, asked after those of the routes.
 AREAS: Final = (
     *(GuardedArea(path, _READS) for path in ("/api/memory/search", "/memory/similar", "/api/memory/timeline")),
-    GuardedArea("/api/memory/:id", Right("modify", rate="modify"), ("PATCH",)),
-    GuardedArea("/api/memory/:id", Right("forget", rate="forget"), ("DELETE",)),
+    GuardedArea("/api/memory/:id", RequiredPermission("modify", rate="modify"), ("PATCH",)),
+    GuardedArea("/api/memory/:id", RequiredPermission("forget", rate="forget"), ("DELETE",)),
     GuardedArea("/api/memory/:id", _READS, _LOOKS),
     GuardedArea("/api/cross-agent/*", _READS, _LOOKS),
     GuardedArea("/api/cross-agent/*", _SAVES, _WRITES),
     *(GuardedArea(f"/api/sessions/{path}", _READS) for path in ("blackbox", ":key/blackbox")),
-    GuardedArea("/api/secrets/*", Right("admin"), only=_grown),
+    GuardedArea("/api/secrets/*", RequiredPermission("admin"), only=_grown),
     GuardedArea("/api/auth/api-keys/*", _RULES),
 )
 

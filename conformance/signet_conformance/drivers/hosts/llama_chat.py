@@ -16,7 +16,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import IO, Any
 
-from signet_conformance.drivers.hosts.model_server import Asked, ModelServer
+from signet_conformance.drivers.hosts.model_server import ModelRequest, ModelServer
 from signet_conformance.drivers.hosts.protocol import Peer, Skipped, StepError
 from signet_conformance.drivers.hosts.tools import tool_calls
 
@@ -89,7 +89,7 @@ class LlamaChat:
         self._peer = peer
         self._model = ModelServer()
         self._program: ChatProgram | None = None
-        self._asked: Asked | None = None
+        self._asked: ModelRequest | None = None
         self._reply = ""
 
     def about(self) -> Mapping[str, Any]:
@@ -143,7 +143,7 @@ class LlamaChat:
                 self._end_turn(program)
         return answer
 
-    def _next(self, program: ChatProgram) -> Asked:
+    def _next(self, program: ChatProgram) -> ModelRequest:
         """Return the program's next request to the model. Raises StepError when it ends, or asks nothing in time."""
         deadline = time.monotonic() + WAIT_S
         while (asked := self._model.asked(_LOOK_S)) is None:

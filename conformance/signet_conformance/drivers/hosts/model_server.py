@@ -15,7 +15,7 @@ from signet_conformance.drivers.model_process import ModelProcess
 _PATIENCE_S = 30.0
 
 
-class Asked:
+class ModelRequest:
     """One request to the model, as the server read it."""
 
     def __init__(self, number: int, asked: Mapping[str, Any]) -> None:
@@ -59,24 +59,24 @@ class Model:
         script = {"format": "signet-llm/1", "when_out": "wait", "rules": [*rules]}
         self._http.put("/script", json=script).raise_for_status()
 
-    def asked(self, timeout_s: float) -> Asked | None:
+    def asked(self, timeout_s: float) -> ModelRequest | None:
         """The next request that waits, or None if none arrives in time."""
         asked = {"after": self._seen, "wait_s": timeout_s}
         for kept in self._http.get("/requests", params=asked).raise_for_status().json()["requests"]:
             self._seen = kept["number"]
             if kept["asked"] is not None and not str(kept["turn"]).startswith("rules/"):
-                return Asked(self._seen, kept["asked"])
+                return ModelRequest(self._seen, kept["asked"])
         return None
 
-    def say(self, asked: Asked, text: str) -> None:
+    def say(self, asked: ModelRequest, text: str) -> None:
         """Answer a request that waits with words."""
         self._answer(asked, {"type": "text", "text": text})
 
-    def call(self, asked: Asked, tool: str, arguments: Mapping[str, Any]) -> None:
+    def call(self, asked: ModelRequest, tool: str, arguments: Mapping[str, Any]) -> None:
         """Answer a request that waits with the call of a tool."""
         self._answer(asked, {"type": "tool_call", "name": tool, "arguments": arguments})
 
-    def _answer(self, asked: Asked, part: Mapping[str, Any]) -> None:
+    def _answer(self, asked: ModelRequest, part: Mapping[str, Any]) -> None:
         # Several sessions may have a turn under way: an answer in order would go to the one that asked first.
         self._http.post("/turns", json={"turns": [{"content": [part]}], "request": asked.number}).raise_for_status()
 

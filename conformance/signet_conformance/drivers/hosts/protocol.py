@@ -47,7 +47,7 @@ class Host(Protocol):
         """End the connector as the harness ends it when the user quits."""
 
 
-class Printed:
+class CapturedOutput:
     """A stream that keeps what is printed to it, up to a limit, and passes it on."""
 
     def __init__(self, stream: TextIO) -> None:
@@ -86,7 +86,7 @@ class Peer:
         self._out: IO[bytes] = os.fdopen(os.dup(1), "wb", buffering=0)
         os.dup2(2, 1)
         self._tells: frozenset[str] = frozenset()
-        self._printed = Printed(sys.stderr)
+        self._printed = CapturedOutput(sys.stderr)
         sys.stdout = sys.stderr = self._printed
 
     def serve(self, open_host: Callable[[Peer], Host]) -> None:

@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 from msgspec import Struct, field
 
-from signet_conformance.engine import Judged
+from signet_conformance.engine import JudgedTrace
 from signet_conformance.errors import printable
 from signet_conformance.facts import Call, Recording
 from signet_conformance.reports.command_lines import shell_command
@@ -63,7 +63,7 @@ class _Kept(Struct):
     bodies: dict[int, Any] = field(default_factory=dict)
 
 
-def exchange_data(judged: Judged, budget: Budget) -> str:
+def exchange_data(judged: JudgedTrace, budget: Budget) -> str:
     """The data of a trace for the page's script, to be put into a block of it. `budget` is drawn on."""
     recording = judged.recording
     strings = Strings()
@@ -103,7 +103,7 @@ def exchange_data(judged: Judged, budget: Budget) -> str:
     )
 
 
-def _about(judged: Judged) -> dict[str, Any]:
+def _about(judged: JudgedTrace) -> dict[str, Any]:
     trace = judged.trace
     scenario = next(marks_of(trace, ScenarioMark), None)
     hosts = {release.words: None for release in played([trace])}

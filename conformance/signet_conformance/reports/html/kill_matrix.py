@@ -47,7 +47,7 @@ def _names(tested: Mapping[str, Any], member: str) -> list[str]:
     return list(tested.get(member, ()))
 
 
-class Tested(Part):
+class RequirementMutants(Part):
     """The mutants that break one requirement."""
 
     killed_by: Items[str] = ()
@@ -78,4 +78,4 @@ class KillMatrix(Document):
     """Each mutant, and what it breached."""
     variants: Items[dict[str, Any]] = ()
     """Each odd but conforming connector, which must not be blamed."""
-    requirements: dict[str, Tested]
+    requirements: dict[str, RequirementMutants]

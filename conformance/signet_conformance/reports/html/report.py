@@ -15,13 +15,13 @@ from urllib.parse import quote
 from msgspec import Struct
 
 from signet_conformance import __version__
-from signet_conformance.engine import Judged
+from signet_conformance.engine import JudgedTrace
 from signet_conformance.errors import first_of, printable
 from signet_conformance.facts.steps import skipped_words
 from signet_conformance.finding import BREACHES, FOLDING_ORDER, Verdict
 from signet_conformance.outcome.coverage import Coverage, Dimension
 from signet_conformance.outcome.newer import NewerContract
-from signet_conformance.outcome.reach import Reach
+from signet_conformance.outcome.reach import UnreachableParts
 from signet_conformance.reports.cause_text import MAX_PROBLEMS, extent, known_words, level_note, replay_words
 from signet_conformance.reports.causes import Cause, Causes
 from signet_conformance.reports.command_lines import shell_command
@@ -73,7 +73,7 @@ class HtmlReport:
         self._names: dict[str, str] = {}
         """The name of each trace in addresses of this page, by its file."""
 
-    def add(self, judged: Judged, known: Mapping[str, str]) -> None:
+    def add(self, judged: JudgedTrace, known: Mapping[str, str]) -> None:
         """Take one trace."""
         self._causes.add(judged, known)
         if len(self._rows) == MAX_TRACES:
@@ -83,7 +83,7 @@ class HtmlReport:
         self._data.append((f"trace-{number}", exchange_data(judged, self._budget)))
         self._rows.append(_Row.of(judged, self._name(judged)))
 
-    def _name(self, judged: Judged) -> str:
+    def _name(self, judged: JudgedTrace) -> str:
         """A name for a trace that is short and no other trace's."""
         file = printable(judged.trace.path or "trace", 400)
         name = PurePath(file).stem
@@ -173,7 +173,7 @@ class _Row(Struct, frozen=True):
     cells: tuple[str, ...]
 
     @classmethod
-    def of(cls, judged: Judged, place: str) -> Self:
+    def of(cls, judged: JudgedTrace, place: str) -> Self:
         tally = Counter(judgement.verdict for judgement in judged.judgements.values())
         counts = (tally[Verdict.FAIL], tally[Verdict.WARN], len(judged.trace.exchanges))
         return cls(
@@ -305,7 +305,7 @@ def _newer(newer: NewerContract) -> Markup:
     return joined((element("p", said), table(f"What contract {newer.version} would breach", heads, cells)))
 
 
-def _unreached(reach: Reach) -> Markup:
+def _unreached(reach: UnreachableParts) -> Markup:
     rows = [(tool, ", ".join(names)) for tool, names in reach.fields.items()]
     rows += [(tool, "the whole tool: no operation of it was called, and none is offered") for tool in reach.tools]
     rows += [(tool, "what it needs: its schema has no member for it") for tool in reach.unfillable]

@@ -42,7 +42,7 @@ MAX_NAMED = 5
 """Broken requirements that an answer names; the others are counted."""
 
 
-class May(StrEnum):
+class Compatibility(StrEnum):
     """Whether a connector may ship with a daemon of a contract version."""
 
     YES = "yes"
@@ -53,7 +53,7 @@ class May(StrEnum):
 class Shipping(Struct, frozen=True):
     """Whether a run allows shipping, and why not; `why` is empty where nothing forbids it."""
 
-    may: May
+    may: Compatibility
     why: str
 
 
@@ -73,9 +73,9 @@ def answer(column: Column) -> Shipping:
     """The answer of one run: a part of a run can show a breach; only a whole run shows that nothing is broken."""
     failed = [name for name, verdict in column.verdicts.items() if verdict is Verdict.FAIL]
     if failed:
-        return Shipping(May.NO, f"breaks {first_of(failed, MAX_NAMED)}")
+        return Shipping(Compatibility.NO, f"breaks {first_of(failed, MAX_NAMED)}")
     missing = column.full_set
-    return Shipping(May.YES, "") if missing is None else Shipping(May.NOT_SHOWN, missing)
+    return Shipping(Compatibility.YES, "") if missing is None else Shipping(Compatibility.NOT_SHOWN, missing)
 
 
 def histories(columns: Iterable[Column]) -> Mapping[HistoryKey, Sequence[Column]]:
@@ -115,9 +115,9 @@ def changes(old: Column, new: Column) -> tuple[list[str], list[str]]:
 
 
 _MEANINGS = (
-    (May.YES, "a whole run by this contract version broke no requirement"),
-    (May.NO, "the newest run broke at least one"),
-    (May.NOT_SHOWN, "nothing broke, but the newest run was not a whole one"),
+    (Compatibility.YES, "a whole run by this contract version broke no requirement"),
+    (Compatibility.NO, "the newest run broke at least one"),
+    (Compatibility.NOT_SHOWN, "nothing broke, but the newest run was not a whole one"),
     ("-", "no run by this contract version"),
 )
 
@@ -180,7 +180,7 @@ def _index(runs: Histories, names: Mapping[HistoryKey, str], stream: TextIO) -> 
     every = [(connector, column) for connector, history in runs.items() for column in history]
     every.sort(key=lambda run: run[1].created, reverse=True)
     answers = [answer(column) for _, column in every]
-    kinds = ((each, each, sum(said.may is each for said in answers)) for each in May)
+    kinds = ((each, each, sum(said.may is each for said in answers)) for each in Compatibility)
     rows = (
         _run_row(column, answer(column), _link(connector.words, _page_of(names[connector])))
         for connector, column in every
@@ -229,7 +229,7 @@ def _connector_page(connector: HistoryKey, history: Sequence[Column], name: str,
     def write(stream: TextIO) -> None:
         current = newest(history)
         states = element("ul", (_state(column, name, badges) for column in current.values()), class_="plain")
-        kinds = ((each, each, sum(answer(column).may is each for column in history)) for each in May)
+        kinds = ((each, each, sum(answer(column).may is each for column in history)) for each in Compatibility)
         heads = (*_RUN_HEADS, "Newly broken", "Mended")
         listed = table("Runs, the newest first", heads, _history_rows(history))
         header = (
@@ -253,7 +253,7 @@ def _state(column: Column, name: str, badges: Mapping[str, str]) -> Markup:
     rows: list[tuple[str, str | Markup]] = [
         ("ships", _may(said)),
         ("why", cell(said.why, 400)),
-        ("broken", pages if said.may is May.NO else ""),
+        ("broken", pages if said.may is Compatibility.NO else ""),
         ("version", _version(column)),
         ("began", _when(column)),
         ("commit", element("code", column.commit) if column.commit else ""),

@@ -28,7 +28,7 @@ AGENT = "default"
 
 
 @dataclass(frozen=True)
-class Visit:
+class AcceptedRequest:
     """A request that may do its work: its fields, its runtime path, and its session key, None when it gives none."""
 
     fields: Mapping[str, Any]
@@ -54,7 +54,7 @@ class Gate:
     seen: bool = False
     """The session is shown as present from here on."""
 
-    def admit(self, daemon: Daemon, call: DaemonRequest) -> Visit:
+    def admit(self, daemon: Daemon, call: DaemonRequest) -> AcceptedRequest:
         """The visit. Raises `RefusedError` with the answer that ends it here."""
         if self.internal is not None and is_internal(call):
             raise RefusedError.by(DaemonAnswer(dict(self.internal)))
@@ -66,7 +66,7 @@ class Gate:
             _meet(daemon, fields, path)
         if is_bypassed(daemon, fields):
             raise RefusedError.by(DaemonAnswer({**self.nothing, "bypassed": True}))
-        return Visit(fields, path, key if truthy(key) else None)
+        return AcceptedRequest(fields, path, key if truthy(key) else None)
 
 
 def _meet(daemon: Daemon, fields: Mapping[str, Any], path: str | None) -> None:

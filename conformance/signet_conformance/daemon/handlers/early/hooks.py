@@ -7,7 +7,7 @@ import uuid
 from collections import deque
 from typing import TYPE_CHECKING, Any, Final
 
-from signet_conformance.daemon.handlers.early import AGENT, Gate, Visit, has
+from signet_conformance.daemon.handlers.early import AGENT, AcceptedRequest, Gate, has
 from signet_conformance.daemon.handlers.early.memories import any_of, search_rows
 from signet_conformance.daemon.handlers.hooks import is_internal, same_marks
 from signet_conformance.daemon.handlers.hooks.compaction import summary_request
@@ -107,7 +107,7 @@ def _terms(fields: Mapping[str, Any]) -> list[str]:
     return [*own, *more[: max(len(own), 2)]][:_MOST_TERMS]
 
 
-def _fresh(daemon: Daemon, visit: Visit, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _fresh(daemon: Daemon, visit: AcceptedRequest, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The first few of `rows` that fit, without those that the session's last prompts were shown."""
     taken: list[dict[str, Any]] = []
     for row in rows[:_MOST_ROWS]:

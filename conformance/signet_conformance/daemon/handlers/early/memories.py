@@ -8,7 +8,7 @@ import uuid
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from signet_conformance.daemon.handlers.early import AGENT, Gate, Visit, has
+from signet_conformance.daemon.handlers.early import AGENT, AcceptedRequest, Gate, has
 from signet_conformance.daemon.handlers.memories.reading import read_query
 from signet_conformance.daemon.handlers.memories.recall import shown_row
 from signet_conformance.daemon.handlers.memories.saving import (
@@ -55,7 +55,7 @@ def hook_remember(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
         return DaemonAnswer({"saved": False, "id": ""})
 
 
-def _hook_row(daemon: Daemon, visit: Visit, text: str) -> str:
+def _hook_row(daemon: Daemon, visit: AcceptedRequest, text: str) -> str:
     pinned = text.lower().startswith(CRITICAL)
     tags, text = _heading(text[len(CRITICAL) :].strip(BLANKS) if pinned else text)
     given = {

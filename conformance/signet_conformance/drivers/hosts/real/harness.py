@@ -21,7 +21,7 @@ from typing import Any
 
 from signet_conformance.children.watchdog import VARIABLE as RUN
 from signet_conformance.drivers.hosts.installed import fill_in, install_connector, prepare
-from signet_conformance.drivers.hosts.model_server import Asked, Model
+from signet_conformance.drivers.hosts.model_server import Model, ModelRequest
 from signet_conformance.drivers.hosts.observing import OBSERVERS, Observations, observe
 from signet_conformance.drivers.hosts.protocol import Peer, Projects, Skipped, StepError
 from signet_conformance.drivers.hosts.real.conversation import Launch, Open, ProgramConversation, Services
@@ -93,7 +93,7 @@ class RealHarness:
         self._ended: set[str] = set()
         self._projects = Projects()
         self._sessions: dict[str, ProgramConversation] = {}
-        self._asked: dict[str, Asked] = {}
+        self._asked: dict[str, ModelRequest] = {}
         self._replies: dict[str, str] = {}
         self._told: list[Refusal] = []
         self._services = Services()
@@ -315,7 +315,7 @@ class RealHarness:
             raise Skipped(f"{self._options['program']} asked its model for no summary: it compacted nothing")
         return {"compacted": True}
 
-    def _next(self, conversation: ProgramConversation) -> Asked | None:
+    def _next(self, conversation: ProgramConversation) -> ModelRequest | None:
         """Return the program's next request to the model; None when its turn ends. Raises StepError after TURN_S."""
         deadline = time.monotonic() + TURN_S
         while (asked := self._model.asked(_LOOK_S)) is None:
