@@ -67,6 +67,13 @@ def _refuse_empty(text: str) -> str:
     return text
 
 
+def _refuse_repetition(items: tuple[Any, ...]) -> tuple[Any, ...]:
+    twice = next((item for place, item in enumerate(items) if item in items[:place]), None)
+    if twice is not None:
+        raise refusal(f"names {printable(str(twice), 60)!r} twice", "name each once")
+    return items
+
+
 def _refuse_blank(text: str) -> str:
     if not text.strip():
         raise refusal("is blank")
@@ -87,6 +94,12 @@ Maybe = Annotated[Value | None, _NeverNull()]
 """A member that may be absent, and then is None. A document never says null for it."""
 Items = Annotated[tuple[Value, ...], Field(strict=False, fail_fast=True)]
 """A JSON list, kept as a tuple; reading stops at the first wrong item."""
+DistinctItems = Annotated[
+    tuple[Value, ...],
+    Field(strict=False, fail_fast=True, json_schema_extra={"uniqueItems": True}),
+    AfterValidator(_refuse_repetition),
+]
+"""A JSON list that names nothing twice."""
 Seconds = Annotated[float, Field(gt=0, description="a number of seconds above 0")]
 
 Text = Annotated[str, AfterValidator(_refuse_empty), WithJsonSchema({"type": "string", "minLength": 1})]

@@ -6,7 +6,17 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import ConfigDict, Discriminator, Field, Tag, model_validator
 
-from signet_conformance.files.documents import Document, Items, Maybe, Part, Seconds, Text, refusal, with_schema_member
+from signet_conformance.files.documents import (
+    DistinctItems,
+    Document,
+    Items,
+    Maybe,
+    Part,
+    Seconds,
+    Text,
+    refusal,
+    with_schema_member,
+)
 from signet_conformance.targets.face_parts import AnswerPlaces, Current, Registry, Texts
 
 _WITH_SETTINGS = ("timeout_unit_s", "default_timeout_s", "mcp", "constants", "matchers", "events", "steps", "turn_end")
@@ -290,9 +300,7 @@ class FaceDocument(Document):
     """
     bracketed_output_is_json: bool = False
     """true if output is discarded that begins with [ or {, but is not JSON"""
-    blocked_by: dict[str, Annotated[Items[Blocking], Field(json_schema_extra={"uniqueItems": True})]] = Field(
-        default_factory=dict
-    )
+    blocked_by: dict[str, DistinctItems[Blocking]] = Field(default_factory=dict)
     """a table of lists: event to the ways in which its hook can block the harness. status: exit status 2; decision,
     continue, permission: exit status 0 and a JSON object in which decision is block, continue is false,
     hookSpecificOutput.permissionDecision is deny

@@ -11,6 +11,7 @@ from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, WithJso
 from signet_conformance.contract import document
 from signet_conformance.errors import TargetError, printable
 from signet_conformance.files.documents import (
+    DistinctItems,
     Document,
     Items,
     Maybe,
@@ -38,13 +39,6 @@ def _known_operation(name: str) -> str:
             f"the contract has no operation {printable(name, 60)!r}", f"did you mean {' or '.join(near[:5])}?"
         )
     return name
-
-
-def _distinct(names: tuple[str, ...]) -> tuple[str, ...]:
-    twice = next((name for place, name in enumerate(names) if name in names[:place]), None)
-    if twice is not None:
-        raise refusal(f"names {printable(twice, 60)!r} twice", "name each once")
-    return names
 
 
 def _one_or_more(names: Any) -> Any:
@@ -85,9 +79,7 @@ class TargetDeclarations(Part):
     """a text: the name that the connector sends as its harness"""
     bounds_s: dict[Bound, Seconds] = Field(default_factory=dict)
     """a table of seconds such as {start = 15.0, prompt = 5.0}"""
-    capabilities: Annotated[
-        Maybe[Annotated[Items[Operation], AfterValidator(_distinct)]], Field(json_schema_extra={"uniqueItems": True})
-    ] = None
+    capabilities: Maybe[DistinctItems[Operation]] = None
     """a list of operations such as ["session-start", "session-end"]; docs/add-a-connector.md lists them"""
     token: bool = False
     """true if runs give the connector a token, which it then has to send"""

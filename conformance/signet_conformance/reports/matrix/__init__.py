@@ -12,7 +12,7 @@ from pydantic import ConfigDict, Field
 from signet_conformance.contract import contract_versions, document, version_document
 from signet_conformance.errors import UsageError, printable
 from signet_conformance.files import read_json
-from signet_conformance.files.documents import Document, Items, Maybe, Part
+from signet_conformance.files.documents import DistinctItems, Document, Items, Maybe, Part
 from signet_conformance.finding import BREACHES, FOLDING_ORDER, Verdict
 from signet_conformance.outcome.newer import later_words
 from signet_conformance.reports.values import cell
@@ -271,7 +271,7 @@ class Parity(Part):
     rows: Row
     of: Literal[12]
     full: bool
-    missing: Annotated[Items[str], Field(json_schema_extra={"uniqueItems": True})] = ()
+    missing: DistinctItems[str] = ()
     """The operations of the surface that it does not use, in their order; empty with full parity."""
 
 
