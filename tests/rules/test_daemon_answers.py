@@ -150,7 +150,7 @@ def test_a_daemon_before_the_first_contract_is_held_to_it(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("number", "items", "pointer", "says", "expected", "received"),
     [
-        ("001", [prompt({"inject": ""})], "/memoryCount", "memoryCount is absent", "absent members present", None),
+        ("001", [prompt({"inject": ""})], "/memoryCount", "memoryCount is absent", "the absent member", None),
         ("001", [BROKEN], "/inject", "not as the contract requires", '42 is not of type "string"', 42),
         ("001", [prompt({**PROMPTED, "inject": {}})], "/inject", "not as", '{} is not of type "string"', {}),
         ("001", [start(["no"])], "/json", "the answer is not as", '["no"] is not of type "object"', ["no"]),

@@ -92,7 +92,7 @@ def test_hook_that_may_be_lost_excuses_a_breach(tmp_path: Path) -> None:
     items = [STEP, start(), prompt(), *away, prompt()]
     left = judged(tmp_path, {}, breach(3, 6), PROMPTS, items)
     assert (left.verdict, left.exchanges) == (Verdict.INCONCLUSIVE, (3, 6))
-    assert left.message == "no daemon listened for a while between: a start may be lost"
+    assert left.message == "no daemon listened for a while in between: a start may be lost"
     before = judged(tmp_path, {}, breach(2, 3), PROMPTS, items)
     assert before.verdict is Verdict.FAIL
 

@@ -90,6 +90,8 @@ def test_the_place_of_a_breach_is_the_one_that_another_library_finds(schema: Any
         return
     error = best_match(Draft202012Validator(schema).iter_errors(body))
     assert error is not None
+    if error.validator is None:
+        return  # jsonschema does not say which member it is that a schema forbids by `false`
     path = [*error.absolute_path]
     while error.validator in ("anyOf", "oneOf") and error.context:
         error = error.context[0]

@@ -190,5 +190,5 @@ def test_a_leak_is_one_though_the_daemon_says_the_same_later(
 def test_why_it_is_open_whether_a_start_is_there(tmp_path: Path) -> None:
     """It is said that only lines are there which a program may know by itself."""
     items = [step("start"), start(f"{IDENTITY}\n{MEMORY}", memories=ROWS), said(), asks(IDENTITY)]
-    message = "of what was injected the model gets only lines that a program may know by itself, and no memory"
+    message = "the model gets no memory of what was injected, only lines that a program may know by itself"
     assert only(tmp_path, 1, items).message == message

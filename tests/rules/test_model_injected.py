@@ -197,8 +197,8 @@ def test_why_a_turn_is_left_open(tmp_path: Path) -> None:
     head = [step("start"), start(), said(index=7)]
     not_its = asks(text="Something else entirely")
     for requests, message in (
-        ([not_its], "step 7: what the model was asked was not recorded"),
-        ([not_its, UNREAD], "step 7: what the model was asked was only partly recorded"),
+        ([not_its], "step 7: the request to the model was not recorded"),
+        ([not_its, UNREAD], "step 7: the request to the model was only partly recorded"),
         ([asks(), UNREAD], "some requests of the turn were only partly recorded"),
     ):
         finding = only(tmp_path, 1, [*head, *requests])

@@ -221,7 +221,9 @@ def test_a_turn_without_an_answer_is_told_in_words(tmp_path: Path) -> None:
               "raw_body": {"cut": True, "size": 9, "sha256": "0" * 64}}}  # fmt: skip
     for items in ([*head, unread, OFF], [ON, said(index=5), silent, OFF]):
         finding = only(tmp_path, 8, items)
-        message = "step 5: while the daemon does not run, the model may have been asked what was not recorded"
+        message = (
+            "step 5: while the daemon does not run, the model may have been asked in a request that was not recorded"
+        )
         assert (finding.verdict, finding.message) == (OPEN, message)
 
 

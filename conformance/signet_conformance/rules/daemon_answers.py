@@ -155,7 +155,7 @@ def success_has_its_shape(recording: Recording) -> Iterator[Outcome]:
             call,
             message=f"{call.operation}: {member} is {'absent' if why == 'absent' else 'not as the contract requires'}",
             pointer="/response/status" if path[:1] == ("status",) else in_answer(*path[1:]),
-            expected="absent members present" if why == "absent" else why[:200],
+            expected="the absent member" if why == "absent" else why[:200],
             received=received,
         )
 

@@ -416,7 +416,7 @@ def _judge_forgotten_by_filter(step: AskedStep, executed: Sequence[Call], said: 
         elif ids - said.forgets - _previewed(step, asked):
             return step.fail(
                 call,
-                f"the tool was given {', '.join(asked)}, and what a search found for it is forgotten",
+                f"the tool was given {', '.join(asked)}, and the memories that a search found for it are forgotten",
                 pointer="/request/path" if call.operation == DELETE else in_body("ids"),
                 expected=", ".join(f"{name} {value!r}" for name, value in asked.items()),
                 received=list_some(ids),

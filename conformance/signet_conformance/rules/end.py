@@ -214,7 +214,7 @@ def started_key_is_ended(recording: Recording) -> Iterator[Outcome]:
         if last_end is None:
             if was_never_let_in(hooks):
                 yield undecided(
-                    start, message="another runtime path holds the key: SIG-HTTP-012 requires silence after its 409"
+                    start, message="every start of the key was answered 409: SIG-HTTP-012 requires silence after it"
                 )
             elif _has_no_way_out(recording, start):
                 yield undecided(start, message="the driver skipped the step in which its window is closed")
@@ -288,7 +288,7 @@ def _closed_windows(recording: Recording) -> Iterator[Outcome]:
                     message=f"step {step.index}: the window of {step.session} was closed, its program kept"
                     " running, and the session was not ended",
                     expected="a session-end when the host reports that the window is closed",
-                    received="no end by the step after the next",
+                    received="no end by the end of the next step",
                     fold="closed window",
                 )
 

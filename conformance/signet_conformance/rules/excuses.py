@@ -190,9 +190,9 @@ def _calls_of(finding: Finding, recording: Recording) -> Sequence[Call]:
 def lost_between(recording: Recording, low: int, high: int, key: str | None) -> str | None:
     """Why a hook of a key may have been sent, or was about to be, and is not in the recording; None where none may."""
     if recording.timeline.switches.closed_between(low, high):
-        return "no daemon listened for a while between"
+        return "no daemon listened for a while in between"
     if recording.timeline.was_stopped(low, high, key):
-        return "the host stopped a hook at its timeout between"
+        return "the host stopped a hook at its timeout in between"
     return None
 
 

@@ -245,7 +245,7 @@ def nothing_goes_on_after_the_host(recording: Recording) -> Iterator[Outcome]:
         )
 
 
-_SENT_TOO = "; whoever listens there has the token, too"
+_SENT_TOO = "; the program that listens there has the token, too"
 
 
 def address_is_the_given_one(recording: Recording) -> Iterator[Outcome]:

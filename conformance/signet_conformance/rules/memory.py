@@ -74,7 +74,9 @@ def recall_carries_the_open_key(recording: Recording) -> Iterator[Outcome]:
                 yield PASS
                 continue
             if _has_its_own_recall(recording, call):
-                yield undecided(call, message=f"on its way for {owner} when {owner} no longer had the turn, it seems")
+                yield undecided(
+                    call, message=f"this recall may be one of {owner} that arrived after the turn of {owner} had ended"
+                )
                 continue
             yield warn(
                 call,
@@ -85,9 +87,13 @@ def recall_carries_the_open_key(recording: Recording) -> Iterator[Outcome]:
                 fold="foreign",
             )
         elif call.key is not None and _could_not_be_opened(recording, call):
-            yield undecided(call, message="its session could not be opened undisturbed, so no better key exists")
+            yield undecided(
+                call, message="a fault disturbed the start of this session, so the connector may have no other key"
+            )
         elif _began_before(recording, call):
-            yield undecided(call, message="its session goes on later without a start: it began before the recording")
+            yield undecided(
+                call, message="its session continues later without a start, so it began before the recording"
+            )
         else:
             yield warn(
                 call,

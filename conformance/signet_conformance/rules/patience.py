@@ -93,11 +93,11 @@ def _in_time(slow: _Slow, held_s: float, unused: InjectedText | None) -> Iterato
     elif slow.stopped:
         event, after_s = slow.stopped[0].event, (slow.stopped[0].ms or 0.0) / 1000
         if after_s - slow.asked_s - slow.lasted_s < max(2 * slow.asked_s, limit_s * _LATE_REQUEST):
-            yield undecided(call, message=f"{said}: the machine was too busy before the host stopped {event}")
+            yield undecided(call, message=f"{said}: the machine was too busy to show why the host stopped {event}")
         else:
             yield _breach(slow, f"{said}, was lost: the host stopped {event} after {after_s:.1f} s", "stopped")
     elif call.error == "client_closed":
-        yield undecided(call, message=f"{said}: the connector gave up when it came")
+        yield undecided(call, message=f"{said}: the connector gave up at the moment at which it came")
     elif unused is not None:
         yield _breach(
             slow, f"{said}, was not used: the model does not get what it injected, as it does elsewhere", "not used"

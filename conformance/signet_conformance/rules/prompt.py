@@ -130,7 +130,7 @@ def _marked_turn(recording: Recording, turn: Turn) -> Iterator[Outcome]:
         elif (earlier := _earlier_turn(recording, turn, call)) is not None:
             yield warn(
                 call,
-                message=f"submitted after the model had begun: it says what was said in step {earlier.step.index}",
+                message=f"submitted after the model's turn had begun: its text is that of step {earlier.step.index}",
                 pointer="/request/path",
                 expected="user-prompt-submit before the model's turn",
                 received=call.text,

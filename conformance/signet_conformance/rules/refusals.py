@@ -116,7 +116,7 @@ def stops_after_conflict(recording: Recording) -> Iterator[Outcome]:
             yield warn(
                 *later[:20],
                 start,
-                message="hooks go on for a session whose start was refused with 409",
+                message="hooks continue for a session whose start was refused with 409",
                 expected="no lifecycle hook of this key on this runtime path",
                 received=f"{len(later)} more",
             )

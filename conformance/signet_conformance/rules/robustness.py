@@ -346,7 +346,7 @@ def _recovery(recording: Recording, session: str | None, over: int, until: float
     if timeline.was_stopped(over, inf, last.key):
         return undecided(last, message="the host stopped one of its hooks at its timeout, after the trouble was over")
     if waited_s < recovers_s:
-        told = f"the recording ends {waited_s:.0f} s after the trouble was over, and {recovers_s:g} s are declared"
+        told = f"the recording ends {waited_s:.0f} s after the trouble was over; the target declares {recovers_s:g} s"
         return undecided(last, message=f"no hook of {session} since; {told}")
     return fail(
         last,

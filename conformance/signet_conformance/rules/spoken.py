@@ -339,7 +339,7 @@ def _judge(
         return
     yield warn(
         call,
-        message=f"the transcript has as the user's words {message}",
+        message=f"a user turn of the transcript is {message}",
         pointer=in_body("transcript"),
         expected="only what the user said in this session since the last clear",
         received=strange[:400],

@@ -310,7 +310,11 @@ def _switches(recording: Recording) -> Iterator[Outcome]:
                 if first_end is None and recording.trace.growing:
                     yield undecided(turn, call, message="the old session is not ended yet: the recording still grows")
                 elif first_end is None and was_never_let_in(recording.hooks_of[old]):
-                    yield undecided(turn, call, message="the old key was never let in: SIG-HTTP-012 asks for silence")
+                    yield undecided(
+                        turn,
+                        call,
+                        message="every start of the old key was answered 409: SIG-HTTP-012 requires silence after it",
+                    )
                 elif first_end is None:
                     # An end that met nobody listening was never recorded: that it is not made up for is SIG-END-005's.
                     yield _never_ended(turn, call)
@@ -318,7 +322,7 @@ def _switches(recording: Recording) -> Iterator[Outcome]:
                     del open_turns[old]
                 elif _works_inside(recording, call, old, first_end):
                     yield undecided(
-                        call, first_end, message="a session that names the old one as its parent ended in it"
+                        call, first_end, message="the new session names the old one as its parent, and ended before it"
                     )
                 elif (
                     _any_between(uses[key], call.seq + 1, first_end.seq)

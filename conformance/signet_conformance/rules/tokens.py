@@ -32,8 +32,8 @@ def token_travels_in_authorization(recording: Recording) -> Iterator[Outcome]:
         if stray is not None and stray.unreadable:
             yield undecided(
                 call,
-                message=f"a redaction mark in {stray.place}, which is no JSON in the recording: it is unknown "
-                "whether it was a token",
+                message=f"a redaction mark in {stray.place}, which is not JSON in the recording:"
+                " it is not known whether it was a token",
             )
         elif stray is not None and stray.spoken and not _kit_knows_better(recording, stray):
             yield undecided(

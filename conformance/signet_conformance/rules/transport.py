@@ -93,7 +93,9 @@ def route_is_served(recording: Recording) -> Iterator[Outcome]:
         route = recording.routes.find(call.method, call.path) if call.served else None
         if route is not None and route.since is not None and not recording.at_least(route.since):
             yield undecided(
-                call, message=f"{call.method} {route.path} is known from daemon {route.since}, not of each before it"
+                call,
+                message=f"{call.method} {route.path} is served from daemon {route.since} on; which daemons before it"
+                " serve it is not known",
             )
         elif call.served:
             yield PASS
@@ -256,15 +258,13 @@ def health_comes_first(recording: Recording) -> Iterator[Outcome]:
         yield undecided(first, message="a GET /health was answered 200, but its body is not in the recording")
         return
     if recording.timeline.switches.closed_between(-1, first.seq):
-        yield undecided(
-            first, message="the listener was closed for a while before: a GET /health may have been refused"
-        )
+        yield undecided(first, message="no daemon listened for a while before: a GET /health may have been refused")
         return
     if recording.timeline.was_stopped(-1, first.seq):
         yield undecided(first, message="the host stopped a hook at its timeout before: its GET /health may be lost")
         return
     if _is_asked_by_a_program_beside(recording, first, probes):
-        yield undecided(first, message="the connector's programs ran side by side: the order of their calls is chance")
+        yield undecided(first, message="the connector's programs ran side by side: the order of their calls is random")
         return
     if _probe_was_lost(recording, first, probes):
         yield undecided(first, message="a GET /health was sent before and did not arrive: the machine may be too slow")

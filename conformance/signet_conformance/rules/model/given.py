@@ -211,7 +211,7 @@ class ExpectedText(Struct, frozen=True):
         """Why it is left open whether a request holds the text, `what` by name."""
         here = presence(self.telling, request.everything)
         if here.mostly:
-            return f"of {what} the model gets only lines that a program may know by itself, and no memory"
+            return f"the model gets no memory of {what}, only lines that a program may know by itself"
         return f"only {here.present} of {here.total} lines of {what} reach the model"
 
     def _may_stand_there(self, request: ModelCall) -> bool:

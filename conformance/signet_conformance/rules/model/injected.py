@@ -65,7 +65,7 @@ def _in_first(
     """Judge a text that the first of the `main` requests should hold."""
     if not main:
         why = "was only partly recorded" if turn.unread else "was not recorded"
-        yield unclear(text.call, asked=turn.asked, message=f"step {turn.step.index}: what the model was asked {why}")
+        yield unclear(text.call, asked=turn.asked, message=f"step {turn.step.index}: the request to the model {why}")
         return
     first = main[0]
     wanted = expect_text(recording, text.session, text.call, text.text, text.lines, text.memories)

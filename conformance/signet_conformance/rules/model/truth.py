@@ -205,7 +205,7 @@ def _judge_memories(call: Call, request: ModelCall, part: SaidPart, text: str) -
     """Judge a result by the memories that the daemon answered with."""
     contents = _contents(call)
     if not contents:
-        return unclear(call, asked=[request], message="the daemon found nothing; any result can say so")
+        return unclear(call, asked=[request], message="the daemon found nothing, so any result of the tool can be true")
     said = padded([part.text])
     if any(any(says(_beginning(line), said) for line in lines) for lines in contents):
         return PASS

@@ -237,7 +237,7 @@ def _unanswered(turn: ModelTurn, *, usual: bool, growing: bool) -> Outcome:
     if growing and turn.high == inf:
         return unclear(asked=turn.asked, message=f"{what}may still be asked: the recording grows")
     if not usual or turn.unread:
-        return unclear(asked=turn.asked, message=f"{what}may have been asked what was not recorded")
+        return unclear(asked=turn.asked, message=f"{what}may have been asked in a request that was not recorded")
     return breach(
         asked=turn.asked,
         message=f"{what}{'does not answer' if turn.main else 'is never asked'} in the user's turn",
