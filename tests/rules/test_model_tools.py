@@ -128,6 +128,21 @@ def test_the_result_of_a_tool_with_an_id_is_compared_with_the_answer(
     assert of(tmp_path, 7, using("memory_tool", {"id": ROW, **(body or {})}, call, result)).verdict is verdict
 
 
+@pytest.mark.parametrize(("result", "verdict"), [("No memories found.", Verdict.WARN), ("Error 503", Verdict.PASS)])
+def test_tools_are_judged_after_another_step_than_a_prompt(result: str, verdict: Verdict, tmp_path: Path) -> None:
+    """The model goes on by itself after a compaction, and calls tools; the request may hold no word of the user's."""
+    items = example(7)
+    steps = [
+        {"mark": "step", "data": {"index": 2, "step": "compact", "session": "s1", "summary": "All was said."}},
+        {"mark": "step", "data": {"index": 3, "step": "tool", "session": "s1", "tool": "memory_search"}},
+    ]
+    items[-2]["response"] = {"status": 503, "body": BUSY}
+    said = items[-1]["request"]["body"]["messages"]
+    said[0]["content"] = "Summary: all was said."
+    said[-1]["content"][0]["content"] = result
+    assert of(tmp_path, 7, [*items[:-2], *steps, *items[-2:]]).verdict is verdict
+
+
 def test_a_result_that_may_be_of_another_tool_decides_nothing(tmp_path: Path) -> None:
     """Two results that are new at once, or one that names no id of the request, tell nothing of it."""
     call = {

@@ -36,7 +36,14 @@ from signet_conformance.rules.model.requests import (
     results,
     says,
 )
-from signet_conformance.rules.model.turns import ModelTurn, breach, model_requests, turns, turns_of, unclear
+from signet_conformance.rules.model.turns import (
+    ModelTurn,
+    breach,
+    model_requests,
+    turns_of,
+    turns_with_tools,
+    unclear,
+)
 from signet_conformance.rules.outcome import PASS, Outcome
 from signet_conformance.rules.tool_requests import asked_changes, asked_ids
 from signet_conformance.trace.marks import FaultMark, OutageMark, StepMark
@@ -75,7 +82,7 @@ _NO_WORDS = frozenset({"", "object object", "undefined", "null", "nan", "none"})
 
 def tool_outcome_is_told(recording: Recording) -> Iterator[Outcome]:
     """The result of a memory tool tells the model what the daemon answered."""
-    for turn in turns(recording):
+    for turn in turns_with_tools(recording):
         calls = [c for c in recording.of(*_RECALLS, *_SAVES) if turn.low < c.seq < turn.high]
         for call in calls:
             told = _told_of(call, turn)
@@ -147,9 +154,14 @@ def _judged_by_id(call: Call, request: ModelCall, part: SaidPart, text: str) -> 
     claims = _NOTHING.search(text) if call.operation == GET else _CHANGED.search(text) and not _LATER.search(text)
     if not claims:
         return unclear(call, asked=[request], message="the tool's result shows neither success nor failure")
-    answered = "did not answer" if call.status is None else f"answered {call.status}"
     claim = "nothing is known" if call.operation == GET else "it was done"
-    return _lie(call, request, part, f"the daemon {answered}, but the model is told that {claim}", "failure")
+    return _lie(call, request, part, f"{_answered(call)}, but the model is told that {claim}", "failure")
+
+
+def _answered(call: Call) -> str:
+    if call.status is None:
+        return "the daemon did not answer"
+    return f"the daemon answered {call.status}{' with nothing of use' if call.status < 300 else ''}"
 
 
 def _asks_for(call: Call) -> str:
@@ -189,9 +201,7 @@ def _judged(call: Call, request: ModelCall, part: SaidPart) -> Outcome:
             return unclear(call, asked=[request], message="an answer of an unexpected shape was taken for success")
         if _SUCCESS.search(text) or _NOTHING.search(text):
             claim = "it was done" if call.operation in _SAVES else "nothing is known"
-            return _lie(
-                call, request, part, f"the daemon did not answer, but the model is told that {claim}", "failure"
-            )
+            return _lie(call, request, part, f"{_answered(call)}, but the model is told that {claim}", "failure")
         return unclear(call, asked=[request], message="the tool's result shows neither success nor failure")
     if call.operation in _SAVES:
         # Who hands the daemon's own answer on tells what it said: it has members that are false.

@@ -71,6 +71,12 @@ def model_requests(recording: Recording) -> Sequence[ModelCall]:
 @once_a_recording
 def turns(recording: Recording) -> Sequence[ModelTurn]:
     """The user's turns in order. None where the two recordings do not have the same steps."""
+    return tuple(each for each in turns_with_tools(recording) if each.step.step == StepName.PROMPT)
+
+
+@once_a_recording
+def turns_with_tools(recording: Recording) -> Sequence[ModelTurn]:
+    """The user's turns in order, and the tools that the model calls after another step, which say no text."""
     return tuple(_turns(recording))
 
 
@@ -98,9 +104,11 @@ def _turns(recording: Recording) -> Iterator[ModelTurn]:
         return
     times = {mark.seq: mark.t for mark in recording.trace.marks}
     requests = model_requests(recording)
+    in_turn = -1
     for place, (step, other) in enumerate(zip(steps, beside, strict=True)):
         text = text_or_none(step.text)
-        if step.step != StepName.PROMPT or text is None or recording.timeline.was_skipped(step):
+        is_said = step.step == StepName.PROMPT and text is not None and not recording.timeline.was_skipped(step)
+        if not is_said and (step.step != StepName.TOOL or place <= in_turn):
             continue
         last = place
         # The model's tools are steps of their own, and belong to the turn in which they are called.
@@ -109,11 +117,13 @@ def _turns(recording: Recording) -> Iterator[ModelTurn]:
             step.session,
         ):
             last += 1
+        in_turn = last
         high = steps[last + 1].seq if last + 1 < len(steps) else inf
         until = beside[last + 1].seq if last + 1 < len(beside) else inf
         during = tuple(each for each in requests if other.seq < each.seq < until)
         over = recording.timeline.end_of(steps[last])
-        yield ModelTurn(step, text, step.seq, over, high, times[step.seq], during, tuple(_main(during, text)))
+        main = during if not is_said or text is None else tuple(_main(during, text))
+        yield ModelTurn(step, text or "", step.seq, over, high, times[step.seq], during, main)
 
 
 def _name(mark: StepMark) -> tuple[object, ...]:
