@@ -288,6 +288,15 @@ def test_absence_counts_more_than_drift() -> None:
     assert run.together[COVERAGE].verdict is Verdict.FAIL
 
 
+def test_what_the_daemon_does_not_serve_is_not_asked_for() -> None:
+    """A release without a search of sessions is asked for none, whatever the target declares."""
+    parts = [
+        trace(exchange(1), marks=[_ended()], daemon_version="0.58.1", capabilities=("session-start", "sessions-search"))
+        for _ in range(2)
+    ]
+    assert judge_run(parts).together[COVERAGE].verdict is Verdict.PASS
+
+
 def test_polling_a_job_comes_with_running_it() -> None:
     """Polls need no declaration of their own."""
     polls = [exchange(1, "/api/secrets/exec", command="x"), exchange(2, "/api/secrets/exec/j-1", "GET")]

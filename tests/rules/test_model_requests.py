@@ -6,7 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from signet_conformance.rules.model.requests import marker_lines, padded, plain_words, presence, says_left_out, times
+from signet_conformance.rules.model.requests import (
+    marker_lines,
+    padded,
+    plain_words,
+    presence,
+    results,
+    says_left_out,
+    times,
+)
 from signet_conformance.rules.model.turns import model_requests
 
 from .model_requests import Item, model
@@ -60,7 +68,9 @@ PARTS: list[tuple[str, object, str, list[Said]]] = [
         "chat",
         {"messages": [
             {"role": "system", "content": "S"}, {"role": "developer", "content": "D"},
-            {"role": "user", "content": [{"type": "text", "text": "U1"}, {"type": "text", "text": "U2"}]},
+            {"role": "user", "content": [
+                {"type": "text", "text": "U1"}, {"type": "image_url"}, {"type": "text", "text": "U2"},
+            ]},
             {"role": "assistant", "content": None}, {"role": "function", "content": "F"},
             {"role": "tool", "tool_call_id": "c1", "content": "R"}, {"role": "bystander", "content": "B"}, "odd",
         ]},
@@ -130,6 +140,28 @@ def test_which_tools_the_model_called(body: object, path: str, uses: list[Used],
     """Each format's calls with the arguments as JSON text; without an id where the format has none."""
     (request,) = model_requests(recorded(tmp_path, [model(body, path)]))
     assert [(use.id, use.name, use.arguments) for use in request.uses] == uses
+
+
+@pytest.mark.parametrize(
+    ("calls", "answers", "told"),
+    [
+        (["c1", "c2"], ["c2", "c1"], [("g", "of c2"), ("f", "of c1")]),
+        ([None, None], [None, None], [("f", "of None"), ("g", "of None")]),
+        (["c1", "c2"], ["c3", "c2"], [("g", "of c2")]),
+        (["c1"], [None, None], [("f", "of None")]),
+        (["c1", "c2"], ["c1", "c1"], [("f", "of c1")]),
+    ],
+    ids=["in another order", "without ids", "of an unknown call", "more than calls", "twice"],
+)
+def test_which_call_a_result_is_of(
+    calls: list[str | None], answers: list[str | None], told: list[tuple[str, str]], tmp_path: Path
+) -> None:
+    """By its id; the next one where it has none."""
+    uses = [{"id": call, "function": {"name": name}} for call, name in zip(calls, "fg", strict=False)]
+    said = [{"role": "tool", "tool_call_id": call, "content": f"of {call}"} for call in answers]
+    body = {"messages": [{"role": "assistant", "tool_calls": uses}, *said]}
+    (request,) = model_requests(recorded(tmp_path, [model(body, CHAT)]))
+    assert [(use.name, part.text) for use, part in results(request)] == told
 
 
 def test_which_tools_a_request_offers(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 
 from signet_conformance.contract import contract_set, contract_version_of
 from signet_conformance.facts import Recording, WholeRun
@@ -14,6 +15,7 @@ IMPLIED = frozenset({"secrets-exec-job"})
 """Operations that come with another one: polling a job is part of running it."""
 
 
+@lru_cache(4096)
 def in_contract_set(path: str, version: str) -> bool:
     """Whether a path belongs to a version of the contract, whatever the method."""
     segments = path.split("/")
@@ -34,24 +36,18 @@ def in_contract_set(path: str, version: str) -> bool:
 
 def endpoints_are_declared(recording: Recording) -> Iterator[Outcome]:
     """One trace calls no path outside the contract; whether it calls all that is declared, only a run shows."""
-    known: dict[str, bool] = {}
     version = contract_version_of(recording.daemon_version)
-    outside = False
     for call in recording.requests:
-        path = call.path
-        if path not in known:
-            known[path] = in_contract_set(path, version)
-        if not known[path]:
-            outside = True
+        if not in_contract_set(call.path, version):
             yield warn(
                 call,
                 message="an endpoint outside the contract",
                 pointer="/request/path",
                 expected="a path of the contract set",
-                received=f"{call.method} {path}",
+                received=f"{call.method} {call.path}",
                 fold=route_of(call),
             )
-    if recording.requests and not outside:
+    if recording.requests:
         observed = sorted({call.operation for call in recording.calls if call.operation})
         if recording.declared.capabilities is not None:
             why = "only a whole run can show that calls and manifest are equal"

@@ -40,10 +40,7 @@ def plain_words(text: str) -> str:
 
     HTML entities and escapes are decoded; punctuation and redaction tokens are dropped.
     """
-    if "<" in text:
-        text = _REDACTED.sub(" ", text)
-    if "&" in text:
-        text = html.unescape(text)
+    text = html.unescape(_REDACTED.sub(" ", text))
     if "\\" in text:
         text = _ESCAPED_LETTER.sub(lambda match: chr(int(match[1], 16)), _ESCAPED_BLANK.sub(" ", text))
     return _NO_WORD.sub(" ", text).strip().casefold()
@@ -90,11 +87,11 @@ def says_left_out(text: str, lines: Iterable[str], given: str) -> bool:
     A text is cut within a line or after one. What its host says elsewhere, or `given` itself, is about something else.
     """
     words = f" {plain_words(text)} "
-    spans = [(at, at + len(line)) for line in lines if (at := words.find(f" {line} ")) >= 0]
-    if not spans:
+    begins = [at for line in lines if (at := words.find(f" {line} ")) >= 0]
+    if not begins:
         return False
-    reach = max((len(line) for line in marker_lines(given)), default=0) + _NOTICE_LETTERS
-    low, high = min(begin for begin, _ in spans) - reach, max(end for _, end in spans) + reach
+    reach = max(map(len, marker_lines(given)), default=0) + _NOTICE_LETTERS
+    low, high = min(begins) - reach, max(begins) + reach
     places = [len(plain_words(text[: match.start()])) for match in _SHORTENED.finditer(text)]
     return sum(low <= place <= high for place in places) > len(_SHORTENED.findall(given))
 
@@ -237,14 +234,14 @@ def read_request(exchange: Exchange, shift: float) -> ModelCall | None:
 
 
 def _document(body: Body | None) -> Mapping[str, Any] | None:
-    return None if body is None or body.cut else body.object
+    return None if body is None else body.object
 
 
 def _text(content: Any) -> str:
     """The text of a content: itself, or the texts among its blocks, a line each."""
     if isinstance(content, str):
         return content
-    return "\n".join(block["text"] for block in objects_in(content) if isinstance(block.get("text"), str))
+    return "\n".join(text for block in objects_in(content) if (text := text_in(block.get("text"))))
 
 
 def _arguments(value: Any) -> str:
