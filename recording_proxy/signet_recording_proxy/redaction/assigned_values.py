@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from signet_recording_proxy.redaction.glued_letters import LINE_BREAK
 from signet_recording_proxy.redaction.secret_names import is_secret_member, is_secret_name, is_value
+from signet_recording_proxy.redaction.shown_text import LINE_BREAK
 from signet_recording_proxy.redaction.spans import Span, Token, replace_spans
 
 STRING_PREFIX = "(?:[bB][rR]?|[rR][bB]?|[uULN])"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final, NamedTuple
 
-from signet_recording_proxy.redaction.glued_letters import LINE_BREAK
+from signet_recording_proxy.redaction.shown_text import LINE_BREAK
 
 _GIVEN = r"\\{0,4}[\"']?([^\s\"'\\|;&<>$-][^\s\"'\\|;&<>]{3,255}+)"
 """The value of an option: a word, without a variable."""

@@ -43,11 +43,15 @@ def may_hide(runs: list[bytes]) -> bool:
     for run in b" ".join(runs).translate(_IN_RUN).split():
         if len(run) >= _SHORTEST:
             text = run.decode("ascii")
-            if any(
-                _legible(f[0], coding.decode) is not None for coding in _CODINGS for f in coding.runs.finditer(text)
-            ):
-                return True
+            for begun in {text, _OF_A_LINE.sub("", text)}:
+                found = ((match[0], coding.decode) for coding in _CODINGS for match in coding.runs.finditer(begun))
+                if any(_legible(*each) is not None for each in found):
+                    return True
     return False
+
+
+_OF_A_LINE = re.compile(r"\A(?:[0-9]{1,6}-|[+-])")
+"""The number of a line, or what says that it was changed."""
 
 
 class Hidden(Struct, frozen=True):

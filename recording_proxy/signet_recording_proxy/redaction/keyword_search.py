@@ -15,11 +15,11 @@ from itertools import accumulate, chain
 from signet_recording_proxy.redaction.assigned_values import ASSIGNMENTS, ELEMENTS, MARKUP
 from signet_recording_proxy.redaction.beside_names import BESIDE
 from signet_recording_proxy.redaction.commands import COMMANDS
-from signet_recording_proxy.redaction.glued_letters import LINE_BREAK, search_unglued, unglue
 from signet_recording_proxy.redaction.hidden_text import Hidden, coded_places
 from signet_recording_proxy.redaction.keywords import ADDRESS_NUMBERS, LONGEST_NAME, PLAIN_WORD, Hits, has_digit
 from signet_recording_proxy.redaction.named_values import MEMBERS, MULTIPART, NESTED, PARAMETERS, end_of_string
 from signet_recording_proxy.redaction.secret_patterns import BLOCKS, ISSUED, TEXT_PATTERNS, TextPattern
+from signet_recording_proxy.redaction.shown_text import LINE_BREAK, decode, search_shown, show
 from signet_recording_proxy.redaction.spans import Span as Window, Token, replace_spans
 from signet_recording_proxy.redaction.statements import STATEMENTS
 from signet_recording_proxy.redaction.vendor_kinds import VENDORS
@@ -117,7 +117,7 @@ class KeywordSearch:
             text = _piece(text, token, names=names)
             return text if self._hidden is None else self._hidden.replace(text, token)
 
-        return search_unglued(text, self._token, search)
+        return search_shown(text, self._token, search)
 
 
 def _piece(text: str, token: Token, *, names: bool) -> str:
@@ -371,7 +371,8 @@ _BATCH = 4 * _PIECE
 
 
 def _texts_to_search_in_batch(texts: Sequence[str]) -> list[str]:
-    joined = unglue("\n".join(texts))
+    texts_shown = list(map(decode, texts))
+    joined = show("\n".join(texts_shown))
     hits = Hits(joined)
     places = [*coded_places(joined), *chain.from_iterable(hits.shaped.values())]
     spans = [(at, at + 1) for at in places]
@@ -382,7 +383,7 @@ def _texts_to_search_in_batch(texts: Sequence[str]) -> list[str]:
         spans += windows_of(joined, hits)
     if not spans:
         return []
-    ends = list(accumulate([len(text) + 1 for text in texts]))
+    ends = list(accumulate([len(text) + 1 for text in texts_shown]))
     numbers = set[int]()
     for start, end in spans:
         numbers.update(range(bisect_right(ends, start), bisect_right(ends, end - 1) + 1))

@@ -13,7 +13,6 @@ from urllib.parse import unquote_plus
 
 from msgspec import Struct
 
-from signet_recording_proxy.redaction.glued_letters import LINE_BREAK
 from signet_recording_proxy.redaction.secret_names import (
     ALWAYS,
     MIXED,
@@ -26,6 +25,7 @@ from signet_recording_proxy.redaction.secret_names import (
     is_secret_parameter,
     is_value_of,
 )
+from signet_recording_proxy.redaction.shown_text import LINE_BREAK
 from signet_recording_proxy.redaction.spans import Span, Token, replace_spans
 
 SAMPLE = "a1b2c3d4e5f6"

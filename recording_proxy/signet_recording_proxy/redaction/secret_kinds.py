@@ -281,7 +281,7 @@ LIKE_NAMES: Final = frozenset(
 # A block of a private key ends with its last line. Where that line is missing, because the text was cut or only speaks
 # of a key, the block is as long as its lines look like those of a key: what is said after it stays readable.
 # A line may end in a line break, in an escaped one, shown or not, or in both, as in strings that source code joins.
-_BREAK = r"[ \t\"',+>|]{0,16}+(?:\\{1,8}r)?(?:\\{0,8}(?:\\n|\x0b\n))?[ \t\"',+]{0,8}+(?:\r?\n)?[ \t\"'>|]{0,16}+"
+_BREAK = r"[ \t\"',+>|]{0,16}+(?:\\{1,8}r)?(?:\\{0,8}(?:\\n|\x0b{1,9}\n))?[ \t\"',+]{0,8}+(?:\r?\n)?[ \t\"'>|]{0,16}+"
 _BASE64 = r"[A-Za-z0-9+/=]"
 _CODED = _BREAK + (
     rf"(?:{_BASE64}{{16,}}+|{_BASE64}{{1,15}}+(?:(?<==)|(?=[ \t\"',]{{0,8}}(?:\r?\n|\\{{1,8}}[nr]|\\{{0,7}}\x0b|\Z))))"

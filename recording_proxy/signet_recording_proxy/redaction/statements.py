@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 from ahocorasick_rs import AhoCorasick, Implementation
 
-from signet_recording_proxy.redaction.beside_names import is_invented, looks_random
+from signet_recording_proxy.redaction.appearance import is_hexadecimal, is_invented, looks_random
 from signet_recording_proxy.redaction.spans import Span
 
 # What people call them, in lower case and without endings: up to twelve more letters may follow.
@@ -153,15 +153,7 @@ _AS = re.compile(rf" \w{{2,5}} (?:{_LETTER}{{1,24}}+[ -]){{0,5}}?(?:(?i:{_any_of
 _BEFORE = re.compile(r"([\w&.]{1,32})['’]?[ \t_-]?\Z")
 _POSSESSIVE = re.compile(r"(?:\b(?:my|our|your|his|her|their|its)|['’]s)[ \t](?:[A-Z0-9][\w&.-]{0,24}[ \t]){1,3}\Z")
 _DIRECT = frozenset(":：=＝→\"'`“„‚‘«「『|/>—–")
-_HEXADECIMAL = re.compile(
-    r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}|(?=[a-f]*[0-9])[0-9a-f]{24,128}|(?=[A-F]*[0-9])[0-9A-F]{24,128}"
-)
 _ENDS = ".,:*"
-
-
-def is_hexadecimal(value: str) -> bool:
-    """Whether a value is a UUID or as long a hexadecimal number as keys are."""
-    return _HEXADECIMAL.fullmatch(value) is not None
 
 
 class _Statements:

@@ -72,6 +72,7 @@ def may_name_or_show(encoded: bytes) -> bool:
     return bool(_gate().is_valid(text))
 
 
+_UNITS_SPELLED = r"\\\\u[0-9a-f]{4}"
 _SPELLED_OTHERWISE = r"[\x00-\x1f]|\\[u/]"
 _BEYOND_A_FLOAT = r"[\[:,\s]-?(?:[0-9.]{200}|[0-9.]{1,200}e\+?[0-9]{3})"
 
@@ -96,6 +97,7 @@ def _gate(*, as_carried: bool = False) -> Any:
         "|".join(sorted({re.escape(stem) for pattern in TEXT_PATTERNS for stem in pattern.stems})),
         "</|<(?:input|add|property|setting|param)|form-data|agentsdir|-pass",
         *COMMANDS.gates(),
+        _UNITS_SPELLED,
         GATE,
         STATED,
         vendor_gate(),

@@ -13,12 +13,12 @@ from signet_recording_proxy.redaction import beside_names, named_values
 from signet_recording_proxy.redaction.assigned_values import ASSIGNMENTS, MARKUP
 from signet_recording_proxy.redaction.beside_names import BESIDE
 from signet_recording_proxy.redaction.commands import COMMANDS
-from signet_recording_proxy.redaction.glued_letters import search_unglued
 from signet_recording_proxy.redaction.keywords import Hits
 from signet_recording_proxy.redaction.named_values import NESTED
 from signet_recording_proxy.redaction.redactor import Redactor
 from signet_recording_proxy.redaction.secret_patterns import ISSUED, TEXT_PATTERNS
 from signet_recording_proxy.redaction.secret_walk import Cleaner
+from signet_recording_proxy.redaction.shown_text import search_shown
 from signet_recording_proxy.redaction.spans import Token, replace_spans
 from signet_recording_proxy.redaction.statements import STATEMENTS
 from signet_recording_proxy.redaction.suspects import HIDDEN
@@ -66,7 +66,7 @@ class ThoroughCleaner(Cleaner):
                 text = replace(text, token)
             return text
 
-        return search_unglued(text, self._token, search) if len(text) >= 8 else text
+        return search_shown(text, self._token, search) if len(text) >= 8 else text
 
 
 def searched_for_everything(value: Any) -> Any:

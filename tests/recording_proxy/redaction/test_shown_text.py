@@ -1,4 +1,4 @@
-"""An escaped line break or a terminal colour ends in a letter. The word after it is searched without that letter."""
+"""A text is searched as it shows: without escapes, colours and numbers of lines; they stay where they are."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import example, given, strategies as st
 
-from signet_recording_proxy.redaction.glued_letters import search_unglued, unglue
+from signet_recording_proxy.redaction.shown_text import decode, search_shown, show
 from tests.recording_proxy.redaction.lines import body_json
 
 S = "q7RtZ2mXw9Kp4Ls8"
@@ -69,7 +69,49 @@ def test_a_secret_in_colour_is_redacted(name: str, in_json: bool) -> None:
     assert re.fullmatch(r"\x1b\[1;32m.*<redacted:1>.*\x1b\[0m", content, re.DOTALL)
 
 
-PIECES = [*"\\nrt\n\r\t ab", "\x1b[", "32m", "0m", "\\u001b["]
+def _numbered(text: str, number: str) -> str:
+    return "\n".join(number.format(at) + line for at, line in enumerate(text.split("\n"), 9))
+
+
+@pytest.mark.parametrize("in_json", [False, True])
+@pytest.mark.parametrize("number", ["{:6}\t", "{:6}→", "{:4} | ", "{}:", "{}-", "src/app.conf:{}:", "+", "> "])
+@pytest.mark.parametrize("name", [name for name in SECRETS if name != "form"])
+def test_a_secret_in_numbered_lines_is_redacted(name: str, number: str, in_json: bool) -> None:
+    """As tools show files, differences and what they found; the numbers around it stay."""
+    text = _numbered(f"before\n{SECRETS[name]}\nthe end", number)
+    found = body_json({"transcript": _row(text) if in_json else text})["transcript"]
+    content = _content(found) if in_json else found
+    assert S not in content
+    assert KEY.split("\n")[1] not in content
+    assert "VkU5TFJVNDla" not in content
+    assert content.startswith(number.format(9) + "before\n" + number.format(10))
+    assert content.endswith("the end")
+
+
+@pytest.mark.parametrize(
+    "text", ["7 apples\n8 pears: password of none", "2026:12:1\n2026:13:1", "10:30 lunch\n10:45 tea", "+1\n+2"]
+)
+def test_numbers_in_a_text_stay(text: str) -> None:
+    """They are no numbers of lines, or nothing behind them is a secret."""
+    assert body_json({"transcript": text})["transcript"] == text
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (f"\\u0070assword={S}", "\\u0070assword=<redacted:1>"),
+        (f'{{"\\u0074ok\\u0065n": "{S}"}}', '{"\\u0074ok\\u0065n": "<redacted:1>"}'),
+        (f"x=1\\u0026token={S}\\u003c/a", "x=1\\u0026token=<redacted:1>\\u003c/a"),
+        (f"\\u30d1\\u30b9\\u30ef\\u30fc\\u30c9\\uff1a{S}", "\\u30d1\\u30b9\\u30ef\\u30fc\\u30c9\\uff1a<redacted:1>"),
+        ("password=\\u0071\\u0037RtZ2mXw9Kp", "password=<redacted:1>"),
+    ],
+)
+def test_letters_may_be_spelled_by_their_numbers(text: str, expected: str) -> None:
+    """As JSON may spell each; what stands around the secret is spelled as before."""
+    assert body_json({"transcript": text})["transcript"] == expected
+
+
+PIECES = [*"\\nrt\n\r\t ab", "\x1b[", "32m", "0m", "\\u001b[", "\\u0061", "\\u00e9", "é", "\n12:", "\n13:", "\n+"]
 TEXTS = st.lists(st.sampled_from(PIECES), max_size=30).map("".join)
 ODD_TEXTS = st.lists(st.sampled_from([*PIECES, "\x0b", "\x0c"]), max_size=30).map("".join)
 
@@ -78,20 +120,20 @@ ODD_TEXTS = st.lists(st.sampled_from([*PIECES, "\x0b", "\x0c"]), max_size=30).ma
 @example("\\\n\\n")
 @example("\\\\n\\\x0b")
 @example("\x1b[32\x0c\\n\x1b[32m")
-def test_nothing_moves_and_nothing_is_lost(text: str) -> None:
-    """A place in the text is a place in what is searched."""
-    assert len(unglue(text)) == len(text)
-    assert search_unglued(text, str, lambda unglued, _token: f"{unglued}!") == f"{text}!"
+def test_nothing_moves(text: str) -> None:
+    """A place in the decoded text is a place in what is searched."""
+    assert len(show(text)) == len(text)
+    assert len(show(decode(text))) == len(decode(text))
 
 
-@given(TEXTS, TEXTS)
+@given(ODD_TEXTS, ODD_TEXTS)
 @example("\\\n\\n", "\\\n")
 @example("", "\x1b[32m")
 def test_what_stands_around_a_secret_stays(before: str, after: str) -> None:
     """Whatever an escape looks like, and though a secret is taken up to what seems to be the end of a word."""
 
-    def search(unglued: str, token: Any) -> str:
-        return re.sub(r"SECRET(?:[\\\x0b]|\x1b\[[0-9]*)*", lambda match: token(match[0]), unglued)
+    def search(shown: str, token: Any) -> str:
+        return re.sub(r"SECRET(?:[\\\x0b]|\x1b\[[0-9]*)*", lambda match: token(match[0]), shown)
 
-    found = search_unglued(f"{before}\\n=SECRET{after}", lambda secret: f"<{secret.lower()}>", search)
+    found = search_shown(f"{before}\\n=SECRET{after}", lambda secret: f"<{secret.lower()}>", search)
     assert found == f"{before}\\n=<secret>{after}"

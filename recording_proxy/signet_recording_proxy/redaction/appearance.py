@@ -1,0 +1,83 @@
+"""Whether a word looks like a secret by itself: drawn at random, made up as a password, a long number."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+
+from signet_recording_proxy.redaction.secret_names import is_secret_member, is_value, mixes
+
+_NO_SECRET = re.compile(
+    r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}|[0-9a-f]{16,}|v?[0-9]+(?:[.:-][0-9]+)+.*|sha(?:1|256|512).*"
+    r"|[a-z]+://.*|[A-Za-z_.-]{2,64}/.*|[~./$%*&].*|.*[=(].*[)].*",
+    re.DOTALL,
+)
+_LOWER, _UPPER, _DIGITS = "a", "A", "0"
+
+
+def looks_random(value: str) -> bool:
+    """Whether a word turns often between letters and digits, or small and large letters, as no word or id does."""
+    if _NO_SECRET.fullmatch(value) is not None or not is_value(value):
+        return False
+    kinds = [
+        _DIGITS if character.isdigit() else _LOWER if character.islower() else _UPPER
+        for character in value
+        if character.isalnum()
+    ]
+    turns = sum(one != another for one, another in pairwise(kinds))
+    return _DIGITS in kinds and turns >= (4 if len(value) < 16 else 3) and 8 * turns >= len(value)
+
+
+_ORDINARY = re.compile(
+    r"v?[0-9][0-9.,:x/+-]*[A-Za-z%]{0,4}|[a-z][a-z0-9+.-]*:(?://)?[^\s].*|(?:[.~]{0,2}/|[A-Za-z]:|[$%#@]).*|[^/]{2,40}/.*"
+    r"|[^@]{1,64}@(?:[\w-]+\.)+[A-Za-z]{2,12}|@?[\w./-]+@[\^~]?v?[0-9]+(?:[.-][\w.-]*)?|[A-Z]{2,12}-?[0-9]+"
+    r"|[A-Z][A-Z0-9]*(?:_[A-Z0-9]*)+|[A-Za-z_][\w.-]{0,64}[=:].*|.*\.[a-z]{1,5}|.*[\[\]*]{2}.*"
+    r"|(?i:(?:sha|md|base|utf|argon|bcrypt|scrypt|pbkdf|hmac|aes|rsa|oauth|iso|x|h|p|s|ipv|http|python|ed|es|rs|hs|ps|llama|postgresql|"
+    r"gpt|qwen|gemma|claude|gemini)-?[0-9].*)",
+    re.DOTALL,
+)
+_RARE = frozenset("!#$%^&*?+~=@|")
+"""What stands in passwords, and inside words of no text."""
+
+
+def is_invented(value: str, *, direct: bool) -> bool:
+    """Whether a word is a password that a person or a program made up: letters of both cases, digits, signs.
+
+    Where nothing `direct` says so, such as `is` or a colon, some sign has to be one that words and names have not.
+    """
+    several = direct and len([sign for sign in value if not sign.isalnum()]) > 1 and not _RARE.isdisjoint(value)
+    if len(value) < 8 or not (mixes(value) or several) or not is_value(value) or _ORDINARY.fullmatch(value) is not None:
+        return False
+    if value.lower() == value or value.upper() == value:
+        return False
+    return direct or not _RARE.isdisjoint(value[1:])
+
+
+_HEXADECIMAL = re.compile(
+    r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}|(?=[a-f]*[0-9])[0-9a-f]{24,128}|(?=[A-F]*[0-9])[0-9A-F]{24,128}"
+)
+
+
+def is_hexadecimal(value: str) -> bool:
+    """Whether a value is a UUID or as long a hexadecimal number as keys are."""
+    return _HEXADECIMAL.fullmatch(value) is not None
+
+
+_PASSWORD_ENDS = ("password", "passwort", "passphrase", "passcode", "pass", "passwd", "pwd", "pw")
+
+
+def names_password(name: str) -> bool:
+    """Whether a name is that of a password, which people make up."""
+    return name.lower().rstrip("0123456789_").endswith(_PASSWORD_ENDS)
+
+
+def is_likely(name: str, value: str) -> bool:
+    """Whether a word is the secret of this name, where nothing but a layout says that the two belong together."""
+    if not is_value(value) or not is_secret_member(name, value):
+        return False
+    if is_hexadecimal(value) or (len(value) >= _SHORTEST_DRAWN and looks_random(value)):
+        return True
+    return names_password(name) and (is_invented(value, direct=True) or (value.isalnum() and mixes(value)))
+
+
+_SHORTEST_DRAWN = 10
