@@ -163,7 +163,7 @@ async def _record(options: argparse.Namespace, upstream: Upstream) -> int:
     await asyncio.sleep(0)  # lets the question out before the heavy imports, so that both go on at once
     from signet_recording_proxy.control import Control, write_line
     from signet_recording_proxy.engine.client_connection import ClientConnection
-    from signet_recording_proxy.engine.room import Room, raise_limit
+    from signet_recording_proxy.engine.connection_limits import ConnectionLimits, raise_limit
     from signet_recording_proxy.listener import Listener, reserve
     from signet_recording_proxy.recorder import Recorder
 
@@ -196,7 +196,7 @@ async def _record(options: argparse.Namespace, upstream: Upstream) -> int:
         recorder.watch()
     listener = Listener(upstream, recorder, reserved, rewrite_any_host=options.allow_non_loopback)
     raise_limit()
-    await listener.serve(partial(ClientConnection, listener, Room()))
+    await listener.serve(partial(ClientConnection, listener, ConnectionLimits()))
     ended = _signalled()
     _spare_the_collector()
     write_line({"url": listener.url, "out": options.out})

@@ -16,7 +16,7 @@ from signet_conformance.children.environment import clean_environment
 from signet_conformance.drivers.launch import launch
 from signet_conformance.finding import Verdict
 from signet_conformance.rules import run_rules
-from signet_conformance.running.station import RecordedDaemon
+from signet_conformance.running.recorded_daemon import RecordedDaemon
 from signet_conformance.scenarios.scenario import Scenario, installed, scripted
 from signet_conformance.targets import Target, load
 

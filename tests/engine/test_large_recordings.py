@@ -19,8 +19,8 @@ from signet_conformance.engine.pieces import ASKED_AGAIN, rules_by
 from signet_conformance.errors import TraceError
 from signet_conformance.facts import NeedsWholeError, Recording
 from signet_conformance.rules import builtin_rules, daemon_rules
-from signet_conformance.trace import Trace, read, reading, shelf
-from signet_conformance.trace.shelf import FileExchanges
+from signet_conformance.trace import Trace, file_exchanges, read, reading
+from signet_conformance.trace.file_exchanges import FileExchanges
 from tests.rules.test_cases import CASES_OF
 from tests.support.case_traces import build
 from tests.support.evidence import recordings
@@ -35,7 +35,7 @@ def nothing_is_held(piece_bytes: int = 1) -> Iterator[None]:
     """Each recording counts as a large one, and is judged in pieces of so many bytes, one exchange at least."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(reading, "HELD_BYTES", 0)
-        patched.setattr(shelf, "_PIECE_BYTES", piece_bytes)
+        patched.setattr(file_exchanges, "_PIECE_BYTES", piece_bytes)
         yield
 
 
@@ -231,7 +231,7 @@ def test_session_that_is_too_large_leaves_no_pieces(tmp_path: Path, monkeypatch:
     lines = recordings()[0].read_bytes().splitlines(keepends=True)
     bare.write_bytes(b"".join(line for line in lines if json.loads(line).get("kind") != "mark"))
     held = told(judge(read(bare)))
-    monkeypatch.setattr(shelf, "_SESSION_BYTES", 100)
+    monkeypatch.setattr(file_exchanges, "_SESSION_BYTES", 100)
     with nothing_is_held(piece_bytes=4000):
         large = read(bare)
         assert isinstance(large.exchanges, FileExchanges)

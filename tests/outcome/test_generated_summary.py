@@ -12,7 +12,6 @@ from msgspec.structs import replace
 from signet_conformance.engine import JudgedRun, judge
 from signet_conformance.finding import Judgement, Reason, Verdict
 from signet_conformance.outcome.conclusion import Judging, Terms
-from signet_conformance.outcome.gaps import Lack
 from signet_conformance.outcome.generated_summary import (
     DaemonBreach,
     Failure,
@@ -22,6 +21,7 @@ from signet_conformance.outcome.generated_summary import (
     breach_lines,
     with_generated,
 )
+from signet_conformance.outcome.recording_gaps import Lack
 from signet_conformance.trace import read
 from tests.support.trace_files import CONFORMING, recall, write
 

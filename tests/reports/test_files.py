@@ -16,8 +16,8 @@ from msgspec.structs import replace
 from signet_conformance.contract import daemon_requirements, requirements
 from signet_conformance.engine import JudgedTrace, exit_status, judge
 from signet_conformance.finding import Finding, Judgement, Reason, Verdict
+from signet_conformance.outcome.combined_verdict import essence, verdicts_of
 from signet_conformance.outcome.coverage import Meter
-from signet_conformance.outcome.together import essence, verdicts_of
 from signet_conformance.reports.ending import ReportWriter, RunEnding
 from signet_conformance.reports.html.exchange_data import MAX_BODY, Budget, exchange_data
 from signet_conformance.reports.html.report import HtmlReport

@@ -13,7 +13,7 @@ import pytest
 
 from signet_conformance.engine import judge
 from signet_conformance.finding import Finding, Judgement, Reason, Verdict
-from signet_conformance.outcome.together import essence
+from signet_conformance.outcome.combined_verdict import essence
 from signet_conformance.reports import FORMATS, Format
 from signet_conformance.reports.ending import RunEnding
 from signet_conformance.trace import read

@@ -20,7 +20,7 @@ from signet_conformance.drivers.process import WatchedDriver
 from signet_conformance.engine import judge_run
 from signet_conformance.errors import TargetError
 from signet_conformance.outcome.broken_off import BrokenOff, Shortfall
-from signet_conformance.running import station
+from signet_conformance.running import recorded_daemon
 from signet_conformance.running.connector import Patience
 from signet_conformance.running.request import Invocation, RunRequest
 from signet_conformance.running.run import drive
@@ -161,7 +161,7 @@ def test_program_that_gives_no_answer_twice_ends_the_run(
 ) -> None:
     """Two silent scenarios are enough: the rest is left out with that reason, but for what other workers were at."""
     # What a step may take is four times the longest bound, and this.
-    monkeypatch.setattr(station, "STEP_MARGIN_S", -3.8)
+    monkeypatch.setattr(recorded_daemon, "STEP_MARGIN_S", -3.8)
     target = targets.load("mine", drive_unruly.folder)
     hanging = tuple(Scenario.from_json(scenario(f"hangs-{number}", "hang"), "here") for number in range(20))
     folder = tmp_path / "traces"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from signet_conformance import trace
 from signet_conformance.outcome.conclusion import Judging, Terms
-from signet_conformance.running.choosing import LastTime
+from signet_conformance.running.scenario_choice import LastTime
 from tests.support.trace_files import BREACHING, CONFORMING, write
 
 AGENT = "SIG-AGENT-002"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from signet_conformance.running.station import RecordedDaemon
+from signet_conformance.running.recorded_daemon import RecordedDaemon
 from signet_conformance.running.workers import Job, StationWorkers
 from signet_conformance.targets import load
 from signet_conformance.targets.program import INSTALLED, PLACE_VARIABLE

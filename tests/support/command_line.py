@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from signet_conformance.cli.commands import commands
-from signet_conformance.running import choosing
+from signet_conformance.running import scenario_choice
 from signet_conformance.scenarios.scenario import scripted
 from tests.support import warm
 
@@ -35,7 +35,7 @@ def invoke(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Invoke:
 def few_scripted(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let runs inside this process perform two of the scripted scenarios, where the number of them shows nothing."""
     few = [scenario for scenario in scripted() if scenario.name in ("plain", "resume")]
-    monkeypatch.setattr(choosing, "scripted", lambda: few)
+    monkeypatch.setattr(scenario_choice, "scripted", lambda: few)
     monkeypatch.setenv("COLUMNS", "80")
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from signet_conformance.engine import JudgedTrace, exit_status
-from signet_conformance.outcome.together import verdicts_of
+from signet_conformance.outcome.combined_verdict import verdicts_of
 from signet_conformance.reports.ending import RunEnding
 from signet_conformance.reports.json_document import JsonReport
 

@@ -14,8 +14,8 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 from signet_conformance.errors import TraceError
 from signet_conformance.trace import glance as glance_module, read_ahead, reading
+from signet_conformance.trace.file_exchanges import FileExchanges
 from signet_conformance.trace.glance import glance_over
-from signet_conformance.trace.shelf import FileExchanges
 from tests.support.processes import children_of
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="forks are made on Linux alone")

@@ -22,9 +22,9 @@ from typing import Any, BinaryIO
 import msgspec
 
 from signet_conformance.audit import import_extra
-from signet_conformance.audit.between import SharedFacts, between
 from signet_conformance.audit.manifest import FILE, demand_audit
 from signet_conformance.audit.rows import BreachRow, RecordingRow, Row, SaveRow, SessionRow
+from signet_conformance.audit.shared_facts import SharedFacts, between
 from signet_conformance.audit.summary import AuditTotals, Summary
 from signet_conformance.contract import requirements
 from signet_conformance.errors import UsageError, os_errors, printable

@@ -12,7 +12,7 @@ from typing import Any, Protocol, Self
 
 from signet_conformance import __version__
 from signet_conformance.audit import import_extra, manifest as manifests
-from signet_conformance.audit.judging import judge_batch
+from signet_conformance.audit.judged_rows import judge_batch
 from signet_conformance.audit.manifest import Manifest
 from signet_conformance.audit.results import Batches
 from signet_conformance.children.spread import LostWorkerError, Workers

@@ -277,8 +277,8 @@ class _Run:
     def _watch(self, reload: Callable[[], targets.Target]) -> int:
         from signet_conformance.children.forks import warmed
         from signet_conformance.cli.run_lines import show_loop
-        from signet_conformance.running.loop import Loop
         from signet_conformance.running.progress import show_progress
+        from signet_conformance.running.watch_loop import Loop
 
         def progress() -> AbstractContextManager[Tell]:
             return show_progress(sys.stderr, quiet=self._display.quiet)

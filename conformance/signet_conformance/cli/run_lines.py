@@ -19,8 +19,8 @@ from signet_conformance.reports.causes import Causes
 from signet_conformance.reports.remarks import warning_lines
 from signet_conformance.reports.terminal import table_width, terminal_width, wants_colour
 from signet_conformance.reports.text import coverage_lines
-from signet_conformance.running.loop import Loop, LoopEvent, PassFailed, Saved, Stage, StageOver, Waiting
 from signet_conformance.running.performance import RunPerformance
+from signet_conformance.running.watch_loop import Loop, LoopEvent, PassFailed, Saved, Stage, StageOver, Waiting
 
 _MOST_FILES = 3
 

@@ -21,8 +21,8 @@ from signet_conformance.rules.fields import MOST_EXPLAINED
 from signet_conformance.rules.outcome import Rule
 from signet_conformance.rules.prompt import answered_before
 from signet_conformance.trace import Trace
+from signet_conformance.trace.file_exchanges import FileExchanges
 from signet_conformance.trace.marks import StepMark, marks_of
-from signet_conformance.trace.shelf import FileExchanges
 
 ASKED_AGAIN: Mapping[str, Rule] = {"SIG-PROMPT-007": injected.injected_text_stays_out}
 """The rules that look at one exchange after the other, once it is known what all sessions hold."""

@@ -15,10 +15,11 @@ from msgspec import Struct
 from signet_conformance.contract import REFERENCE_DAEMON, operation_table, routes_of, version_key
 from signet_conformance.errors import ContractError, first_of, printable
 from signet_conformance.facts.calls import END, LIFECYCLE, PROMPT, START, Call, HeldCall
-from signet_conformance.facts.light import LightCalls, packed
+from signet_conformance.facts.light_calls import LightCalls, packed
 from signet_conformance.facts.steps import skipped_for
 from signet_conformance.facts.timeline import Timeline
 from signet_conformance.trace import Declared, Trace
+from signet_conformance.trace.file_exchanges import FileExchanges
 from signet_conformance.trace.marks import (
     InstalledMark,
     KitMark,
@@ -34,7 +35,6 @@ from signet_conformance.trace.marks import (
     marks_of,
 )
 from signet_conformance.trace.model import NOT_CARRIED
-from signet_conformance.trace.shelf import FileExchanges
 
 
 class NeedsWholeError(Exception):

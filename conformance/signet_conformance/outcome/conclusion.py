@@ -17,8 +17,8 @@ from signet_conformance.errors import KitError, NothingTestedError, SignetConfor
 from signet_conformance.facts.steps import SkipMeter
 from signet_conformance.finding import BREACHES, FOLDING_ORDER, Finding, Judgement, Verdict
 from signet_conformance.outcome.broken_off import Shortfall, broke_off
+from signet_conformance.outcome.combined_verdict import PromptMeter, SessionMeter, essence, run_level_breaches
 from signet_conformance.outcome.coverage import Coverage, Meter
-from signet_conformance.outcome.gaps import Lack, in_words, lacks_of
 from signet_conformance.outcome.generated_summary import GeneratedSummary, with_generated
 from signet_conformance.outcome.identity import Identity
 from signet_conformance.outcome.known_failures import (
@@ -30,13 +30,13 @@ from signet_conformance.outcome.known_failures import (
     failing_text,
     target_of,
 )
-from signet_conformance.outcome.newer import NewerContract, NewerJudging
+from signet_conformance.outcome.next_contract import NewerContract, NewerJudging
 from signet_conformance.outcome.options import Declarations
 from signet_conformance.outcome.reach import ReachMeter, UnreachableParts
-from signet_conformance.outcome.together import PromptMeter, SessionMeter, essence, run_level_breaches
+from signet_conformance.outcome.recording_gaps import Lack, in_words, lacks_of
 from signet_conformance.rules.coverage import was_tested
 from signet_conformance.trace import Trace
-from signet_conformance.trace.shelf import FileExchanges
+from signet_conformance.trace.file_exchanges import FileExchanges
 
 
 class Terms(Struct, frozen=True):

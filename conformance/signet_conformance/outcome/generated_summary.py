@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from signet_conformance.engine import JudgedRun, JudgedTrace
 from signet_conformance.errors import counted
 from signet_conformance.finding import BREACHES, Judgement, Reason, Verdict
-from signet_conformance.outcome.gaps import Lack, in_words, lacks_of
+from signet_conformance.outcome.recording_gaps import Lack, in_words, lacks_of
 from signet_conformance.rules import run_rules
 
 FILE = "generated.json"

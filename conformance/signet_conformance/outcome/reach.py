@@ -14,7 +14,7 @@ from signet_conformance.engine import JudgedTrace
 from signet_conformance.errors import first_of
 from signet_conformance.facts import Call
 from signet_conformance.files.json_values import objects_in
-from signet_conformance.outcome.newer import next_contract
+from signet_conformance.outcome.next_contract import next_contract
 from signet_conformance.rules.tool_requests import is_value
 from signet_conformance.trace.marks import OfferedMark, StepMark, marks_of
 

@@ -13,15 +13,15 @@ from signet_conformance.contract import REFERENCE_DAEMON, contract_version_of, v
 from signet_conformance.engine import JudgedTrace
 from signet_conformance.errors import printable
 from signet_conformance.finding import Judgement, Verdict
+from signet_conformance.outcome.combined_verdict import CombinedVerdict, run_level_breaches, together
 from signet_conformance.outcome.conclusion import Conclusion
 from signet_conformance.outcome.coverage import Coverage
 from signet_conformance.outcome.generated_summary import GeneratedSummary, breach_lines
 from signet_conformance.outcome.identity import Identity
 from signet_conformance.outcome.known_failures import KnownInRun
-from signet_conformance.outcome.newer import NewerContract
+from signet_conformance.outcome.next_contract import NewerContract
 from signet_conformance.outcome.reach import UnreachableParts
 from signet_conformance.outcome.time_spent import TimeSpent
-from signet_conformance.outcome.together import CombinedVerdict, run_level_breaches, together
 from signet_conformance.trace.marks import ScenarioMark, marks_of
 
 

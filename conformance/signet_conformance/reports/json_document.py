@@ -22,10 +22,10 @@ from signet_conformance.facts import Call, Recording
 from signet_conformance.finding import BREACHES, Finding, Judgement
 from signet_conformance.outcome.broken_off import warnings_of
 from signet_conformance.outcome.coverage import Coverage
-from signet_conformance.outcome.gaps import lacks_of
 from signet_conformance.outcome.generated_summary import GeneratedSummary
-from signet_conformance.outcome.newer import NewerContract
+from signet_conformance.outcome.next_contract import NewerContract
 from signet_conformance.outcome.reach import UnreachableParts
+from signet_conformance.outcome.recording_gaps import lacks_of
 from signet_conformance.outcome.time_spent import GROUPS, TimeSpent
 from signet_conformance.reports.causes import Cause, Causes
 from signet_conformance.reports.command_lines import explain_command

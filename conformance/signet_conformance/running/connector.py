@@ -14,7 +14,7 @@ from signet_conformance.drivers.process import ConnectorDriver, WatchedDriver
 from signet_conformance.errors import NothingTestedError, SignetConformanceError
 from signet_conformance.outcome.time_spent import TimePart
 from signet_conformance.rules import rules
-from signet_conformance.running.station import RecordedDaemon
+from signet_conformance.running.recorded_daemon import RecordedDaemon
 from signet_conformance.scenarios.scenario import Scenario
 
 MOST_FAILURES = 2

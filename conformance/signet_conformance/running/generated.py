@@ -26,8 +26,8 @@ from signet_conformance.outcome.time_spent import TimePart
 from signet_conformance.rules import rules
 from signet_conformance.running.connector import LiveConnector, Patience
 from signet_conformance.running.progress import FollowingUp, SessionPerformed, Tell, unheard
+from signet_conformance.running.recorded_daemon import RecordedDaemon
 from signet_conformance.running.shrinking import Chunk, FollowUp
-from signet_conformance.running.station import RecordedDaemon
 from signet_conformance.running.workers import Job, StationWorkers
 from signet_conformance.scenarios.features import CHUNK, HALVES, WHOLE_STEPS, Features, possible_steps, said_steps
 from signet_conformance.scenarios.outages import OUTAGES, obstacle, recorded_outages, usable

@@ -171,7 +171,7 @@ class RunPerformance:
         """Keep which scenarios showed what, for later runs of the same target."""
         if self.request.target is not None and not self.request.recordings:
             # Imported late: it reads scenarios, which import pydantic, and a run over recordings has none.
-            from signet_conformance.running.choosing import LastTime
+            from signet_conformance.running.scenario_choice import LastTime
 
             LastTime.of(self.request.target).note(self.conclusion)
 

@@ -22,10 +22,9 @@ from signet_conformance.facts import Recording
 from signet_conformance.finding import BREACHES, Judgement, Verdict
 from signet_conformance.outcome.broken_off import BrokenOff, Shortfall
 from signet_conformance.reports.evidence import call_line
-from signet_conformance.running.choosing import LastTime, cost_s, fewest_showing, scenarios_of, waiting_s, waits_at_once
 from signet_conformance.running.connector import Patience, perform
 from signet_conformance.running.generated import GeneratedSessions
-from signet_conformance.running.left_behind import LeftBehind
+from signet_conformance.running.leftover_processes import LeftBehind
 from signet_conformance.running.progress import (
     DrivingFinished,
     DrivingStarted,
@@ -35,10 +34,18 @@ from signet_conformance.running.progress import (
     ScenarioPerformed,
     Tell,
 )
+from signet_conformance.running.recorded_daemon import RecordedDaemon
 from signet_conformance.running.recorder import append_marks
 from signet_conformance.running.request import Invocation, RunRequest
+from signet_conformance.running.scenario_choice import (
+    LastTime,
+    cost_s,
+    fewest_showing,
+    scenarios_of,
+    waiting_s,
+    waits_at_once,
+)
 from signet_conformance.running.shrinking import Chunk
-from signet_conformance.running.station import RecordedDaemon
 from signet_conformance.running.workers import Job, StationWorkers
 from signet_conformance.scenarios.scenario import Scenario
 from signet_conformance.targets import Target

@@ -24,7 +24,7 @@ from signet_conformance.finding import BREACHES, Judgement, Verdict
 from signet_conformance.outcome.broken_off import BrokenOff
 from signet_conformance.outcome.generated_summary import DaemonBreach, Failure, GeneratedBreach, VerdictCounts
 from signet_conformance.running.connector import LiveConnector, Patience
-from signet_conformance.running.station import RecordedDaemon
+from signet_conformance.running.recorded_daemon import RecordedDaemon
 from signet_conformance.scenarios.features import Features
 from signet_conformance.scenarios.reducing import longest_prompt
 from signet_conformance.scenarios.scenario import Scenario, identity

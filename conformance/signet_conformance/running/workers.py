@@ -18,8 +18,8 @@ from signet_conformance.children import forks
 from signet_conformance.children.temporary import temporary_folder
 from signet_conformance.running.daemon import is_embedded
 from signet_conformance.running.default_port import DefaultPort
-from signet_conformance.running.left_behind import LeftBehind
-from signet_conformance.running.station import RecordedDaemon
+from signet_conformance.running.leftover_processes import LeftBehind
+from signet_conformance.running.recorded_daemon import RecordedDaemon
 from signet_conformance.running.stopwatch import Stopwatch
 from signet_conformance.scenarios.scenario import Scenario
 from signet_conformance.scenarios.steps import RestartDaemon

@@ -28,8 +28,8 @@ from signet_conformance.engine import JudgedTrace, judge
 from signet_conformance.errors import ContractError, KitError, SignetConformanceError
 from signet_conformance.rules import run_rules
 from signet_conformance.running.default_port import DefaultPort
-from signet_conformance.running.left_behind import LeftBehind
-from signet_conformance.running.station import RecordedDaemon
+from signet_conformance.running.leftover_processes import LeftBehind
+from signet_conformance.running.recorded_daemon import RecordedDaemon
 from signet_conformance.running.workers import in_threads
 from signet_conformance.scenarios.scenario import Scenario, scripted, with_each_bypass
 from signet_conformance.scenarios.steps import CompactStep

@@ -16,6 +16,7 @@ from typing import IO
 from msgspec.structs import replace
 
 from signet_conformance.errors import TraceError, printable
+from signet_conformance.trace.file_exchanges import FileExchanges
 from signet_conformance.trace.glance import LEAST_BYTES, MOST_NUMBER, glance, glance_ahead, glance_at, glance_over
 from signet_conformance.trace.lines import BrokenLineError, LineReader, parse_line
 from signet_conformance.trace.model import (
@@ -33,7 +34,6 @@ from signet_conformance.trace.model import (
 )
 from signet_conformance.trace.parsing import JSONValue
 from signet_conformance.trace.recordings import MODEL, OpenRecording, model_side, open_recording
-from signet_conformance.trace.shelf import FileExchanges
 
 MAX_LINE_BYTES = 64 * 1024 * 1024
 HELD_BYTES = 64 * 1024 * 1024

@@ -18,9 +18,9 @@ from typing import Any, cast
 from signet_conformance.errors import KitError
 from signet_conformance.trace.model import NOT_CARRIED
 from signet_recording_proxy.engine.answer_way import ClientPresence
+from signet_recording_proxy.engine.connection_limits import ConnectionLimits
 from signet_recording_proxy.engine.daemon_connection import DaemonConnection, PauseReason, ReadControl
 from signet_recording_proxy.engine.messages import RequestReader
-from signet_recording_proxy.engine.room import Room
 from signet_recording_proxy.engine.turn import RequestTurn
 from signet_recording_proxy.faults import Fault
 from signet_recording_proxy.listener import Listener
@@ -78,7 +78,7 @@ class ClientConnection(asyncio.Protocol):
 
     valve: ReadControl
 
-    def __init__(self, listener: Listener, room: Room, number: int) -> None:
+    def __init__(self, listener: Listener, room: ConnectionLimits, number: int) -> None:
         self.listener = listener
         self.room = room
         self.recorder = listener.recorder

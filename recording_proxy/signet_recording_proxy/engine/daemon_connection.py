@@ -7,8 +7,8 @@ from collections import deque
 from enum import Enum
 from typing import Protocol, cast
 
+from signet_recording_proxy.engine.connection_limits import ConnectionLimits
 from signet_recording_proxy.engine.messages import AnswerReader, Incoming
-from signet_recording_proxy.engine.room import Room
 from signet_recording_proxy.upstream import Upstream
 
 
@@ -67,7 +67,7 @@ class DaemonConnection(asyncio.Protocol):
 
     valve: ReadControl
 
-    def __init__(self, upstream: Upstream, room: Room) -> None:
+    def __init__(self, upstream: Upstream, room: ConnectionLimits) -> None:
         self.upstream = upstream
         self._room = room
         self.lost = False

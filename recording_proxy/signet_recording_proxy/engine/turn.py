@@ -16,9 +16,9 @@ from typing import Any, Protocol
 from signet_conformance.trace.model import NOT_CARRIED
 from signet_recording_proxy.engine import wire
 from signet_recording_proxy.engine.answer_way import AnswerWay, ClientPresence
+from signet_recording_proxy.engine.connection_limits import ConnectionLimits
 from signet_recording_proxy.engine.daemon_connection import DaemonConnection, PauseReason, ReadControl
 from signet_recording_proxy.engine.messages import Complaint, Incoming
-from signet_recording_proxy.engine.room import Room
 from signet_recording_proxy.faults import Fault, MadeUpAnswer
 from signet_recording_proxy.listener import PAGE_REFUSED, Listener
 from signet_recording_proxy.recorder import OngoingExchange
@@ -36,7 +36,7 @@ class ClientSide(Protocol):
     listener: Listener
     number: int
     presence: ClientPresence
-    room: Room
+    room: ConnectionLimits
     valve: ReadControl
 
     def write(self, data: bytes) -> None:

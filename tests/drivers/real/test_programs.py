@@ -26,7 +26,7 @@ from signet_conformance.drivers.hosts.real.json_rpc import AcpSession, CodexAppS
 from signet_conformance.drivers.hosts.real.opencode_server import OpencodeServer
 from signet_conformance.drivers.process import WatchedDriver
 from signet_conformance.finding import Verdict
-from signet_conformance.running.station import RecordedDaemon
+from signet_conformance.running.recorded_daemon import RecordedDaemon
 from signet_conformance.scenarios.scenario import read_scenarios
 from signet_conformance.targets.program import PLACE_VARIABLE, find_program_profile
 from signet_conformance.targets.real import HarnessChoice, with_harness

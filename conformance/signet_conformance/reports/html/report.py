@@ -20,7 +20,7 @@ from signet_conformance.errors import first_of, printable
 from signet_conformance.facts.steps import skipped_words
 from signet_conformance.finding import BREACHES, FOLDING_ORDER, Verdict
 from signet_conformance.outcome.coverage import Coverage, Dimension
-from signet_conformance.outcome.newer import NewerContract
+from signet_conformance.outcome.next_contract import NewerContract
 from signet_conformance.outcome.reach import UnreachableParts
 from signet_conformance.reports.cause_text import MAX_PROBLEMS, extent, known_words, level_note, replay_words
 from signet_conformance.reports.causes import Cause, Causes

@@ -14,7 +14,7 @@ from signet_conformance.errors import UsageError, printable
 from signet_conformance.files import read_json
 from signet_conformance.files.documents import DistinctItems, Document, Items, Maybe, Part
 from signet_conformance.finding import BREACHES, FOLDING_ORDER, Verdict
-from signet_conformance.outcome.newer import later_words
+from signet_conformance.outcome.next_contract import later_words
 from signet_conformance.reports.values import cell
 from signet_conformance.rules import run_rules
 

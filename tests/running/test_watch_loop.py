@@ -15,7 +15,7 @@ import pytest
 
 from signet_conformance.finding import Verdict
 from signet_conformance.outcome.conclusion import Conclusion, Judging, Terms
-from signet_conformance.running.loop import Observed, Pass
+from signet_conformance.running.watch_loop import Observed, Pass
 from tests.running.test_last_time import AGENT, performed
 from tests.support.drives import LASTING, PLAIN, Drive
 from tests.support.processes import PATIENCE_S, Watched, wait_until

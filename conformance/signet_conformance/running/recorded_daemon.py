@@ -26,7 +26,7 @@ from signet_conformance.errors import KitError, NothingTestedError, SignetConfor
 from signet_conformance.outcome.time_spent import TimePart
 from signet_conformance.running.daemon import DaemonUnderTest, ask_directly
 from signet_conformance.running.default_port import StrayRequests
-from signet_conformance.running.left_behind import LeftBehind, end_left
+from signet_conformance.running.leftover_processes import LeftBehind, end_left
 from signet_conformance.running.performer import StepPerformer, is_resumed, turn_goes_on
 from signet_conformance.running.recorder import CANARY_VARIABLE, ModelRecorder, RecorderClient, mark
 from signet_conformance.running.stopwatch import Stopwatch

@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 from signet_conformance.contract import daemon_requirements, requirements
 from signet_conformance.facts.calls import EMPTY, PROMPT, START, Call, first_of_each_name
 from signet_conformance.trace import Exchange
+from signet_conformance.trace.file_exchanges import FileExchanges
 from signet_conformance.trace.model import Pairs
-from signet_conformance.trace.shelf import FileExchanges
 
 _LONGEST_KEPT = 200
 _KEPT_HEADERS = "x-signet-"

@@ -13,7 +13,7 @@ import pytest
 
 from signet_conformance import trace
 from signet_conformance.children.environment import MARK, marked_ids
-from signet_conformance.running.left_behind import LeftBehind, end_left
+from signet_conformance.running.leftover_processes import LeftBehind, end_left
 from signet_conformance.trace.marks import LeftMark, marks_of
 from tests.support.case_traces import build
 

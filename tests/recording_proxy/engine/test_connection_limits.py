@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from signet_recording_proxy.engine import room
-from signet_recording_proxy.engine.room import KEPT_FREE, Room
+from signet_recording_proxy.engine import connection_limits
+from signet_recording_proxy.engine.connection_limits import KEPT_FREE, ConnectionLimits
 from tests.support.recorder import PATIENCE_S, RecorderProcess, Upstream
 
 pytestmark = pytest.mark.skipif(
@@ -68,7 +68,7 @@ def test_there_is_room_again_when_clients_leave(crowded: RecorderProcess) -> Non
 
 
 class _Client:
-    def __init__(self, *, room: Room, idle: bool) -> None:
+    def __init__(self, *, room: ConnectionLimits, idle: bool) -> None:
         self._room, self.idle = room, idle
 
     def drop_idle_daemon(self) -> bool:
@@ -80,8 +80,8 @@ class _Client:
 
 def test_idle_connections_make_room(monkeypatch: pytest.MonkeyPatch) -> None:
     """A connection to the daemon that no request uses is given up before anyone is refused."""
-    monkeypatch.setattr(room, "most_open_files", lambda: KEPT_FREE + 4)
-    places = Room()
+    monkeypatch.setattr(connection_limits, "most_open_files", lambda: KEPT_FREE + 4)
+    places = ConnectionLimits()
     clients = [_Client(room=places, idle=idle) for idle in (False, True)]
     assert all(places.enter(client) for client in clients)
     assert places.take()
@@ -100,7 +100,9 @@ def test_the_limit_is_raised_as_far_as_it_may_be() -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     try:
         resource.setrlimit(resource.RLIMIT_NOFILE, (min(soft, 128), hard))
-        room.raise_limit()
-        assert room.most_open_files() == (room._ENOUGH if hard == resource.RLIM_INFINITY else hard)
+        connection_limits.raise_limit()
+        assert connection_limits.most_open_files() == (
+            connection_limits._ENOUGH if hard == resource.RLIM_INFINITY else hard
+        )
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from signet_conformance.running.choosing import fewest_showing, waits_at_once
+from signet_conformance.running.scenario_choice import fewest_showing, waits_at_once
 from signet_conformance.scenarios.scenario import Scenario
 
 

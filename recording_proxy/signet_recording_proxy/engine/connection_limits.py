@@ -22,7 +22,7 @@ class IdleHolder(Protocol):
         """Give that connection up; whether there was one."""
 
 
-class Room:
+class ConnectionLimits:
     """Counts connections; drops idle ones to the daemon before it refuses a client."""
 
     def __init__(self) -> None:

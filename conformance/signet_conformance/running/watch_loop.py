@@ -19,11 +19,11 @@ from signet_conformance.errors import SignetConformanceError
 from signet_conformance.finding import BREACHES, FOLDING_ORDER, Verdict
 from signet_conformance.outcome.conclusion import Conclusion
 from signet_conformance.reports.ending import scenario_of
-from signet_conformance.running.choosing import cost_s, fewest_showing, scenarios_of
 from signet_conformance.running.connector import Patience
 from signet_conformance.running.performance import RunPerformance
 from signet_conformance.running.progress import Tell
 from signet_conformance.running.request import Invocation, RunRequest
+from signet_conformance.running.scenario_choice import cost_s, fewest_showing, scenarios_of
 from signet_conformance.running.workers import StationWorkers
 from signet_conformance.scenarios.scenario import Scenario
 from signet_conformance.targets import Target

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from signet_conformance.engine import JudgedTrace, fold_verdicts, run_judgements
 from signet_conformance.facts import PROMPT
 from signet_conformance.finding import BREACHES, Finding, Judgement, Reason, Verdict
-from signet_conformance.rules.spoken import turns_to_submit
+from signet_conformance.rules.user_words import turns_to_submit
 from signet_conformance.trace import Exchange, Request, Trace
 from signet_conformance.trace.model import NOT_CARRIED
 

@@ -10,7 +10,7 @@ import pytest
 from signet_conformance.engine import judge
 from signet_conformance.finding import BREACHES, Verdict
 from signet_conformance.outcome.conclusion import Conclusion, Judging, Terms
-from signet_conformance.outcome.newer import NewerJudging, next_contract
+from signet_conformance.outcome.next_contract import NewerJudging, next_contract
 from signet_conformance.trace import read
 from tests.support.trace_files import BREACHING, CONFORMING, HEADER, write
 
