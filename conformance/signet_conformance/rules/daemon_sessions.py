@@ -156,7 +156,7 @@ def second_end_is_dropped(recording: Recording) -> Iterator[Outcome]:
                     message="a second end of an ended session is accepted again",
                     pointer=in_answer("duplicateSessionEnd"),
                     expected="skipped and duplicateSessionEnd",
-                    received=call.answer,
+                    received=dict(call.answer or {}),
                 )
 
 
