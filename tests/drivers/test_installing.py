@@ -114,7 +114,7 @@ export class Connector {
 }
 """
 UNLOADED = "opencode 1.18.33 does not accept .config/opencode/plugins/acme.mjs"
-UNASKED = "of ~/.config/opencode only plugins/*.js and plugins/*.ts are loaded unasked"
+UNASKED = "in ~/.config/opencode only plugins/*.js and plugins/*.ts are loaded automatically"
 
 
 @pytest.mark.parametrize(

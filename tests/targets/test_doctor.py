@@ -155,7 +155,7 @@ def test_typescript_program_asks_for_bun(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("codex", "known of that harness: Codex 0.169.0 refuses a hooks file that has another member"),
+        ("codex", "known of that harness: Codex 0.169.0 refuses a hooks file that has top-level"),
         ("openclaw", "known of the connector: no token is declared"),
     ],
 )

@@ -340,7 +340,7 @@ def test_own_settings_count_before_those_of_an_earlier_release(tmp_path: Path) -
 def test_release_that_the_kit_cannot_drive(tmp_path: Path) -> None:
     """It is refused with the reason; a file of hooks of one's own is driven all the same."""
     released(tmp_path, "packages/connector-codex/dist/index.js", "0.58.1")
-    with pytest.raises(TargetError, match=r"cannot drive codex 0\.58\.1: connectors before 0\.71\.0 install a program"):
+    with pytest.raises(TargetError, match=r"cannot drive codex 0\.58\.1: connectors before 0\.71\.0 install a wrapper"):
         command_line(targets.load("codex", tmp_path))
     settings(tmp_path, '[targets.codex]\nconfig = "hooks.json"\n')
     assert targets.load("codex", tmp_path).undriven is None
