@@ -172,6 +172,41 @@ def test_what_was_done_to_a_text(text: str, tmp_path: Path) -> None:
     assert [finding.message for finding in breaches] == [OTHER_TEXTS[text]]
 
 
+ROW = {"id": "1e53b099-6e97-4411-b718-dc3bb807ecdb", "content": "Exports are named by tenant and month."}
+TOOL = "what a tool gave back, submitted as the user's prompt"
+TOOL_TEXTS: Mapping[str, str | None] = {
+    f"Memory saved successfully (id: {ROW['id']})": TOOL,
+    "1. Exports are named by\n   tenant and month. (fact)": TOOL,
+    "How are exports named?": None,
+    "Nothing is known of that.": AS_GIVEN,
+}
+
+
+@pytest.mark.parametrize("beside", [False, True])
+@pytest.mark.parametrize("text", TOOL_TEXTS)
+def test_output_of_a_tool_is_told_from_other_texts(text: str, beside: bool, tmp_path: Path) -> None:
+    """It holds a memory that a tool's request was answered with, by its id or its words, in its own lines."""
+    recall = {"method": "POST", "path": "/api/memory/recall", "body": {"query": "exports"}}
+    right = [hook("user-prompt-submit", "k1", userMessage="How are exports named?")]
+    items = [
+        *[step("start"), start(), step("prompt", text="Look it up.", reply="I do.")],
+        hook("user-prompt-submit", "k1", userMessage="Look it up."),
+        *[
+            step("tool", tool="memory_search"),
+            {"request": recall, "response": {"status": 200, "body": {"results": [ROW]}}},
+        ],
+        step("prompt", text="How are exports named?", reply="By tenant."),
+        *(right if beside else []),
+        hook("user-prompt-submit", "k1", userMessage=text),
+    ]
+    trace = build(tmp_path / "trace.jsonl", items, shared=False)
+    (judgement,) = judge(trace, frozenset({"SIG-PROMPT-010"})).judgements.values()
+    breaches = [finding.message for finding in judgement.findings if finding.verdict == "WARN"]
+    # Beside the right one, a text that nobody knows may be the host's.
+    expected = None if beside and TOOL_TEXTS[text] == AS_GIVEN else TOOL_TEXTS[text]
+    assert breaches == ([] if expected is None else [expected])
+
+
 @pytest.mark.parametrize("said_blank", ["\ufeff", "\x01"])
 def test_blank_text_stands_in_no_envelope(said_blank: str, tmp_path: Path) -> None:
     """Of what a host sends in its place, nobody can tell what it is."""

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from signet_conformance.errors import first_of
 from signet_conformance.facts import DELETE, FORGET, MODIFY, PATCH, SAVES, Call, Recording, plain
-from signet_conformance.files.json_values import list_in, text_in
+from signet_conformance.files.json_values import list_in, objects_in, text_in
 from signet_conformance.finding import Finding
 from signet_conformance.rules.outcome import fail, in_body, undecided
 from signet_conformance.rules.transcripts import SHORTEST_TEXT
@@ -35,6 +35,21 @@ def requests_of(recording: Recording, mark: StepMark) -> Iterator[Call]:
         owner = timeline.session_of(call.key)
         if owner is None or timeline.are_related(owner, mark.session):
             yield call
+
+
+def is_tool_output(recording: Recording, text: str, before: int) -> bool:
+    """Whether a text holds the id or the words of a memory that a tool's request was answered with by then."""
+    words = " ".join(text.split())
+    answers = (
+        call.answer
+        for mark in recording.timeline.steps
+        if mark.tool is not None and mark.seq < before
+        for call in recording.timeline.calls_in(mark)
+        if call.seq < before and call.accepted and call.answer is not None
+    )
+    rows = (row for answer in answers for row in (answer, *objects_in(answer.get("results") or answer.get("memories"))))
+    told = (" ".join(text_in(row.get(name)).split()) for row in rows for name in ("id", "content"))
+    return any(len(each) >= SHORTEST_TEXT and each in words for each in told)
 
 
 def identifier_in(value: object) -> str:

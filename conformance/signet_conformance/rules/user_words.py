@@ -13,6 +13,7 @@ from signet_conformance.rules.excuses import lost_between
 from signet_conformance.rules.outcome import PASS, Outcome, in_body, undecided, warn
 from signet_conformance.rules.prompt import answered_before, is_in_its_turn
 from signet_conformance.rules.start import ABSOLUTE
+from signet_conformance.rules.tool_requests import is_tool_output
 from signet_conformance.rules.transcripts import (
     SHORTEST_TEXT,
     Transcript,
@@ -57,7 +58,7 @@ def text_is_the_current_prompt(recording: Recording) -> Iterator[Outcome]:
             if is_said(recording, call.text or "", wanted):
                 yield PASS
             elif not loses_words(recording, call):
-                yield _another_text(call, turn, others, beside=answered)
+                yield _another_text(recording, call, turn, others, beside=answered)
     rest = [p for p in recording.of(PROMPT) if p.seq not in settled]
     if rest:
         why = "a prompt without a text" if turns else "without step marks the prompt of the turn is not known"
@@ -69,7 +70,7 @@ def _is_what_was_said(recording: Recording, turns: Sequence[Turn], call: Call) -
     return any(call in turn.prompts and is_said(recording, call.text or "", plain(turn.text)) for turn in turns)
 
 
-def _another_text(call: Call, turn: Turn, others: set[str], *, beside: bool) -> Outcome:
+def _another_text(recording: Recording, call: Call, turn: Turn, others: set[str], *, beside: bool) -> Outcome:
     """What to say of a submission that does not hold the text of its step; `beside` another one that does."""
     given, reply = turn.text, plain(turn.step.reply or "")
     text, wanted = plain(call.text or ""), plain(given)
@@ -93,6 +94,8 @@ def _another_text(call: Call, turn: Turn, others: set[str], *, beside: bool) -> 
         message, fold = "the text of another turn, in the host's envelope", "stale"
     elif reply and text == reply:
         message, fold = "the model's answer, submitted as a prompt", "reply"
+    elif is_tool_output(recording, text, call.seq):
+        message, fold = "what a tool gave back, submitted as the user's prompt", "tool output"
     elif beside:
         return undecided(call, message="a text that no step contains, beside the right one")
     else:
@@ -399,6 +402,8 @@ def _kind(
     told = (text_or_none(other.answer_value("inject")) for other in recording.calls if other.seq < call.seq)
     if len(words) >= SHORTEST_TEXT and any(text is not None and words in words_of(text) for text in told):
         return "what the daemon injected", "injected"
+    if is_tool_output(recording, words, call.seq):
+        return "what a tool gave back", "tool output"
     return "a text that no step of the session contains, such as a tool's result", "not said"
 
 
