@@ -92,8 +92,8 @@ def parity(folder: Path, report: Mapping[str, Any]) -> str:
         seen = "never" if not requests[operation] else "partial" if named else "full"
         lines.append(f"| {title} | {seen} | {requests[operation]} | {', '.join(named) or DASH} |")
     beyond = ", ".join(sorted(set(requests) - set(ENDPOINTS.values())))
-    about = "full: seen, and no finding names a request of it; partial: findings do."
-    return "\n".join([*lines, "", f"{about} Beyond these: {beyond}." if beyond else about])
+    about = "full: requests were seen, and no finding names one; partial: findings name some."
+    return "\n".join([*lines, "", f"{about} Other operations: {beyond}." if beyond else about])
 
 
 def findings_table(folder: Path, report: Mapping[str, Any]) -> str:

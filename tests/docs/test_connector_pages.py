@@ -65,7 +65,7 @@ def test_an_endpoint_says_its_requests_and_what_names_them(report: Path, monkeyp
     page, _ = renew(report, monkeypatch)
     assert "| session-start | partial | 1 | SIG-START-003 |" in page
     assert "| session-end | never | 0 | \N{EN DASH} |" in page
-    assert "Beyond these: memory-list." in page
+    assert "Other operations: memory-list." in page
 
 
 def test_notes_stay(report: Path, monkeypatch: pytest.MonkeyPatch) -> None:
