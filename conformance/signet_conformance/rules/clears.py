@@ -138,7 +138,7 @@ def _silent_clear(recording: Recording, call: Call, clear: StepMark, source: str
     return warn(
         call,
         message=f"the user cleared the session (step {clear.index}), and the start does not say so:"
-        f" its host tells of no end, so the daemon never learns of it{recording.host_age}",
+        f" its host reports no end, so the daemon never learns of it{recording.host_age}",
         pointer=in_body("source"),
         expected='source:"clear" on the start',
         received=source,
