@@ -237,7 +237,7 @@ def test_driver_performs_each_step_that_its_table_names(tmp_path: Path, invoke: 
     assert tool["content"] == {"text": "ran t"}
     assert compaction["key"] == "before after"
     assert compaction["printed"] == "Bearer t-1\n"
-    assert skipped == {"skipped": "the driver has nothing for end"}
+    assert skipped == {"skipped": "the driver has no function for end"}
 
 
 def test_a_driver_that_says_nothing_is_missing_to_the_doctor(tmp_path: Path, process: Process) -> None:

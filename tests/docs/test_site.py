@@ -164,7 +164,7 @@ def read(page: str) -> str:
 ANSWERS = {
     "how do I test my TypeScript plugin": ("createDriver", "npx signet-conformance init"),
     "why is this red": ("signet-conformance explain", "signet-conformance show TRACE"),
-    "how do I add a harness that you do not know": ("[targets.mine]", "Write a program that plays the harness"),
+    "how do I add a harness that you do not know": ("[targets.mine]", "a program that plays the harness"),
     "how do I run it every night": ("examples/ci/nightly.yml", "on a schedule"),
     "what is recorded, and how safe is that": ("## What is recorded", "The kit has no telemetry"),
 }

@@ -39,11 +39,11 @@ FILLED_IN = {
             "    session.update(at=(at := own.open(step['project'])), key=at['key'])"
         ),
         '    return ""': "    return own.prompt(session['at'], step['text'])",
-        '    """FILL IN 4: the model has answered step["reply"], which belongs to the transcript."""': (
+        '    """FILL IN 4: the model has answered step["reply"]; add it to the transcript."""': (
             "    session['at']['turns'] += [f\"User: {step['text']}\", f\"Assistant: {step['reply']}\"]"
         ),
         '    """FILL IN 5: end the session as the harness does."""': "    own.close(session['at'])",
-        '    """Wait for what the connector does in the background, if anything: the harness is about to quit."""': (
+        '    """The harness is about to quit: wait for background work of the connector, if there is any."""': (
             "    own.flush()"
         ),
     },

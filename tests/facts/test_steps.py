@@ -11,7 +11,7 @@ from signet_conformance.facts.steps import SkipMeter, skipped_for, skipped_words
 from signet_conformance.trace import Mark, Trace
 from tests.support.trace_parts import trace
 
-NOTHING = "the driver has nothing for it"
+NOTHING = "the driver has no function for it"
 
 
 def performed(*steps: tuple[dict[str, Any], bool]) -> Trace:

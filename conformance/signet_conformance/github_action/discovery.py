@@ -69,27 +69,28 @@ def settings_text(connector: FoundConnector) -> str:
 
 
 _KNOWN = """\
-# What the kit cannot know of this connector. Shown by: signet-conformance targets --doctor {name}
+# Facts about this connector that the kit cannot find out. To check them: signet-conformance targets --doctor {name}
 [targets.{name}]
-# The file that the harness loads, from this folder; without it the places that the profile names are looked at.
+# The file that the harness loads, relative to this folder. Without it the kit searches the places of its profile.
 # module = "dist/index.js"
-# Agents that a session can be given, at least two where the connector tells them apart.
+# Agents of the sessions: at least two if the connector distinguishes agents.
 # agents = ["atlas-agent", "beacon-agent"]
 """
 
 _UNKNOWN = """\
 # The connector, as the kit drives it: a program that plays its harness on standard input and output.
-# The messages are one JSON object a line, described by the protocol signet-driver/1; {driver} answers them.
+# The kit sends it one JSON object per line, by the protocol signet-driver/1; {driver} answers.
 [targets.{name}]
 command = [{command}]
-# A process for each agent, which reads its agent from SIGNET_AGENT_ID; "one" where a process serves several agents.
+# A process for each agent, which reads SIGNET_AGENT_ID; write "one" if a process serves several agents.
 processes = "agent"
 # The name that the connector sends as harness.
 harness = "{name}"
 agents = ["atlas-agent", "beacon-agent"]
 # How long the connector waits for the daemon, in seconds.
 bounds_s = {{start = 5.0, prompt = 2.0}}
-# Operations that it performs. Declared but absent fails, seen but undeclared warns.
+# Operations that the connector calls. One that is declared but never called fails, one that is called but not
+# declared warns.
 capabilities = ["health", "session-start", "user-prompt-submit", "session-end"]
 """
 

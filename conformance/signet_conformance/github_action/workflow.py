@@ -24,7 +24,7 @@ PYTHON = "actions/setup-python@5fda3b95a4ea91299a34e894583c3862153e4b97 # v7.0.0
 UPLOAD = "actions/upload-artifact@bbbca2ddaa5d8feaa63e36b76fdaad77386f024f # v7.0.0"
 
 _HEAD = """\
-# Drives the connector against Signet's daemon contract. Written by signet-conformance init; it is yours now.
+# Drives the connector against Signet's daemon contract. Written by signet-conformance init; change it as you like.
 name: Signet conformance
 
 on:
@@ -109,7 +109,7 @@ class Workflow(Struct, frozen=True):
             yield "        with:"
             yield from (f'          {name}: "{value}"' for name, value in inputs.items())
             return
-        yield "      # From your package index. An index that lacks it: pip install git+https://github.com/OWNER/REPOSITORY@COMMIT"
+        yield "      # From your package index. If the index lacks it: pip install git+https://github.com/OWNER/REPOSITORY@COMMIT"
         yield f"      - run: python -m pip install signet-conformance=={__version__}"
         yield "      - id: lane"
         yield "        run: signet-conformance lane"
