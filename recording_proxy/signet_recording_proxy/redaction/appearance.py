@@ -77,7 +77,13 @@ def is_likely(name: str, value: str) -> bool:
         return False
     if is_hexadecimal(value) or (len(value) >= _SHORTEST_DRAWN and looks_random(value)):
         return True
-    return names_password(name) and (is_invented(value, direct=True) or (value.isalnum() and mixes(value)))
+    if not names_password(name) or _POINTS.match(value) is not None:
+        return False
+    return len(value) >= _SHORTEST_PASSWORD and (mixes(value) or not _RARE.isdisjoint(value))
 
 
-_SHORTEST_DRAWN = 10
+_SHORTEST_DRAWN, _SHORTEST_PASSWORD = 10, 6
+_POINTS = re.compile(
+    r"[$%#{(\[<@/~.]|[a-z]{2,12}://|.*\(\)|v?[0-9]+(?:[.-][0-9]+)+\w*\Z|[A-Z0-9_]+_[A-Z0-9_]+\Z|[A-Z_]+=|[a-z_]+[=:]\Z"
+)
+"""How variables, places, calls, versions and dates begin."""

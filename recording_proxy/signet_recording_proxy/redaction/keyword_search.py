@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from hashlib import blake2b
 from itertools import accumulate, chain
 
+from signet_recording_proxy.redaction import laid_out
 from signet_recording_proxy.redaction.assigned_values import ASSIGNMENTS, ELEMENTS, MARKUP
 from signet_recording_proxy.redaction.beside_names import BESIDE
 from signet_recording_proxy.redaction.commands import COMMANDS
@@ -316,6 +317,10 @@ def _stated(text: str, hits: Hits) -> Iterator[Window]:
     yield from STATEMENTS.spans(text, hits.stated)
 
 
+def _laid_out(text: str, hits: Hits) -> Iterator[Window]:
+    yield from laid_out.spans(text, hits.labels, [(stem, hits.others.get(stem, ())) for stem in laid_out.STEMS])
+
+
 def _within(replace: Callable[[str, Token], str]) -> _Replace:
     """Replace in each window, as if it were all."""
     return lambda text, windows, token: _replace_within(text, windows, replace, token)
@@ -336,6 +341,7 @@ _PARTS: tuple[tuple[Callable[[str, Hits], Iterator[Window]], _Replace], ...] = (
     (_beside, lambda text, windows, token: BESIDE.replace_at(text, [at for at, _ in windows], token)),
     (_vendors, _within(VENDORS.replace)),
     (_stated, replace_spans),
+    (_laid_out, replace_spans),
 )
 """Where each part looks in a text, and what it does there."""
 

@@ -18,6 +18,7 @@ from ahocorasick_rs import BytesAhoCorasick, Implementation, MatchKind
 from signet_recording_proxy.redaction.assigned_values import ELEMENTS
 from signet_recording_proxy.redaction.beside_names import FOLLOWED, MOST_FOLLOWED, may_name
 from signet_recording_proxy.redaction.commands import COMMANDS
+from signet_recording_proxy.redaction.laid_out import ENDS_LABEL, STEMS as LAID_OUT
 from signet_recording_proxy.redaction.named_values import NAME_ENDINGS, SAMPLE
 from signet_recording_proxy.redaction.secret_names import MARKS, is_secret_member, is_secret_parameter
 from signet_recording_proxy.redaction.secret_patterns import ISSUED, TEXT_PATTERNS, TextPattern
@@ -33,7 +34,7 @@ _NAMES = (
     *("jwt", "otp", "pat", "psk", "pwd", "sig", "signature", "code"),
 )
 """The last words of names, or how they begin where a mark may stand in them."""
-_AFTER_NAMES = "0123456789_.-[]\\\"'`)*>|,:= \t\r\n"
+_AFTER_NAMES = "0123456789_.-[]\\\"'`)*>|,:= \t\r\n\x0b;<"
 """What follows the last word of a name that a value may follow. `path`, `author` and `design` go on otherwise."""
 _LAST_WORDS = (
     r"(?:pass(?:[_.-]?(?:words?|wd|phrase|code|wort|word[_.-]?hash))?|kennwort|senha|contrasena|wachtwoord|keys?(?:[_.-]?base)?|token|secret(?:[_.-]?value)?"
@@ -120,6 +121,8 @@ class Hits:
         """Where the names begin beside which a value may stand, with the hyphens before them."""
         self.named = list(_verified(text, small, names))
         """The names that something follows, with what does."""
+        self.labels = [at for at in names if ENDS_LABEL.match(small, at) is not None] if digits else []
+        """The names with which a line, a cell or an element ends."""
         self.tagged = list(_tagged(text, names, closings))
         """The names of elements, with the tags."""
         self.none = not (
@@ -131,6 +134,7 @@ class Hits:
             or self.named
             or self.tagged
             or self.stated
+            or self.labels
         )
 
 
@@ -140,7 +144,7 @@ def _add(of: dict[int, list[int]], number: int, starts: list[int]) -> None:
 
 _ELEMENTS = tuple(element.decode() for element in ELEMENTS)
 _SCHEME, _CLOSING = "://", "</"
-_OTHERS = ("form-data", _SCHEME, _CLOSING, *_ELEMENTS, 'value"', "value\\", *COMMANDS.STEMS)
+_OTHERS = (*LAID_OUT, "form-data", _SCHEME, _CLOSING, *_ELEMENTS, 'value"', "value\\", *COMMANDS.STEMS)
 
 
 class _Uses(NamedTuple):

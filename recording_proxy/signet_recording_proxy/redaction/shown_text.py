@@ -34,7 +34,7 @@ _NUMBERED = re.compile(
     rf"(?:{_BLANK}{{0,9}}\t|→|[ ]{{0,2}}[|│][ ]?|[:-])"
 )
 _LOOKS_NUMBERED = re.compile(r"\n[^\s:]{0,160}[: ]{0,9}[0-9]{1,6}(?:[\x0b\t→:-]| {0,2}[|│])")
-_CHANGED = re.compile(r"(?<=\n)[+-](?=[^-+])")
+_CHANGED = re.compile(r"(?<=\n)(?:\+(?!\+\+ )|-(?=[^-+]))")
 
 
 def show(text: str) -> str:

@@ -19,6 +19,7 @@ from signet_recording_proxy.redaction.commands import COMMANDS
 from signet_recording_proxy.redaction.hidden_text import Hidden, may_hide, shows_escapes
 from signet_recording_proxy.redaction.keyword_search import KeywordSearch
 from signet_recording_proxy.redaction.known_secrets import KnownSecrets
+from signet_recording_proxy.redaction.laid_out import GATE as LAID_OUT
 from signet_recording_proxy.redaction.named_values import NAME_ENDINGS, NAMES_BEFORE_SIGN, SQUEEZED_OUT
 from signet_recording_proxy.redaction.secret_patterns import ISSUED, TEXT_PATTERNS
 from signet_recording_proxy.redaction.statements import GATE as STATED
@@ -100,6 +101,7 @@ def _gate(*, as_carried: bool = False) -> Any:
         _UNITS_SPELLED,
         GATE,
         STATED,
+        LAID_OUT,
         vendor_gate(),
         *((_SPELLED_OTHERWISE, _BEYOND_A_FLOAT) if as_carried else ()),
     )

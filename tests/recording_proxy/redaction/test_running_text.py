@@ -163,6 +163,15 @@ def test_what_is_no_secret_stays(text: str) -> None:
             '"value":"a","name":"',
             '\\"value\\":\\"',
         ),
+        *(
+            "token|token\n",
+            "token,a\n",
+            '"kty',
+            "kind: secret\n",
+            "secrets:\n ",
+            "insert into a (b) values (",
+            "codes:\n1234",
+        ),
         *("-----BEGIN PRIVATE KEY-----", "-", "&token=", "authorization: ", "--token ", "sig_sk_", "github_pat_"),
     ],
 )
