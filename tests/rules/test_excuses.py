@@ -10,7 +10,7 @@ import pytest
 from signet_conformance.contract import requirements
 from signet_conformance.facts import Recording
 from signet_conformance.finding import Finding, Verdict
-from signet_conformance.rules.excuses import EXCUSES, excused
+from signet_conformance.rules.excuses import EXCUSES, excuse_breach
 from tests.support.case_traces import build
 from tests.support.daemon_items import STEP, Item, prompt, start
 
@@ -24,7 +24,7 @@ def judged(
     folder: Path, broken: Mapping[int, str], finding: Finding, requirement: str = PROMPTS, items: Sequence[Item] = ITEMS
 ) -> Finding:
     """What is left of a finding over these items."""
-    return excused(requirement, finding, Recording(build(folder / "trace.jsonl", items, shared=False)), broken)
+    return excuse_breach(requirement, finding, Recording(build(folder / "trace.jsonl", items, shared=False)), broken)
 
 
 def breach(*exchanges: int, verdict: Verdict = Verdict.FAIL) -> Finding:

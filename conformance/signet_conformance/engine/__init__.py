@@ -31,7 +31,7 @@ from signet_conformance.engine.pieces import by_pieces
 from signet_conformance.facts import Recording
 from signet_conformance.finding import Judgement, Reason, Verdict
 from signet_conformance.rules import builtin_rules, daemon_rules, rules
-from signet_conformance.rules.excuses import excused
+from signet_conformance.rules.excuses import excuse_breach
 from signet_conformance.rules.model import rule_of, why_not_judged
 from signet_conformance.rules.outcome import Rule
 from signet_conformance.trace import Trace
@@ -202,7 +202,7 @@ def _judge_by(
     since = requirement.since if requirement is not None else None
     if tally is None:
         tally = Tally()
-        tally.run(rule, recording, partial(excused, name, recording=recording, broken=broken))
+        tally.run(rule, recording, partial(excuse_breach, name, recording=recording, broken=broken))
     judgement = tally.judgement(name)
     if since is None or version_key(since) <= version_key(recording.daemon_version):
         return judgement

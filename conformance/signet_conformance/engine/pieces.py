@@ -14,9 +14,9 @@ from msgspec.structs import replace
 from signet_conformance.children.spread import spread
 from signet_conformance.contract import Scope, daemon_requirements, requirements
 from signet_conformance.engine.folding import Tally
-from signet_conformance.facts import Call, LightCalls, NeedsWholeError, PackedFacts, Recording, packed
+from signet_conformance.facts import Call, LightCalls, NeedsWholeError, PackedFacts, Recording, pack_calls
 from signet_conformance.rules import builtin_rules, daemon_rules, injected, rules
-from signet_conformance.rules.excuses import excused
+from signet_conformance.rules.excuses import excuse_breach
 from signet_conformance.rules.fields import MOST_EXPLAINED
 from signet_conformance.rules.outcome import Rule
 from signet_conformance.rules.prompt import answered_before
@@ -108,7 +108,7 @@ class _Pieces:
     def _first_look(self, places: Sequence[int]) -> tuple[_Told, PackedFacts, list[PieceNotes]]:
         piece = self._piece(places)
         told = {name: _over_piece(name, rule, piece) for name, rule in self._rules.items()}
-        return told, packed(piece.calls), [_noted_of(piece)] if self._again else []
+        return told, pack_calls(piece.calls), [_noted_of(piece)] if self._again else []
 
     def _second_looks(self, whole: Recording, noted: Sequence[PieceNotes]) -> Iterator[_Told]:
         """What comes of the rules that are asked again, piece by piece; most pieces need not be looked at again."""
@@ -199,7 +199,7 @@ def _over_piece(name: str, rule: Rule, piece: Recording) -> Tally | None:
     """The tally of a rule over a piece; None if the rule needs the whole."""
     tally = Tally()
     # No answer of the daemon excuses anything here: that takes step marks, and a recording with them is held.
-    excuse = partial(excused, name, recording=piece, broken={})
+    excuse = partial(excuse_breach, name, recording=piece, broken={})
     try:
         tally.run(rule, piece, excuse)
     except NeedsWholeError:

@@ -44,7 +44,11 @@ from signet_conformance.facts.calls import (
     plain as plain,
     text_or_none as text_or_none,
 )
-from signet_conformance.facts.light_calls import LightCalls as LightCalls, PackedFacts as PackedFacts, packed as packed
+from signet_conformance.facts.light_calls import (
+    LightCalls as LightCalls,
+    PackedFacts as PackedFacts,
+    pack_calls as pack_calls,
+)
 from signet_conformance.facts.recording import (
     NOTHING_REGISTERED as NOTHING_REGISTERED,
     NeedsWholeError as NeedsWholeError,

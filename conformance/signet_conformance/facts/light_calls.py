@@ -205,7 +205,7 @@ for _name in Kind._fields:
 del _name
 
 
-def packed(calls: Iterable[Call]) -> PackedFacts:
+def pack_calls(calls: Iterable[Call]) -> PackedFacts:
     """The facts of some calls with their exchanges at hand, which are left behind."""
     t0, t1, told, kind_of, names_of = array("d"), array("d"), array("q"), array("l"), array("l")
     kinds: dict[object, tuple[int, Kind]] = {}

@@ -15,7 +15,7 @@ from msgspec import Struct
 from signet_conformance.contract import REFERENCE_DAEMON, operation_table, routes_of, version_key
 from signet_conformance.errors import ContractError, first_of, printable
 from signet_conformance.facts.calls import END, LIFECYCLE, PROMPT, START, Call, HeldCall
-from signet_conformance.facts.light_calls import LightCalls, packed
+from signet_conformance.facts.light_calls import LightCalls, pack_calls
 from signet_conformance.facts.steps import skipped_for
 from signet_conformance.facts.timeline import Timeline
 from signet_conformance.trace import Declared, Trace
@@ -118,7 +118,7 @@ class Recording:
         lightened = LightCalls(exchanges)
         for piece in exchanges.pieces():
             calls = (HeldCall(exchange, self.routes, operations) for exchange in exchanges[piece])
-            lightened.take(range(len(exchanges))[piece], packed(calls))
+            lightened.take(range(len(exchanges))[piece], pack_calls(calls))
         return lightened.calls
 
     @property

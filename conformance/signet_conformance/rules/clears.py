@@ -22,7 +22,7 @@ def cleared_context_is_said(recording: Recording) -> Iterator[Outcome]:
                 if source == "clear":
                     yield _said_cleared(recording, call)
                 elif before is None and (clear := _untold_clear(recording, call)) is not None:
-                    yield _silent_clear(recording, call, clear, source)
+                    yield _silent_clear(recording, call, clear)
                 elif after_end and before is not None:
                     if before.body.get("reason") == "clear":
                         yield PASS
@@ -107,7 +107,6 @@ def _said_cleared(recording: Recording, call: Call) -> Outcome:
         message='source:"clear", but the user has not cleared the session since its last start',
         pointer=in_body("source"),
         expected="another source, or no source",
-        received="clear",
         fold="not cleared",
     )
 
@@ -133,7 +132,7 @@ def _untold_clear(recording: Recording, call: Call) -> StepMark | None:
     return None if recording.timeline.switches.any_between(clear.seq, call.seq) else clear
 
 
-def _silent_clear(recording: Recording, call: Call, clear: StepMark, source: str | None) -> Outcome:
+def _silent_clear(recording: Recording, call: Call, clear: StepMark) -> Outcome:
     """The breach of a start after a clear that does not say so, where the host tells of no end either."""
     return warn(
         call,
@@ -141,7 +140,6 @@ def _silent_clear(recording: Recording, call: Call, clear: StepMark, source: str
         f" its host reports no end, so the daemon never learns of it{recording.host_age}",
         pointer=in_body("source"),
         expected='source:"clear" on the start',
-        received=source,
         fold="silent clear",
     )
 
@@ -172,7 +170,6 @@ def _restart(recording: Recording, call: Call, end: Call, source: str | None) ->
         message="the context was cleared, and neither the end nor the start says so",
         pointer=in_body("source"),
         expected='source:"clear" on the start, or reason:"clear" on the end',
-        received=source,
     )
 
 
@@ -213,7 +210,6 @@ def clear_means_a_discarded_context(recording: Recording) -> Iterator[Outcome]:
                 message='reason:"clear", but the user did not clear the session: nothing is summarised',
                 pointer=in_body("reason"),
                 expected="another reason: the context was not discarded",
-                received="clear",
                 fold="ended otherwise",
             )
         elif following is not None and following.operation != START:
@@ -223,7 +219,6 @@ def clear_means_a_discarded_context(recording: Recording) -> Iterator[Outcome]:
                 message=f'reason:"clear", and the session continues with {following.operation}: nothing is summarised',
                 pointer=in_body("reason"),
                 expected="a start next, or another reason",
-                received="clear",
                 fold="goes on",
             )
         elif last_start > call.seq:

@@ -206,7 +206,6 @@ def checkpoint_is_whole(recording: Recording) -> Iterator[Outcome]:
                 message=f"a checkpoint without {missing} is refused",
                 pointer=in_body(missing),
                 expected="a non-blank string",
-                received=body.get(missing),
             )
         elif text_or_none(body.get("transcript")) is None and text_or_none(body.get("transcriptPath")) is None:
             yield warn(
@@ -214,7 +213,6 @@ def checkpoint_is_whole(recording: Recording) -> Iterator[Outcome]:
                 message="a checkpoint without transcript or transcriptPath: nothing is extracted",
                 pointer=in_body("transcript"),
                 expected="a non-blank transcript or transcriptPath",
-                received=body.get("transcript"),
             )
         elif not recording.is_open(call.key, call.seq):
             yield warn(

@@ -32,7 +32,6 @@ def end_names_the_started_session(recording: Recording) -> Iterator[Outcome]:
                     message="an end without a key, although the session's prompts have one: it ends nothing",
                     pointer=in_body("sessionKey"),
                     expected=str(prompt.key),
-                    received=call.body.get("sessionKey"),
                     fold="keyless end",
                 )
             elif first_keyless is not None and first_keyless < call.seq:
@@ -46,7 +45,6 @@ def end_names_the_started_session(recording: Recording) -> Iterator[Outcome]:
                     message="an end without a key while a keyed session is open: the daemon keeps its claim for hours",
                     pointer=in_body("sessionKey"),
                     expected="sessionKey or sessionId of the started session",
-                    received=call.body.get("sessionKey"),
                     fold="no key",
                 )
         elif recording.earlier(call):
@@ -160,7 +158,6 @@ def working_directory_is_the_project(recording: Recording) -> Iterator[Outcome]:
                     message="session-end without cwd",
                     pointer=in_body("cwd"),
                     expected="cwd: the project of the session",
-                    received=cwd,
                     fold="no cwd",
                 )
             elif call.key in projects and cwd != projects[call.key]:
@@ -169,7 +166,6 @@ def working_directory_is_the_project(recording: Recording) -> Iterator[Outcome]:
                     message="cwd is not the project of the session's start",
                     pointer=in_body("cwd"),
                     expected=projects[call.key],
-                    received=cwd,
                     fold="another cwd",
                 )
             else:
@@ -200,7 +196,7 @@ def _held_against_the_folder(recording: Recording, end: Call, started: str | Non
         expected, fold = f"the folder of {project}", "another project"
     else:
         return undecided(end, message="no mark says in which folder the host ran, or which folder it passed on")
-    return warn(end, message=message, pointer=in_body("cwd"), expected=expected, received=cwd, fold=fold)
+    return warn(end, message=message, pointer=in_body("cwd"), expected=expected, fold=fold)
 
 
 def started_key_is_ended(recording: Recording) -> Iterator[Outcome]:
@@ -365,5 +361,4 @@ def boundary_reason_is_given(recording: Recording) -> Iterator[Outcome]:
                     message="the last end of the session has no boundary reason, so it counts only as a checkpoint",
                     pointer=in_body("reason"),
                     expected=f"one of {', '.join(sorted(BOUNDARY_REASONS))}",
-                    received=call.body.get("reason"),
                 )

@@ -32,7 +32,7 @@ class Excuse(Struct, frozen=True):
     names: slice = slice(None)
 
 
-def excused(requirement: str, finding: Finding, recording: Recording, broken: Mapping[int, str]) -> Finding:
+def excuse_breach(requirement: str, finding: Finding, recording: Recording, broken: Mapping[int, str]) -> Finding:
     """`finding`, or in place of a breach an undecided one where something excuses it.
 
     `broken` is exchange number to the requirement on the daemon that its answer breaks.

@@ -12,7 +12,7 @@ import jsonschema_rs
 from signet_conformance.contract import Check, requirements
 from signet_conformance.facts import Call, Recording
 from signet_conformance.finding import Finding, Verdict
-from signet_conformance.rules.outcome import PASS, Outcome, Rule, in_body, undecided
+from signet_conformance.rules.outcome import PASS, Outcome, Rule, in_body, judge_cut
 
 MOST_EXPLAINED = 200
 """Breaches of one requirement that are explained: the engine keeps no more, and explaining is slow."""
@@ -135,7 +135,7 @@ def check_fields(requirement: str) -> Rule:
         breaches = 0
         for call in recording.of(*operations, cut=check.accepted_when_cut):
             if call.cut:
-                yield PASS if call.accepted else undecided(call, message="only a part of the body was recorded")
+                yield judge_cut(call)
                 continue
             body = call.body if isinstance(call.body, dict) else dict(call.body)
             if deciders.applies is not None and not _valid(deciders.applies, body):

@@ -77,9 +77,13 @@ def key_keeps_its_agent(recording: Recording) -> Iterator[Outcome]:
             )
 
 
-def _is_hidden(agent: str, wanted: Collection[str]) -> bool:
-    """Whether an agent cannot be compared: it was redacted in the exchanges, or where it was declared."""
-    return REDACTION in agent or any(REDACTION in other for other in wanted)
+def _judge_agent(call: Call, agent: str, wanted: Collection[str]) -> Outcome | None:
+    """Judge the agent that a call runs as. Return None if it is another one than those that are wanted."""
+    if agent in wanted:
+        return PASS
+    if REDACTION in agent or any(REDACTION in other for other in wanted):
+        return undecided(call, message="the agent id in the request was redacted, the declared one was not")
+    return None
 
 
 def _as_sent(call: Call) -> object:
@@ -106,19 +110,14 @@ def call_runs_as_the_declared_agent(recording: Recording) -> Iterator[Outcome]:
             wanted = {marked}
         else:
             wanted = {session_agent[call.key]} if call.key in session_agent else declared
-        if call.agent in wanted:
-            yield PASS
-        elif _is_hidden(call.agent, wanted):
-            yield undecided(call, message="the agent id in the request was redacted, the declared one was not")
-        else:
-            yield fail(
-                call,
-                message=f"{call.operation} runs as {call.agent!r}",
-                pointer=in_body("agentId"),
-                expected=" or ".join(sorted(wanted)),
-                received=_as_sent(call),
-                fold=f"{call.operation} as {call.agent}",
-            )
+        yield _judge_agent(call, call.agent, wanted) or fail(
+            call,
+            message=f"{call.operation} runs as {call.agent!r}",
+            pointer=in_body("agentId"),
+            expected=" or ".join(sorted(wanted)),
+            received=_as_sent(call),
+            fold=f"{call.operation} as {call.agent}",
+        )
 
 
 def body_agent_agrees_with_the_key(recording: Recording) -> Iterator[Outcome]:
@@ -138,7 +137,6 @@ def body_agent_agrees_with_the_key(recording: Recording) -> Iterator[Outcome]:
                 message="the key names one agent, agentId another",
                 pointer=in_body("agentId"),
                 expected=named,
-                received=sent,
             )
 
 
@@ -178,18 +176,14 @@ def memory_is_read_as_the_declared_agent(recording: Recording) -> Iterator[Outco
         wanted = declared if marked is None else {marked}
         if not wanted:
             yield undecided(call, message="no agent is declared for the trace")
-        elif call.agent in wanted:
-            yield PASS
-        elif _is_hidden(call.agent, wanted):
-            yield undecided(call, message="the agent id in the request was redacted, the declared one was not")
-        else:
-            yield warn(
-                call,
-                message=f"GET memory/:id runs as {call.agent!r}: a row of another agent is not found",
-                pointer="/request/query",
-                expected=f"query agentId={' or '.join(sorted(wanted))}",
-                received=call.query.get("agentId"),
-            )
+            continue
+        yield _judge_agent(call, call.agent, wanted) or warn(
+            call,
+            message=f"GET memory/:id runs as {call.agent!r}: a row of another agent is not found",
+            pointer="/request/query",
+            expected=f"query agentId={' or '.join(sorted(wanted))}",
+            received=call.query.get("agentId"),
+        )
 
 
 def notifications_are_the_sessions(recording: Recording) -> Iterator[Outcome]:
@@ -204,10 +198,8 @@ def notifications_are_the_sessions(recording: Recording) -> Iterator[Outcome]:
         if wanted is None:
             continue
         named = call.body_text("agentId") or pattern_agent(only_text(call.body.get("sessionKey"))) or "default"
-        if named == wanted:
-            yield PASS
-        elif _is_hidden(named, {wanted}):
-            yield undecided(call, message="the agent id in the request was redacted, the declared one was not")
+        if (outcome := _judge_agent(call, named, {wanted})) is not None:
+            yield outcome
         elif key is None and any(mark.agent == named and mark.seq < call.seq for mark in timeline.steps):
             yield undecided(
                 call, message="no key, and another session of this agent is open: the request may be its own"
@@ -218,7 +210,6 @@ def notifications_are_the_sessions(recording: Recording) -> Iterator[Outcome]:
                 message=f"notifications are requested as {named!r}, not as the session's agent",
                 pointer=in_body("agentId"),
                 expected=f"agentId {wanted!r}",
-                received=call.body.get("agentId"),
             )
 
 
@@ -313,7 +304,6 @@ def session_is_not_taken_for_noise(recording: Recording) -> Iterator[Outcome]:
                 message="a path under /tmp: the daemon treats the session as a test and stores nothing",
                 pointer=in_body(member),
                 expected="a path outside /tmp and /private/tmp",
-                received=path,
                 fold="path",
             )
         elif text_or_none(path) is None and call.operation in (END, COMPLETE) and _noisy(call):
@@ -353,5 +343,4 @@ def harness_is_constant(recording: Recording) -> Iterator[Outcome]:
                 message="the harness name changes: the daemon no longer recognises the session",
                 pointer=in_body("harness"),
                 expected=expected,
-                received=harness,
             )

@@ -26,15 +26,8 @@ def one_submission_before_the_model(recording: Recording) -> Iterator[Outcome]:
         if is_in_its_turn(turns, late):
             continue
         settled.add(late.seq)
-        yield warn(
-            late,
-            transcript,
-            message="submitted late: a transcript shows that the model had already answered this text",
-            pointer=in_body("lastAssistantMessage"),
-            expected="user-prompt-submit before the model's turn",
-            received=late.text,
-            fold="late",
-        )
+        message = "submitted late: a transcript shows that the model had already answered this text"
+        yield _late(late, transcript, message=message, pointer=in_body("lastAssistantMessage"))
     twice = frozenset(settled)
     for turn in turns:
         for outcome in _marked_turn(recording, turn):
@@ -60,15 +53,17 @@ def submitted_twice(recording: Recording) -> Iterator[Finding]:
             first, second = said_in.get(before.seq), said_in.get(call.seq)
             said_again = first is not None and second is not None and first is not second
             if before.operation == call.operation == PROMPT and call.says_again(before) and not said_again:
-                yield warn(
-                    call,
-                    before,
-                    message="the same prompt is submitted twice with no hook between",
-                    pointer=in_body("userMessage"),
-                    expected="one submission per user turn",
-                    received=call.text,
-                    fold="twice",
-                )
+                yield _twice(call, before, "the same prompt is submitted twice with no hook between")
+
+
+def _twice(call: Call, first: Call, message: str) -> Finding:
+    pointer, expected = in_body("userMessage"), "one submission per user turn"
+    return warn(call, first, message=message, pointer=pointer, expected=expected, received=call.text, fold="twice")
+
+
+def _late(call: Call, *shown_by: Call, message: str, pointer: str = "/request/path") -> Finding:
+    expected = "user-prompt-submit before the model's turn"
+    return warn(call, *shown_by, message=message, pointer=pointer, expected=expected, received=call.text, fold="late")
 
 
 @once_a_recording
@@ -118,33 +113,12 @@ def _marked_turn(recording: Recording, turn: Turn) -> Iterator[Outcome]:
                 fold="two sessions",
             )
         elif accepted is not None and accepted.key == call.key and _same_text(accepted, call):
-            yield warn(
-                call,
-                accepted,
-                message="two submissions for one user turn",
-                pointer=in_body("userMessage"),
-                expected="one submission per user turn",
-                received=call.text,
-                fold="twice",
-            )
+            yield _twice(call, accepted, "two submissions for one user turn")
         elif (earlier := _earlier_turn(recording, turn, call)) is not None:
-            yield warn(
-                call,
-                message=f"submitted after the model's turn had begun: its text is that of step {earlier.step.index}",
-                pointer="/request/path",
-                expected="user-prompt-submit before the model's turn",
-                received=call.text,
-                fold="late",
-            )
+            said = f"its text is that of step {earlier.step.index}"
+            yield _late(call, message=f"submitted after the model's turn had begun: {said}")
         elif turn.model_seq is not None and call.seq > turn.model_seq:
-            yield warn(
-                call,
-                message="submitted after the model's turn had begun",
-                pointer="/request/path",
-                expected="user-prompt-submit before the model's turn",
-                received=call.text,
-                fold="late",
-            )
+            yield _late(call, message="submitted after the model's turn had begun")
         elif turn.model_seq is None:
             yield undecided(call, message="no mark says when the model's turn began")
         else:
@@ -237,7 +211,6 @@ def _keyless(recording: Recording, call: Call, any_started: bool, first_keyless:
             message="without a key, although the session was started with a key",
             pointer=in_body("sessionKey"),
             expected=str(start.key),
-            received=call.body.get("sessionKey"),
             fold="keyless turn",
         )
     elif first_keyless is not None and first_keyless < call.seq:
@@ -249,7 +222,6 @@ def _keyless(recording: Recording, call: Call, any_started: bool, first_keyless:
             message=f"{call.operation} without a key while a keyed session is open",
             pointer=in_body("sessionKey"),
             expected="the key of the started session",
-            received=call.body.get("sessionKey"),
             fold="no key",
         )
 

@@ -165,28 +165,19 @@ def _repeats(recording: Recording, refused: Container[int]) -> Iterator[tuple[Ca
 
 def _repeated(call: Call, before: Call, gap: float, gap_before: float | None) -> Finding | None:
     """What to say of a repeat that comes `gap` seconds after a 503; None where it came late enough."""
-    asked = _retry_after(before)
+    asked, least_s = _retry_after(before), max(TIGHT_LOOP_S, gap_before or 0.0)
     if asked is not None:
-        if gap >= asked - _CLOCK_S:
-            return None
-        return fail(
-            call,
-            before,
-            message="repeated before the time given by Retry-After",
-            expected=f"not before {asked:g} s after the 503, or not at all",
-            received=f"{gap:.3f} s after it",
-            fold=route_of(call),
-        )
-    if gap < TIGHT_LOOP_S or (gap_before is not None and gap <= gap_before):
-        return fail(
-            call,
-            before,
-            message="repeated too soon after a 503",
-            expected=f"later than {max(TIGHT_LOOP_S, gap_before or 0.0):.3f} s after it, or not at all",
-            received=f"{gap:.3f} s after it",
-            fold=route_of(call),
-        )
-    if gap_before is None and gap < SURELY_A_PAUSE_S:
+        message = "repeated before the time given by Retry-After"
+        expected = f"not before {asked:g} s after the 503, or not at all"
+        is_early = gap < asked - _CLOCK_S
+    else:
+        message = "repeated too soon after a 503"
+        expected = f"later than {least_s:.3f} s after it, or not at all"
+        is_early = gap < TIGHT_LOOP_S or (gap_before is not None and gap <= gap_before)
+    if is_early:
+        received = f"{gap:.3f} s after it"
+        return fail(call, before, message=message, expected=expected, received=received, fold=route_of(call))
+    if asked is None and gap_before is None and gap < SURELY_A_PAUSE_S:
         return undecided(
             call, before, message=f"repeated {gap:.2f} s after a 503: a short pause and a slow machine look alike"
         )

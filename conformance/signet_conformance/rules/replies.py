@@ -125,7 +125,6 @@ def _judge(
         message=message,
         pointer=in_body("lastAssistantMessage"),
         expected=(accepted[-1].words or "") if accepted else "nothing: the model has said nothing yet",
-        received=call.body.get("lastAssistantMessage"),
         fold=fold,
     )
 

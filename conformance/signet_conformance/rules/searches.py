@@ -81,14 +81,8 @@ def _other_member(recording: Recording, mark: StepMark, given: Mapping[str, Any]
         wanted = identifier_in(given.get("id"))
         if not wanted or wanted == identifier_in(call.memory_id):
             return None
-        return warn(
-            call,
-            message=f"step {mark.index}: reads another memory than the tool was asked for",
-            pointer="/request/path",
-            expected=wanted,
-            received=call.memory_id,
-            fold="other id",
-        )
+        message, read = f"step {mark.index}: reads another memory than the tool was asked for", call.memory_id
+        return warn(call, message=message, pointer="/request/path", expected=wanted, received=read, fold="other id")
     sent = _read_members(recording, call)
     for name, wanted in given.items():
         if _name(name) in _OWN or wanted in (None, False, "", []):

@@ -114,7 +114,6 @@ def project_is_the_folder(recording: Recording) -> Iterator[Outcome]:
                 message="project is not the user's working folder",
                 pointer=in_body("project"),
                 expected=folder,
-                received=project,
                 fold="another folder",
             )
 
@@ -157,7 +156,6 @@ def start_is_not_repeated(recording: Recording) -> Iterator[Outcome]:
                         message=f"{why} an open session is started again with all its context",
                         pointer=in_body("claimOnly"),
                         expected="claimOnly: true, which resumes the session without its context",
-                        received=call.body.get("claimOnly"),
                         fold="everything again",
                     )
                 else:
@@ -229,7 +227,6 @@ def native_agent_id_stays_apart(recording: Recording) -> Iterator[Outcome]:
                 message="a native sub-agent id is sent as agentId: its memories are stored in a separate scope",
                 pointer=in_body("agentId"),
                 expected=f"agentId absent or one of {sorted(declared)}, the native id in harnessAgentId",
-                received=agent,
             )
         else:
             yield PASS
@@ -317,7 +314,8 @@ def _switches(recording: Recording) -> Iterator[Outcome]:
                     )
                 elif first_end is None:
                     # An end that met nobody listening was never recorded: that it is not made up for is SIG-END-005's.
-                    yield _never_ended(turn, call)
+                    message = "a new session starts, and the old one is neither ended nor used again"
+                    yield _not_ended_before(call, turn, message, f"start of {call.key!r}", "never ended")
                     # Never seen again: each later start would say the same of it.
                     del open_turns[old]
                 elif _works_inside(recording, call, old, first_end):
@@ -330,7 +328,8 @@ def _switches(recording: Recording) -> Iterator[Outcome]:
                     # An end that met nobody listening was never recorded; the one that follows makes up for it.
                     and lost_between(recording, turn.seq, call.seq, old) is None
                 ):
-                    yield _ended_late(first_end, call)
+                    message = "the old session is ended only after the new one was started and used"
+                    yield _not_ended_before(call, first_end, message, f"end after #{call.seq}", "late end")
                 else:
                     unclear = first_end
             if parallel:
@@ -367,26 +366,10 @@ def _any_between(seqs: Sequence[int], low: int, high: int) -> bool:
     return at < len(seqs) and seqs[at] < high
 
 
-def _never_ended(turn: Call, start: Call) -> Outcome:
-    return warn(
-        turn,
-        start,
-        message="a new session starts, and the old one is neither ended nor used again",
-        expected="session-end of the old key before the new start",
-        received=f"start of {start.key!r}",
-        fold="never ended",
-    )
-
-
-def _ended_late(end: Call, start: Call) -> Outcome:
-    return warn(
-        end,
-        start,
-        message="the old session is ended only after the new one was started and used",
-        expected="session-end of the old key before the new start",
-        received=f"end after #{start.seq}",
-        fold="late end",
-    )
+def _not_ended_before(start: Call, old: Call, message: str, received: str, fold: str) -> Outcome:
+    """The breach by a hook of the old session, in the place of which one was started."""
+    expected = "session-end of the old key before the new start"
+    return warn(old, start, message=message, expected=expected, received=received, fold=fold)
 
 
 _REAL_ROOT = "/private"

@@ -161,7 +161,6 @@ def _judge_store(step: AskedStep, said: SaidBefore) -> Iterator[Outcome]:
             else "the stored text differs from the one given to the tool",
             pointer=in_body("content"),
             expected=text_in(step.given.get("content")),
-            received=first.body.get("content"),
             fold="cut" if is_cut else "other text",
         )
 
@@ -204,7 +203,6 @@ def _judge_own_memory(step: AskedStep, said: SaidBefore) -> Iterator[Outcome]:
         else "the stored text differs from the replacement",
         pointer=in_body("content"),
         expected="nothing stored" if removed else text_in(step.given.get("content")),
-        received=call.body.get("content"),
         fold="other text",
     )
 
@@ -410,7 +408,6 @@ def _judge_forgotten_by_filter(step: AskedStep, executed: Sequence[Call], said: 
                     "more memories may be forgotten than requested",
                     pointer=in_body("limit"),
                     expected=f"at most {most!r}",
-                    received=call.body.get("limit"),
                     fold="limit",
                 )
         elif ids - said.forgets - _previewed(step, asked):

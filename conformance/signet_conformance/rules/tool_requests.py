@@ -99,12 +99,9 @@ class AskedStep(Struct, frozen=True):
         """Return True if every request was accepted: then the connector did not give up."""
         return self.is_whole and all(call.accepted for call in self.calls)
 
-    def fail(
-        self, call: Call, message: str, *, pointer: str = "", expected: str, received: object, fold: str
-    ) -> Finding:
-        """The breach by a request of this step."""
-        message = f"step {self.mark.index}: {message}"
-        return fail(call, message=message, pointer=pointer, expected=expected, received=received, fold=fold)
+    def fail(self, call: Call, message: str, **details: Any) -> Finding:
+        """The breach by a request of this step, with the details that :func:`outcome.fail` takes."""
+        return fail(call, message=f"step {self.mark.index}: {message}", **details)
 
     def undecided(self, call: Call, why: str) -> Finding:
         """The undecided finding on a request of this step."""

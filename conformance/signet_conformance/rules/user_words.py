@@ -72,8 +72,7 @@ def _is_what_was_said(recording: Recording, turns: Sequence[Turn], call: Call) -
 
 def _another_text(recording: Recording, call: Call, turn: Turn, others: set[str], *, beside: bool) -> Outcome:
     """What to say of a submission that does not hold the text of its step; `beside` another one that does."""
-    given, reply = turn.text, plain(turn.step.reply or "")
-    text, wanted = plain(call.text or ""), plain(given)
+    text, wanted, reply = plain(call.text or ""), plain(turn.text), plain(turn.step.reply or "")
     if REDACTION in text or REDACTION in wanted:
         return undecided(call, message="the text was redacted")
     if not wanted:
@@ -100,14 +99,7 @@ def _another_text(recording: Recording, call: Call, turn: Turn, others: set[str]
         return undecided(call, message="a text that no step contains, beside the right one")
     else:
         message, fold = _how_changed(text, wanted), "changed"
-    return warn(
-        call,
-        message=message,
-        pointer=text_pointer(call),
-        expected=given,
-        received=call.text,
-        fold=fold,
-    )
+    return warn(call, message=message, pointer=text_pointer(call), expected=turn.text, fold=fold)
 
 
 def _how_changed(text: str, wanted: str) -> str:
@@ -298,7 +290,6 @@ def _judge_path(call: Call) -> Iterator[Outcome]:
         message=f"transcriptPath is {kind}: the daemon finds no file there and gets nothing of the session",
         pointer=in_body("transcriptPath"),
         expected="the absolute path of a file, or the transcript itself",
-        received=path,
         fold="no path",
     )
 

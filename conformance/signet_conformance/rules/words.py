@@ -77,7 +77,8 @@ def _outcomes(recording: Recording) -> Iterator[tuple[int, Outcome]]:
             yield call.seq, PASS
         elif same:
             # Said once more in its own turn it is a repeat (SIG-PROMPT-003), and its words are right.
-            yield call.seq, PASS if same[-1] is own[-1] else _stale(call, own[-1])
+            stale = "the words of an earlier turn, which arrived before, are sent instead of those of this turn"
+            yield call.seq, PASS if same[-1] is own[-1] else _breach(call, stale, own[-1].turn.text, "stale")
         else:
             yield call.seq, _of_no_own_turn(recording, call, session, begun, own)
 
@@ -111,14 +112,9 @@ def _of_no_own_turn(
             return undecided(call, message="a turn of the session that this one works for, or of one that works for it")
         if _may_be_started_late(recording, call, elsewhere[-1].turn.step.session):
             return undecided(call, message="no start shows the key of the session that said it")
-        return fail(
-            call,
-            message=f"the words of a turn of another session ({elsewhere[-1].turn.step.session}) arrive in {session}",
-            pointer=text_pointer(call),
-            expected=own[-1].turn.text if own else "the words of a turn of this session",
-            received=call.text,
-            fold="another session",
-        )
+        message = f"the words of a turn of another session ({elsewhere[-1].turn.step.session}) arrive in {session}"
+        expected = own[-1].turn.text if own else "the words of a turn of this session"
+        return _breach(call, message, expected, "another session")
     if not own:
         return undecided(call, message="no step of its session has said anything yet")
     current = own[-1]
@@ -129,7 +125,10 @@ def _of_no_own_turn(
         return PASS
     if current.text.startswith("/") or re.search(r"(?:^|\s)@\S", current.text):
         return undecided(call, message="the host decides what it makes of a command or a file name")
-    return _damaged(call, current, text)
+    change = damage(text, current.text)
+    if change is None:
+        return undecided(call, message="a text from no turn of its session: the host may have made it")
+    return _breach(call, change, current.turn.text, "changed")
 
 
 def _may_be_started_late(recording: Recording, call: Call, speaker: str | None) -> bool:
@@ -141,29 +140,8 @@ def _may_be_started_late(recording: Recording, call: Call, speaker: str | None) 
     return not any(turn.is_said_by(prompt) and turn.step.session != speaker for turn, prompt in said)
 
 
-def _stale(call: Call, current: _Told) -> Finding:
-    return fail(
-        call,
-        message="the words of an earlier turn, which arrived before, are sent instead of those of this turn",
-        pointer=text_pointer(call),
-        expected=current.turn.text,
-        received=call.text,
-        fold="stale",
-    )
-
-
-def _damaged(call: Call, current: _Told, text: str) -> Outcome:
-    message = damage(text, current.text)
-    if message is None:
-        return undecided(call, message="a text from no turn of its session: the host may have made it")
-    return fail(
-        call,
-        message=message,
-        pointer=text_pointer(call),
-        expected=current.turn.text,
-        received=call.text,
-        fold="changed",
-    )
+def _breach(call: Call, message: str, expected: str, fold: str) -> Finding:
+    return fail(call, message=message, pointer=text_pointer(call), expected=expected, fold=fold)
 
 
 def text_pointer(call: Call) -> str:
