@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from signet_conformance.contract import daemon_requirements, requirements
 from signet_conformance.engine import JudgedTrace, exit_status, judge
 from signet_conformance.finding import Finding, Judgement, Reason, Verdict
-from signet_conformance.outcome.combined_verdict import essence, verdicts_of
+from signet_conformance.outcome.combined_verdict import essence, together
 from signet_conformance.outcome.coverage import Meter
 from signet_conformance.reports.ending import ReportWriter, RunEnding
 from signet_conformance.reports.html.exchange_data import MAX_BODY, Budget, exchange_data
@@ -46,7 +46,7 @@ def written(kind: type[Any], judged: list[JudgedTrace], known: Mapping[str, str]
     made: ReportWriter = kind(stream)
     for recording in judged:
         made.add(recording, known or {})
-    status = exit_status(list(verdicts_of(judged).values()))
+    status = exit_status([whole.verdict for whole in together(judged).values()])
     made.close(RunEnding([essence(recording) for recording in judged], status, known=known or {}, **more))
     return stream.getvalue()
 
@@ -89,7 +89,7 @@ def test_markdown_tells_what_where_and_what_to_change(judged: list[JudgedTrace])
 def test_markdown_says_what_could_not_be_decided_and_what_is_known(judged: list[JudgedTrace]) -> None:
     """Each undecided requirement stands with the way to its page; a known failure says so, and why it stands."""
     text = written(MarkdownReport, judged, KNOWN)
-    undecided = [name for name, verdict in verdicts_of(judged).items() if verdict is Verdict.INCONCLUSIVE]
+    undecided = [name for name, whole in together(judged).items() if whole.verdict is Verdict.INCONCLUSIVE]
     assert undecided
     assert all(f"- {name}: `signet-conformance explain {name}`" in text for name in undecided)
     assert f"### FAIL, known {AGENT} (MUST)" in text

@@ -276,9 +276,6 @@ class _Handler(BaseHTTPRequestHandler):
         self.recorder.left.set()
 
 
-ORIGIN = "http://daemon.invalid"
-
-
 class DaemonTransport(DaemonScript, httpx.AsyncBaseTransport):
     """To be given as the `transport` of a client or a host, for any origin.
 

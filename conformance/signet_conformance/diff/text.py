@@ -59,13 +59,13 @@ def _blocks(comparison: Comparison, *, show_all: bool) -> Iterator[Iterator[Rend
         shown = cosmetic if show_all else cosmetic[:COSMETIC_SHOWN]
         yield from map(_cosmetic, shown)
         if len(shown) < len(cosmetic):
-            yield _folded(f"{len(cosmetic) - len(shown)} more cosmetic differences: --all shows them")
+            yield _faint_line(f"{len(cosmetic) - len(shown)} more cosmetic differences: --all shows them")
         if remembered:
             answers = len({difference.first.exchange for difference in remembered})
-            yield _folded(f"the daemon's own memories changed {counted(answers, 'answer')}: --all shows how")
+            yield _faint_line(f"the daemon's own memories changed {counted(answers, 'answer')}: --all shows how")
 
 
-def _folded(text: str) -> Iterator[RenderableType]:
+def _faint_line(text: str) -> Iterator[RenderableType]:
     yield Text()
     yield Text.assemble("  ", (text, FAINT))
 

@@ -103,11 +103,6 @@ def together(judged: Sequence[JudgedTrace]) -> Mapping[str, CombinedVerdict]:
     return result
 
 
-def verdicts_of(judged: Sequence[JudgedTrace]) -> Mapping[str, Verdict]:
-    """The verdict of each requirement over all traces, in the catalogue's order."""
-    return {name: whole.verdict for name, whole in together(judged).items()}
-
-
 def run_level_breaches(judged: Sequence[JudgedTrace]) -> JudgedTrace | None:
     """What only the run as a whole breaches, as one more judged trace without exchanges; None when nothing is."""
     breached = {

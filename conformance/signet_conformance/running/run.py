@@ -172,7 +172,7 @@ class _Run:
             elif self._chunks:
                 generated.conclude(self._chunks, lambda: _verdicts(self._folder, cut_short, request.only))
             broken = [*self._broken(), *generated.broken]
-            left = self._left()
+            left = self._not_performed()
             if self._patience.why is not None and request.sessions:
                 left.append(f"{request.sessions} generated sessions")
             count = len(scenarios) + request.sessions
@@ -190,7 +190,7 @@ class _Run:
 
     def interrupted(self) -> Shortfall:
         """Return what the run lacks that the user stopped, and say so in the recordings that have no end."""
-        left = self._left()
+        left = self._not_performed()
         for name in left:
             path = self._folder / f"{name}.jsonl"
             if path.is_file() and not any(marks_of(trace.read(path), ScenarioEndMark)):
@@ -287,7 +287,7 @@ class _Run:
             *(_unstarted(self._request, self._invocation, self._target, chunk) for chunk in unstarted),
         ]
 
-    def _left(self) -> list[str]:
+    def _not_performed(self) -> list[str]:
         return [scenario.name for scenario in self._scenarios if scenario.name not in self.performed]
 
 

@@ -258,15 +258,16 @@ def _is_awaited(wanted: object, answer: WholeAnswer) -> bool:
     return answer.status == 200 and isinstance(body, dict) and not isinstance(body.get("inject"), str)
 
 
-WIRES = ("chunked", "close", "http10", "pieces")
-"""`chunked`: no length, many pieces; `close`: a connection for each request; `http10`: HTTP/1.0, without kept
-connections; `pieces`: a few bytes at a time."""
 _PIECE = 16
 _READ = 1 << 16
 
 
 class RawTransport(httpx.AsyncBaseTransport):
-    """Sends each request on a connection of its own, in a way that no client library offers: one of WIRES."""
+    """Sends each request on a connection of its own, in a way that no client library offers.
+
+    `wire` is `chunked` (no length, many pieces), `close` (a connection for each request), `http10` (HTTP/1.0, without
+    kept connections) or `pieces` (a few bytes at a time).
+    """
 
     def __init__(self, wire: str) -> None:
         self._wire = wire

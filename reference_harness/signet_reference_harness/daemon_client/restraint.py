@@ -26,7 +26,6 @@ Value = TypeVar("Value")
 class _Busy:
     until: float
     answered: float
-    gap: float
 
 
 class RepeatGuard:
@@ -62,7 +61,7 @@ class RepeatGuard:
         if reply.status in BUSY:
             gap = 0.0 if before is None else began - before.answered
             wait = max(SHORTEST_GAP_S, gap * GROWTH + SHORTEST_GAP_S, reply.retry_after_s)
-            _remember(self._busy, identity, _Busy(ended + wait, ended, gap))
+            _remember(self._busy, identity, _Busy(ended + wait, ended))
         elif refuses(reply.status):
             _remember(self._refused, identity, reply.error or str(reply.status))
 

@@ -148,13 +148,11 @@ class Session(Lifecycle):
             compacted=compaction is not None,
         )
 
-    async def go_on(
-        self, provider: Provider, *, options: CompletionOptions | None = None, listener: TurnListener | None = None
-    ) -> TurnResult:
+    async def go_on(self, provider: Provider) -> TurnResult:
         """Let the model work without a new prompt; neither the conversation nor the daemon keeps what it says."""
         messages = list(self.conversation.messages)
-        asked = replace(options or self.options, tools=self.tools.definitions)
-        loop = ModelLoop(provider, asked, messages, self._run_call, listener or TurnListener(), self.most_rounds)
+        asked = replace(self.options, tools=self.tools.definitions)
+        loop = ModelLoop(provider, asked, messages, self._run_call, TurnListener(), self.most_rounds)
         await loop.run()
         return loop.result(len(self.conversation.messages))
 

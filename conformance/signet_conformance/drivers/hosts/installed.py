@@ -209,8 +209,8 @@ def installed_plugin(
     for path in settings:
         yield from _settings_objection(path, after[path], loading.get("rules", ()), manifest)
     code = [path for path in written if path.endswith(_CODE)]
-    known = {each for path in loading["settings"] for each in _named(before.get(path), loading)}
-    named = [(path, each) for path in settings for each in _named(after[path], loading) if each not in known]
+    known = {each for path in loading["settings"] for each in _plugins_in(before.get(path), loading)}
+    named = [(path, each) for path in settings for each in _plugins_in(after[path], loading) if each not in known]
     unread = any(isinstance(after[path], str) for path in settings)
     if "found" not in loading or unread or not (code or named):
         return
@@ -247,7 +247,7 @@ def _settings_objection(
         yield {"file": file, "accepted": True}
 
 
-def _named(settings: Any, loading: Mapping[str, Any]) -> Sequence[str]:
+def _plugins_in(settings: Any, loading: Mapping[str, Any]) -> Sequence[str]:
     """The plugins that the settings name: a path or a package each, alone or before its options."""
     lists = [settings.get(name) for name in loading.get("named", ())] if isinstance(settings, dict) else []
     rows = [row for each in lists if isinstance(each, list) for row in each]

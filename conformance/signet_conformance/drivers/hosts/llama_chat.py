@@ -146,7 +146,7 @@ class LlamaChat:
     def _next(self, program: ChatProgram) -> ModelRequest:
         """Return the program's next request to the model. Raises StepError when it ends, or asks nothing in time."""
         deadline = time.monotonic() + WAIT_S
-        while (asked := self._model.asked(_LOOK_S)) is None:
+        while (asked := self._model.await_request(_LOOK_S)) is None:
             program.demand_alive()
             if time.monotonic() > deadline:
                 raise StepError(f"the chat program did not ask its model within {WAIT_S:g} s")

@@ -40,7 +40,7 @@ class ModelRequest:
 
 
 class Model:
-    """A scripted model at an address; `asked` hands on what waits for an answer, `say` and `call` answer it."""
+    """A scripted model at an address; `await_request` hands on what waits for an answer, `say` and `call` answer it."""
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -59,7 +59,7 @@ class Model:
         script = {"format": "signet-llm/1", "when_out": "wait", "rules": [*rules]}
         self._http.put("/script", json=script).raise_for_status()
 
-    def asked(self, timeout_s: float) -> ModelRequest | None:
+    def await_request(self, timeout_s: float) -> ModelRequest | None:
         """The next request that waits, or None if none arrives in time."""
         asked = {"after": self._seen, "wait_s": timeout_s}
         for kept in self._http.get("/requests", params=asked).raise_for_status().json()["requests"]:

@@ -320,12 +320,12 @@ def _unreached(reach: UnreachableParts) -> Markup:
 
 
 def _coverage(coverage: Coverage) -> Markup:
-    rows = (row(part.name, _seen(part), _missed(part.name, part.missed)) for part in coverage.parts)
+    rows = (row(part.name, _meter(part), _missed(part.name, part.missed)) for part in coverage.parts)
     lead = element("p", f"{coverage.percent:.0f} % of the contract was exercised.")
     return joined((lead, table("What the run exercised", ("Part", "Seen", "Not seen"), rows)))
 
 
-def _seen(part: Dimension) -> Markup:
+def _meter(part: Dimension) -> Markup:
     count = len(part.exercised)
     said = element("span", f"{count} of {part.total}", class_="line")
     return joined((said, element("meter", min=0, max=part.total or 1, value=count, aria_label=part.name)))

@@ -132,7 +132,12 @@ class OneProcess:
     @property
     def words(self) -> Sequence[str]:
         """Its output beside the conversation."""
-        return [*self._words, *(self._process.words if self._process is not None else ())]
+        program = self._program
+        return [*self._words, *(program.words if program is not None else ())]
+
+    @property
+    def _program(self) -> ProgramProcess | None:
+        return self._process
 
     @property
     def refusals(self) -> Sequence[Refusal]:

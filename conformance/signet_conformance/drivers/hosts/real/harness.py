@@ -306,7 +306,7 @@ class RealHarness:
         answered, may_be_late = False, True
         while True:
             in_time = self._next(conversation)
-            asked = self._model.asked(LATE_S) if in_time is None and may_be_late else in_time
+            asked = self._model.await_request(LATE_S) if in_time is None and may_be_late else in_time
             if asked is None:
                 break
             self._model.say(asked, summary)
@@ -318,10 +318,10 @@ class RealHarness:
     def _next(self, conversation: ProgramConversation) -> ModelRequest | None:
         """Return the program's next request to the model; None when its turn ends. Raises StepError after TURN_S."""
         deadline = time.monotonic() + TURN_S
-        while (asked := self._model.asked(_LOOK_S)) is None:
+        while (asked := self._model.await_request(_LOOK_S)) is None:
             if conversation.is_over():
                 # The last look: what was asked just before the end.
-                return self._model.asked(0)
+                return self._model.await_request(0)
             if time.monotonic() > deadline:
                 raise StepError(f"the program did not ask its model within {TURN_S:g} s{_last(conversation)}")
         return asked

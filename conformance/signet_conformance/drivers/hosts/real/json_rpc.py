@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from signet_conformance.drivers.hosts.protocol import StepError
-from signet_conformance.drivers.hosts.real.conversation import Launch
+from signet_conformance.drivers.hosts.real.conversation import Launch, OneProcess
 from signet_conformance.drivers.hosts.real.process import ProgramProcess, deadline_in
 from signet_conformance.drivers.hosts.real.refusals import Refusal
 from signet_conformance.files.json_values import list_in, member_of, object_in
@@ -68,32 +68,18 @@ class JsonRpc:
 QUIT_S = 40.0
 
 
-class RpcSession:
-    """A session with a program that speaks JSON-RPC: its id there, its words, and what it refused."""
+class RpcSession(OneProcess):
+    """A session with a program that speaks JSON-RPC."""
 
     title = ""
 
     def __init__(self, launch: Launch) -> None:
-        self._launch = launch
+        super().__init__(launch)
         self._rpc: JsonRpc | None = None
-        self._id: str | None = None
-        self._words: list[str] = []
-        self._refused: list[Refusal] = []
 
     @property
-    def key(self) -> str | None:
-        """The id of the session."""
-        return self._id
-
-    @property
-    def words(self) -> Sequence[str]:
-        """Its output beside the conversation."""
-        return [*self._words, *(self._rpc.process.words if self._rpc is not None else ())]
-
-    @property
-    def refusals(self) -> Sequence[Refusal]:
-        """Its refusals so far."""
-        return self._refused
+    def _program(self) -> ProgramProcess | None:
+        return None if self._rpc is None else self._rpc.process
 
     @property
     def _running(self) -> JsonRpc:
