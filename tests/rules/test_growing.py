@@ -58,6 +58,8 @@ FORGETTING = [
     step("tool", tool="memory_forget", arguments={"ids": ["m-1", "m-2"], "mode": "execute"}),
     {"request": {"method": "DELETE", "path": "/api/memory/m-1"}},
 ]
+BEGUN = {"mark": "scenario", "data": {"name": "broken-off"}}
+"""A scenario of which no mark tells that it is over, since its driver died."""
 CASES: Sequence[tuple[str, Sequence[Item], str, str]] = [
     ("SIG-START-004", [UNKNOWN], "INCONCLUSIVE", "FAIL"),
     ("SIG-START-004", [UNKNOWN, NEXT], "FAIL", "FAIL"),
@@ -88,7 +90,8 @@ def test_what_may_still_happen_is_no_breach(
     header = {"declared": {**DECLARED, "capabilities": capabilities}}
     header = {**header, "daemon_version": "0.182.0"} if requirement == "SIG-END-008" else header
     trace = build(tmp_path / "trace.jsonl", items, header)
-    for grows, expected in ((True, growing), (False, whole)):
-        judged = judge(replace(trace, growing=grows))
+    broken_off = build(tmp_path / "broken-off.jsonl", [*items, BEGUN], header)
+    for each, expected in ((replace(trace, growing=True), growing), (broken_off, growing), (trace, whole)):
+        judged = judge(each)
         told = judged.harness if requirement.startswith("SIG-MODEL") else judged.judgements
         assert told[requirement].verdict == expected

@@ -239,9 +239,9 @@ class Recording:
     def abandoned_since(self) -> float:
         """The lowest number from which on some keyed session is open and never ends; infinite when every session ends.
 
-        While a recording grows, no session is known never to end.
+        While a recording may go on, no session is known never to end.
         """
-        if self.trace.growing:
+        if self.may_go_on:
             return inf
         if self._piece:
             raise NeedsWholeError

@@ -68,7 +68,7 @@ def _prompt_of_its_session(recording: Recording, call: Call) -> Call | None:
     None where no marks tell whose step it is, where the session is ended under its key beside it, or may be yet.
     """
     step = recording.timeline.step_at(call.seq)
-    if step is None or step.session is None or recording.trace.growing:
+    if step is None or step.session is None or recording.may_go_on:
         return None
     prompts = (c for c in recording.of(PROMPT) if c.seq < call.seq and recording.is_open(c.key, call.seq))
     own = [c for c in prompts if recording.timeline.session_of(c.key) == step.session]
@@ -325,8 +325,8 @@ def nothing_but_a_turn_follows_the_last_end(recording: Recording) -> Iterator[Ou
                 break
             stray.append(call)
         last = hooks[last_end]
-        if stray and recording.trace.growing and stray[-1] is hooks[-1]:
-            yield undecided(stray[0], last, message="another end may follow: the recording still grows")
+        if stray and recording.may_go_on and stray[-1] is hooks[-1]:
+            yield undecided(stray[0], last, message="another end may follow: the recording is not complete")
         elif stray:
             yield warn(
                 *stray[:20],
@@ -353,8 +353,8 @@ def boundary_reason_is_given(recording: Recording) -> Iterator[Outcome]:
                     yield PASS
             elif index <= last_bounded:
                 yield PASS
-            elif recording.trace.growing:
-                yield undecided(call, message="another turn may follow: the recording still grows")
+            elif recording.may_go_on:
+                yield undecided(call, message="another turn may follow: the recording is not complete")
             else:
                 yield warn(
                     call,

@@ -309,8 +309,6 @@ def _lost_or_untold(recording: Recording, calls: Sequence[Call]) -> str | None:
     lost = _lost_between_its_calls(recording, calls)
     if lost is not None:
         return f"{lost}, before the new start: an end may have been lost"
-    if recording.timeline.is_broken_off:
-        return "the scenario was broken off, and an end may have followed"
     return _left_untold(recording, min(calls, key=lambda call: call.seq))
 
 
@@ -322,8 +320,8 @@ def _end_is_unseen(recording: Recording, calls: Sequence[Call]) -> str | None:
     start = calls[-1]
     hooks = recording.hooks_of[str(start.key)]
     ended = any(hook.operation == END for hook in hooks)
-    if recording.trace.growing:
-        return "the recording still grows"
+    if recording.may_go_on:
+        return "the recording is not complete"
     if not ended and (untold := _left_untold(recording, start)) is not None:
         return untold
     if recording.timeline.switches.outage_lasts and not ended:
@@ -332,7 +330,7 @@ def _end_is_unseen(recording: Recording, calls: Sequence[Call]) -> str | None:
         return "no daemon listened when the user ended it, and its program sent nothing later"
     if recording.timeline.was_stopped(hooks[-1].seq, inf, start.key):
         return "the host stopped one of its hooks at its timeout, after the last hook that was sent"
-    return "the scenario was broken off" if recording.timeline.is_broken_off else None
+    return None
 
 
 EXCUSES: Mapping[str, Excuse] = {

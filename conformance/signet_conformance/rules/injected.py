@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from array import array
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
@@ -21,7 +20,6 @@ SHORTEST_INJECT = 40
 SHORTEST_TRIMMED = 20
 """What is left of such a text without the white space around it; less would be found everywhere."""
 _DATE_HEADING = "# Current Date & Time"
-_DATE_OPENING = re.compile(rf"\s*{re.escape(_DATE_HEADING)}[^\S\n]*\n[^\n]*\n")
 _FIRST_MARKS = ("\n", ".", "x")
 """Where nearly all injected texts are taken to pieces: they have several lines, or sentences, or are long."""
 _INJECTABLE = ("userMessage", "userPrompt", "transcript", "summary", "content")
@@ -116,7 +114,7 @@ def _subjects(recording: Recording) -> Iterator[tuple[Call, list[tuple[str, str]
     """
     driven = bool(recording.marks(StepMark))
     for call in recording.calls:
-        if not call.cut and (call.operation in LIFECYCLE or call.operation in SAVES):
+        if call.operation in LIFECYCLE or call.operation in SAVES:
             fields = [(name, v) for name in _INJECTABLE if isinstance(v := call.body.get(name), str)]
             if driven:
                 fields += [(name, spoken) for name, v in fields for spoken in said_in_lines(v)]
@@ -147,8 +145,7 @@ def noted(piece: Recording) -> Noted:
         subjects.append(call.seq)
         for _, text in fields:
             for mark, hashes in pieces.items():
-                if mark in text:
-                    hashes.extend(hashes_of_pieces(text, mark))
+                hashes.extend(hashes_of_pieces(text, mark))
     injecting = list(_injecting(piece))
     return Noted(injecting[0][0] if injecting else None, Distants(_texts(injecting)), subjects, pieces)
 
@@ -191,16 +188,11 @@ def _recognisable(inject: str) -> Iterator[str]:
 
     What follows a heading at the beginning is part of the whole, so the whole need not be looked for as well.
     """
-    if opening := _DATE_OPENING.match(inject):
-        rest = inject[opening.end() :].strip()
-        if len(rest) >= SHORTEST_INJECT:
-            yield rest
-            return
     whole = inject.strip()
     lines = whole.split("\n")
     heading = next((index for index, line in enumerate(lines) if line.strip() == _DATE_HEADING), None)
     rest = "" if heading is None else "\n".join(lines[:heading] + lines[heading + 2 :]).strip()
-    if len(rest) >= SHORTEST_INJECT:
+    if is_known := len(rest) >= SHORTEST_INJECT:
         yield rest
-    if len(whole) >= SHORTEST_TRIMMED:
+    if len(whole) >= SHORTEST_TRIMMED and not (is_known and heading == 0):
         yield whole

@@ -64,7 +64,7 @@ def _silence_after(recording: Recording, seq: int) -> _Silence | None:
     not opened meanwhile: a prompt and an end were given to the connector, and performed, and no hook followed.
     """
     times = recording.timeline.switches.troubles
-    if recording.trace.growing or not times or _may_be_silent(recording, recording.calls):
+    if not times or _may_be_silent(recording, recording.calls):
         return None
     # Nothing comes after what was never switched off.
     over = times[-1][1]
@@ -91,9 +91,8 @@ def _silence_after(recording: Recording, seq: int) -> _Silence | None:
 
 
 def _may_be_silent(recording: Recording, calls: Iterable[Call]) -> bool:
-    """Whether the connector may be silent: bypassed, sent away by the answer to a call, or not alive to the end."""
-    timeline = recording.timeline
-    return timeline.is_broken_off or timeline.switches.was_bypassed or any(map(_sends_away, calls))
+    """Whether the connector may be silent: bypassed, sent away by the answer to a call, or not recorded to its end."""
+    return recording.may_go_on or recording.timeline.switches.was_bypassed or any(map(_sends_away, calls))
 
 
 def _sends_away(call: Call) -> bool:
@@ -190,7 +189,7 @@ def _why_undecided(recording: Recording, call: Call, over_s: float) -> str | Non
     late_s = max((mark.late_ms or 0.0 for mark in marks), default=0.0) / 1000
     if late_s >= over_s:
         return f"the machine was busy, and delayed the connector or its driver by {late_s:.1f} s"
-    is_open = recording.trace.growing and recording.timeline.next_step(step) == inf
+    is_open = recording.may_go_on and recording.timeline.next_step(step) == inf
     return "the driver has not said yet how busy the machine was" if is_open else None
 
 
@@ -305,7 +304,7 @@ def works_again_after_trouble(recording: Recording) -> Iterator[Outcome]:
     periods = timeline.switches.interruptions
     # A second end is answered as skipped too, which says nothing of the session.
     asked = (c for c in recording.calls if c.fault is None and c.operation != END and c.status != CLAIMED)
-    if not periods or recording.trace.growing or _may_be_silent(recording, asked):
+    if not periods or _may_be_silent(recording, asked):
         return
     recording = recording.whole
     for session in dict.fromkeys(step.session for step in timeline.steps):

@@ -304,8 +304,10 @@ def _switches(recording: Recording) -> Iterator[Outcome]:
                     parallel = True
                     continue
                 first_end = next((c for c in recording.later(turn) if c.seq > call.seq), None)
-                if first_end is None and recording.trace.growing:
-                    yield undecided(turn, call, message="the old session is not ended yet: the recording still grows")
+                if first_end is None and recording.may_go_on:
+                    yield undecided(
+                        turn, call, message="the old session is not ended yet: the recording is not complete"
+                    )
                 elif first_end is None and was_never_let_in(recording.hooks_of[old]):
                     yield undecided(
                         turn,

@@ -117,7 +117,7 @@ def _is_whole(recording: Recording, mark: StepMark) -> bool:
     if timeline.switches.any_between(mark.seq, until) or timeline.was_stopped_in(mark):
         return False
     # Of the last step more may have come.
-    return until < inf or not (recording.trace.growing or timeline.is_broken_off)
+    return until < inf or not recording.may_go_on
 
 
 def _is_deed(call: Call) -> bool:

@@ -126,10 +126,8 @@ def every_turn_is_submitted(recording: Recording) -> Iterator[Outcome]:
             continue
         if _window_has_prompt(recording, prompts, step, end):
             yield PASS
-        elif recording.trace.growing and step is steps[-1]:
-            yield undecided(message=f"step {step.index}: it may still be submitted: the recording still grows")
-        elif step is steps[-1] and recording.timeline.is_broken_off:
-            yield undecided(message=f"step {step.index}: the scenario was not over, and it may have been submitted yet")
+        elif recording.may_go_on and step is steps[-1]:
+            yield undecided(message=f"step {step.index}: it may still be submitted: the recording is not complete")
         elif not text or text.startswith("/") or again:
             yield undecided(message=f"step {step.index}: a turn that the host may not pass on")
         elif _under_a_related_key(recording, prompts, step, end):

@@ -217,7 +217,7 @@ def turn_is_answered_without_the_daemon(recording: Recording) -> Iterator[Outcom
         wait = _waited(turn)
         if wait is None:
             usually = any(_waited(other) is not None for other in undisturbed)
-            yield _unanswered(turn, usual=usually, growing=recording.trace.growing)
+            yield _unanswered(turn, usual=usually, goes_on=recording.may_go_on)
             continue
         # A program takes its time for the first turn of a session, whatever the daemon does.
         alike = [other for other in undisturbed if _is_first(recording, other) is _is_first(recording, turn)]
@@ -242,10 +242,10 @@ def turn_is_answered_without_the_daemon(recording: Recording) -> Iterator[Outcom
             yield PASS
 
 
-def _unanswered(turn: ModelTurn, *, usual: bool, growing: bool) -> Outcome:
+def _unanswered(turn: ModelTurn, *, usual: bool, goes_on: bool) -> Outcome:
     what = f"step {turn.step.index}: while the daemon does not run, the model "
-    if growing and turn.high == inf:
-        return unclear(asked=turn.asked, message=f"{what}may still be asked: the recording grows")
+    if goes_on and turn.high == inf:
+        return unclear(asked=turn.asked, message=f"{what}may still be asked: the recording is not complete")
     if not usual or turn.unread:
         return unclear(asked=turn.asked, message=f"{what}may have been asked in a request that was not recorded")
     return breach(
