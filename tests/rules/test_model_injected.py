@@ -120,6 +120,11 @@ PROMPTED: Mapping[str, tuple[Sequence[Item], list[object]]] = {
     "the same words in a turn later": ([said(), hook(FACT), asks(FACT), said(), asks()], [PASS]),
     "of other words, which sort before": ([said(), hook(FACT, "A question of a helper"), asks()], []),
     "of other words, which sort behind": ([said(), hook(FACT, "You are a helper"), asks()], []),
+    "of words in the host's envelope": ([said(), hook(FACT, f"[Fri 10:35 UTC] {ASKED}"), asks(FACT)], [PASS]),
+    "of words in the host's envelope, lacked": ([said(), hook(FACT, f"[Fri 10:35 UTC] {ASKED}"), asks()], [WARN]),
+    "of too few words to know them in others": (
+        [said("Go on."), hook(FACT, "Go on. Or stop?"), asks("", "Go on.")], []
+    ),
     "no turn of the session": ([step("start"), hook(FACT), said(AGAIN, "s2"), asks("", AGAIN)], []),
     "a start within the turn": ([said(), start(MEMORY, also={"userMessage": ASKED}), asks()], []),
     "marked as if it were a stub": ([said(), hook(f"[memory active]\n{FACT}"), asks()], [WARN]),

@@ -14,6 +14,7 @@ from signet_conformance.facts import PROMPT, Call, Recording, once_a_recording, 
 from signet_conformance.finding import Finding, Side, Verdict
 from signet_conformance.rules.model.requests import ModelCall, plain_words, read_request, says
 from signet_conformance.rules.outcome import PASS, Outcome
+from signet_conformance.rules.transcripts import SHORTEST_TEXT
 from signet_conformance.trace.marks import StepMark, StepName, marks_of
 
 TOLERANCE_S = 0.05
@@ -54,8 +55,9 @@ class ModelTurn(Struct, frozen=True, dict=True):
         return any(not request.whole for request in self.asked)
 
     def is_said_by(self, call: Call) -> bool:
-        """Whether a prompt holds what was said in this turn."""
-        return plain(call.text or "") == plain(self.text)
+        """Whether a prompt holds what was said in this turn, with whatever the host puts around it."""
+        sent, said = plain(call.text or ""), plain(self.text)
+        return sent == said or (len(said) >= SHORTEST_TEXT and said in sent)
 
 
 @once_a_recording
