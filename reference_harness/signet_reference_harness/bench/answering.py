@@ -19,7 +19,7 @@ from pydantic import ConfigDict, Field
 
 from signet_reference_harness.bench.figures import rounded
 from signet_reference_harness.bench.log import BenchFailureError, BenchLog, ProgressLine, RunLog, first_failure
-from signet_reference_harness.bench.result import Figure, Question, Result
+from signet_reference_harness.bench.result import AboutQuestion, Figure, Question, Result
 from signet_reference_harness.bench.suite import UNANSWERABLE, Suite, SuiteFact, SuiteQuery, SuiteTurn
 from signet_reference_harness.documents import HarnessDocument, StrictModel
 from signet_reference_harness.errors import ProviderError, load_plugin
@@ -85,13 +85,9 @@ class Answerer:
     price: float | None = None
 
 
-class ScoredAnswer(StrictModel):
+class ScoredAnswer(AboutQuestion):
     """The model's answer to a question, with its scores."""
 
-    scenario: str
-    id: str
-    line: int
-    category: str | None
     expected: str | None
     answer: str
     exact: Figure
@@ -193,10 +189,7 @@ def answers_of(suite: Suite, result: Result, answerer: Answerer, logged: BenchLo
         record: Mapping[str, Any] = logged.answers[(question.scenario, question.line)]
         answers.append(
             ScoredAnswer(
-                scenario=question.scenario,
-                id=question.id,
-                line=question.line,
-                category=question.category,
+                **question.model_dump(include=set(AboutQuestion.model_fields)),
                 expected=query.answer,
                 answer=record["answer"],
                 exact=0.0 if query.answer is None else exact_match(record["answer"], query.answer),

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from signet_reference_harness.bench import figures
-from signet_reference_harness.bench.result import ABOUT, RESULT, Figure, Question, Result, subject_name
+from signet_reference_harness.bench.result import RESULT, AboutQuestion, Figure, Question, Result, subject_name
 from signet_reference_harness.bench.suite import UNANSWERABLE
 from signet_reference_harness.documents import HarnessDocument, StrictModel, read_document
 from signet_reference_harness.errors import ConfigError, printable
@@ -43,13 +43,9 @@ class FigureDifference(StrictModel):
     interval: Annotated[tuple[Figure, Figure] | None, Field(strict=False)]
 
 
-class RankChange(StrictModel):
+class RankChange(AboutQuestion):
     """A question whose best evidence has another rank in the second result; null if no evidence was returned."""
 
-    scenario: str
-    id: str
-    line: int
-    category: str | None
     first_rank: int | None
     second_rank: int | None
 
@@ -116,7 +112,9 @@ def compare(first: Result, second: Result) -> ResultComparison:
         figures=_differences(answerable),
         by_category={name: _differences([pair for pair in pairs if pair[0].category == name]) for name in categories},
         changed=tuple(
-            RankChange(**old.model_dump(include=set(ABOUT)), first_rank=old.rank, second_rank=new.rank)
+            RankChange(
+                **old.model_dump(include=set(AboutQuestion.model_fields)), first_rank=old.rank, second_rank=new.rank
+            )
             for old, new in changed
         ),
     )

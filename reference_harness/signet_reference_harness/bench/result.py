@@ -9,7 +9,7 @@ import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Final, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import ConfigDict, Field
 
@@ -22,8 +22,6 @@ from signet_reference_harness.errors import os_errors
 RESULT: Literal["result.json"] = "result.json"
 TIMES: Literal["times.json"] = "times.json"
 
-ABOUT: Final = ("scenario", "id", "line", "category")
-"""Members of a record that say which question it is of."""
 Figure = Annotated[float, Field(strict=False)]
 Figures = dict[str, Figure]
 Strings = Annotated[tuple[str, ...], Field(strict=False)]
@@ -57,14 +55,19 @@ class RankedRow(StrictModel):
     source: str | None = None
 
 
-class Question(StrictModel):
-    """One question: its evidence, the memories that were returned, and the figures that follow."""
+class AboutQuestion(StrictModel):
+    """The question of the suite that a row is about."""
 
     scenario: str
     id: str
     line: int
-    operation: str
     category: str | None
+
+
+class Question(AboutQuestion):
+    """One question: its evidence, the memories that were returned, and the figures that follow."""
+
+    operation: str
     evidence: Strings
     rank: int | None
     """the rank of the best evidence, from 1; null if no evidence was returned"""
@@ -72,13 +75,9 @@ class Question(StrictModel):
     figures: Figures
 
 
-class UnmeasuredQuestion(StrictModel):
+class UnmeasuredQuestion(AboutQuestion):
     """A question without evidence: no figure counts it."""
 
-    scenario: str
-    id: str
-    line: int
-    category: str | None
     rows: Annotated[tuple[RankedRow, ...], Field(strict=False)]
 
 
@@ -176,7 +175,7 @@ def result_of(suite: Suite, plan: Mapping[str, Any], run: str, logged: BenchLog)
         },
         questions=questions,
         questions_without_evidence=tuple(
-            UnmeasuredQuestion(**_members_of(record, *ABOUT), rows=_rows(record["rows"]))
+            UnmeasuredQuestion(**_members_of(record, *AboutQuestion.model_fields), rows=_rows(record["rows"]))
             for record in asked.values()
             if not record["evidence"]
         ),
@@ -245,7 +244,7 @@ def _question(record: Record, own: figures.Figures) -> Question:
     evidence = set(record["evidence"])
     ranks = [rank for rank, row in enumerate(record["rows"], 1) if row[0] in evidence]
     return Question(
-        **_members_of(record, *ABOUT, "operation"),
+        **_members_of(record, *AboutQuestion.model_fields, "operation"),
         evidence=tuple(record["evidence"]),
         rank=ranks[0] if ranks else None,
         rows=_rows(record["rows"]),

@@ -368,6 +368,11 @@ class _Call:
         return replace(result, detail=self._hide(result.detail), raw_reason=raw)
 
 
+def without_empty(**members: Any) -> dict[str, Any]:
+    """The members of a body that have a value: no None, and no empty list."""
+    return {name: value for name, value in members.items() if value is not None and value != []}
+
+
 def function_tools(tools: Sequence[ToolDefinition]) -> list[dict[str, Any]]:
     """The tools as OpenAI's chat completions name them, and others after them."""
     return [

@@ -9,7 +9,7 @@ from typing import Any
 from signet_reference_harness.messages import Message, Thinking, valid_text
 from signet_reference_harness.providers import CompletionChunk, CompletionOptions, Usage
 from signet_reference_harness.providers.answer import AnswerInProgress
-from signet_reference_harness.providers.http import EventReader, HttpProvider, function_tools
+from signet_reference_harness.providers.http import EventReader, HttpProvider, function_tools, without_empty
 
 
 class OllamaProvider(HttpProvider):
@@ -21,19 +21,13 @@ class OllamaProvider(HttpProvider):
 
     def _body(self, messages: Sequence[Message], options: CompletionOptions) -> dict[str, Any]:
         system = [{"role": "system", "content": valid_text(options.system_prompt)}] if options.system_prompt else []
-        bounds = {
-            "num_predict": options.max_tokens,
-            "temperature": options.temperature,
-            "stop": list(options.stop) or None,
-        }
-        body: dict[str, Any] = {
-            "model": options.model or self._settings.model,
-            "messages": [*system, *_messages(messages)],
-            "options": {name: value for name, value in bounds.items() if value is not None},
-        }
-        if options.tools and options.tool_choice != "none":
-            body["tools"] = function_tools(options.tools)
-        return body
+        bounds = without_empty(num_predict=options.max_tokens, temperature=options.temperature, stop=list(options.stop))
+        return without_empty(
+            model=options.model or self._settings.model,
+            messages=[*system, *_messages(messages)],
+            options=bounds,
+            tools=function_tools(options.tools) if options.tool_choice != "none" else None,
+        )
 
     def _reader(self, longest: int) -> EventReader:
         return _LineReader(longest=longest)

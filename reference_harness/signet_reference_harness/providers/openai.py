@@ -10,7 +10,7 @@ from signet_reference_harness.messages import Message, Thinking, valid_text
 from signet_reference_harness.providers import CompletionChunk, CompletionOptions, Usage
 from signet_reference_harness.providers.answer import AnswerInProgress
 from signet_reference_harness.providers.failures import failure_of_words
-from signet_reference_harness.providers.http import HttpProvider, function_tools
+from signet_reference_harness.providers.http import HttpProvider, function_tools, without_empty
 
 UNENDED: Final = frozenset({None, "queued", "in_progress"})
 THOUGHTS: Final = frozenset({"response.reasoning_summary_text.delta", "response.reasoning_text.delta"})
@@ -25,21 +25,17 @@ class OpenAIChatProvider(HttpProvider):
 
     def _body(self, messages: Sequence[Message], options: CompletionOptions) -> dict[str, Any]:
         system = [{"role": "system", "content": valid_text(options.system_prompt)}] if options.system_prompt else []
-        body: dict[str, Any] = {
-            "model": options.model or self._settings.model,
-            "messages": [*system, *(_message(message) for message in messages)],
-        }
-        if options.max_tokens is not None:
-            # OpenAI's newer models refuse the old name; many compatible servers know no other.
-            body["max_completion_tokens" if self._settings.at_vendor else "max_tokens"] = options.max_tokens
-        if options.temperature is not None:
-            body["temperature"] = options.temperature
-        if options.stop:
-            body["stop"] = list(options.stop)
-        if options.tools:
-            body["tools"] = function_tools(options.tools)
-            body["tool_choice"] = options.tool_choice
-        return body
+        # OpenAI's newer models refuse the old name; many compatible servers know no other.
+        limit = "max_completion_tokens" if self._settings.at_vendor else "max_tokens"
+        return without_empty(
+            model=options.model or self._settings.model,
+            messages=[*system, *(_message(message) for message in messages)],
+            **{limit: options.max_tokens},
+            temperature=options.temperature,
+            stop=list(options.stop),
+            tools=function_tools(options.tools),
+            tool_choice=options.tool_choice if options.tools else None,
+        )
 
     def _stream_members(self) -> Mapping[str, Any]:
         return {"stream": True, "stream_options": {"include_usage": True}}
@@ -77,23 +73,17 @@ class OpenAIResponsesProvider(HttpProvider):
     """They hold the whole request once more, and nothing that is read here."""
 
     def _body(self, messages: Sequence[Message], options: CompletionOptions) -> dict[str, Any]:
-        body: dict[str, Any] = {
-            "model": options.model or self._settings.model,
-            "input": [item for message in messages for item in _items(message, self.id)],
-            "store": False,
-        }
-        if options.system_prompt:
-            body["instructions"] = valid_text(options.system_prompt)
-        if options.max_tokens is not None:
-            body["max_output_tokens"] = options.max_tokens
-        if options.temperature is not None:
-            body["temperature"] = options.temperature
-        if options.tools:
-            body["tools"] = [
-                {"type": "function", **tool["function"], "strict": False} for tool in function_tools(options.tools)
-            ]
-            body["tool_choice"] = options.tool_choice
-        return body
+        tools = ({"type": "function", **tool["function"], "strict": False} for tool in function_tools(options.tools))
+        return without_empty(
+            model=options.model or self._settings.model,
+            input=[item for message in messages for item in _items(message, self.id)],
+            store=False,
+            instructions=valid_text(options.system_prompt) if options.system_prompt else None,
+            max_output_tokens=options.max_tokens,
+            temperature=options.temperature,
+            tools=list(tools),
+            tool_choice=options.tool_choice if options.tools else None,
+        )
 
     def _read_whole(self, answer: AnswerInProgress, value: Any) -> None:
         for place, item in enumerate(value["output"]):
