@@ -3,28 +3,29 @@
 from __future__ import annotations
 
 import re
-from itertools import pairwise
 
 from signet_recording_proxy.redaction.secret_names import is_secret_member, is_value, mixes
 
 _NO_SECRET = re.compile(
     r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}|[0-9a-f]{16,}|v?[0-9]+(?:[.:-][0-9]+)+.*|sha(?:1|256|512).*"
-    r"|[a-z]+://.*|[A-Za-z_.-]{2,64}/.*|[~./$%*&].*|.*[=(].*[)].*",
+    r"|[a-z]+://.*|[A-Za-z_.-]{2,64}/.*|[~./$%*&].*|.*[=(].*[)].*|[^@]{1,64}@(?:[\w-]+\.)+[A-Za-z]{2,12}",
     re.DOTALL,
 )
 _LOWER, _UPPER, _DIGITS = "a", "A", "0"
+_KINDS = {
+    byte: _DIGITS if chr(byte).isdigit() else _LOWER if chr(byte).islower() else _UPPER if chr(byte).isupper() else None
+    for byte in range(128)
+}
+_RUNS = re.compile("a+|A+|0+")
+_BEYOND_ASCII = re.compile(r"[^\x00-\x7f]")
 
 
 def looks_random(value: str) -> bool:
     """Whether a word turns often between letters and digits, or small and large letters, as no word or id does."""
     if _NO_SECRET.fullmatch(value) is not None or not is_value(value):
         return False
-    kinds = [
-        _DIGITS if character.isdigit() else _LOWER if character.islower() else _UPPER
-        for character in value
-        if character.isalnum()
-    ]
-    turns = sum(one != another for one, another in pairwise(kinds))
+    kinds = _BEYOND_ASCII.sub(_LOWER, value).translate(_KINDS)
+    turns = len(_RUNS.findall(kinds)) - 1
     return _DIGITS in kinds and turns >= (4 if len(value) < 16 else 3) and 8 * turns >= len(value)
 
 
@@ -71,18 +72,39 @@ def names_password(name: str) -> bool:
     return name.lower().rstrip("0123456789_").endswith(_PASSWORD_ENDS)
 
 
+def is_drawn(value: str) -> bool:
+    """Whether a word looks drawn at random, or is a number as long as keys are."""
+    return is_value(value) and (is_hexadecimal(value) or (len(value) >= _SHORTEST_DRAWN and looks_random(value)))
+
+
+def is_made(value: str) -> bool:
+    """Whether a word is drawn or made up, where a program takes a secret."""
+    return is_drawn(value) or is_scrambled(value) or is_invented(value, direct=True)
+
+
+def is_scrambled(value: str) -> bool:
+    """Whether a word is of letters alone that no language has in this order, small and large ones by turns."""
+    if not (value.isascii() and value.isalpha() and len(value) >= _SHORTEST_DRAWN):
+        return False
+    turns = len(_RUNS.findall(value.translate(_KINDS))) - 1
+    return turns >= 5 and 3 * turns >= len(value) and 3 * len(_VOWELS.findall(value)) <= len(value)
+
+
+_VOWELS = re.compile("[aeiouAEIOU]")
+
+
 def is_likely(name: str, value: str) -> bool:
     """Whether a word is the secret of this name, where nothing but a layout says that the two belong together."""
     if not is_value(value) or not is_secret_member(name, value):
         return False
-    if is_hexadecimal(value) or (len(value) >= _SHORTEST_DRAWN and looks_random(value)):
+    if is_drawn(value):
         return True
     if not names_password(name) or _POINTS.match(value) is not None:
         return False
-    return len(value) >= _SHORTEST_PASSWORD and (mixes(value) or not _RARE.isdisjoint(value))
+    return len(value) >= _SHORTEST_PASSWORD and (mixes(value) or is_scrambled(value) or not _RARE.isdisjoint(value))
 
 
-_SHORTEST_DRAWN, _SHORTEST_PASSWORD = 10, 6
+_SHORTEST_DRAWN, _SHORTEST_PASSWORD = 12, 6
 _POINTS = re.compile(
     r"[$%#{(\[<@/~.]|[a-z]{2,12}://|.*\(\)|v?[0-9]+(?:[.-][0-9]+)+\w*\Z|[A-Z0-9_]+_[A-Z0-9_]+\Z|[A-Z_]+=|[a-z_]+[=:]\Z"
 )

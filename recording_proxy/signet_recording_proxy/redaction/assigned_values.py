@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from signet_recording_proxy.redaction.secret_names import is_secret_member, is_secret_name, is_value
+from signet_recording_proxy.redaction.appearance import is_scrambled
+from signet_recording_proxy.redaction.secret_names import is_secret_member, is_secret_name, is_value, names_key
 from signet_recording_proxy.redaction.shown_text import LINE_BREAK
 from signet_recording_proxy.redaction.spans import Span, Token, replace_spans
 
@@ -23,14 +24,16 @@ _BARE_LINE = re.compile(r"\S{1,4096}+(?=[ \t]{0,64}(?:[\r\n\x0b]|\Z))")
 _INDENTED = re.compile(rf"[ \t]{{0,64}}{LINE_BREAK}([ \t]{{1,64}}+)\S")
 _LONGEST = 4096
 _BARE = re.compile(r"[^\s\"'<>;&|,(){}\[\]`\\]{4,512}+")
-_ELEMENT = re.compile(r"<([A-Za-z_][A-Za-z0-9_.:-]{1,63}+)(?:\s[^<>]{0,200}+)?>([^<>]{3,400}+)</")
-_NAMED = re.compile(r"(?:name|key)=\\{0,4}[\"']?([A-Za-z0-9_.\[\]-]{1,64}+)")
-_VALUED = re.compile(r"value=\\{0,4}[\"']([^\"'<>\\]{3,400}+)")
-_INPUT = re.compile(r"<(?:input|add|property|setting|param)\s[^<>]{1,600}+>", re.IGNORECASE)
-ELEMENTS = (b"<input", b"<add", b"<property", b"<setting", b"<param")
+_VALUE_TAG = r"(?:\s{0,64}<(?:[\w-]{1,16}:)?(?i:value)(?:\s[^<>]{0,80})?>)?"
+_ELEMENT = re.compile(rf"<([A-Za-z_][A-Za-z0-9_.:-]{{1,63}}+)(?:\s[^<>]{{0,200}}+)?>{_VALUE_TAG}([^<>]{{3,400}}+)</")
+_NAMED = re.compile(r"\b(?:name|key|id|type)=\\{0,4}[\"']?([A-Za-z0-9_.\[\]-]{1,64}+)", re.IGNORECASE)
+_VALUED = re.compile(r"\b(?:value|content)=\\{0,4}[\"']([^\"'<>\\]{3,400}+)", re.IGNORECASE)
+_ELEMENTS = ("input", "add", "property", "setting", "param", "meta", "option", "data", "string", "entry")
+_INPUT = re.compile(
+    rf"<(?:{'|'.join(_ELEMENTS)}|parameter)\s([^<>]{{1,600}}+)>(?:{_VALUE_TAG}([^<>]{{3,400}}+)</)?", re.IGNORECASE
+)
+ELEMENTS = tuple(f"<{element}".encode() for element in _ELEMENTS)
 """How elements begin that name a value beside it."""
-_KEYS = re.compile(r"(?:[A-Z0-9]{1,30}_){0,6}KEY\Z")
-_NO_KEYS = re.compile(r"(?:SESSION|PRIMARY|PUBLIC|FOREIGN|CACHE|PARTITION|SORT|HOT|ROW|MAP|IDEMPOTENCY|SAVE)_KEY\Z")
 _ASCII_DIGIT, _LETTER = re.compile(r"[0-9]"), re.compile(r"[^\W\d_]")
 
 
@@ -43,15 +46,15 @@ def _is_assigned(name: str, value: str, *, quoted: bool, sets_variable: bool) ->
     if not is_value(value):
         return False
     variable = sets_variable and name.isupper()
-    if not (quoted or variable or _has_digit(value)):
+    if not (quoted or variable or _has_digit(value) or is_scrambled(value)):
         return False
-    names_key = name.isupper() and _KEYS.match(name) is not None and _NO_KEYS.search(name) is None
-    if names_key and sets_variable and len(value) >= 8 and _mixes(value):
+    if names_key(name) and sets_variable and len(value) >= 8 and _mixes(value):
         return True
     if not is_secret_member(name, value):
         return False
     if quoted:
-        return len(value) >= 4 and (_has_digit(value) or is_secret_name(name)) and not value.isspace()
+        shown = _has_digit(value) or is_scrambled(value)
+        return len(value) >= 4 and (shown or is_secret_name(name)) and not value.isspace()
     return len(value) >= 6 and (variable or len(value) >= 8 or _mixes(value))
 
 
@@ -136,7 +139,7 @@ class _Markup:
         if "<" not in text:
             return text
         text = _ELEMENT.sub(lambda match: self._element(match, token), text)
-        return _INPUT.sub(lambda match: self._input(match[0], token), text) if "value=" in text else text
+        return replace_spans(text, self._beside_names(text), token)
 
     def _element(self, match: re.Match[str], token: Token) -> str:
         name, value = match[1].rpartition(":")[2], match[2].strip()
@@ -144,11 +147,15 @@ class _Markup:
             return match[0]
         return match[0].replace(value, token(value))
 
-    def _input(self, element: str, token: Token) -> str:
-        name, value = _NAMED.search(element), _VALUED.search(element)
-        if name is None or value is None or not is_secret_member(name[1], value[1]):
-            return element
-        return element.replace(value[1], token(value[1]))
+    @staticmethod
+    def _beside_names(text: str) -> Iterator[Span]:
+        for element in _INPUT.finditer(text):
+            value = _VALUED.search(text, *element.span(1))
+            span = element.span(2) if value is None else value.span(1)
+            for name in _NAMED.finditer(text, *element.span(1)) if span[0] >= 0 else ():
+                if is_secret_member(name[1], text[slice(*span)].strip()) and len(text[slice(*span)].split()) == 1:
+                    yield span
+                    break
 
 
 ASSIGNMENTS, MARKUP = _Assignments(), _Markup()

@@ -9,8 +9,16 @@ import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
-from signet_recording_proxy.redaction.appearance import is_hexadecimal, is_invented, looks_random, names_password
-from signet_recording_proxy.redaction.secret_names import is_secret_member
+from signet_recording_proxy.redaction.appearance import (
+    is_drawn,
+    is_hexadecimal,
+    is_invented,
+    is_made,
+    is_scrambled,
+    looks_random,
+    names_password,
+)
+from signet_recording_proxy.redaction.secret_names import is_secret_member, names_key
 from signet_recording_proxy.redaction.spans import Span, Token, replace_spans
 
 SAMPLE = "q7RtZ2mXw9Kp4Ls8"
@@ -24,12 +32,14 @@ _BETWEEN = rf"(?:\\{{0,4}}[\"'`)\]]|\*){{0,3}}+{_SIGN}(?:\*{{1,2}}[ \t]{{0,4}})?
 _BESIDE = re.compile(
     rf"(?<![A-Za-z0-9_.-])(-{{0,2}}[A-Za-z_][A-Za-z0-9_.-]{{1,63}}+){_BETWEEN}(?=({_VALUE}{{10,512}}+)(?!\())"
 )
-_NAMED = r"(?:pass(?:word|wd|phrase|code)?|token|secret|key|auth|credentials?|pwd|pat|bearer|jwt)[\w.-]{0,24}"
+_NAMED = r"(?:pass(?:word|wd|phrase|code)?|token|secret|key|auth|credentials?|pwd?|pat|pepper|bearer|jwt)[\w.-]{0,24}"
 _TO_A_DIGIT = r"[^\s\"'<>]{0,40}[0-9]"
 FOLLOWED = re.compile(rf"(?i:{_NAMED}){_BETWEEN}{_TO_A_DIGIT}")
 """What stands where one of them may be, in text."""
 MOST_FOLLOWED = 160
 """No match of it is longer."""
+STRING_GATE = rf"{_NAMED}(?:[^\"\\]|\\.)*(?:\\\"|['`])[^\s\"'`]{{0,60}}[0-9]"
+"""What stands in an encoded line where a statement has a string; for an expression of Rust's."""
 GATE = (
     rf"{_NAMED}(?:\\+\"|\\*['`)\]]|\*){{0,3}}"
     rf"(?:[ \t]{{0,4}}[:=,>|-]{{1,2}}[ \t]{{0,4}}|[ \t]{{1,4}}(?:{_VERBS}[ \t:]{{1,3}})?)"
@@ -37,7 +47,8 @@ GATE = (
 )
 """The same in an encoded line, where quotes of text are escaped; for an expression of Rust's, which looks not ahead."""
 _KEY_OF = re.compile(
-    r"(?i)\b(?:api|secret|access|private|auth|license|signing|encryption|master|service|account)[ \t]\Z"
+    r"(?i)\b(?:api|secret|access|private|auth|license|signing|encryption|master|service|account"
+    r"|hard-?coded|my|our|your|their|new)[ \t]\Z"
 )
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9_]{0,40}_KEY\Z")
 _OPTION_ENDS = ("key", "auth", "pat", "credential", "credentials", "secret", "token")
@@ -66,7 +77,7 @@ def _beside(text: str, matches: Iterable[re.Match[str]]) -> Iterator[Span]:
 def _is_given(name: str, value: str) -> bool:
     """Whether a word that does not look drawn is a password, or the long number of an option."""
     if names_password(name):
-        return is_invented(value, direct=False)
+        return is_invented(value, direct=False) or is_scrambled(value)
     return name.startswith("--") and is_secret_member(name.lstrip("-"), value) and is_hexadecimal(value)
 
 
@@ -84,6 +95,43 @@ def _names_secret(text: str, match: re.Match[str]) -> bool:
     if lowered == "key":
         return match[1].startswith("--") or _KEY_OF.search(text, max(0, match.start() - 16), match.start()) is not None
     return (match[1].startswith("--") or lowered.startswith("x-")) and lowered.endswith(_OPTION_ENDS)
+
+
+_CLOSES_NAME = re.compile(r"\\{0,4}[\"'`]?[\]\[)]{0,3}")
+_NEXT_STRING = re.compile(
+    r"[^\n;\"'`\x0b]{0,60}+(?:(?<=[(=\\])[ \x0b\r]*\n[ \t]{0,64}+)?\\{0,4}[\"'`]([^\n\"'`\\]{0,256}+)\\{0,4}[\"'`]"
+)
+
+
+def strings_of(text: str, names: Iterable[Span]) -> Iterator[Span]:
+    """The strings that hold the secret that a statement names: `KEY = bytes.fromhex("…")`, `pw == "…"`."""
+    for start, end in names:
+        name, at = text[start:end], _end(_CLOSES_NAME.match(text, end), end)
+        for _ in range(_MOST_STRINGS):
+            string = _NEXT_STRING.match(text, at)
+            if string is None:
+                break
+            scheme, _, word = string[1].rpartition(" ")
+            is_secret = is_made(word) if names_password(name) else is_drawn(word)
+            if is_secret and (not scheme or (scheme.isalpha() and len(scheme) <= _LONGEST_SCHEME)):
+                yield string.end(1) - len(word), string.end(1)
+                break
+            at = string.end()
+
+
+def _end(match: re.Match[str] | None, otherwise: int) -> int:
+    return otherwise if match is None else match.end()
+
+
+_LONGEST_SCHEME = 10
+_MOST_STRINGS = 2
+"""The first may be the name of a variable: `env("TOKEN", "…")`."""
+
+
+@lru_cache(maxsize=4096)
+def names_in_code(name: str) -> bool:
+    """Whether a statement that begins with this name may hold a secret in a string."""
+    return is_secret_member(name, SAMPLE) or names_key(name)
 
 
 BESIDE = _Beside()

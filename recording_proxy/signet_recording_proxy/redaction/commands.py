@@ -1,16 +1,19 @@
-"""Secrets that are arguments of programs and functions, found by `command_table`."""
+"""Secrets that are arguments of programs and functions, as `command_table` and `call_table` know them."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import cache
 
 from ahocorasick_rs import BytesAhoCorasick, Implementation
 
-from signet_recording_proxy.redaction.command_table import COMMANDS as TABLE, Command
-from signet_recording_proxy.redaction.secret_names import is_value
-from signet_recording_proxy.redaction.spans import Token, replace_spans
+from signet_recording_proxy.redaction.arguments import Command
+from signet_recording_proxy.redaction.call_table import CALLS
+from signet_recording_proxy.redaction.command_table import COMMANDS as PROGRAMS
+from signet_recording_proxy.redaction.spans import Span, Token, replace_spans
 
+TABLE = (*PROGRAMS, *CALLS)
 _OPTION_REACH = 400
 
 
@@ -43,9 +46,7 @@ class _Commands:
 
     @staticmethod
     def _without(text: str, command: Command, token: Token) -> str:
-        matches = command.option.finditer(text)
-        options = (match for match in matches if is_value(match[1]) and _is_option_of(text, match.start(), command))
-        return replace_spans(text, (match.span(1) for match in options), token)
+        return replace_spans(text, _options(text, command), token)
 
 
 _OF_STEMS = {
@@ -64,6 +65,13 @@ _NUMBERS = [[number for number, command in enumerate(TABLE) if stem in command.s
 @cache
 def _stems() -> BytesAhoCorasick:
     return BytesAhoCorasick([stem.encode() for stem in _Commands.STEMS], implementation=Implementation.DFA)
+
+
+def _options(text: str, command: Command) -> Iterator[Span]:
+    for match in command.option.finditer(text):
+        group = match.lastindex or 0
+        if command.accepts(match[group]) and _is_option_of(text, match.start(group), command):
+            yield match.span(group)
 
 
 def _has_a_mark(text: str, marks: tuple[str, ...]) -> bool:

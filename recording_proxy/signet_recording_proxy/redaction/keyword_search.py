@@ -14,7 +14,7 @@ from itertools import accumulate, chain
 
 from signet_recording_proxy.redaction import laid_out
 from signet_recording_proxy.redaction.assigned_values import ASSIGNMENTS, ELEMENTS, MARKUP
-from signet_recording_proxy.redaction.beside_names import BESIDE
+from signet_recording_proxy.redaction.beside_names import BESIDE, strings_of
 from signet_recording_proxy.redaction.commands import COMMANDS
 from signet_recording_proxy.redaction.hidden_text import Hidden, coded_places
 from signet_recording_proxy.redaction.keywords import ADDRESS_NUMBERS, LONGEST_NAME, PLAIN_WORD, Hits, has_digit
@@ -317,6 +317,10 @@ def _stated(text: str, hits: Hits) -> Iterator[Window]:
     yield from STATEMENTS.spans(text, hits.stated)
 
 
+def _strings(text: str, hits: Hits) -> Iterator[Window]:
+    yield from strings_of(text, hits.strings)
+
+
 def _laid_out(text: str, hits: Hits) -> Iterator[Window]:
     yield from laid_out.spans(text, hits.labels, [(stem, hits.others.get(stem, ())) for stem in laid_out.STEMS])
 
@@ -342,6 +346,7 @@ _PARTS: tuple[tuple[Callable[[str, Hits], Iterator[Window]], _Replace], ...] = (
     (_vendors, _within(VENDORS.replace)),
     (_stated, replace_spans),
     (_laid_out, replace_spans),
+    (_strings, replace_spans),
 )
 """Where each part looks in a text, and what it does there."""
 

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from ahocorasick_rs import BytesAhoCorasick, Implementation, MatchKind
 
 from signet_recording_proxy.redaction.assigned_values import ELEMENTS
-from signet_recording_proxy.redaction.beside_names import FOLLOWED, MOST_FOLLOWED, may_name
+from signet_recording_proxy.redaction.beside_names import FOLLOWED, MOST_FOLLOWED, may_name, names_in_code
 from signet_recording_proxy.redaction.commands import COMMANDS
 from signet_recording_proxy.redaction.laid_out import ENDS_LABEL, STEMS as LAID_OUT
 from signet_recording_proxy.redaction.named_values import NAME_ENDINGS, SAMPLE
@@ -31,14 +31,14 @@ _NAMES = (
     *("passwort", "kennwort", "senha", "contrasena", "wachtwoord"),
     *("key", "keys", "keybase", "token", "secret", "secretvalue", "connection", "connectionstring"),
     *("auth", "authorization", "bearer", "cookie", "credential", "credentials"),
-    *("jwt", "otp", "pat", "psk", "pwd", "sig", "signature", "code"),
+    *("jwt", "otp", "pat", "pepper", "psk", "pw", "pwd", "sig", "signature", "code"),
 )
 """The last words of names, or how they begin where a mark may stand in them."""
 _AFTER_NAMES = "0123456789_.-[]\\\"'`)*>|,:= \t\r\n\x0b;<"
 """What follows the last word of a name that a value may follow. `path`, `author` and `design` go on otherwise."""
 _LAST_WORDS = (
     r"(?:pass(?:[_.-]?(?:words?|wd|phrase|code|wort|word[_.-]?hash))?|kennwort|senha|contrasena|wachtwoord|keys?(?:[_.-]?base)?|token|secret(?:[_.-]?value)?"
-    r"|connection[_.-]?string|auth(?:orization)?|bearer|cookie|credentials?|jwt|otp|pat|psk|pwd|sig(?:nature)?|code)"
+    r"|connection[_.-]?string|auth(?:orization)?|bearer|cookie|credentials?|jwt|otp|pat|pepper|psk|pwd?|sig(?:nature)?|code)"
 )
 _ENDS = r"[0-9_.\-\[\]]{0,63}+"
 _GAP = r"[ \t\r\n]{0,64}+"
@@ -117,25 +117,43 @@ class Hits:
         small = lowered.decode("ascii") if names else ""
         stated = [*self.stated, *nouns_in_other_scripts(text)] if digits else []
         self.stated = [noun for noun in stated if may_state(text, noun)]
-        self.followed = list(_followed(text, small, names)) if digits else []
-        """Where the names begin beside which a value may stand, with the hyphens before them."""
-        self.named = list(_verified(text, small, names))
-        """The names that something follows, with what does."""
         self.labels = [at for at in names if ENDS_LABEL.match(small, at) is not None] if digits else []
         """The names with which a line, a cell or an element ends."""
+        self.followed, self.strings = _followed(text, small, names if digits else ())
+        """Where the names begin beside which a value may stand, with hyphens, and those that a string may follow."""
+        self.named = list(_verified(text, small, names))
+        """The names that something follows, with what does."""
         self.tagged = list(_tagged(text, names, closings))
         """The names of elements, with the tags."""
-        self.none = not (
-            self.issued
-            or self.shaped
-            or self.others
-            or self.vendors
-            or self.followed
-            or self.named
-            or self.tagged
-            or self.stated
-            or self.labels
-        )
+        by_name = (self.followed, self.strings, self.named, self.tagged, self.labels)
+        self.none = not any((self.issued, self.shaped, self.others, self.vendors, self.stated, *by_name))
+
+
+def _followed(text: str, small: str, names: Sequence[int]) -> tuple[list[int], list[Span]]:
+    beside, before_strings = list[int](), list[Span]()
+    digit, searched = -1, 0
+    for at in names:
+        if digit < at:
+            found = _ASCII_DIGIT.search(small, max(at, searched), at + MOST_FOLLOWED)
+            if found is None:
+                searched = at + MOST_FOLLOWED
+                continue
+            digit = found.start()
+        if digit - at > MOST_FOLLOWED:
+            continue
+        followed, string_follows = FOLLOWED.match(small, at), _STRING_FOLLOWS.match(small, at)
+        if followed is None and string_follows is None:
+            continue
+        before = _NAME_GOES_ON.match(text[max(0, at - LONGEST_NAME) : at][::-1])
+        name = _NAME_GOES_ON.match(text, at if before is None else at - before.end())
+        if name is not None and followed is not None and may_name(name[0]):
+            beside.append(name.start())
+        if name is not None and string_follows is not None and names_in_code(name[0].strip("-.")):
+            before_strings.append(name.span())
+    return beside, before_strings
+
+
+_STRING_FOLLOWS = re.compile(r"[a-z]{2,14}[^\n;\"'`]{0,64}+(?:\\?\n[ \t]{0,64}+)?[\"'`]")
 
 
 def _add(of: dict[int, list[int]], number: int, starts: list[int]) -> None:
@@ -242,22 +260,6 @@ def _lines_at(places: Sequence[int], text: bytes) -> set[int]:
 def _endings_of_names() -> BytesAhoCorasick:
     """How names of secrets end in lower case, without the marks between their words."""
     return BytesAhoCorasick([*NAME_ENDINGS, HOLDS_HOME.lower().encode()], implementation=Implementation.DFA)
-
-
-def _followed(text: str, small: str, names: Sequence[int]) -> Iterator[int]:
-    digit, searched = -1, 0
-    for at in names:
-        if digit < at:
-            found = _ASCII_DIGIT.search(small, max(at, searched), at + MOST_FOLLOWED)
-            if found is None:
-                searched = at + MOST_FOLLOWED
-                continue
-            digit = found.start()
-        if digit - at <= MOST_FOLLOWED and FOLLOWED.match(small, at) is not None:
-            before = _NAME_GOES_ON.match(text[max(0, at - LONGEST_NAME) : at][::-1])
-            name = _NAME_GOES_ON.match(text, at if before is None else at - before.end())
-            if name is not None and may_name(name[0]):
-                yield name.start()
 
 
 def _verified(text: str, small: str, names: Sequence[int]) -> Iterator[tuple[int, re.Match[str]]]:

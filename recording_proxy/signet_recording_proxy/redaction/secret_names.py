@@ -14,13 +14,13 @@ from functools import lru_cache
 ALWAYS = (
     *("password", "passwords", "passwd", "passphrase", "passcode", "passwordhash"),
     *("passwort", "kennwort", "senha", "contrasena", "wachtwoord"),
-    *("apikey", "apikeys", "secretkey", "privatekey", "secretaccesskey", "secretkeybase"),
+    *("apikey", "apikeys", "secretkey", "privatekey", "privkey", "secretaccesskey", "secretkeybase"),
     *("secret", "secretvalue", "connectionstring", "authorization"),
     *(f"{kind}token" for kind in ("access", "api", "auth", "bearer", "id", "refresh", "session")),
 )
 """Endings of names whose value is a secret whatever it looks like; of these, a number is one too."""
 ONE_WORD = (
-    "token",
+    *("token", "pepper"),
     *(
         f"{kind}key"
         for kind in (
@@ -29,13 +29,23 @@ ONE_WORD = (
     ),
 )
 """Endings of names whose value is a secret when it is one word of eight characters or more."""
-MIXED_KEYS = ("appkey", "applicationkey", "consumerkey")
+MIXED_KEYS = (
+    *("pw", "masterauth"),
+    *(
+        f"{kind}key"
+        for kind in (
+            *("account", "activation", "admin", "aes", "app", "application", "cipher", "consumer", "cookie", "crypto"),
+            *("decryption", "deploy", "hmac", "jwt", "product", "recovery", "root", "server", "service", "stream"),
+            *("unlock", "unseal", "validation", "webhook"),
+        )
+    ),
+)
 """Endings of names whose value is a secret when it is one word that mixes letters and digits."""
 MIXED = ("auth", "bearer", "cookie", "credential", "credentials", "jwt", "otp", "pass", "pat", "psk", "pwd")
 """Last words (`dbPass`, not `compass`) whose value is a secret when it is one word that mixes letters and digits."""
 QUERY_ALWAYS = ("key", "sig", "signature", "xamzsignature", "xgoogsignature")
 """Whole names that are secrets in a query or a form alone."""
-QUERY_MIXED = ("code",)
+QUERY_MIXED = ("code", "passkey")
 """Whole names that are secrets in a query or a form alone, when the value mixes letters and digits."""
 NEVER = (
     # The contract reads them; a confirmation token is worth nothing after its use.
@@ -88,6 +98,9 @@ _PLACEHOLDER = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 """What stands in documents and tests where a secret will: a name for it in brackets, one character again and again."""
+_KEYS = re.compile(r"(?:[A-Z0-9]{1,30}_){0,6}KEY\Z")
+_NO_KEYS = re.compile(r"(?:SESSION|PRIMARY|PUBLIC|FOREIGN|CACHE|PARTITION|SORT|HOT|ROW|MAP|IDEMPOTENCY|SAVE)_KEY\Z")
+_PASSES = ("bypass", "compass", "overpass", "surpass", "trespass", "underpass")
 _IDENTIFIER = re.compile(r"[a-z]+(?:[A-Z][a-z]+){1,6}|(?:[A-Z][a-z]+){2,6}")
 _LONGEST = 128
 _Accepts = Callable[[str], bool]
@@ -123,6 +136,11 @@ def is_secret_name(name: str) -> bool:
     return _rule(name) in (_any, _no_variable)
 
 
+def names_key(name: str) -> bool:
+    """Whether a variable or a constant of this name holds a key that is secret: `SIGNING_KEY`, not `CACHE_KEY`."""
+    return name.isupper() and _KEYS.match(name) is not None and _NO_KEYS.search(name) is None
+
+
 def is_secret_header(name: str, value: str) -> bool:
     """Whether a header of this name carries a secret; in headers even a short token is one."""
     accepts = _rule(name)
@@ -154,8 +172,8 @@ def _rule(name: str) -> _Accepts | None:
         return _any
     if plain.endswith(ONE_WORD):
         return _one_word
-    # `SSHPASS`, where no mark and no letter of another case tells the last word.
-    if plain.endswith(MIXED_KEYS) or (name.isupper() and plain.endswith("pass")):
+    # `SSHPASS` and `storepass`, where no mark and no letter of another case tells the last word.
+    if plain.endswith(MIXED_KEYS) or (plain.endswith("pass") and not plain.endswith(_PASSES)):
         return _mixed
     word = _LAST_WORD.search(name.rstrip("0123456789_-."))
     if word is None or word[0].lower() not in MIXED:

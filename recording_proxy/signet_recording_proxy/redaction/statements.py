@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 from ahocorasick_rs import AhoCorasick, Implementation
 
-from signet_recording_proxy.redaction.appearance import is_hexadecimal, is_invented, looks_random
+from signet_recording_proxy.redaction.appearance import is_hexadecimal, is_invented, is_made, is_scrambled, looks_random
 from signet_recording_proxy.redaction.spans import Span
 
 # What people call them, in lower case and without endings: up to twelve more letters may follow.
@@ -68,6 +68,7 @@ _OTHER_KEYS: Final = frozenset(
 _NO_VALUES: Final = frozenset(
     {
         *("hash", "hashes", "hashed", "fingerprint", "id", "ids", "digest", "checksum", "name", "named", "endpoint"),
+        *("rotates", "belongs", "looks", "starts", "begins"),
         *("url", "uri", "path", "file", "count", "limit", "version", "type", "algorithm", "format", "length", "usage"),
         *("uses", "using", "via", "hashing", "expires", "expired", "since", "until", "at", "budget", "window", "model"),
         *("prefix", "suffix", "commit", "test", "tests", "see", "in", "about", "issue", "encoded", "generated", "by"),
@@ -78,7 +79,7 @@ _VERBS: Final = frozenset(
     {
         *("is", "was", "to", "are", "be", "now", "as", "equals", "ist", "lautet", "war", "heißt", "est", "sera", "es"),
         *("era", "será", "é", "foi", "è", "fu", "är", "er", "on", "jest", "je", "este", "это", "είναι", "là", "adalah"),
-        *("use", "try", "become", "becomes", "zu", "auf", "in", "naar", "till", "til", "na", "на"),
+        *("use", "try", "become", "becomes", "being", "set", "zu", "auf", "in", "naar", "till", "til", "na", "на"),
     }
 )
 """What a value follows directly, beside signs."""
@@ -103,6 +104,7 @@ _ENGLISH = frozenset(
 )
 _AFTER_ENGLISH = (
     *(f" {word} " for word in ("is", "was", "for", "to", "from", "on", "between", "now", "as", "shall", "will", "=")),
+    *(f" {word} " for word in ("we", "that", "of", "has", "ends", "and", "with", "set", "changed", "here", "at")),
     *(f" {word} " for word in ("del", "di", "des")),
     *(" is:", " (", " —", " –", " '", ' "', " `", " “", " ?", ": ", "'s ", "?s ", "` is ", "` to ", '" is '),
     *(":* ", ":** ", "** "),
@@ -133,7 +135,7 @@ GATE: Final = rf"(?:{_any_of(_NOUNS)}){_HELD}[0-9!#$%^&+?=~]|[0-9]{_HELD}(?:{_an
 """What a string in an encoded line has that may hold one; for an expression of Rust's."""
 
 _QUOTE = r"[\"'`“”„‚‘’«»「」『』]"
-_VALUE = r"(?P<value>[!#-&*+\-./0-:=?-\[\]-_a-z|~]{7,512}+)(?![(\\])"
+_VALUE = r"(?P<value>[!#-&*+\-./0-:=?-\[\]-_a-z|~]{7,512}+)(?!\(|\\(?!\\{0,14}\"))"
 _LETTER = r"[^\W\d_]"
 _WORD = rf"{_LETTER}{{1,24}}+(?:['’.-]{_LETTER}{{1,24}}+){{0,3}}+(?=[\s)\"'`*：＝]|[:=](?:\s|\Z)|[^\x00-\x7f])"
 _SIGNS = rf"(?:[ \t\u00a0\u3000:：=＝—–→|*)（）]|(?<=[ \t])[/(>-](?=[ \t\"'`)\w])|->|\\{{0,4}}{_QUOTE}){{1,12}}+"
@@ -227,7 +229,14 @@ def _is_stated(text: str, noun: Noun, clause: re.Match[str], value: str) -> bool
         return _may_be_hexadecimal(text, noun)
     if _CODE.fullmatch(value) is not None:
         return False
-    return _is_drawn(value) or is_invented(value, direct=direct and noun.word in _PASSWORDS)
+    if noun.word in _CREDENTIALS and (pair := _PAIR.fullmatch(value)) is not None and is_made(pair[1]):
+        return True
+    of_password = direct and noun.word in _PASSWORDS
+    return _is_drawn(value) or is_invented(value, direct=of_password) or (of_password and is_scrambled(value))
+
+
+_PAIR = re.compile(r"[A-Za-z][\w.@-]{1,40}[:/]([^/]{6,256})")
+"""A user and a password, which is all taken for one."""
 
 
 _CODE = re.compile(r"!![A-Za-z_]\w*|[A-Za-z_]\w*(?:\[\w+\])+")
@@ -246,7 +255,11 @@ def _before_as(text: str, at: int) -> Span | None:
         return None
     value = said["value"].strip(_ENDS)
     start = said.end("value") - len(value)
-    return (start, start + len(value)) if _is_drawn(value) or is_invented(value, direct=False) else None
+    return (
+        (start, start + len(value))
+        if _is_drawn(value) or is_scrambled(value) or is_invented(value, direct=False)
+        else None
+    )
 
 
 def _means_secret(text: str, found: Noun, ending: str) -> bool:

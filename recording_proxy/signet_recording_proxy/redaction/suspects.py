@@ -14,7 +14,7 @@ from typing import Any
 import jsonschema_rs
 
 from signet_conformance.trace import encode
-from signet_recording_proxy.redaction.beside_names import GATE
+from signet_recording_proxy.redaction.beside_names import GATE, STRING_GATE
 from signet_recording_proxy.redaction.commands import COMMANDS
 from signet_recording_proxy.redaction.hidden_text import Hidden, may_hide, shows_escapes
 from signet_recording_proxy.redaction.keyword_search import KeywordSearch
@@ -100,6 +100,7 @@ def _gate(*, as_carried: bool = False) -> Any:
         *COMMANDS.gates(),
         _UNITS_SPELLED,
         GATE,
+        STRING_GATE,
         STATED,
         LAID_OUT,
         vendor_gate(),

@@ -36,6 +36,33 @@ HEX = "3f9c07be5a1d48e26b70c4f9d85a13e7"
         "$ op read op://Prod/db/password\n{}\n$",
         "Created. Copy it now, it won't be shown again:\n\n    {}\n",
         "enable secret 0 {}",
+        "psexec \\\\host -u ada -p {} cmd",
+        "sqlcmd -S h -U sa -P '{};&x'",
+        "xfreerdp /u:ada /p:{} /v:h",
+        "schtasks /create /ru ada /rp {} /tn x",
+        "cryptsetup luksOpen x y <<< {}",
+        "vault kv put secret/x key={}",
+        "poetry config pypi-token.pypi {}",
+        "expect -c 'spawn ssh h; send \"{}\\r\"'",
+        "snmpwalk -v3 -A {} -X other h",
+        "a1 LOGIN ada {}",
+        'new Client("{}")',
+        "CryptoJS.AES.encrypt(m, '{}')",
+        "EXEC sp_addlinkedsrvlogin 'x', 'false', NULL, 'sa', '{}';",
+        'api_key = (\n    "{}"\n)',
+        "'secret' => env('X', '{}'),",
+        'let pw = r#"{}"#;',
+        "assert pw == '{}'",
+        "password=os.environ.get('PW') or '{}'",
+        "if (token !== '{}') return",
+        '<input type="password" value="{}">',
+        '<meta content="{}" name="api-token">',
+        '<setting name="Token" serializeAs="String"><value>{}</value></setting>',
+        '<string name="maps_secret" translatable="false">{}</string>',
+        "DB_PW={}",
+        "rootpw {}",
+        "storepass {}",
+        "HMAC_PEPPER={}",
     ],
 )
 def test_an_argument_is_redacted(text: str) -> None:
@@ -65,8 +92,48 @@ def test_an_argument_is_redacted(text: str) -> None:
         "http -f https://example.org/a1",
         "see /reset-password/ and /private-beta-2026/",
         "accounts: ['first', 'second']",
+        "mkdir -p build2026/Release-x64 && cp -u a b -p",
+        "wc -l <<< 'two words of 2026'",
+        "gh secret set NPM_TOKEN --repos acme/shop2",
+        "new Client(baseUrl2, options)",
+        'client.get("https://example.org/v2/items")',
+        "password = input('Enter the password for user2: ')",
+        "expect(token).toBe('not-a-token-2')",
+        '<input type="text" name="city" value="Q7RtZ2mXw9Kp4Ls8">',
+        '<option value="Q7RtZ2mXw9Kp4Ls8">one</option>',
+        "the bypass: v2feature2026",
     ],
 )
 def test_code_that_looks_alike_stays(text: str) -> None:
     """Variables, names of algorithms, prose."""
     assert redacted({"prompt": text})["body"]["json"]["prompt"] == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "codecov -t {}",
+        "app --encryption-key {}",
+        "secret: Buffer.from('{}', 'hex')",
+        'privKey, _ := hex.DecodeString("{}")',
+        "ed25519 seed = {0}{0}",
+        "doctl auth init -t {}",
+    ],
+)
+def test_a_long_number_is_redacted(text: str) -> None:
+    """Where a program or a statement takes it for a key."""
+    assert HEX not in str(redacted({"prompt": text.format(HEX)}))
+
+
+@pytest.mark.parametrize(
+    ("text", "secret"),
+    [
+        ("TOTP seed: {}", "7VURIRKOHFEQM57RPHYHKDDZBTJMW4DV"),
+        ("untrusted comment: minisign encrypted secret key\n{}", "RWQAAEIyzZg5G4m5BqaE8wKXiAUV35PnJFwvnX5s96USUfyc"),
+        ("DB_PASSWORD={}", "QIxpnSPLUruIKH"),
+        ("storePassword={}", "FvXHRUZrbcEqPfX"),
+    ],
+)
+def test_a_secret_of_letters_is_redacted(text: str, secret: str) -> None:
+    """In an alphabet of its own, or without a digit."""
+    assert secret not in str(redacted({"prompt": text.format(secret)}))

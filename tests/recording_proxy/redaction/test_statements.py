@@ -36,6 +36,9 @@ STATED = {
         "the sudo password on build-01 is '{}'",
         "my password's {}, go ahead",
         "you can log in as deploy, pass {}",
+        "the password of the new service account: {}",
+        "the password has been set to {}",
+        "the database credentials are app:{}",
     ],
 }
 

@@ -1,0 +1,224 @@
+"""Functions, settings and phrases that give away a secret, and where it stands beside them: data."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from signet_recording_proxy.redaction.appearance import is_drawn, is_made
+from signet_recording_proxy.redaction.arguments import GIVEN, NAME, QUOTED, WITH_A_DIGIT, Command
+from signet_recording_proxy.redaction.shown_text import LINE_BREAK
+
+CALLS: Final = (
+    Command(("requirepass",), re.compile(rf"\brequirepass\s{{1,4}}{WITH_A_DIGIT}{GIVEN}")),
+    Command(
+        ("cookie:",),
+        re.compile(
+            r"[;:]\s{0,4}(?!(?i:domain|path|expires|max-age|samesite)=)[\w.-]{1,64}="
+            r"(?=[^\s\"'\\;,]{0,255}?[0-9])(?=[^\s\"'\\;,]{0,255}?[A-Za-z])([^\s\"'\\;,]{16,}+)"
+        ),
+        re.compile(r"(?i:\bcookie):"),
+        ("=",),
+        "\n",
+    ),
+    Command(
+        ("str =", "str=", "string =", "string=", "string? ="),
+        re.compile(
+            rf"{NAME}\s{{0,4}}:?\s{{0,4}}(?:&(?:'static\s)?)?(?i:str(?:ing)?)\?? ?= ?\\{{0,4}}[\"'`]"
+            rf"{WITH_A_DIGIT}([^\s\"'`\\]{{8,256}}+)\\{{0,4}}[\"'`]"
+        ),
+        near=r"str(?:ing)?\?? ?= ?\\{0,40}[\"'`]",
+    ),
+    Command(
+        ("word(", "passwd(", "phrase(", "secret(", "token(", "key("),
+        re.compile(
+            rf"(?:\b(?:set|with|use)_?|\.)[A-Za-z_]{{0,24}}?{NAME}\( ?\\{{0,4}}[\"']"
+            rf"{WITH_A_DIGIT}([^\s\"'\\]{{8,256}}+)\\{{0,4}}[\"']\s{{0,4}}[,)]"
+        ),
+        near=r"[a-z]+\( ?\\{0,40}[\"']",
+    ),
+    Command(
+        ("value:",),
+        re.compile(
+            rf"\bname:\s{{1,4}}(?:\\{{0,4}}[\"'])?[A-Za-z0-9_.-]{{0,48}}{NAME}"
+            rf"(?:\\{{0,4}}[\"'])?[ \t]{{0,4}}{LINE_BREAK}"
+            rf"\s{{1,64}}value:\s{{1,4}}(?:\\{{0,4}}[\"'])?{WITH_A_DIGIT}([^\s\"'#\\]{{6,}}+)"
+        ),
+        marks=("name:",),
+        near=r"value:\s{1,4}\\{0,40}[\"']?[^\s\"'#]{5}",
+    ),
+    Command(
+        ("<string>",),
+        re.compile(rf"<key>[^<]{{0,48}}{NAME}</key>[\s\\]{{0,96}}<string>([^<\s]{{6,}}+)</string>"),
+    ),
+    Command(
+        ("&quot;", "&#34;", "&#39;", "&#x22;", "&#x27;"),
+        re.compile(
+            rf"{NAME}(?:&(?:quot|#34|#39|#x22|#x27);) {{0,4}}[:=,] {{0,4}}(?:&(?:quot|#34|#39|#x22|#x27);)"
+            r"([^\s&\"'<>]{6,256}+)&"
+        ),
+        near=r"&(?:quot|#34|#39|#x22|#x27); {0,4}[:=,] {0,4}&(?:quot|#)",
+    ),
+    Command(
+        ("define(",),
+        re.compile(
+            r"\bdefine\(\s{0,4}\\{0,4}[\"'][A-Z_]{0,40}(?:PASSWORD|SECRET|TOKEN|_KEY|_SALT)\\{0,4}[\"']\s{0,4},"
+            r"\s{0,4}\\{0,4}[\"'](?=[^\"'\n]{0,255}[0-9])([^\s\"']{6,256}+)[\"']"
+        ),
+    ),
+    Command(
+        ("-value",),
+        re.compile(rf"(?i:-name\s{{1,4}}\S{{0,48}}(?:key|token|secret|password)\s{{1,4}}-value)\s{{1,4}}{GIVEN}"),
+    ),
+    Command(
+        ("securestring",),
+        re.compile(r"(?i:convertto-securestring)\s{1,4}(?:-String\s{1,4})?\\{0,4}[\"']([^\s\"'\\]{4,}+)"),
+    ),
+    Command(
+        ("auth=(", "auth(", "auth = (", "login(", "credentials(", "authenticate("),
+        re.compile(
+            r"(?i:\b(?:auth|login|log_in|basic_?auth|httpbasicauth|authenticate|credentials?)\s{0,4}=?\s{0,4}\()"
+            r"\s{0,8}\\{0,4}[\"'][^\"'\n\\]{1,64}\\{0,4}[\"']\s{0,4},\s{0,8}\\{0,4}[\"'](?=\D{0,99}[0-9])([^\s\"'\\]{6,256}+)\\{0,4}[\"']"
+        ),
+    ),
+    Command(
+        ("'] =", '"] =', "']=", '"]=', "'] !=", '"] !='),
+        re.compile(
+            rf"\[\\{{0,4}}[\"'][A-Za-z0-9_.-]{{0,48}}{NAME}\\{{0,4}}[\"']\]\s{{0,4}}(?:=|[!=]==?)\s{{0,4}}\\{{0,4}}[\"'`]"
+            rf"{WITH_A_DIGIT}([^\s\"'`\\]{{8,256}}+)\\{{0,4}}[\"'`]"
+        ),
+    ),
+    Command(
+        ("variable ",),
+        re.compile(
+            rf"\bvariable\s{{1,4}}\\{{0,4}}\"[a-z0-9_-]{{0,48}}{NAME}\\{{0,4}}\"\s{{0,4}}\{{[^{{}}]{{0,300}}?"
+            rf"\bdefault\s{{0,8}}=\s{{0,4}}\\{{0,4}}\"{WITH_A_DIGIT}([^\s\"\\$]{{8,256}}+)\\{{0,4}}\""
+        ),
+        near=r"variable\s{1,4}\\{0,40}\"",
+    ),
+    Command(
+        ("jwt.sign(", "jwt.encode(", "hmac.new(", "createhmac(", "fernet(", "pgp_sym_"),
+        re.compile(
+            r"\b(?:jwt\.(?:sign|encode)|hmac\.[Nn]ew|createHmac|Fernet|pgp_sym_(?:en|de)crypt(?:_bytea)?)\([^\n;]{0,120}?"
+            rf"\\{{0,4}}[\"'`]{WITH_A_DIGIT}([^\s\"'`\\]{{12,256}}+)\\{{0,4}}[\"'`]"
+        ),
+    ),
+    Command(
+        ("getconnection(", "new pdo(", "->connect(", "networkcredential("),
+        re.compile(
+            r"\b(?:getConnection|new PDO|DBI->connect|NetworkCredential)\("
+            r"(?:\s{0,8}\\{0,4}[\"'][^\"'\n\\]{1,200}\\{0,4}[\"']\s{0,4},){1,2}"
+            r"\s{0,8}\\{0,4}[\"'](?=[^\"'\n]{0,255}[0-9])([^\s\"'\\]{6,256}+)\\{0,4}[\"']\s{0,4}[,)]"
+        ),
+    ),
+    Command(
+        (".send_keys(", ".sendkeys(", ".fill(", ".type("),
+        re.compile(
+            r"(?i:passw|passphrase|pwd)[^\n]{0,60}?\)\.(?:send_keys|sendKeys|fill|type)\("
+            r"\\{0,4}[\"'`]([^\s\"'`\\]{6,256}+)\\{0,4}[\"'`]"
+        ),
+    ),
+    Command(
+        ("?? ", "|| "),
+        re.compile(
+            rf"{NAME}[A-Z_]{{0,8}}\s?(?:\?\?|\|\|)\s?\\{{0,4}}[\"'`]"
+            rf"{WITH_A_DIGIT}([^\s\"'`\\]{{12,256}}+)\\{{0,4}}[\"'`]"
+        ),
+        near=r"(?:\?\?|\|\|) \\{0,40}[\"'`]",
+    ),
+    Command(
+        ("identified by ",),
+        re.compile(rf"(?i:\bidentified by)\s{{1,4}}(?![\"']){WITH_A_DIGIT}([^\s\"';,\\]{{6,256}}+)"),
+    ),
+    Command(
+        ("@tcp(",),
+        re.compile(r"(?<![\w.])[\w.-]{1,64}+:([^\s\"'@/\\]{4,128}+)@tcp\("),
+    ),
+    Command(("unseal key",), re.compile(r"(?i:\bunseal key)(?: [0-9])?\s{0,4}:\s{1,4}([A-Za-z0-9+/=]{40,256}+)")),
+    Command(
+        ("secret_id",),
+        re.compile(
+            r"\bsecret_id\\{0,4}[\"']?\s{0,4}[:=]\s{0,4}\\{0,4}[\"']?"
+            r"([0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12})"
+        ),
+    ),
+    Command(
+        ("enable secret ", "enable password ", "snmp-server community "),
+        re.compile(
+            rf"\b(?:enable (?:secret|password)|snmp-server community)"
+            rf"\s{{1,4}}(?:[0-9]\s{{1,4}})?{WITH_A_DIGIT}{GIVEN}"
+        ),
+    ),
+    Command(("setuser ",), re.compile(r"(?i:\bsetuser)\s[^\n]{1,100}?\s>([^\s\"'\\]{6,256}+)")),
+    Command(('psk "', "psk \\"), re.compile(r"\bPSK\s{1,2}\\{0,4}\"([^\s\"\\]{8,256}+)\\{0,4}\"")),
+    Command(
+        ("accounts:",),
+        re.compile(r"\baccounts:\s{0,2}\[\s{0,8}\\{0,4}[\"'](0x[0-9a-f]{64})\\{0,4}[\"']"),
+        near=r"accounts:\s{0,2}\[",
+    ),
+    Command(
+        ("setup key", "app password", "application password", "app-specific password"),
+        re.compile(
+            r"(?i:\bsetup key|\b(?:app|application)(?:-specific)? password)[^\n:=]{0,40}[:=]\s{1,4}"
+            r"([A-Z2-7]{16,64}+|(?:[A-Za-z0-9]{4}[ -]){3,7}[A-Za-z0-9]{4}(?![A-Za-z0-9]))"
+        ),
+    ),
+    Command(
+        ("/private-", "/reset-password/", "/reset_password/"),
+        re.compile(r"/(?:private-|reset[-_]password/)(?=[A-Za-z_-]{0,255}[0-9])([A-Za-z0-9_-]{24,256}+)"),
+    ),
+    Command(
+        ("copy it now", "shown again", "see it again"),
+        re.compile(
+            rf"(?i:copy it now|shown again|see it again)[^\n]{{0,60}}(?:{LINE_BREAK}[ \t]{{0,40}}){{1,3}}"
+            rf"{WITH_A_DIGIT}"
+            r"([^\s\"'<>\\]{16,4096}+)(?=[\s\\]|\Z)"
+        ),
+    ),
+    Command(
+        ("totp", "otp ", "2fa", "mfa ", "authenticator", "entry key"),
+        re.compile(
+            r"(?i:\b(?:totp|otp|2fa|mfa|authenticator|manual entry)\b)[ _-]?(?:[a-z]{1,12}[ _-]){0,3}?"
+            r"(?:seed|secret|key|code|-b)?[^A-Za-z0-9\n]{1,6}([A-Z2-7]{16,64}+)(?![A-Za-z0-9])"
+        ),
+    ),
+    Command(
+        ("secret key", "private key"),
+        re.compile(
+            rf"(?i:\b(?:secret|private) key\b)[^\n]{{0,40}}{LINE_BREAK}[ \t]{{0,24}}([A-Za-z0-9+/]{{40,4096}}+={{0,2}})"
+        ),
+        near=r"(?:secret|private) key[^\n]{0,40}\n|(?:secret|private) key[^\"]{0,40}\\n",
+        apart="",
+    ),
+    Command(
+        ("exponent", "shamir", "seed"),
+        re.compile(
+            r"(?i:\b(?:secret exponent|shamir share(?: [0-9])?|(?:[a-z0-9]{1,16} )?seed)\b)"
+            r"[^A-Za-z0-9\n]{1,5}(?:0x)?([0-9a-f]{48,128}+|S[A-Z2-7]{50,60}+)(?![A-Za-z0-9])"
+        ),
+    ),
+    Command(
+        ("login ", "identify ", "auth plain ", "pass "),
+        re.compile(rf"\b(?:LOGIN\s{{1,4}}\S{{1,64}}|IDENTIFY|AUTH PLAIN|PASS)\s{{1,4}}{GIVEN}"),
+        marks=("LOGIN ", "IDENTIFY ", "AUTH PLAIN ", "PASS "),
+        accepts=is_made,
+    ),
+    Command(
+        (
+            *("client(", "api(", ".new(", "bearer_auth(", "basic_auth(", "credentials(", "jwt.decode(", "jwt.verify("),
+            *("pbkdf2", "encrypt(", "decrypt(", "cipher(", "aes.new(", "keyspec(", "cookieparser(", "secretstr("),
+            *("stripe(", ".init(", "create_user(", "plainauth(", "connect(", "wallet(", "secretkey(", "cipheriv("),
+            *("fromstring(", "configure(", "mysqli", "sdk(", "linkedsrvlogin ", "basicauth("),
+        ),
+        re.compile(rf"[(,\[{{ ]\s{{0,8}}(?:\w{{1,24}}\s?[:=]\s?)?(?:[\w.]{{1,32}}\()?(?:[bfru@]|Some\()?{QUOTED}"),
+        re.compile(
+            r"(?i:client|api|\.new|bearer_auth|basic_auth|credentials|jwt\.(?:decode|verify)|pbkdf2\w{0,8}|(?:en|de)crypt"
+            r"|cipher(?:iv)?|aes\.new|keyspec|cookieparser|secretstr|stripe|\.init|create_user|plainauth|connect|wallet"
+            r"|secretkey|fromstring|configure|mysqli(?:_\w{1,16})?|sdk|basicauth)\(|sp_addlinkedsrvlogin"
+        ),
+        near=r"(?:client|api|new|auth|credentials|decode|verify|pbkdf2[a-z_]{0,8}|crypt|cipher|cipheriv|keyspec|cookieparser"
+        r"|secretstr|stripe|init|create_user|connect|wallet|secretkey|fromstring|configure|mysqli[a-z_]{0,16}|sdk)\("
+        r"|[.a-z_]{1,24}\(|mysqli|linkedsrvlogin",
+        accepts=is_drawn,
+    ),
+)
