@@ -273,12 +273,16 @@ _NOTHING = "nothing"
 _UNTOLD = re.compile(r"\| (?:nothing|not driven)(?:: [^|]*)? \|$")
 _FOLDERS = re.compile(r"(?<![\w.:/])(?:/[\w.@+-]+){2,}/")
 """The folders of a path of this machine."""
+_IDS = re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
+"""Ids that differ from run to run."""
 
 
 def _said(row: Mapping[str, Any]) -> str:
     if row.get("failed"):
         return _cell(row["failed"])
-    lines = [f"`{name}` {_cell(_FOLDERS.sub('…/', message))}" for name, message in row.get("gone", ())]
+    lines = [
+        f"`{name}` {_cell(_IDS.sub('(an id)', _FOLDERS.sub('…/', message)))}" for name, message in row.get("gone", ())
+    ]
     said = list(dict.fromkeys(lines))[:3]
     if row.get("reachable"):
         said.append(f"became reachable: {', '.join(row['reachable'][:6])}")

@@ -41,7 +41,7 @@ def test_harness_that_nobody_watched(tmp_path: Path) -> None:
     """What a face had to settle without a running harness is told, with the way to correct it."""
     notes = [f"{need.what}: {need.found}" for need in needs("muse-code", tmp_path) if need.note]
     assert any("not against a running Muse Code" in note for note in notes)
-    assert any("set face to a .json file of your own" in note for note in notes)
+    assert any("copy that face into a .json file of your own" in note for note in notes)
 
 
 def test_target_that_only_its_author_can_drive(tmp_path: Path) -> None:
@@ -155,8 +155,8 @@ def test_typescript_program_asks_for_bun(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("codex", "known of that harness: Codex 0.169.0 refuses a hooks file that has top-level"),
-        ("openclaw", "known of the connector: no token is declared"),
+        ("codex", "about that harness: Codex 0.169.0 refuses a hooks file that has top-level"),
+        ("openclaw", "about the connector: no token is declared"),
     ],
 )
 def test_notes_are_told(name: str, said: str, tmp_path: Path) -> None:

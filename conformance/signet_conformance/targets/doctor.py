@@ -108,7 +108,7 @@ def _need(what: str, look: Callable[[], str]) -> Prerequisite:
 
 def missing(what: str, error: TargetError) -> Prerequisite:
     """The need that an error reports as missing."""
-    return Prerequisite(what, None, f"{error.message}. {error.remedy or ''}".rstrip())
+    return Prerequisite(what, None, "; ".join(filter(None, [error.message, error.remedy])))
 
 
 def examine(target: Target) -> Iterator[Prerequisite]:
@@ -120,7 +120,7 @@ def examine(target: Target) -> Iterator[Prerequisite]:
     if target.undriven is not None:
         yield Prerequisite("a release that the kit drives", None, target.undriven)
     for fact in (*target.notes, *target.profile.notes):
-        yield Prerequisite("known of the connector", fact, note=True)
+        yield Prerequisite("about the connector", fact, note=True)
     if target.kind.has_face:
         yield from _face(target)
 
@@ -145,14 +145,14 @@ def _face(target: Target) -> Iterator[Prerequisite]:
     except TargetError as error:
         yield missing("a face", error)
         return
-    yield Prerequisite(f"the harness {face.name}", face.data.checked, note=True)
+    yield Prerequisite(f"the harness {face.name} was checked", face.data.checked, note=True)
     for fact in face.data.notes:
-        yield Prerequisite("known of that harness", fact, note=True)
+        yield Prerequisite("about that harness", fact, note=True)
     for fact in face.data.unverified:
-        yield Prerequisite("not seen in that harness", fact, note=True)
+        yield Prerequisite("not observed in that harness", fact, note=True)
     if face.data.unverified:
         yield Prerequisite(
-            "where it is otherwise", "set face to a .json file of your own, made from that one", note=True
+            "if your harness differs", "copy that face into a .json file of your own, and set face to it", note=True
         )
 
 
