@@ -330,6 +330,13 @@ def test_earlier_release_is_tried_with_the_off_switches_that_it_knows(
     assert list(targets.load("claude-code", tmp_path).profile.bypass_env) == ["ACME_OFF"]
 
 
+@pytest.mark.parametrize(("version", "known"), [("0.112.1", False), ("0.113.0", True)])
+def test_opencode_is_tried_with_the_switch_for_background_agents(version: str, known: bool, tmp_path: Path) -> None:
+    """From the release on whose documents say that it keeps Signet's own background agents from sending hooks."""
+    released(tmp_path, "integrations/opencode/plugin/dist/signet.mjs", version)
+    assert ("SIGNET_NO_HOOKS" in targets.load("opencode", tmp_path).profile.bypass_env) is known
+
+
 def test_own_settings_count_before_those_of_an_earlier_release(tmp_path: Path) -> None:
     """Who says that a connector takes a token is held to it, whatever is known of its release."""
     released(tmp_path, "integrations/codex/connector/dist/index.js", "0.109.15")
