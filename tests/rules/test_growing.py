@@ -36,6 +36,7 @@ def asked(text: str, **more: Any) -> Item:
     return {"side": "model", "request": {"method": "POST", "path": "/v1/messages", "body": body}, **more}
 
 
+NATIVE_A, NATIVE_B = ({"mark": "session_key", "data": {"session": "s1", "key": key}} for key in ("a", "b"))
 UNKNOWN = hook("user-prompt-submit", sessionKnown=False)
 STARTED, ENDED, PRE = hook("session-start"), hook("session-end"), hook("pre-compaction")
 NEXT, OTHER = hook("user-prompt-submit"), hook("session-start", "k2")
@@ -58,6 +59,10 @@ FORGETTING = [
     step("tool", tool="memory_forget", arguments={"ids": ["m-1", "m-2"], "mode": "execute"}),
     {"request": {"method": "DELETE", "path": "/api/memory/m-1"}},
 ]
+OPENED_AS_A = [step("start"), STARTED, NATIVE_A, step("fork"), OTHER, NATIVE_B]
+IN_ITS_COMPACTION = [step("start"), STARTED, NATIVE_A, step("compact"), ENDED]
+REOPENED = [*OPENED_AS_A, step("reopen"), hook("session-end", "k2"), STARTED]
+"""The host goes back to the session's first id, and tells it only at the end of the step."""
 BEGUN = {"mark": "scenario", "data": {"name": "broken-off"}}
 """A scenario of which no mark tells that it is over, since its driver died."""
 CASES: Sequence[tuple[str, Sequence[Item], str, str]] = [
@@ -73,6 +78,11 @@ CASES: Sequence[tuple[str, Sequence[Item], str, str]] = [
     ("SIG-FAIL-002", [*WAITING, step("end")], "FAIL", "FAIL"),
     ("SIG-PROMPT-011", TURN, "PASS", "WARN"),
     ("SIG-PROMPT-011", [*TURN, step("end")], "WARN", "WARN"),
+    ("SIG-PROMPT-011", [*TURN, step("tool", tool="memory_search")], "PASS", "WARN"),
+    ("SIG-CMP-008", IN_ITS_COMPACTION, "INCONCLUSIVE", "WARN"),
+    ("SIG-CMP-008", [*IN_ITS_COMPACTION, step("end")], "WARN", "WARN"),
+    ("SIG-SESS-004", REOPENED, "PASS", "FAIL"),
+    ("SIG-SESS-004", [*REOPENED, step("end")], "FAIL", "FAIL"),
     ("SIG-FAIL-001", SILENT, "INCONCLUSIVE", "FAIL"),
     ("SIG-MEM-006", FORGETTING, "INCONCLUSIVE", "FAIL"),
     ("SIG-MEM-006", [*FORGETTING, step("end")], "FAIL", "FAIL"),

@@ -30,6 +30,7 @@ from signet_conformance.trace.marks import (
     RemarkMark,
     ScenarioEndMark,
     SentMark,
+    StepMark,
     StrayMark,
     kit_marks,
     marks_of,
@@ -169,6 +170,10 @@ class Recording:
     def may_go_on(self) -> bool:
         """Whether more may come than the recording holds: it still grows, or ends before its scenario does."""
         return self.trace.growing or self.timeline.is_broken_off
+
+    def may_last(self, step: StepMark) -> bool:
+        """Whether more may come of a step than the recording holds."""
+        return self.may_go_on and self.timeline.next_step(step) == inf
 
     def at_least(self, version: str) -> bool:
         """Whether the daemon of this recording is of that version or later."""

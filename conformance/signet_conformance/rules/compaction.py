@@ -174,6 +174,9 @@ def _ended_by_a_compaction(recording: Recording) -> Iterator[Outcome]:
         before, after = timeline.host_ids.at(session, step.seq), timeline.host_ids.at(session, until)
         if before is None or before != after:
             continue
+        if recording.may_last(step):
+            yield undecided(call, message="the host may give the session another id, and the recording is not complete")
+            continue
         # An end that nobody heard when the user closed or cleared the session comes when it goes on.
         if any(end_is_owed(recording, call, kind) for kind in (StepName.END, StepName.CLOSE, StepName.CLEAR)):
             continue

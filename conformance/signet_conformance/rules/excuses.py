@@ -7,6 +7,7 @@ the daemon that breaks the contract itself. It is undecided then, and the excuse
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import partial
 from math import inf
 
 from msgspec import Struct
@@ -68,7 +69,7 @@ _TOLD_BY_STEPS = frozenset(
     }
 )
 """Requirements by which a request is compared with what earlier steps said."""
-_FOLDS_TOLD_BY_STEPS = frozenset({"another summary", "not cleared", "silent clear", "unheard clear"})
+_FOLDS_TOLD_BY_STEPS = frozenset({"not cleared", "silent clear", "unheard clear"})
 _REPEATED = frozenset(
     {
         *("SIG-START-005", "SIG-PROMPT-003", "SIG-PROMPT-012", "SIG-END-006", "SIG-CMP-003", "SIG-CMP-004"),
@@ -88,42 +89,48 @@ def _sent_by_another_installation(finding: Finding, recording: Recording) -> Fin
 
 
 class _Unread(Struct, frozen=True):
-    """Hooks that may keep a breach from being one, and where they stand among the calls that its finding names."""
+    """Hooks that may keep a breach from being one, and where they stand among the calls that its finding names.
 
-    operations: frozenset[str]
+    Those of `later` stand after the last of these, as an end that may still come.
+    """
+
+    operations: frozenset[str] = frozenset()
     since_first: bool = False
     until_last: bool = False
+    later: frozenset[str] = frozenset()
 
     def may_hold(self, call: Call, seqs: Collection[int]) -> bool:
         """Whether a hook is one of them."""
-        low = (min(seqs) if self.until_last else max(seqs)) if self.since_first else -inf
-        return call.operation in self.operations and low < call.seq and (not self.until_last or call.seq < max(seqs))
+        if call.seq > max(seqs) and call.operation in self.later:
+            return True
+        low, high = min(seqs) if self.since_first else -inf, max(seqs) if self.until_last else inf
+        return call.operation in self.operations and low < call.seq < high
 
 
-_BETWEEN: Mapping[str, bool] = {"since_first": True, "until_last": True}
+_between = partial(_Unread, since_first=True, until_last=True)
 _UNREAD: Mapping[str, _Unread] = {
-    "SIG-HTTP-007": _Unread(frozenset({END}), **_BETWEEN),
+    "SIG-HTTP-007": _between(frozenset({END})),
     "SIG-START-004": _Unread(frozenset({START})),
-    "SIG-START-005": _Unread(frozenset({START, COMPLETE, END}), **_BETWEEN),
+    "SIG-START-005": _between(frozenset({START, COMPLETE, END})),
     "SIG-START-008": _Unread(frozenset({START}), until_last=True),
-    "SIG-PROMPT-003": _Unread(LIFECYCLE, **_BETWEEN),
+    "SIG-PROMPT-003": _between(LIFECYCLE),
     "SIG-PROMPT-005": _Unread(frozenset({START})),
-    "SIG-PROMPT-006": _Unread(frozenset({START}), **_BETWEEN),
+    "SIG-PROMPT-006": _between(frozenset({START})),
     "SIG-END-002": _Unread(frozenset({START, PROMPT, END})),
-    "SIG-END-005": _Unread(frozenset({END}), since_first=True),
-    "SIG-END-006": _Unread(LIFECYCLE - {END}, **_BETWEEN),
-    "SIG-END-007": _Unread(frozenset({START, PROMPT}), **_BETWEEN),
-    "SIG-END-008": _Unread(frozenset({START, PROMPT, END}), since_first=True),
-    "SIG-END-009": _Unread(frozenset({START}), **_BETWEEN),
+    "SIG-END-005": _Unread(later=frozenset({END})),
+    "SIG-END-006": _between(LIFECYCLE - {END}),
+    "SIG-END-007": _between(frozenset({START, PROMPT}), later=frozenset({END})),
+    "SIG-END-008": _Unread(later=frozenset({START, PROMPT, END})),
+    "SIG-END-009": _between(frozenset({START})),
     "SIG-END-010": _Unread(frozenset({END})),
     "SIG-CKPT-001": _Unread(frozenset({START, PROMPT}), until_last=True),
     "SIG-CMP-003": _Unread(frozenset({PRE}), until_last=True),
-    "SIG-CMP-004": _Unread(frozenset({PRE}), **_BETWEEN),
+    "SIG-CMP-004": _between(frozenset({PRE})),
     "SIG-CMP-007": _Unread(frozenset({START, PROMPT}), until_last=True),
-    "SIG-CMP-008": _Unread(frozenset({COMPLETE}), **_BETWEEN),
+    "SIG-CMP-008": _between(frozenset({COMPLETE})),
     "SIG-REC-004": _Unread(frozenset({START, PROMPT, END}), until_last=True),
 }
-"""By requirement id. `since_first` without `until_last`: after the last of them, as an end that may still come."""
+"""By requirement id."""
 
 
 def _unread_hook(requirement: str, calls: Sequence[Call], recording: Recording) -> Call | None:

@@ -111,6 +111,8 @@ class _Following:
         disturbed = self._timeline.switches.any_between(step.seq, self._timeline.next_step(step))
         if disturbed or self._timeline.was_stopped_in(step):
             return f"step {step.index}, in which the id changed, was disturbed"
+        if (now := self._timeline.step_at(call.seq)) is not None and self._recording.may_last(now):
+            return "the host may tell another id at the end of its step, which the recording does not hold"
         if call.operation == START and not any(each.accepted for each in self._recording.earlier(call)):
             return "no call with that key was accepted before: this one may be late"
         return None

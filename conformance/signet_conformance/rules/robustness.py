@@ -189,8 +189,7 @@ def _why_undecided(recording: Recording, call: Call, over_s: float) -> str | Non
     late_s = max((mark.late_ms or 0.0 for mark in marks), default=0.0) / 1000
     if late_s >= over_s:
         return f"the machine was busy, and delayed the connector or its driver by {late_s:.1f} s"
-    is_open = recording.may_go_on and recording.timeline.next_step(step) == inf
-    return "the driver has not said yet how busy the machine was" if is_open else None
+    return "the driver has not said yet how busy the machine was" if recording.may_last(step) else None
 
 
 def _slow_handlers(recording: Recording) -> Iterator[Outcome]:

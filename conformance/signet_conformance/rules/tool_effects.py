@@ -113,11 +113,8 @@ def _is_sent(asked: tuple[str, Mapping[str, Any]], sent: Sequence[tuple[str, Map
 
 def _is_whole(recording: Recording, mark: StepMark) -> bool:
     timeline = recording.timeline
-    until = timeline.next_step(mark)
-    if timeline.switches.any_between(mark.seq, until) or timeline.was_stopped_in(mark):
-        return False
-    # Of the last step more may have come.
-    return until < inf or not recording.may_go_on
+    disturbed = timeline.switches.any_between(mark.seq, timeline.next_step(mark)) or timeline.was_stopped_in(mark)
+    return not disturbed and not recording.may_last(mark)
 
 
 def _is_deed(call: Call) -> bool:

@@ -126,7 +126,7 @@ def every_turn_is_submitted(recording: Recording) -> Iterator[Outcome]:
             continue
         if _window_has_prompt(recording, prompts, step, end):
             yield PASS
-        elif recording.may_go_on and step is steps[-1]:
+        elif recording.may_last(_last_step(steps, step)):
             yield undecided(message=f"step {step.index}: it may still be submitted: the recording is not complete")
         elif not text or text.startswith("/") or again:
             yield undecided(message=f"step {step.index}: a turn that the host may not pass on")
@@ -167,7 +167,7 @@ def turns_to_submit(recording: Recording) -> int:
 
 def _could_be_submitted(recording: Recording, steps: Sequence[StepMark], step: StepMark) -> bool:
     """Whether the daemon was there in a turn, and nothing kept its session from being started."""
-    disturbed = recording.timeline.switches.any_between(step.seq, _turn_end(recording, steps, step))
+    disturbed = recording.timeline.switches.any_between(step.seq, recording.timeline.end_of(_last_step(steps, step)))
     spoilt = any(call.fault is not None for call in recording.timeline.calls_in(step))
     return not disturbed and not spoilt and _could_start(recording, step)
 
@@ -222,15 +222,15 @@ def _prompts_given(steps: Sequence[StepMark]) -> Iterator[tuple[StepMark, float]
             yield step, float("inf") if following is None else following.seq
 
 
-def _turn_end(recording: Recording, steps: Sequence[StepMark], step: StepMark) -> int:
-    """The number at which the turn of a prompt is over: a connector may submit it once the model's tools are done."""
+def _last_step(steps: Sequence[StepMark], step: StepMark) -> StepMark:
+    """The last step of the turn of a prompt: a connector may submit it once the model's tools are done."""
     last = step
     for mark in steps:
         if mark.seq > step.seq and mark.session == step.session:
             if mark.step != StepName.TOOL:
                 break
             last = mark
-    return recording.timeline.end_of(last)
+    return last
 
 
 def _window_has_prompt(recording: Recording, prompts: Sequence[Call], step: StepMark, end: float) -> bool:
