@@ -1,4 +1,4 @@
-"""One recording judged, as rows: its verdicts, its sessions, its breaches, its saves with an idempotency key."""
+"""Judges recordings and writes rows: verdicts, sessions, breaches, and saves with an idempotency key."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The manifest of an audit: which recordings, in which order, by which terms. Written once, whole; never changed.
+"""The manifest of an audit: its recordings in their order, and the terms of judging. Written once, never changed.
 
 It alone says where recordings lie, so it is not handed on with the results: only its owner may read it, and it stays
 where the audit was.

@@ -1,4 +1,4 @@
-"""Rules between recordings: what several of them show of one session, or of one idempotency key.
+"""Verdicts that rest on several recordings of one session, or of one idempotency key.
 
 Recordings are judged alone. A session with hooks in several files is joined here, before what it lacks counts:
 END-005 holds over all of its parts, and HEALTH-001, START-004, PROMPT-005 and END-002 know what an earlier part began.

@@ -1,4 +1,4 @@
-"""Where data sets lie: folders of this machine, and object stores by fsspec. Listed and read with bounded patience.
+"""The stores of data sets: local folders, and object stores by fsspec, listed and read with retries.
 
 Every call that meets a busy or broken store is made again, after a pause that doubles; what came short counts as
 not delivered. Nothing here remembers how often it asked, so that no result depends on it.

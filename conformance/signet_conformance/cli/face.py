@@ -1,4 +1,4 @@
-"""`signet-conformance face`: the faces of the kit beside what the real program did.
+"""`signet-conformance face`: compares a face of the kit with recordings of the real program.
 
 Examples:
   signet-conformance run claude-code --harness real --report real

@@ -1,4 +1,4 @@
-"""The text of `run`: a run as a whole; with --watch the first pass as any run, and of later ones what changed.
+"""The text of `run`: the conclusion of a run; with --watch also what each later pass changed.
 
 Import it where there is something to draw.
 """

@@ -1,4 +1,4 @@
-"""`signet-conformance selftest`: the kit proves that it notices each breach and blames no conforming connector.
+"""`signet-conformance selftest`: proves that the kit notices each breach and blames no conforming connector.
 
 Examples:
   signet-conformance selftest

@@ -1,4 +1,4 @@
-"""The requests of a played host to its model: each session's conversation is kept, and written as the host would.
+"""The requests of a played host to its model: it keeps each session's conversation, and writes it as the host would.
 
 The host's face says what becomes of a connector's answer. The model's replies are those of the scenario.
 """

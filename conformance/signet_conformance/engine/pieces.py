@@ -1,4 +1,4 @@
-"""A recording that is not held, judged piece by piece by the rules that can be asked so."""
+"""Judges a recording that is too large for memory piece by piece, by the rules whose scope allows it."""
 
 from __future__ import annotations
 

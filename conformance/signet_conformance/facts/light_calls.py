@@ -1,4 +1,4 @@
-"""Calls of a recording that is too large to be held: they keep the facts, and read the rest from the file.
+"""Calls of a recording that is too large for memory: they keep facts, and read the rest from the file.
 
 A :class:`Kind` holds what many calls share, columns of numbers hold the rest. So an exchange costs some hundred bytes,
 however large its bodies are.

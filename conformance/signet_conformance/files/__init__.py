@@ -1,4 +1,4 @@
-"""Files of people: read within bounds, written whole or not at all."""
+"""Files of users: read within size limits, written atomically."""
 
 from __future__ import annotations
 

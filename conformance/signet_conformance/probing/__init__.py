@@ -1,4 +1,4 @@
-"""Requests that real daemons were asked, put to any daemon.
+"""Sends requests that were recorded at a real daemon to any daemon.
 
 Its answers say which contract version it serves best and what it answers otherwise, and make a draft of a version of
 its own.

@@ -1,4 +1,4 @@
-"""Recorded requests, put to a daemon once more, and how two answers to one of them differ.
+"""Sends recorded requests to a daemon again, and says how two answers to one request differ.
 
 A row of `schemas/answers` is a request with the answer of a real daemon of that release. Long strings and lists are
 clipped there (`...[N chars]`), and a body too large to keep is described by `body_note`.

@@ -1,4 +1,4 @@
-"""The requirement on the turns of a transcript: in the order of the conversation, and those that took place."""
+"""The requirement on the turns of a transcript: they took place, and are in the order of the conversation."""
 
 from __future__ import annotations
 

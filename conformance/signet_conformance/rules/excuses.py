@@ -1,4 +1,4 @@
-"""What excuses a breach: one table, applied to what the rules of the connector's side yield.
+"""The excuses of breaches: one table, applied to the findings of the rules on the connector.
 
 A breach may rest on what is not in the recording, since nothing listened or the host stopped a hook, or on an answer of
 the daemon that breaks the contract itself. It is undecided then, and the excuse says why.

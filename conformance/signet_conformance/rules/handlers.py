@@ -1,4 +1,4 @@
-"""What the host saw of a connector: whether it loads, what its handlers do to a turn, where it calls."""
+"""Requirements on what the host sees: the connector loads, its handlers lose no turn, it calls the given address."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Requirements on what becomes at the daemon of the ids that the host gives to its sessions."""
+"""Requirements on session keys and the host's ids: a key follows a changed id, and two sessions share no key."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The requirement on injected text: what the daemon gave the model is not sent back as if somebody had said it."""
+"""The requirement on injected text: text that the daemon injected is not sent back as words of the conversation."""
 
 from __future__ import annotations
 

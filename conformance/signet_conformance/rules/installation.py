@@ -1,4 +1,4 @@
-"""How a host takes what a connector's installer wrote and registers, and what an installer leaves twice or old."""
+"""Requirements on the installation: the host accepts it, and installing again leaves nothing double or old."""
 
 from __future__ import annotations
 

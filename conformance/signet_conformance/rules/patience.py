@@ -1,4 +1,4 @@
-"""Requirements on the answers that come late, and in time: they are waited for, and used."""
+"""The requirement on slow answers: those that come within the declared bound are awaited and used."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The requirement on tools that look for memories: they ask the daemon for what they were asked."""
+"""The requirement on search tools: they ask the daemon for what the model asked them for."""
 
 from __future__ import annotations
 

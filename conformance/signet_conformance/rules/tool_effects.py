@@ -1,4 +1,4 @@
-"""The requirement on tools that store, change and forget: they do what was asked of them, and no more."""
+"""The requirement on tools that store, change and forget: they do what the model asked for, and no more."""
 
 from __future__ import annotations
 

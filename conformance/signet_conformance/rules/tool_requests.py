@@ -1,4 +1,4 @@
-"""What a tool was asked, the requests that came of it, and how findings on them are worded."""
+"""The arguments of a tool's step, the requests that it caused, and findings on them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The turns of the transcripts that ends and checkpoints carry, those asked for last are remembered."""
+"""The turns of the transcripts that ends and checkpoints carry; the latest ones are cached."""
 
 from __future__ import annotations
 

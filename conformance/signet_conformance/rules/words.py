@@ -1,4 +1,4 @@
-"""The requirement on the words of a turn: they arrive as they were said, in the session that they were said in."""
+"""The requirement on the words of a turn: a prompt brings them unchanged, in the user's own session."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The default port of Signet's daemon, held by the kit while it drives.
+"""Occupies the default port of Signet's daemon during a run, and notes stray requests to it.
 
 A connector that ignores its given address calls the program at the default port: in the worst case the user's own
 daemon. Held by the kit, the port answers 503. A request belongs to a run only if the process that sent it was started

@@ -1,4 +1,4 @@
-"""Processes that a connector started and that go on when its harness has ended: watched beside the rest of the run."""
+"""Watches processes of a connector that keep running after its harness has ended."""
 
 from __future__ import annotations
 

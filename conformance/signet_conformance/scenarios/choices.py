@@ -1,4 +1,4 @@
-"""Choices from tables, made by whole numbers, and the tables of words that users and models say in generated sessions.
+"""Turns whole numbers into choices from tables, and holds the texts of generated sessions.
 
 A seed alone must determine the sessions. Hypothesis mixes constants of imported modules into the numbers and texts that
 it draws, so the numbers here are drawn from a range without constants. They shrink towards 0, which picks the first

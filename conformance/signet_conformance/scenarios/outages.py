@@ -1,4 +1,4 @@
-"""Outages that users really have: how a session is drawn that has one, and which recordings show that it took place.
+"""Outages as users have them: the steps of each, and whether a recording shows that it took place.
 
 They have a fixed share, by the number of a session and not by chance: of twice as many sessions as there are
 outages, the first is drawn without one, the next ones with an outage each, and the others without.

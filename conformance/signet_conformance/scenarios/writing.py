@@ -1,4 +1,4 @@
-"""Writes intents out as the steps of a valid scenario, against a model of the open sessions."""
+"""Turns drawn intents into the steps of a valid scenario, with a model of the open sessions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A target in a real program: which release its connector is put into, and what is launched for it."""
+"""A target driven in its real program: the release to install the connector into, and the command to launch."""
 
 from __future__ import annotations
 

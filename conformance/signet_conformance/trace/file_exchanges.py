@@ -1,4 +1,4 @@
-"""The exchanges of a recording that is too large to be held: their places in its file, read when they are asked for."""
+"""The exchanges of a recording that is too large for memory: their offsets in its file, read on demand."""
 
 from __future__ import annotations
 

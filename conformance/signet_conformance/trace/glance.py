@@ -1,4 +1,4 @@
-"""Glances at the lines of a large recording: the number of an exchange, its sessions, and whether it failed.
+"""Scans lines of a large recording without parsing them: number, sessions and failure of each exchange.
 
 A glance decodes a few members of a line. Where those do not suffice (a body that is text, headers that name a session),
 the exchange is read whole. On Linux several processes glance, each at a part of the file.

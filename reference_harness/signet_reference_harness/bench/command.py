@@ -1,4 +1,4 @@
-"""What `signet-harness bench run` is given, and how it is done."""
+"""`signet-harness bench run`: its options, the plan of the run, and the printed result."""
 
 from __future__ import annotations
 

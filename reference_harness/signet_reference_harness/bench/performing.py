@@ -1,4 +1,4 @@
-"""Performs scenarios on a subject, step by step, and says what each step that asks brought."""
+"""Performs scenarios on a subject, step by step, and returns the memories that each question brought."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The options of a task, checked and made into a plan before anything is started."""
+"""Checks the options of a task, and makes the plan of its session before anything is started."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A scenario's tool calls in the terms of a connector, and what its tools give back."""
+"""Translates a scenario's tool calls into calls of a connector's tools, and reads their results."""
 
 from __future__ import annotations
 
