@@ -113,6 +113,23 @@ def test_nobody_is_told_to_drive_what_was_driven(tmp_path: Path) -> None:
         assert settled_by(judged, judged.judgements["SIG-PROMPT-010"]).startswith(words)
 
 
+def test_a_driven_run_is_not_told_to_record(tmp_path: Path) -> None:
+    """Advice on how to record, or to drive, is for recordings without step marks; advice behind it is for all."""
+    step = {"kind": "mark", "t": 0.5, "name": "step", "data": {"index": 0, "step": "prompt", "text": "Where?"}}
+    for lines, after_outage, at_tools in (
+        (
+            [],
+            "continue the recording until the next user turn",
+            "let the kit drive the connector; let a driver program",
+        ),
+        ([step], "", "let a driver program report what it passes on"),
+    ):
+        judged = judge(read(write(tmp_path / "a.jsonl", [*lines, *CONFORMING])))
+        told = {name: settled_by(judged, judgement) for name, judgement in judged.judgements.items()}
+        assert told["SIG-FAIL-001"] == after_outage
+        assert told["SIG-MEM-006"].startswith(at_tools)
+
+
 def test_a_run_that_lacks_scenarios_is_to_be_completed(tmp_path: Path) -> None:
     """Whoever ran the kit already is not told to run it."""
     judged = judge(read(write(tmp_path / "a.jsonl", CONFORMING)))

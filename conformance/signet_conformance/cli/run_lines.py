@@ -17,7 +17,7 @@ from signet_conformance.reports import run_text
 from signet_conformance.reports.cause_text import CauseText, summary_lines
 from signet_conformance.reports.causes import Causes
 from signet_conformance.reports.remarks import warning_lines
-from signet_conformance.reports.terminal import table_width, terminal_width, wants_colour
+from signet_conformance.reports.terminal import Paragraph, draw, table_width, terminal_width, wants_colour
 from signet_conformance.reports.text import coverage_lines
 from signet_conformance.running.performance import RunPerformance
 from signet_conformance.running.watch_loop import Loop, LoopEvent, PassFailed, Saved, Stage, StageOver, Waiting
@@ -58,7 +58,7 @@ def run_lines(
         yield ""
     yield from run_text.undecided_lines(ending)
     notes = (line for line in run_text.note_lines(performance.recordings.read_so_far) if line not in lacking)
-    yield from notes if verbose else map(run_text.in_short, notes)
+    yield from _wrapped(notes if verbose else map(run_text.in_short, notes))
     yield from run_text.closing_lines(ending)
     if coverage and conclusion.coverage is not None:
         yield from coverage_lines(conclusion.coverage, ending.width, ending.colour, missed=True)
@@ -67,6 +67,13 @@ def run_lines(
         yield run_text.reports_line(folder)
     elif performance.keeps_traces:
         yield f"traces: {printable(folder, 1000)}"
+
+
+def _wrapped(lines: Iterable[str]) -> Iterator[str]:
+    """Wrap lines at words for a terminal; a pipe gets them whole, for other programs."""
+    width = table_width(sys.stdout)
+    for line in lines:
+        yield from [line] if width is None else draw([Paragraph(line, 0, 2)], width)
 
 
 def _time_spent_lines(performance: RunPerformance, *, colour: bool) -> Sequence[str]:

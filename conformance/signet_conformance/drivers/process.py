@@ -233,7 +233,7 @@ class DriverProcess:
                 "let the driver program survive exceptions of the connector, as its harness does, and report them;"
                 " answer a step that it cannot play with skipped: docs/driver-protocol.md"
                 if own
-                else "fix the connector where it is named; else report it: the kit's host performs the steps"
+                else "fix the connector if it is named; otherwise report it: the kit's host performs the steps"
             )
         return TargetError(f"{self._process.name} cannot {what}: {told}", remedy=remedy)
 
@@ -255,7 +255,7 @@ def _describe_error(error: object, *, typed: bool = False) -> str:
 
 T = TypeVar("T")
 
-_KIT = "the kit, which then has a defect that deserves a report"
+_KIT = "the kit; please report this as a defect"
 
 
 class WatchedDriver:
@@ -354,9 +354,15 @@ class WatchedDriver:
             fault = "the driver program, which breaks the protocol" if own else _KIT
         elif target.real is not None:
             title = target.real.program.profile.title
-            fault = f"{title}, as its words tell, or how the kit drives it; else the connector in it"
+            fault = (
+                f"{title}, as its message says, or the way in which the kit drives it; otherwise the connector in it"
+            )
         else:
-            fault = "the driver program, or the connector in it" if own else "the connector, else the kit's host for it"
+            fault = (
+                "the driver program, or the connector in it"
+                if own
+                else "the connector; otherwise the kit's host for it"
+            )
         return BrokenOff(scenario.name, self._place(scenario), broken.message, broken.tail, fault, replay)
 
     def _place(self, scenario: Scenario) -> str:

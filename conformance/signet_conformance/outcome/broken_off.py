@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from signet_conformance import trace
 from signet_conformance.contract import catalogue
-from signet_conformance.errors import printable
+from signet_conformance.errors import first_of, printable
 from signet_conformance.outcome.generated_summary import GeneratedSummary
 from signet_conformance.trace import Trace
 from signet_conformance.trace.marks import ScenarioEndMark, marks_of
@@ -20,7 +20,9 @@ from signet_conformance.trace.recordings import recordings_in
 
 FILE = "broken-off.json"
 MAX_REPLAYS = 3
-"""Commands that a terminal is given, each for scenarios that broke off for a reason of its own."""
+"""How many commands a terminal shows, each for scenarios that broke off for a reason of its own."""
+MAX_NAMES = 5
+"""How many names a terminal shows of a list; reports have all."""
 
 
 class BrokenOff(Struct, frozen=True):
@@ -76,7 +78,7 @@ class Shortfall(Struct, frozen=True):
 
     def lines(self) -> Iterator[str]:
         """List every scenario that is missing from the verdicts, and the next step."""
-        if (interruption := self._interruption()) is not None:
+        if (interruption := self._interruption(MAX_NAMES)) is not None:
             yield interruption
         if self.broken:
             yield f"{len(self.broken)} of {self.of} scenarios broke off (exit 4); the verdicts are those of the others:"
@@ -90,9 +92,9 @@ class Shortfall(Struct, frozen=True):
             if number < MAX_REPLAYS:
                 yield f"    replay: {first.replay}"
             if others:
-                yield f"    likewise {', '.join(f'{other.scenario}, {other.where}' for other in others)}"
+                yield f"    likewise {first_of((f'{other.scenario}, {other.where}' for other in others), MAX_NAMES)}"
         if self.left and self.why:
-            yield f"  given up: {self.why}; not performed: {', '.join(self.left)}"
+            yield f"  given up: {self.why}; not performed: {first_of(self.left, MAX_NAMES)}"
         tails = [broken for broken in self.broken if broken.tail]
         if tails:
             yield f"  standard error of {tails[0].scenario} ends:"
@@ -102,7 +104,7 @@ class Shortfall(Struct, frozen=True):
 
     def notes(self) -> Iterator[str]:
         """List these for reports, one fact a note."""
-        if (interruption := self._interruption()) is not None:
+        if (interruption := self._interruption(len(self.left))) is not None:
             yield interruption
         if self.broken:
             yield f"{len(self.broken)} of {self.of} scenarios broke off; the verdicts are those of the others"
@@ -114,12 +116,11 @@ class Shortfall(Struct, frozen=True):
         if self.left and self.why:
             yield f"given up: {self.why}; not performed: {', '.join(self.left)}"
 
-    def _interruption(self) -> str | None:
+    def _interruption(self, most: int) -> str | None:
         if self.interrupted_after is None:
             return None
-        return (
-            f"interrupted after {self.interrupted_after} of {self.of} scenarios; not performed: {', '.join(self.left)}"
-        )
+        left = first_of(self.left, most)
+        return f"interrupted after {self.interrupted_after} of {self.of} scenarios; not performed: {left}"
 
 
 def broke_off(trace: Trace) -> str | None:

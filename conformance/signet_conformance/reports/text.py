@@ -361,6 +361,8 @@ def _paragraph(names: Sequence[str], why: str, way_out: str) -> Paragraph:
 
 _BY_MARKS = "whose step marks say what the user did"
 _BY_A_WHOLE_RUN = "a whole run of the kit"
+_WITHOUT_KIT = ("record ", "continue the recording", "let the kit drive the connector")
+"""How advice begins that helps where the kit has not driven the connector; advice that helps then too follows a `;`."""
 _WHOLE_SESSION = "record the whole session, from its start to its end"
 
 
@@ -373,8 +375,11 @@ def settled_by(judged: JudgedTrace, judgement: Judgement) -> str:
     requirement = requirements().get(judgement.requirement)
     way_out = (requirement and requirement.settled_by) or _WHOLE_SESSION
     # The kit has driven it already: what is missing is something else.
-    if way_out.endswith(_BY_MARKS) and next(marks_of(judged.trace, StepMark), None) is not None:
-        return "fix what else the request breaches, and drive it again"
+    if next(marks_of(judged.trace, StepMark), None) is not None:
+        if way_out.endswith(_BY_MARKS):
+            return "fix what else the request breaches, and drive it again"
+        if way_out.startswith(_WITHOUT_KIT):
+            return way_out.partition("; ")[2]
     if way_out.endswith(_BY_A_WHOLE_RUN) and judged.trace.part:
         return "let every scenario be performed to its end, without -k"
     return way_out

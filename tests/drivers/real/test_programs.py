@@ -228,7 +228,7 @@ def test_a_program_that_dies_or_goes_elsewhere_breaks_its_scenario_off(
     _, error = run("pi", say(text))
     assert error is not None
     assert why in error
-    assert blamed == ["pi, as its words tell, or how the kit drives it; else the connector in it"]
+    assert blamed == ["pi, as its message says, or the way in which the kit drives it; otherwise the connector in it"]
 
 
 @needs_node
