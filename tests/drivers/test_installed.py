@@ -8,7 +8,13 @@ from typing import Any
 
 import pytest
 
-from signet_conformance.drivers.hosts.installed import installed_plugin, mcp_command, offered_tools, refused_servers
+from signet_conformance.drivers.hosts.installed import (
+    installed_plugin,
+    mcp_command,
+    objections,
+    offered_tools,
+    refused_servers,
+)
 from signet_conformance.drivers.hosts.protocol import Skipped
 from signet_conformance.targets.face import FOLDER
 
@@ -69,19 +75,20 @@ def test_a_command_that_the_host_cannot_read_is_refused(settings: str, expected:
 OPENCODE = ".config/opencode/opencode.json"
 UNASKED = {".config/opencode/plugins/acme.mjs": "export default 1", OPENCODE: {"plugin": ["./plugins/other.js"]}}
 SLOT = {"slots": {"memory": "acme"}}
+ACME = {"id": "acme", "kind": "memory"}
 
 
 @pytest.mark.parametrize(
     ("face", "left", "refused"),
     [
-        ("opencode-1.18.33", UNASKED, "of ~/.config/opencode only plugins/*.js"),
+        ("opencode-1.18.33", UNASKED, "in ~/.config/opencode only plugins/*.js"),
         ("opencode-1.18.33", {**UNASKED, OPENCODE: {"plugin": ["./plugins/acme.mjs"]}}, None),
         ("opencode-1.18.33", {**UNASKED, OPENCODE: {"plugin": [["acme-opencode", {"at": 1}]]}}, None),
         ("opencode-1.18.33", {**UNASKED, OPENCODE: {"plugin": ["./acme.mjs"]}}, "it names the plugin ./acme.mjs, but"),
         ("opencode-1.18.33", {**UNASKED, OPENCODE: "{ /* comments */ }"}, "unknown"),
         ("opencode-1.18.33", {".config/opencode/plugin/acme.ts": "export default 1"}, None),
         ("opencode-1.18.33", {".config/opencode/AGENTS.md": "# Agents"}, "unknown"),
-        ("pi-0.73", {".pi/agent/extensions/acme.mjs": "export default 1"}, "of ~/.pi/agent only extensions/*.js"),
+        ("pi-0.73", {".pi/agent/extensions/acme.mjs": "export default 1"}, "in ~/.pi/agent only extensions/*.js"),
         ("pi-0.73", {".pi/agent/extensions/acme/index.ts": "export default 1"}, None),
         (
             "oh-my-pi-13.19",
@@ -111,7 +118,7 @@ def test_a_plugin_is_where_its_host_looks_for_one(
         (tmp_path / path).touch()
     before = {OPENCODE: {"plugin": ["./plugins/other.js"]}}
     read = json.loads((FOLDER / f"{face}.json").read_bytes())
-    rows = list(installed_plugin(tmp_path, before, {**before, **files}, read, {"id": "acme", "kind": "memory"}))
+    rows = [*objections([*installed_plugin(tmp_path, before, {**before, **files}, read, ACME)], ())]
     words = [row.get("words") for row in rows] if rows else ["unknown"]
     assert len(words) == 1, rows
     assert words == [None] if refused is None else words[0].startswith(refused), rows
@@ -128,3 +135,29 @@ def test_each_rule_is_told_and_one_for_another_kind_of_plugin_says_nothing(tmp_p
     (other,) = installed_plugin(tmp_path, {}, files, face, {"id": "other", "kind": "context-engine"})
     (unknown,) = installed_plugin(tmp_path, {}, files, face, {})
     assert other["accepted"] is unknown["accepted"] is True
+
+
+BLOCKED = "blocked because non-bundled plugins must set plugins.entries.acme.hooks.allowConversationAccess=true"
+
+
+@pytest.mark.parametrize(
+    ("release", "events", "hooks", "words"),
+    [
+        ("2026.6.1", ["session_end", "agent_end"], {}, f'typed hook "agent_end" {BLOCKED}'),
+        ("2026.6.1", ["agent_end"], {"allowConversationAccess": False}, f'typed hook "agent_end" {BLOCKED}'),
+        ("2026.6.1", ["agent_end"], {"allowConversationAccess": True}, None),
+        ("2026.6.1", ["before_prompt_build", "session_end"], {}, None),
+        ("2026.9.6", ["before_prompt_build", "session_end"], {}, f'typed hook "before_prompt_build" {BLOCKED}'),
+        ("2026.3", ["agent_end"], {}, None),
+    ],
+)
+def test_openclaw_keeps_the_conversation_from_a_plugin_that_its_settings_do_not_trust(
+    release: str, events: list[str], hooks: dict[str, bool], words: str | None, tmp_path: Path
+) -> None:
+    """Only a plugin that wants to hear it is held to that setting, in the releases that ask for it."""
+    face = json.loads((FOLDER / f"openclaw-{release}.json").read_bytes())
+    entry = {"enabled": True, **({"hooks": hooks} if hooks else {})}
+    files = {".openclaw/openclaw.json": {"plugins": {**SLOT, "entries": {"acme": entry}}}}
+    rows = [*objections([*installed_plugin(tmp_path, {}, files, face, ACME)], events)]
+    assert [row["words"] for row in rows if not row["accepted"]] == ([] if words is None else [words])
+    assert [row["file"] for row in rows if row["accepted"]] == [".openclaw/openclaw.json"]

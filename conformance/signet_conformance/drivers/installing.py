@@ -12,7 +12,7 @@ from typing import Any
 
 from signet_conformance.drivers.hosts import host_program
 from signet_conformance.drivers.hosts.hook_settings import doubled, hook_sources
-from signet_conformance.drivers.hosts.installed import INSTALLED, Files, install, installed_plugin
+from signet_conformance.drivers.hosts.installed import INSTALLED, Files, install, installed_plugin, objections
 from signet_conformance.drivers.hosts.protocol import NotLoadedError, with_programs
 from signet_conformance.errors import TargetError
 from signet_conformance.files.json_values import object_in, pointer
@@ -126,7 +126,9 @@ class Installations:
     def _install_without_settings(self) -> None:
         """Install where the harness has no file of settings yet, if it is run so and loaded the plugin with one."""
         loading = self._face.get("registry", {}).get("loading", {})
-        if not loading.get("without_settings", False) or any(row["accepted"] is False for row in self.taken):
+        if not loading.get("without_settings", False) or any(
+            row["accepted"] is False for row in objections(self.taken, ())
+        ):
             return
         home = self._home_beside("without-settings")
         if "words" in self._attempt(ONCE, home):

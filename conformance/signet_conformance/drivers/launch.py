@@ -12,6 +12,7 @@ from typing import Any
 
 from signet_conformance.children.environment import MARK
 from signet_conformance.children.temporary import temporary_folder
+from signet_conformance.drivers.hosts.installed import objections
 from signet_conformance.drivers.hosts.protocol import PROJECTS_VARIABLE, Projects
 from signet_conformance.drivers.installing import INSTALL_VARIABLE, Installations, find_installer
 from signet_conformance.drivers.process import HANDOVER, ConnectorDriver, DriverProcess, OnEvent, Starting
@@ -157,7 +158,7 @@ class ReinstalledConnector(ConnectorProcesses):
         remarks += [row["remark"] for row in self.installations if "remark" in row]
         return {
             **about,
-            "installed": [*self.taken, *about.get("installed", ())],
+            "installed": [*objections(self.taken, about.get("events", ())), *about.get("installed", ())],
             "reinstalled": [*self.installations, *about.get("reinstalled", ())],
             "remarks": [*about.get("remarks", ()), *remarks],
         }

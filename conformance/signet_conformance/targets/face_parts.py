@@ -83,6 +83,8 @@ class SettingsRule(Part):
     """the harness's message about other settings"""
     kind: Maybe[Text] = None
     """a kind in a plugin's manifest: the rule applies only to plugins of this kind"""
+    events: Texts = ()
+    """the rule applies only to plugins that register one of these; {event} in the message is the first of them"""
 
 
 class PluginLoading(Part):

@@ -199,7 +199,8 @@ def installed_plugin(
 ) -> Iterator[Mapping[str, Any]]:
     """Whether the harness loads the plugin whose installer changed the files of a home, as rows for `installed`.
 
-    No row where nothing tells: the installer wrote no code, named no plugin and left the settings alone.
+    No row where nothing tells: the installer wrote no code, named no plugin and left the settings alone. A row with
+    `events` counts for a plugin that registers one of them.
     """
     loading = face.get("registry", {}).get("loading")
     if loading is None:
@@ -225,6 +226,16 @@ def installed_plugin(
         yield {"file": code[0], "accepted": False, "words": loading["not_found"]}
 
 
+def objections(rows: Sequence[Mapping[str, Any]], registered: Sequence[str]) -> Iterator[Mapping[str, Any]]:
+    """The rows for `installed` that count for a plugin with these events."""
+    for row in rows:
+        event = next((each for each in row.get("events", ()) if each in registered), None)
+        if event is not None:
+            yield {"file": row["file"], "accepted": False, "words": row["words"].replace("{event}", event)}
+        elif "events" not in row:
+            yield row
+
+
 def _settings_objection(
     file: str, settings: Any, rules: Sequence[Mapping[str, Any]], manifest: Mapping[str, Any]
 ) -> Iterator[Mapping[str, Any]]:
@@ -238,9 +249,13 @@ def _settings_objection(
         is_meant = rule.get("kind", manifest.get("kind")) == manifest.get("kind") and "{id}" not in json.dumps(schema)
         if not is_meant or jsonschema_rs.is_valid(schema, settings):
             continue
-        kept = False
         where = f"{file}: {rule['at']}" if "at" in rule else file
-        yield {"file": where, "accepted": False, "words": fill_in(rule["words"], known)}
+        row = {"file": fill_in(where, known), "accepted": False, "words": fill_in(rule["words"], known)}
+        if "events" in rule:
+            yield {**row, "events": rule["events"]}
+            continue
+        kept = False
+        yield row
         if "at" not in rule:
             return
     if rules and kept:
