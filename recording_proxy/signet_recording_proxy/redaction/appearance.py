@@ -104,6 +104,8 @@ def is_likely(name: str, value: str) -> bool:
     return len(value) >= _SHORTEST_PASSWORD and (mixes(value) or is_scrambled(value) or not _RARE.isdisjoint(value))
 
 
+SAMPLE = "q7RtZ2mXw9Kp4Ls8"
+"""A value that is likely for any name of a secret."""
 _SHORTEST_DRAWN, _SHORTEST_PASSWORD = 12, 6
 _POINTS = re.compile(
     r"[$%#{(\[<@/~.]|[a-z]{2,12}://|.*\(\)|v?[0-9]+(?:[.-][0-9]+)+\w*\Z|[A-Z0-9_]+_[A-Z0-9_]+\Z|[A-Z_]+=|[a-z_]+[=:]\Z"

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 from signet_recording_proxy.redaction.appearance import (
+    SAMPLE,
     is_drawn,
     is_hexadecimal,
     is_invented,
@@ -21,7 +22,6 @@ from signet_recording_proxy.redaction.appearance import (
 from signet_recording_proxy.redaction.secret_names import is_secret_member, names_key
 from signet_recording_proxy.redaction.spans import Span, Token, replace_spans
 
-SAMPLE = "q7RtZ2mXw9Kp4Ls8"
 _VALUE = r"[^\s\"'`<>,;(){}\[\]\\]"
 _VERBS = "(?:is|was|to|as|body|ist|lautet|est)"
 _SIGN = (
@@ -36,6 +36,8 @@ _NAMED = r"(?:pass(?:word|wd|phrase|code)?|token|secret|key|auth|credentials?|pw
 _TO_A_DIGIT = r"[^\s\"'<>]{0,40}[0-9]"
 FOLLOWED = re.compile(rf"(?i:{_NAMED}){_BETWEEN}{_TO_A_DIGIT}")
 """What stands where one of them may be, in text."""
+STRING_FOLLOWS = re.compile(rf"{_NAMED}[^\n;\"'`]{{0,64}}+(?:\\?\n[ \t]{{0,64}}+)?[\"'`]")
+"""The same where a string may stand, in text of small letters."""
 MOST_FOLLOWED = 160
 """No match of it is longer."""
 STRING_GATE = rf"{_NAMED}(?:[^\"\\]|\\.)*(?:\\\"|['`])[^\s\"'`]{{0,60}}[0-9]"

@@ -9,6 +9,8 @@ from signet_recording_proxy.redaction.appearance import is_drawn, is_made
 from signet_recording_proxy.redaction.arguments import GIVEN, NAME, QUOTED, WITH_A_DIGIT, Command
 from signet_recording_proxy.redaction.shown_text import LINE_BREAK
 
+_TO_A_DIGIT = r"[^\s\"'`\\]{0,60}[0-9]"
+
 CALLS: Final = (
     Command(("requirepass",), re.compile(rf"\brequirepass\s{{1,4}}{WITH_A_DIGIT}{GIVEN}")),
     Command(
@@ -27,7 +29,7 @@ CALLS: Final = (
             rf"{NAME}\s{{0,4}}:?\s{{0,4}}(?:&(?:'static\s)?)?(?i:str(?:ing)?)\?? ?= ?\\{{0,4}}[\"'`]"
             rf"{WITH_A_DIGIT}([^\s\"'`\\]{{8,256}}+)\\{{0,4}}[\"'`]"
         ),
-        near=r"str(?:ing)?\?? ?= ?\\{0,40}[\"'`]",
+        near=r"str(?:ing)?\?? ?= ?\\{0,40}[\"'`]" + _TO_A_DIGIT,
     ),
     Command(
         ("word(", "passwd(", "phrase(", "secret(", "token(", "key("),
@@ -35,7 +37,7 @@ CALLS: Final = (
             rf"(?:\b(?:set|with|use)_?|\.)[A-Za-z_]{{0,24}}?{NAME}\( ?\\{{0,4}}[\"']"
             rf"{WITH_A_DIGIT}([^\s\"'\\]{{8,256}}+)\\{{0,4}}[\"']\s{{0,4}}[,)]"
         ),
-        near=r"[a-z]+\( ?\\{0,40}[\"']",
+        near=r"[a-z]+\( ?\\{0,40}[\"']" + _TO_A_DIGIT,
     ),
     Command(
         ("value:",),
@@ -87,6 +89,7 @@ CALLS: Final = (
             rf"\[\\{{0,4}}[\"'][A-Za-z0-9_.-]{{0,48}}{NAME}\\{{0,4}}[\"']\]\s{{0,4}}(?:=|[!=]==?)\s{{0,4}}\\{{0,4}}[\"'`]"
             rf"{WITH_A_DIGIT}([^\s\"'`\\]{{8,256}}+)\\{{0,4}}[\"'`]"
         ),
+        near=r"['\"]\\{0,40}\] ?[!=]{1,3} ?\\{0,40}[\"'`]" + _TO_A_DIGIT,
     ),
     Command(
         ("variable ",),
@@ -124,7 +127,7 @@ CALLS: Final = (
             rf"{NAME}[A-Z_]{{0,8}}\s?(?:\?\?|\|\|)\s?\\{{0,4}}[\"'`]"
             rf"{WITH_A_DIGIT}([^\s\"'`\\]{{12,256}}+)\\{{0,4}}[\"'`]"
         ),
-        near=r"(?:\?\?|\|\|) \\{0,40}[\"'`]",
+        near=r"(?:\?\?|\|\|) \\{0,40}[\"'`]" + _TO_A_DIGIT,
     ),
     Command(
         ("identified by ",),
@@ -181,6 +184,7 @@ CALLS: Final = (
             r"(?i:\b(?:totp|otp|2fa|mfa|authenticator|manual entry)\b)[ _-]?(?:[a-z]{1,12}[ _-]){0,3}?"
             r"(?:seed|secret|key|code|-b)?[^A-Za-z0-9\n]{1,6}([A-Z2-7]{16,64}+)(?![A-Za-z0-9])"
         ),
+        near=r"(?:totp|otp|2fa|mfa|authenticator|entry key)[^a-z0-9\n]",
     ),
     Command(
         ("secret key", "private key"),
@@ -196,11 +200,12 @@ CALLS: Final = (
             r"(?i:\b(?:secret exponent|shamir share(?: [0-9])?|(?:[a-z0-9]{1,16} )?seed)\b)"
             r"[^A-Za-z0-9\n]{1,5}(?:0x)?([0-9a-f]{48,128}+|S[A-Z2-7]{50,60}+)(?![A-Za-z0-9])"
         ),
+        near=r"(?:exponent|shamir share(?: [0-9])?|seed)[^a-z0-9\n]{1,5}[0-9a-z]{20}",
     ),
     Command(
-        ("login ", "identify ", "auth plain ", "pass "),
-        re.compile(rf"\b(?:LOGIN\s{{1,4}}\S{{1,64}}|IDENTIFY|AUTH PLAIN|PASS)\s{{1,4}}{GIVEN}"),
-        marks=("LOGIN ", "IDENTIFY ", "AUTH PLAIN ", "PASS "),
+        ("login ", "identify ", "auth plain "),
+        re.compile(rf"\b(?:LOGIN\s{{1,4}}\S{{1,64}}|IDENTIFY|AUTH PLAIN)\s{{1,4}}{GIVEN}"),
+        marks=("LOGIN ", "IDENTIFY ", "AUTH PLAIN "),
         accepts=is_made,
     ),
     Command(
@@ -210,7 +215,7 @@ CALLS: Final = (
             *("stripe(", ".init(", "create_user(", "plainauth(", "connect(", "wallet(", "secretkey(", "cipheriv("),
             *("fromstring(", "configure(", "mysqli", "sdk(", "linkedsrvlogin ", "basicauth("),
         ),
-        re.compile(rf"[(,\[{{ ]\s{{0,8}}(?:\w{{1,24}}\s?[:=]\s?)?(?:[\w.]{{1,32}}\()?(?:[bfru@]|Some\()?{QUOTED}"),
+        re.compile(rf"(?<=[(,\[{{ =:bfru@]){QUOTED}"),
         re.compile(
             r"(?i:client|api|\.new|bearer_auth|basic_auth|credentials|jwt\.(?:decode|verify)|pbkdf2\w{0,8}|(?:en|de)crypt"
             r"|cipher(?:iv)?|aes\.new|keyspec|cookieparser|secretstr|stripe|\.init|create_user|plainauth|connect|wallet"

@@ -16,11 +16,23 @@ from typing import NamedTuple
 from ahocorasick_rs import BytesAhoCorasick, Implementation, MatchKind
 
 from signet_recording_proxy.redaction.assigned_values import ELEMENTS
-from signet_recording_proxy.redaction.beside_names import FOLLOWED, MOST_FOLLOWED, may_name, names_in_code
+from signet_recording_proxy.redaction.beside_names import (
+    FOLLOWED,
+    MOST_FOLLOWED,
+    STRING_FOLLOWS,
+    may_name,
+    names_in_code,
+)
 from signet_recording_proxy.redaction.commands import COMMANDS
 from signet_recording_proxy.redaction.laid_out import ENDS_LABEL, STEMS as LAID_OUT
 from signet_recording_proxy.redaction.named_values import NAME_ENDINGS, SAMPLE
-from signet_recording_proxy.redaction.secret_names import MARKS, is_secret_member, is_secret_parameter
+from signet_recording_proxy.redaction.secret_names import (
+    MARKS,
+    QUERY_ALWAYS,
+    QUERY_MIXED,
+    is_secret_member,
+    is_secret_parameter,
+)
 from signet_recording_proxy.redaction.secret_patterns import ISSUED, TEXT_PATTERNS, TextPattern
 from signet_recording_proxy.redaction.spans import Span
 from signet_recording_proxy.redaction.statements import STEMS as STATED, Noun, may_state, nouns_in_other_scripts
@@ -31,11 +43,13 @@ _NAMES = (
     *("passwort", "kennwort", "senha", "contrasena", "wachtwoord"),
     *("key", "keys", "keybase", "token", "secret", "secretvalue", "connection", "connectionstring"),
     *("auth", "authorization", "bearer", "cookie", "credential", "credentials"),
-    *("jwt", "otp", "pat", "pepper", "psk", "pw", "pwd", "sig", "signature", "code"),
+    *("jwt", "otp", "pat", "pepper", "psk", "pw", "pwd"),
 )
 """The last words of names, or how they begin where a mark may stand in them."""
 _AFTER_NAMES = "0123456789_.-[]\\\"'`)*>|,:= \t\r\n\x0b;<"
 """What follows the last word of a name that a value may follow. `path`, `author` and `design` go on otherwise."""
+_OF_QUERIES = tuple(name + after for name in (*QUERY_ALWAYS, *QUERY_MIXED) for after in "=[")
+"""What names alone, and only in a query or a form, and what may follow."""
 _LAST_WORDS = (
     r"(?:pass(?:[_.-]?(?:words?|wd|phrase|code|wort|word[_.-]?hash))?|kennwort|senha|contrasena|wachtwoord|keys?(?:[_.-]?base)?|token|secret(?:[_.-]?value)?"
     r"|connection[_.-]?string|auth(?:orization)?|bearer|cookie|credentials?|jwt|otp|pat|pepper|psk|pwd?|sig(?:nature)?|code)"
@@ -117,7 +131,7 @@ class Hits:
         small = lowered.decode("ascii") if names else ""
         stated = [*self.stated, *nouns_in_other_scripts(text)] if digits else []
         self.stated = [noun for noun in stated if may_state(text, noun)]
-        self.labels = [at for at in names if ENDS_LABEL.match(small, at) is not None] if digits else []
+        self.labels = [label for at in names if (label := ENDS_LABEL.match(small, at))] if digits else []
         """The names with which a line, a cell or an element ends."""
         self.followed, self.strings = _followed(text, small, names if digits else ())
         """Where the names begin beside which a value may stand, with hyphens, and those that a string may follow."""
@@ -141,7 +155,7 @@ def _followed(text: str, small: str, names: Sequence[int]) -> tuple[list[int], l
             digit = found.start()
         if digit - at > MOST_FOLLOWED:
             continue
-        followed, string_follows = FOLLOWED.match(small, at), _STRING_FOLLOWS.match(small, at)
+        followed, string_follows = FOLLOWED.match(small, at), STRING_FOLLOWS.match(small, at)
         if followed is None and string_follows is None:
             continue
         before = _NAME_GOES_ON.match(text[max(0, at - LONGEST_NAME) : at][::-1])
@@ -151,9 +165,6 @@ def _followed(text: str, small: str, names: Sequence[int]) -> tuple[list[int], l
         if name is not None and string_follows is not None and names_in_code(name[0].strip("-.")):
             before_strings.append(name.span())
     return beside, before_strings
-
-
-_STRING_FOLLOWS = re.compile(r"[a-z]{2,14}[^\n;\"'`]{0,64}+(?:\\?\n[ \t]{0,64}+)?[\"'`]")
 
 
 def _add(of: dict[int, list[int]], number: int, starts: list[int]) -> None:
@@ -183,7 +194,7 @@ class _Keywords(NamedTuple):
 
 @cache
 def _keywords() -> _Keywords:
-    names = {name + after for name in _NAMES for after in _AFTER_NAMES}
+    names = {*_OF_QUERIES, *(name + after for name in _NAMES for after in _AFTER_NAMES)}
     vendors = {stem for kind in kinds() for stem in kind.stems}
     patterns = {stem for pattern in (*ISSUED, *TEXT_PATTERNS) for stem in pattern.stems} - {".", "@"}
     stems = sorted({*names, *vendors, *patterns, *STATED, *_OTHERS})

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from typing import Final
 
-from signet_recording_proxy.redaction.appearance import is_likely
-from signet_recording_proxy.redaction.secret_names import is_value
+from signet_recording_proxy.redaction.appearance import SAMPLE, is_likely
+from signet_recording_proxy.redaction.secret_names import is_secret_member, is_value
 from signet_recording_proxy.redaction.shown_text import LINE_BREAK
 from signet_recording_proxy.redaction.spans import Span
 
@@ -25,11 +26,13 @@ GATE: Final = (
     r"[a-z_]{0,8}(?:\\+[\"t]|[ :*_`>)\]'=.|-])*(?:\\+[nrt]|[,;|<]| {2})"
 )
 """What a string in an encoded line has that may hold one; for an expression of Rust's."""
-ENDS_LABEL: Final = re.compile(r"[a-z]{1,16}?[0-9]{0,2}(?:[ :*_`>)\]\"'=.\x0b\\-]{0,8}+(?:[\r\n\t,;|]|</)|[ ]{2})")
+ENDS_LABEL: Final = re.compile(
+    r"(?:pass(?:words?|wd|phrase|code|wort)?|tokens?|secrets?|keys?|pwd?|pat|psk|auth|jwt|pepper|credentials?|kennwort"
+    r"|senha|contrasena|wachtwoord)[0-9]{0,2}(?:[ :*_`>)\]\"'=.\x0b\\-]{0,8}+(?:[\r\n\t,;|]|</)|[ ]{2})"
+)
 """What follows the last word of a name, in lower case, where a line, a cell or an element ends with it."""
 
-_LINE = re.compile(r"(?:[^\r\n\"\\]|\\++(?!\")|\\*+\"(?![}\]]))*+")
-"""Up to its end, or that of the string of JSON in which it stands."""
+_STRING_ENDS = re.compile(r"\"[}\]]")
 _MARKS = r"[\"'`*_\x0b]{0,4}"
 _BLANKS = r"[ \t\x0b]*"
 _BULLET = r"(?:#{1,6} |[-*+>•] |[0-9]{1,3}[.)] )?"
@@ -54,18 +57,22 @@ _MOST_ROWS, _LONGEST_HEAD = 200, 400
 _AROUND = " \t\x0b\"'`*\\"
 
 
-def spans(text: str, labels: Iterable[int], stems: Iterable[tuple[str, Sequence[int]]]) -> Iterator[Span]:
-    """Where the secrets are, in order; `labels` are the places of the last words of names, `stems` those of `STEMS`."""
+def spans(text: str, labels: Iterable[re.Match[str]], stems: Iterable[tuple[str, Sequence[int]]]) -> Iterator[Span]:
+    """Where the secrets are, in order; `labels` are what `ENDS_LABEL` matches at names, `stems` those of `STEMS`."""
     found = set[Span]()
     done = -1
-    for at in labels:
-        if at >= done:
-            start = text.rfind("\n", 0, at) + 1
-            start = max([start, *(opened.end() for opened in _OPENS_STRING.finditer(text, max(start, at - 200), at))])
-            cells, done = _in_columns(text, start)
-            found.update(cells)
-            found.update(_under_label(text, start))
+    for label in labels:
+        at = label.start()
+        if at < done:
+            continue
+        start = _begin_of_line(text, at)
+        if label[0].endswith("</"):
             found.update(_beside_element(text, start, at))
+            continue
+        if label[0][-1] in "\r\n":
+            found.update(_under_label(text, start))
+        cells, done = _in_columns(text, start)
+        found.update(cells)
     for stem, places in stems:
         done = -1
         for at in places:
@@ -79,14 +86,25 @@ def spans(text: str, labels: Iterable[int], stems: Iterable[tuple[str, Sequence[
             done = end
 
 
+def _begin_of_line(text: str, at: int) -> int:
+    """Where the line begins, or the string of JSON in which it stands."""
+    start = text.rfind("\n", 0, at) + 1
+    if '"' not in text[start:at]:
+        return start
+    return max([start, *(opened.end() for opened in _OPENS_STRING.finditer(text, max(start, at - 200), at))])
+
+
 _OPENS_STRING = re.compile(r":\s?\\{0,15}\"(?!,)")
 _NEAREST = 24
 """Of what is nearer to each other than this, one is enough."""
 
 
 def _end_of_line(text: str, at: int) -> int:
-    line = _LINE.match(text, at)
-    return len(text) if line is None else line.end()
+    """The end of the line, or of the string of JSON in which it stands."""
+    end = text.find("\n", at)
+    end = len(text) if end < 0 else end - (text[end - 1 : end] == "\r" and end > at)
+    string = _STRING_ENDS.search(text, at, end)
+    return end if string is None else string.start()
 
 
 def _next_line(text: str, end: int) -> int:
@@ -128,11 +146,11 @@ def _in_columns(text: str, start: int) -> tuple[list[Span], int]:
     """The secrets in the columns of a table whose head is the line at `start`, and where the table ends."""
     end = _end_of_line(text, start)
     found: list[Span] = []
-    delimiter = _delimiter(text[start:end]) if end - start <= _LONGEST_HEAD else None
+    delimiter = _delimiter(text, start, end) if end - start <= _LONGEST_HEAD else None
     if delimiter is None:
         return found, end
     heads = [_named(text[slice(*_trimmed(text, *cell))]) for cell in _cells(text, start, end, delimiter)]
-    columns = [number for number, head in enumerate(heads) if is_likely(head, _SAMPLE)]
+    columns = [number for number, head in enumerate(heads) if _names_secret(head)]
     for _ in range(_MOST_ROWS if columns else 0):
         start = _next_line(text, end)
         if start >= len(text):
@@ -152,16 +170,25 @@ def _in_columns(text: str, start: int) -> tuple[list[Span], int]:
     return found, end
 
 
-_SAMPLE = "q7RtZ2mXw9Kp4Ls8"
+@lru_cache(maxsize=4096)
+def _names_secret(head: str) -> bool:
+    return is_secret_member(head, SAMPLE)
 
 
-def _delimiter(line: str) -> str | None:
-    """What separates the cells of a head; None where a line is none."""
+def _delimiter(text: str, start: int, end: int) -> str | None:
+    """What separates the cells of the head that is this line; None where it is none: sentences have commas too."""
+    line = text[start:end]
+    following = _next_line(text, end)
+    after = text[following : _end_of_line(text, following)]
+    is_ruled = _RULE.match(after) is not None
     for delimiter in _DELIMITERS:
         if delimiter in line:
+            # The number of a row may have been taken for that of a line.
+            if not is_ruled and after.count(delimiter) < max(1, line.count(delimiter) - 1):
+                return None
             cells = line.strip(" \x0b\\|" if delimiter == "|" else " \x0b\\").split(delimiter)
             return delimiter if len(cells) > 1 and all(_HEAD.match(cell.strip(_AROUND)) for cell in cells) else None
-    words = _COLUMN.findall(line)
+    words = _COLUMN.findall(line) if "  " in line else []
     return " " if len(words) > 1 and "   " in line.strip() and all(map(_HEAD.match, words)) else None
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import Final
 
@@ -20,55 +20,73 @@ _BLANK = "\x0b"
 LINE_BREAK: Final = rf"(?:\\{{1,8}}r)?\\{{0,8}}{_BLANK}{{0,9}}\r?\n"
 """A line break, real or escaped, in an expression."""
 # A carriage return alone breaks no line.
-_BREAKS = [
-    ("\\" * depth + letter, _BLANK * depth + shown) for depth in (8, 4, 2, 1) for letter, shown in ("n\n", "t\t")
-]
+_DEPTHS = (8, 4, 2, 1)
+"""How many backslashes stand before the letter of an escape, in strings of JSON in one another."""
 _ESCAPE = r"(?:\x1b|\\{1,8}u001[bB])"
+_ESCAPED_COLOUR = re.compile(r"\\u001[bB]")
 _COLOURED = re.compile(rf"({_ESCAPE}\[[0-9;]{{0,16}})m")
-_BEGINS = ("\x1b", "u001")
 _TAIL = re.compile(rf"(?:{_ESCAPE}(?:\[[0-9;]{{0,16}})?|[\\{_BLANK}\x0c])++\Z")
 _NO_MARKS = dict.fromkeys(map(ord, f"{_BLANK}\x0c"))
 _UNIT = re.compile(r"\\+u([0-9a-fA-F]{4})")
-_NUMBERED = re.compile(
-    rf"(?:\A|(?<=\n)){_BLANK}?(?:[^\s:]{{1,160}}:(?=[0-9]{{1,6}}[:-]))?[ ]{{0,8}}([0-9]{{1,6}})"
-    rf"(?:{_BLANK}{{0,9}}\t|→|[ ]{{0,2}}[|│][ ]?|[:-])"
-)
-_LOOKS_NUMBERED = re.compile(r"\n[^\s:]{0,160}[: ]{0,9}[0-9]{1,6}(?:[\x0b\t→:-]| {0,2}[|│])")
+_UNIT_BEGINS = re.compile(r"\\u[0-9a-fA-F]{4}")
+_ESCAPED, _DEEPER = re.compile(r"\\[nt]"), re.compile(r"\\\\[nt]")
+_NUMBERED = re.compile(rf"\n {{0,8}}([0-9]{{1,6}})(?:{_BLANK}{{0,9}}\t|→| {{0,2}}[|│] ?|[:-])")
+_PLACE = re.compile(r":([0-9]{1,6})[:-]")
+_LONGEST_PATH = 160
 _CHANGED = re.compile(r"(?<=\n)(?:\+(?!\+\+ )|-(?=[^-+]))")
 
 
 def show(text: str) -> str:
     """`text`, as long as before, with blanks in place of what is no part of it."""
-    if "\\" in text:
-        for escaped, shown in _BREAKS:
-            text = text.replace(escaped, shown)
-    if any(begins in text for begins in _BEGINS):
+    if _ESCAPED.search(text) is not None:
+        for depth in _DEPTHS if _DEEPER.search(text) is not None else (1,):
+            for letter, shown in ("n\n", "t\t"):
+                text = text.replace("\\" * depth + letter, _BLANK * depth + shown)
+    if "\x1b" in text or ("\\" in text and _ESCAPED_COLOUR.search(text)):
         text = _COLOURED.sub("\\1\x0c", text)
-    if "\n+" in text:
-        text = _CHANGED.sub(" ", text)
-    if "\n> " in text:
-        text = text.replace("\n> ", "\n  ")
-    return _without_numbers(text) if _LOOKS_NUMBERED.search(text) is not None else text
+    if _MARKED.search(text) is not None:
+        text = _CHANGED.sub(" ", text).replace("\n> ", "\n  ")
+    text = _without_numbers(text)
+    return _without_numbers(text, places=True) if _PLACE.search(text) is not None else text
 
 
-def _without_numbers(text: str) -> str:
-    """Blanks in place of the numbers of lines, where one follows the other."""
-    lines = list(_NUMBERED.finditer(text))
-    if not lines:
+_MARKED = re.compile(r"\n[+>]")
+
+
+def _without_numbers(text: str, *, places: bool = False) -> str:
+    """Blanks in place of the numbers of lines, or the `places` at which they are, where one line follows the other."""
+    numbered = _places_in_files(text) if places else _numbers_of_lines(text)
+    lines = list(numbered)
+    follows = [after[2] - before[2] == 1 for before, after in pairwise(lines)]
+    if not any(follows):
         return text
-    follows = [int(after[1]) - int(before[1]) == 1 for before, after in pairwise(lines)]
     pieces: list[str] = []
     done = 0
-    for line, before, after in zip(lines, [False, *follows], [*follows, False], strict=True):
+    for (start, end, _), before, after in zip(lines, [False, *follows], [*follows, False], strict=True):
         if before or after:
-            pieces += (text[done : line.start()], " " * len(line[0]))
-            done = line.end()
+            pieces += (text[done:start], " " * (end - start))
+            done = end
     return "".join((*pieces, text[done:]))
+
+
+def _numbers_of_lines(text: str) -> Iterator[tuple[int, int, int]]:
+    return ((line.start(), line.end() - 1, int(line[1])) for line in _NUMBERED.finditer("\n" + text))
+
+
+def _places_in_files(text: str) -> Iterator[tuple[int, int, int]]:
+    """The beginnings `src/app.py:12:` of lines, with their numbers."""
+    for place in _PLACE.finditer(text):
+        start = text.rfind("\n", max(0, place.start() - _LONGEST_PATH), place.start()) + 1
+        if (start or place.start() < _LONGEST_PATH) and _PATH.fullmatch(text, start, place.start()) is not None:
+            yield start, place.end(), int(place[1])
+
+
+_PATH = re.compile(r"[^\s:]+")
 
 
 def decode(text: str) -> str:
     """`text` with the characters that escapes of JSON spell, other than those that a string must spell so."""
-    return _UNIT.sub(_decoded, text) if "\\u" in text else text
+    return _UNIT.sub(_decoded, text) if _UNIT_BEGINS.search(text) else text
 
 
 def _decoded(escape: re.Match[str]) -> str:

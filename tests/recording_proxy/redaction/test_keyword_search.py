@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, example, given, settings, strategies as st
 
 from signet_recording_proxy.redaction import keyword_search, keywords
-from signet_recording_proxy.redaction.beside_names import SAMPLE
+from signet_recording_proxy.redaction.appearance import SAMPLE
 from signet_recording_proxy.redaction.keyword_search import KeywordSearch
 from signet_recording_proxy.redaction.redactor import Redactor
 from signet_recording_proxy.redaction.suspects import HIDDEN
