@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from tests.support.case_traces import DECLARED
 
 from .model_requests import ASKED, Item, anthropic
 from .model_turns import FACT, MEMORY, OPEN, PASS, WARN, asks, call, hook, only, said, start, step, verdicts
@@ -96,6 +99,26 @@ STARTED: Mapping[str, tuple[Sequence[Item], list[object]]] = {
          start("[memory active]\nToday is Sunday the fourth of May", memories=[]), said(),
          reminded("Today is Sunday the fourth of May")], [WARN],
     ),
+    "a line that stood there before it, and a notice beside it": (
+        [said(NEXT), asks(MANY[0], NEXT), step("resume"), start("\n".join(MANY[:3])), said(),
+         asks(f"{MANY[0]}\n[2 more lines]")], [OPEN],
+    ),
+    "its identity in a request of the session before it, and a title after that": (
+        [said(NEXT), asks(IDENTITY, NEXT), asks("", "A title", tools=False), step("resume"),
+         start(f"{IDENTITY}\n{MEMORY}", memories=ROWS), said(), asks(IDENTITY)], [WARN],
+    ),
+    "its identity in a request of the session before another one was cleared": (
+        [step("start"), start("", memories=[]), said(NEXT), asks(IDENTITY, NEXT), step("clear", "s2"), step("resume"),
+         start(f"{IDENTITY}\n{MEMORY}", memories=ROWS), said(), asks(IDENTITY)], [WARN],
+    ),
+    "its identity in a request of the session that is cleared later": (
+        [said(NEXT), asks(IDENTITY, NEXT), step("resume"), start(f"{IDENTITY}\n{MEMORY}", memories=ROWS), said(),
+         asks(IDENTITY), step("clear")], [WARN],
+    ),
+    "its identity in a request of another session before it goes on": (
+        [step("start", "s2"), said(NEXT, "s2"), asks("", NEXT, messages=[{"role": "user", "content": IDENTITY}]),
+         step("resume"), start(IDENTITY, memories=[]), said(), reminded(IDENTITY)], [PASS],
+    ),
     "one line less than stood there before it, of no weight": (
         [said(NEXT), asks(IDENTITY, NEXT), step("resume"),
          start(f"{IDENTITY}\nIt is three o'clock in Berlin.", memories=[]), said(), asks(IDENTITY)], [OPEN],
@@ -108,6 +131,46 @@ def test_what_shows_that_a_start_is_before_the_model(case: str, tmp_path: Path) 
     """Lines that stood there without it show nothing, nor does a notice that is about something else."""
     items, expected = STARTED[case]
     assert verdicts(tmp_path, 1, items) == expected
+
+
+GAVE_UP = {"response": {"status": 200, "body": {"inject": MEMORY}}, "error": {"kind": "client_closed"}}
+HELD_BACK = {**GAVE_UP, "fault": {"kind": "delay", "delay_s": 3.0}}
+
+
+@pytest.mark.parametrize(
+    ("more", "expected"),
+    [
+        (HELD_BACK, [WARN]),
+        ({**HELD_BACK, "fault": {"kind": "delay", "delay_s": 7.0}}, [WARN]),
+        ({**HELD_BACK, "fault": {"kind": "delay", "delay_s": 15.0}}, []),
+        ({**HELD_BACK, "fault": {"kind": "delay"}}, []),
+        ({**HELD_BACK, "fault": {"kind": "slow_body", "delay_s": 3.0}}, []),
+        ({**HELD_BACK, "response": {"status": 500, "body": {"inject": MEMORY}}}, []),
+        (GAVE_UP, []),
+    ],
+    ids=[
+        "in time",
+        "beyond the bound of a prompt",
+        "at its bound",
+        "for an unknown time",
+        "in part",
+        "refused",
+        "not held back",
+    ],
+)
+def test_an_answer_that_came_in_time_was_given(more: Mapping[str, Any], expected: list[object], tmp_path: Path) -> None:
+    """A connector that leaves before its declared bound drops what it would have been given."""
+    assert verdicts(tmp_path, 1, [step("start"), start(**more), said(), asks()]) == expected
+
+
+@pytest.mark.parametrize(("bounds_s", "expected"), [({"start": 2.0, "prompt": 5.0}, [WARN]), ({"start": 15.0}, [])])
+def test_each_hook_has_a_bound_of_its_own(
+    bounds_s: Mapping[str, float], expected: list[object], tmp_path: Path
+) -> None:
+    """A prompt is waited for as long as a prompt, and nobody knows how long where that is not declared."""
+    declared = {**DECLARED, "bounds_s": bounds_s}
+    late = {**HELD_BACK, "response": {"status": 200, "body": {"inject": FACT}}}
+    assert verdicts(tmp_path, 2, [step("start"), said(), hook(**late), asks()], declared=declared) == expected
 
 
 HEAD = [said(), hook(f"Relevant entity context\n{MEMORY}"), asks(f"Relevant entity context\n{MEMORY}")]

@@ -33,6 +33,13 @@ def later(system: str = "") -> Item:
     return asks(system, messages=CALLED)
 
 
+def chained(item: Item) -> Item:
+    """A request in which the server is to know what was said before."""
+    request = item["request"]
+    return {**item, "request": {**request, "body": {**request["body"], "previous_response_id": "r1"}}}
+
+
+CHAINED = chained(later())
 TOOL = step("tool", tool="memory_search")
 ASKING = [step("start"), start(), said(more=True), hook(FACT)]
 WHOLE = asks(f"{MEMORY}\n{FACT}")
@@ -54,6 +61,22 @@ THROUGH: Mapping[str, tuple[Sequence[Item], Mapping[str, Any], Verdict]] = {
     ),
     "in the first only, of a host that nobody knows": ([*ASKING, WHOLE, TOOL, later()], {}, NONE),
     "one request": ([*ASKING, WHOLE], STAYS, NONE),
+    "the hook's of the next turn in its first request only": (
+        [*ASKING, WHOLE, said(NEXT, more=True), hook(MORE, NEXT), asks(f"{MEMORY}\n{MORE}", NEXT), TOOL,
+         asks(MEMORY, messages=[{"role": "user", "content": NEXT}, *CALLED[1:]])], STAYS, WARN,
+    ),
+    "a late hook's of another turn in the first only": (
+        [*ASKING[:3], hook(FACT, NEXT), WHOLE, TOOL, later(MEMORY)], STAYS, PASS,
+    ),
+    "an early hook's in the first only": (
+        [*ASKING[:2], hook(FACT), said(more=True), WHOLE, TOOL, later(MEMORY)], STAYS, PASS,
+    ),
+    "in the first only, where the server keeps what was said": ([*ASKING, WHOLE, TOOL, CHAINED], STAYS, NONE),
+    "a turn in which nothing was asked": (ASKING, STAYS, NONE),
+    "what came after the last turn": ([step("start"), said(), asks(), start()], STAYS, NONE),
+    "beside the user's words in the system text": (
+        [*ASKING, asks(f"{MEMORY}\n{FACT}\n\n{ASKED}")], {**STAYS, "in_prompt": False}, NONE,
+    ),
     "another conversation": (
         [*ASKING, WHOLE, asks(messages=[{"role": "user", "content": f"Search: {ASKED}"}])], STAYS, NONE
     ),

@@ -40,14 +40,13 @@ class InjectedText(Struct, frozen=True, dict=True):
     @property
     def text(self) -> str:
         """The text as the daemon gave it."""
-        return str((self.call.answer or {}).get("inject", ""))
+        return str(self.call.answer_value("inject"))
 
     @cached_property
     def memories(self) -> tuple[str, ...]:
         """Of a start the lines that are memories: identity and instructions a program may read from their files."""
-        rows = self.call.answer_value("memories") if self.call.operation == START else None
-        contents = [plain_words(str(row.get("content", ""))) for row in objects_in(rows)]
-        known = [words for words in contents if words]
+        rows = objects_in(self.call.answer_value("memories") if self.call.operation == START else None)
+        known = [plain_words(str(row.get("content", ""))) for row in rows]
         return tuple(
             line for line in self.lines if any(says(words, f" {line} ") or says(line, f" {words} ") for words in known)
         )
@@ -108,16 +107,15 @@ def _came_in_time(recording: Recording, call: Call) -> bool:
     """Whether the connector left before an answer that the kit held back for less than the bound declared for it."""
     bound = recording.declared.bounds_s.get("start" if call.operation == START else "prompt")
     held = (call.exchange.fault or {}).get("delay_s")
-    if call.fault != "delay" or call.error != "client_closed" or call.status != _OK:
+    if call.fault != "delay" or call.status != _OK:
         return False
     return bound is not None and isinstance(held, int | float) and held < bound
 
 
 def _is_stub(call: Call) -> bool:
     """Whether a start was answered that all was said before: the harness has it, and may leave the reminder out."""
-    answer = call.answer or {}
-    marked = str(answer.get("inject", "")).startswith("[memory active")
-    return call.operation == START and not answer.get("memories") and marked
+    marked = str(call.answer_value("inject")).startswith("[memory active")
+    return call.operation == START and not call.answer_value("memories") and marked
 
 
 def _own_lines(recording: Recording, text: str) -> tuple[str, ...]:
@@ -150,8 +148,8 @@ def heard_by(recording: Recording, session: str, before: float) -> str:
 def _answers(recording: Recording, session: str) -> Iterator[tuple[float, str]]:
     for call in recording.calls:
         step = recording.timeline.step_at(call.seq)
-        ours = recording.timeline.session_of(call.key) if call.key is not None else None
-        if session in (ours, None if step is None else step.session) and call.exchange.response is not None:
+        ours = recording.timeline.session_of(call.key)
+        if session in (ours, None if step is None else step.session):
             yield call.t1, padded(_strings(call.answer))
 
 

@@ -330,8 +330,8 @@ def _goes_on(later: ModelCall, first: ModelCall, turn: ModelTurn) -> bool:
     What follows these is context, which a host may ask for anew.
     """
     said, before = later.said_by_user, first.said_by_user
-    newest = max((n for n, words in enumerate(before) if says(plain_words(turn.text), padded([words]))), default=-1)
-    return not later.chained and newest >= 0 and said[: newest + 1] == before[: newest + 1]
+    newest = max(n for n, words in enumerate(before) if says(plain_words(turn.text), padded([words])))
+    return not later.chained and said[: newest + 1] == before[: newest + 1]
 
 
 def _is_among(text: InjectedText, turn: ModelTurn, part: SaidPart) -> bool:
