@@ -177,6 +177,7 @@ CALLS: Final = (
             rf"{WITH_A_DIGIT}"
             r"([^\s\"'<>\\]{16,4096}+)(?=[\s\\]|\Z)"
         ),
+        near=r"(?:copy it now|shown again|see it again)[^\n\"]{0,60}[\n\\]",
     ),
     Command(
         ("totp", "otp ", "2fa", "mfa ", "authenticator", "entry key"),

@@ -9,7 +9,7 @@ import re
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -82,27 +82,28 @@ HOLDS_HOME = "agentsDir"
 
 
 class Hits:
-    """Where keywords stand, in the order of the text; the shapes' by number of the pattern."""
+    """Where keywords stand, in the order of the text; the shapes' by number of the pattern.
+
+    What follows from them is looked for when it is asked for: a pattern that is applied before may change the text.
+    """
 
     def __init__(self, text: str) -> None:
+        self._text = text
         known = _keywords()
         # Letters beyond ASCII are in no keyword; one byte each keeps the positions.
-        lowered = text.encode("ascii", "replace").lower()
+        self._lowered = lowered = text.encode("ascii", "replace").lower()
         places: defaultdict[int, list[int]] = defaultdict(list)
         for keyword, start, _ in known.automaton.find_matches_as_indexes(lowered, overlapping=True):
             places[keyword].append(start)
         self.issued: dict[int, list[int]] = {}
         self.shaped: dict[int, list[int]] = {}
         self.others: dict[str, list[int]] = {}
-        self.vendors: list[int] = []
-        """The names of vendors that a sign follows."""
-        self.stated: list[Noun] = []
-        """The words after which, or before which, a sentence may say a secret."""
-        names: list[int] = []
+        self._vendors, self._names = list[int](), list[int]()
+        self._nouns: list[Noun] = []
         for keyword, starts in places.items():
             uses = known.uses[keyword]
             if uses.ends_name:
-                names += starts
+                self._names += starts
             if uses.other is not None:
                 self.others[uses.other] = starts
             for number in uses.issued:
@@ -110,37 +111,73 @@ class Hits:
             for number in uses.shaped:
                 _add(self.shaped, number, starts)
             if uses.stated is not None:
-                self.stated += [Noun(start, uses.stated) for start in starts]
+                self._nouns += [Noun(start, uses.stated) for start in starts]
             if uses.vendor:
-                self.vendors += [start for start in starts if _SIGNED.match(text, start) is not None]
-        names.sort()
-        self.vendors.sort()
+                self._vendors += starts
+        self._names.sort()
         if "." in text and (dotted := [match.start() for match in _DOTTED.finditer(text)]):
             self.issued.update(dict.fromkeys(_DOTTED_NUMBERS, dotted))
         self.addresses: list[Span] = []
         """Words that may name a user before a host."""
-        schemes, closings = self.others.pop(_SCHEME, ()), self.others.pop(_CLOSING, ())
+        schemes, self._closings = self.others.pop(_SCHEME, ()), self.others.pop(_CLOSING, ())
         if schemes and "@" in text:
             self.addresses = list(_addresses(text, schemes))
             if self.addresses:
                 self.shaped.update({number: [] for number in ADDRESS_NUMBERS})
         # What has neither quotes nor a digit is no secret, unless it is given to a variable.
-        digits = any(digit in lowered for digit in _DIGITS) or (not text.isascii() and has_digit(text))
-        if names and not digits and not any(mark in text for mark in _QUOTING):
-            names = [] if text.islower() else [at for at in names if text[at].isupper()]
-        small = lowered.decode("ascii") if names else ""
-        stated = [*self.stated, *nouns_in_other_scripts(text)] if digits else []
-        self.stated = [noun for noun in stated if may_state(text, noun)]
-        self.labels = [label for at in names if (label := ENDS_LABEL.match(small, at))] if digits else []
+        self._digits = any(digit in lowered for digit in _DIGITS) or (not text.isascii() and has_digit(text))
+        if self._names and not self._digits and not any(mark in text for mark in _QUOTING):
+            self._names = [] if text.islower() else [at for at in self._names if text[at].isupper()]
+        self._nouns = [*self._nouns, *nouns_in_other_scripts(text)] if self._digits else []
+        self.none = not any((self.issued, self.shaped, self.others, self._vendors, self._nouns, self._names))
+
+    @cached_property
+    def vendors(self) -> list[int]:
+        """The names of vendors that a sign follows."""
+        return sorted(start for start in self._vendors if _SIGNED.match(self._text, start) is not None)
+
+    @cached_property
+    def stated(self) -> list[Noun]:
+        """The words after which, or before which, a sentence may say a secret."""
+        return [noun for noun in self._nouns if may_state(self._text, noun)]
+
+    @cached_property
+    def _small(self) -> str:
+        return self._lowered.decode("ascii") if self._names else ""
+
+    @cached_property
+    def labels(self) -> list[re.Match[str]]:
         """The names with which a line, a cell or an element ends."""
-        self.followed, self.strings = _followed(text, small, names if digits else ())
-        """Where the names begin beside which a value may stand, with hyphens, and those that a string may follow."""
-        self.named = list(_verified(text, small, names))
+        names = self._names if self._digits else ()
+        return [label for at in names if (label := ENDS_LABEL.match(self._small, at)) is not None]
+
+    @cached_property
+    def _behind(self) -> tuple[list[int], list[Span]]:
+        return _followed(self._text, self._small, self._names if self._digits else ())
+
+    @property
+    def followed(self) -> list[int]:
+        """Where the names begin beside which a value may stand, with the hyphens before them."""
+        return self._behind[0]
+
+    @property
+    def strings(self) -> list[Span]:
+        """The names that a string with a digit may follow in a statement."""
+        return self._behind[1]
+
+    @cached_property
+    def named(self) -> list[tuple[int, re.Match[str]]]:
         """The names that something follows, with what does."""
-        self.tagged = list(_tagged(text, names, closings))
+        return list(_verified(self._text, self._small, self._names))
+
+    @cached_property
+    def tagged(self) -> list[re.Match[str]]:
         """The names of elements, with the tags."""
-        by_name = (self.followed, self.strings, self.named, self.tagged, self.labels)
-        self.none = not any((self.issued, self.shaped, self.others, self.vendors, self.stated, *by_name))
+        return list(_tagged(self._text, self._names, self._closings))
+
+
+def _add(of: dict[int, list[int]], number: int, starts: list[int]) -> None:
+    of[number] = sorted([*of[number], *starts]) if number in of else starts
 
 
 def _followed(text: str, small: str, names: Sequence[int]) -> tuple[list[int], list[Span]]:
@@ -165,10 +202,6 @@ def _followed(text: str, small: str, names: Sequence[int]) -> tuple[list[int], l
         if name is not None and string_follows is not None and names_in_code(name[0].strip("-.")):
             before_strings.append(name.span())
     return beside, before_strings
-
-
-def _add(of: dict[int, list[int]], number: int, starts: list[int]) -> None:
-    of[number] = sorted([*of[number], *starts]) if number in of else starts
 
 
 _ELEMENTS = tuple(element.decode() for element in ELEMENTS)

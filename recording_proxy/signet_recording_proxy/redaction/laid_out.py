@@ -181,10 +181,13 @@ def _delimiter(text: str, start: int, end: int) -> str | None:
     following = _next_line(text, end)
     after = text[following : _end_of_line(text, following)]
     is_ruled = _RULE.match(after) is not None
+    before = text[text.rfind("\n", 0, max(0, start - 1)) + 1 : max(0, start - 1)]
     for delimiter in _DELIMITERS:
         if delimiter in line:
             # The number of a row may have been taken for that of a line.
             if not is_ruled and after.count(delimiter) < max(1, line.count(delimiter) - 1):
+                return None
+            if before.count(delimiter) == line.count(delimiter) and _RULE.match(before) is None:
                 return None
             cells = line.strip(" \x0b\\|" if delimiter == "|" else " \x0b\\").split(delimiter)
             return delimiter if len(cells) > 1 and all(_HEAD.match(cell.strip(_AROUND)) for cell in cells) else None

@@ -33,7 +33,7 @@ _ESCAPED, _DEEPER = re.compile(r"\\[nt]"), re.compile(r"\\\\[nt]")
 _NUMBERED = re.compile(rf"\n {{0,8}}([0-9]{{1,6}})(?:{_BLANK}{{0,9}}\t|→| {{0,2}}[|│] ?|[:-])")
 _PLACE = re.compile(r":([0-9]{1,6})[:-]")
 _LONGEST_PATH = 160
-_CHANGED = re.compile(r"(?<=\n)(?:\+(?!\+\+ )|-(?=[^-+]))")
+_CHANGED = re.compile(r"\n(?:\+(?!\+\+ )|-(?=[^-+]))")
 
 
 def show(text: str) -> str:
@@ -45,7 +45,7 @@ def show(text: str) -> str:
     if "\x1b" in text or ("\\" in text and _ESCAPED_COLOUR.search(text)):
         text = _COLOURED.sub("\\1\x0c", text)
     if _MARKED.search(text) is not None:
-        text = _CHANGED.sub(" ", text).replace("\n> ", "\n  ")
+        text = _CHANGED.sub("\n ", text).replace("\n> ", "\n  ")
     text = _without_numbers(text)
     return _without_numbers(text, places=True) if _PLACE.search(text) is not None else text
 
