@@ -42,7 +42,7 @@ def test_the_lane_of_a_connector_stands_at_the_root_of_its_repository(tmp_path: 
     assert 'working-directory: "packages/connector"' in workflow
     assert (folder / "signet-conformance.toml").read_text() == before
     assert (tmp_path / ".gitignore").read_text() == IGNORED
-    assert done.stdout.splitlines()[-1] == "go on with: cd packages/connector && signet-conformance run example-python"
+    assert done.stdout.splitlines()[-1] == "next: cd packages/connector && signet-conformance run example-python"
 
 
 @pytest.mark.parametrize("kit", [(), ("--kit", f"someone/kit@{COMMIT}")])

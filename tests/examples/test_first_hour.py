@@ -86,7 +86,7 @@ def _read_whole(stream: IO[str]) -> str:
 def last_command(told: str) -> str:
     """The command that the last line of a printed text ends with."""
     label, _, command = told.splitlines()[-1].partition(": ")
-    assert label.startswith("go on with")
+    assert label.startswith("next")
     return command
 
 

@@ -96,9 +96,12 @@ class _SetUp(Struct):
             n: verdict for n, verdict in self.conclusion.verdicts.items() if verdict in COVERABLE and n not in known
         }
 
+    def find_blank_driver(self) -> None:
+        """Find out whether the connector's driver still has to be filled in."""
+        self.blank = None if self.connector.known else blank_driver(self.place.folder)
+
     def run(self) -> None:
         """Drive the connector."""
-        self.blank = None if self.connector.known else blank_driver(self.place.folder)
         # An empty driver records nothing: the scripted scenarios show that, generated sessions would add nothing.
         inputs = self.inputs if self.blank is None else replace(self.inputs, scenarios="0")
         inputs = with_new_report(inputs, ci=False)
@@ -151,7 +154,10 @@ def command(
         _SetUp(place, each, given[place, each.name]) for place, connectors in declared.items() for each in connectors
     ]
     writer.extend(places[0].root / IGNORE, places[0].ignored)
-    for each in [] if dry_run or no_run else set_up:
+    for each in [] if dry_run else set_up:
+        each.find_blank_driver()
+        if no_run:
+            continue
         each.run()
         if each.status == CANCELLED:
             return CANCELLED
@@ -224,15 +230,16 @@ def _write_settings(writer: InitWriter, place: ConnectorFolder, connectors: Sequ
 def _next_step(set_up: _SetUp, again: str) -> str:
     """The command to run next, from the current folder; `again` is the present `init` command."""
     name, watching = set_up.connector.name, ""
+    filled_in = f", when {set_up.blank.driver} is filled in" if set_up.blank else ""
     if failing := set_up.failing:
         words, watching = ["run", name, "-k", next(iter(failing))], " (--watch repeats it at each change)"
     elif set_up.status:
-        return f"go on with{f', when {set_up.blank.driver} is filled in' if set_up.blank else ''}: {again}"
+        return f"next{filled_in}: {again}"
     else:
         words = ["run", name]
     command = shell_command([PROGRAM, *words])
     folder = os.path.relpath(set_up.place.folder)
-    return f"go on with{watching}: {command if folder == '.' else f'cd {shell_command([folder])} && {command}'}"
+    return f"next{filled_in}{watching}: {command if folder == '.' else f'cd {shell_command([folder])} && {command}'}"
 
 
 def _run(inputs: Inputs, connector: FoundConnector) -> tuple[int, Conclusion | None]:

@@ -68,7 +68,7 @@ def observed_operations_are_the_declared_ones(run: WholeRun) -> Iterator[Outcome
     lost = run.lost_of(unseen)
     absent = [name for name in unseen if name not in lost]
     extra = sorted(observed - set(declared) - IMPLIED)
-    expected, received = ", ".join(sorted(declared)), sorted(observed)
+    expected, received = ", ".join(sorted(declared)), ", ".join(sorted(observed)) or "no operation"
     if lost:
         # Without a PASS beside it, which would hide it.
         why = "; ".join(dict.fromkeys(lost.values()))
