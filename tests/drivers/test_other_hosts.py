@@ -122,7 +122,7 @@ def test_tools_that_hermes_does_not_pass_on(made: Made, recorded: Recorded, tmp_
     told = {mark.file: str(mark.words) for mark in marks_of(plain, InstalledMark)}
     assert list(told) == ["the tool session_search", "the tool store"]
     assert "shadows a reserved core tool name" in told["the tool session_search"]
-    assert "before it is initialised" in told["the tool store"]
+    assert "before it initialises it" in told["the tool store"]
     (taken,) = marks_of(plain, RegisteredMark)
     assert (taken.handlers, taken.tools, taken.refused) == (4, 1, 2)
 
