@@ -175,7 +175,7 @@ def test_reader_of_a_failure_is_told_how_to_replay_it(requirement: str) -> None:
     ("how", "told"),
     [
         ({"tried": 0}, "as it was drawn, not shrunk: 5 steps: found.json"),
-        ({"steps": 14}, "14 steps, none smaller does (31 tried): found.json"),
+        ({"steps": 14}, "14 steps, no smaller one does (31 tried): found.json"),
         (
             {"steps": 14, "smaller": 5},
             "as it was drawn: 14 steps (one of 5 showed it only with other sessions",

@@ -116,7 +116,7 @@ def draw_page(ending: AuditEnding, stream: TextIO) -> None:
             )
         ),
     )
-    sections = [("breaches", "What is breached", _breaches(ending)), ("connectors", "Connectors", _connectors(ending))]
+    sections = [("breaches", "Breaches", _breaches(ending)), ("connectors", "Connectors", _connectors(ending))]
     if summary.unread:
         rows = (element("tr", element("td", name), element("td", why)) for name, why in summary.unread)
         sections.append(("unread", "Not read", table("Recordings that could not be read", ("Recording", "Why"), rows)))
@@ -126,7 +126,7 @@ def draw_page(ending: AuditEnding, stream: TextIO) -> None:
 def _breaches(ending: AuditEnding) -> Markup:
     cells = ending.summary.cells
     if not cells:
-        return element("p", "Nothing is breached in what was judged.")
+        return element("p", "The judged recordings have no breach.")
     heads = ("Requirement", "Verdict", "Connector", "Release", "Breached", "New with")
     rows = (_row(ending, cell) for cell in cells)
     return table("By connector, release and requirement", heads, rows)

@@ -234,7 +234,7 @@ def with_generated(judged: JudgedRun, summary: GeneratedSummary | None) -> Judge
         before = together[breach.requirement]
         if not breach.confirmed and before.verdict not in BREACHES:
             message = (
-                f"{breach.verdict} in a generated session ({breach.traces[0]}), and not when a fresh connector"
+                f"{breach.verdict} in a generated session ({breach.traces[0]}), but not when a fresh connector"
                 f" performed it again ({breach.traces[-1]}); replay: {breach.replay}"
             )
             together[breach.requirement] = Judgement(
@@ -291,4 +291,4 @@ def _how_found(breach: GeneratedBreach) -> str:
             f"smallest generated session that shows it: {steps}{cut}"
             f" (found with {breach.drawn}; {breach.tried} tried): {breach.scenario}"
         )
-    return f"generated session that shows it: {steps}, none smaller does ({breach.tried} tried): {breach.scenario}"
+    return f"generated session that shows it: {steps}, no smaller one does ({breach.tried} tried): {breach.scenario}"

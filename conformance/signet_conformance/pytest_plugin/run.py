@@ -151,7 +151,9 @@ class ConformanceRun:
             if self.asked.report:
                 reporter.write_line(reports_line(self.folder))
         self._interrupted = True
-        pytest.exit("interrupted: judged was what had been performed", returncode=pytest.ExitCode.INTERRUPTED)
+        pytest.exit(
+            "interrupted: only the scenarios performed until then were judged", returncode=pytest.ExitCode.INTERRUPTED
+        )
 
     def _narrow(self, session: pytest.Session) -> None:
         """Perform only what can decide the items that were selected, however that was said: -k, --lf, a node id.
@@ -168,7 +170,9 @@ class ConformanceRun:
         self.asked = dataclasses.replace(asked, only=frozenset(selected), sessions=kept)
         self._performance = RunPerformance(self.asked)
         self.recordings = self._performance.recordings
-        told = f"signet: {len(selected)} of {len(every)} requirements: only what can decide them is performed"
+        told = (
+            f"signet: {len(selected)} of {len(every)} requirements: only scenarios that can decide them are performed"
+        )
         if asked.sessions and not kept:
             told += f"; no generated sessions: --signet-scenarios {asked.sessions} performs them"
         reporter = session.config.pluginmanager.getplugin("terminalreporter")

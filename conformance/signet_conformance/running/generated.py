@@ -258,9 +258,7 @@ class PerformableSteps:
             return f"the driver does not say which steps it performs; the kit found out by trying: {advice}"
         if self.listed:
             return f"no generated session holds {missing}: the driver does not list it among its steps"
-        lost = (
-            f"no generated session holds {missing}: the driver does not say what it performs, and tried, {self.lacks}"
-        )
+        lost = f"no generated session holds {missing}: the driver does not list its steps, and when tried, {self.lacks}"
         return f"{lost}; {advice}" if own_program else lost
 
 

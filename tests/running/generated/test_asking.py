@@ -102,6 +102,6 @@ def test_summary_of_a_run_says_what_its_sessions_held_and_lost(tmp_path: Path) -
     lines = list(summary.coverage_lines())
     assert lines[0].startswith("generated sessions that held an outage: away at a start and back later 1, ")
     assert "401 on a prompt 0" in lines[0]
-    assert any("pre_compaction: the driver does not say what it performs" in line for line in lines)
+    assert any("pre_compaction: the driver does not list its steps" in line for line in lines)
     assert sum("8 sessions or more hold every outage" in line for line in lines) == 5
     assert json.loads((tmp_path / "generated.json").read_bytes())["outages"] == summary.outages
