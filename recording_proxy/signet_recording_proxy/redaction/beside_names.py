@@ -80,6 +80,8 @@ def _is_given(name: str, value: str) -> bool:
     """Whether a word that does not look drawn is a password, or the long number of an option."""
     if names_password(name):
         return is_invented(value, direct=False) or is_scrambled(value)
+    if name.lower() == "secret":
+        return is_hexadecimal(value)
     return name.startswith("--") and is_secret_member(name.lstrip("-"), value) and is_hexadecimal(value)
 
 

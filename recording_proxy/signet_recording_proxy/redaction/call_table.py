@@ -65,7 +65,7 @@ CALLS: Final = (
         ("define(",),
         re.compile(
             r"\bdefine\(\s{0,4}\\{0,4}[\"'][A-Z_]{0,40}(?:PASSWORD|SECRET|TOKEN|_KEY|_SALT)\\{0,4}[\"']\s{0,4},"
-            r"\s{0,4}\\{0,4}[\"'](?=[^\"'\n]{0,255}[0-9])([^\s\"']{6,256}+)[\"']"
+            r"\s{0,4}\\{0,4}[\"'](?:(?=[^\"'\n]{0,255}[0-9])([^\s\"']{6,256}+)[\"']|([^\"'\n]{40,80}+)[\"'])"
         ),
     ),
     Command(
@@ -110,7 +110,7 @@ CALLS: Final = (
         ("getconnection(", "new pdo(", "->connect(", "networkcredential("),
         re.compile(
             r"\b(?:getConnection|new PDO|DBI->connect|NetworkCredential)\("
-            r"(?:\s{0,8}\\{0,4}[\"'][^\"'\n\\]{1,200}\\{0,4}[\"']\s{0,4},){1,2}"
+            r"(?:[^\n,()]{1,200},){1,2}"
             r"\s{0,8}\\{0,4}[\"'](?=[^\"'\n]{0,255}[0-9])([^\s\"'\\]{6,256}+)\\{0,4}[\"']\s{0,4}[,)]"
         ),
     ),
@@ -194,6 +194,20 @@ CALLS: Final = (
         ),
         near=r"(?:secret|private) key[^\n]{0,40}\n|(?:secret|private) key[^\"]{0,40}\\n",
         apart="",
+    ),
+    Command(
+        ("mnemonic", "wallet words", "paper key", "seed words", "secret phrase"),
+        re.compile(
+            r"(?i:mnemonic|(?:wallet|seed|backup) words|paper key|secret phrase)[^A-Za-z0-9\n]{1,6}"
+            r"((?:[a-z]{3,8} ){11,23}[a-z]{3,8})(?![A-Za-z])"
+        ),
+    ),
+    Command(
+        ("access key [", "userpwd"),
+        re.compile(
+            r"(?:(?i:secret access key) \[[^\]\n]{0,40}\]:\s{0,4}([A-Za-z0-9/+=]{16,64})"
+            r"|USERPWD,\s{0,4}\\{0,4}[\"'][^\s:\"']{1,64}:([^\s\"'\\]{4,256}+))"
+        ),
     ),
     Command(
         ("exponent", "shamir", "seed"),

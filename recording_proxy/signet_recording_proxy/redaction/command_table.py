@@ -79,7 +79,7 @@ COMMANDS: Final = (
         re.compile(rf"\bmc (?:alias set|config host add)(?:\s++\S{{1,200}}){{3}}\s++{GIVEN}"),
     ),
     Command(("encrypt_string",), re.compile(rf"\bansible-vault encrypt_string\s{{1,4}}{GIVEN}")),
-    Command(("gh secret",), re.compile(rf"\s(?:-b|--body)[ =]{GIVEN}"), re.compile(r"\bgh secret set\b")),
+    Command(("gh secret",), re.compile(rf"\s(?:-b|--body)[ =]?{GIVEN}"), re.compile(r"\bgh secret set\b")),
     Command(("mongo",), option("-p"), re.compile(r"\bmongo(?:sh|dump|restore|export|import)?\b"), ("-p",)),
     Command(("--secret-string",), re.compile(rf"\s--secret-string[ =]{GIVEN}")),
     Command(

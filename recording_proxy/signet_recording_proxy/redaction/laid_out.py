@@ -69,7 +69,7 @@ def spans(text: str, labels: Iterable[re.Match[str]], stems: Iterable[tuple[str,
         if label[0].endswith("</"):
             found.update(_beside_element(text, start, at))
             continue
-        if label[0][-1] in "\r\n":
+        if label[0][-1] in "\r\n" and at - start <= _LONGEST_LABEL:
             found.update(_under_label(text, start))
         cells, done = _in_columns(text, start)
         found.update(cells)
@@ -88,13 +88,14 @@ def spans(text: str, labels: Iterable[re.Match[str]], stems: Iterable[tuple[str,
 
 def _begin_of_line(text: str, at: int) -> int:
     """Where the line begins, or the string of JSON in which it stands."""
-    start = text.rfind("\n", 0, at) + 1
+    start = max(text.rfind("\n", max(0, at - _LONGEST_HEAD), at) + 1, at - _LONGEST_HEAD, 0)
     if '"' not in text[start:at]:
         return start
     return max([start, *(opened.end() for opened in _OPENS_STRING.finditer(text, max(start, at - 200), at))])
 
 
 _OPENS_STRING = re.compile(r":\s?\\{0,15}\"(?!,)")
+_LONGEST_LABEL = 70
 _NEAREST = 24
 """Of what is nearer to each other than this, one is enough."""
 

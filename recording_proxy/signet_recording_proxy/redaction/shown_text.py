@@ -20,8 +20,6 @@ _BLANK = "\x0b"
 LINE_BREAK: Final = rf"(?:\\{{1,8}}r)?\\{{0,8}}{_BLANK}{{0,9}}\r?\n"
 """A line break, real or escaped, in an expression."""
 # A carriage return alone breaks no line.
-_DEPTHS = (8, 4, 2, 1)
-"""How many backslashes stand before the letter of an escape, in strings of JSON in one another."""
 _ESCAPE = r"(?:\x1b|\\{1,8}u001[bB])"
 _ESCAPED_COLOUR = re.compile(r"\\u001[bB]")
 _COLOURED = re.compile(rf"({_ESCAPE}\[[0-9;]{{0,16}})m")
@@ -29,7 +27,7 @@ _TAIL = re.compile(rf"(?:{_ESCAPE}(?:\[[0-9;]{{0,16}})?|[\\{_BLANK}\x0c])++\Z")
 _NO_MARKS = dict.fromkeys(map(ord, f"{_BLANK}\x0c"))
 _UNIT = re.compile(r"\\+u([0-9a-fA-F]{4})")
 _UNIT_BEGINS = re.compile(r"\\u[0-9a-fA-F]{4}")
-_ESCAPED, _DEEPER = re.compile(r"\\[nt]"), re.compile(r"\\\\[nt]")
+_ESCAPED, _DEEPER = re.compile(r"\\[nt]"), re.compile(r"\\\\\\{0,14}[nt]")
 _NUMBERED = re.compile(rf"\n {{0,8}}([0-9]{{1,6}})(?:{_BLANK}{{0,9}}\t|→| {{0,2}}[|│] ?|[:-])")
 _PLACE = re.compile(r":([0-9]{1,6})[:-]")
 _LONGEST_PATH = 160
@@ -39,9 +37,9 @@ _CHANGED = re.compile(r"\n(?:\+(?!\+\+ )|-(?=[^-+]))")
 def show(text: str) -> str:
     """`text`, as long as before, with blanks in place of what is no part of it."""
     if _ESCAPED.search(text) is not None:
-        for depth in _DEPTHS if _DEEPER.search(text) is not None else (1,):
-            for letter, shown in ("n\n", "t\t"):
-                text = text.replace("\\" * depth + letter, _BLANK * depth + shown)
+        if _DEEPER.search(text) is not None:
+            text = _DEEPER.sub(lambda escape: _BLANK * (len(escape[0]) - 2) + escape[0][-2:], text)
+        text = text.replace("\\n", f"{_BLANK}\n").replace("\\t", f"{_BLANK}\t")
     if "\x1b" in text or ("\\" in text and _ESCAPED_COLOUR.search(text)):
         text = _COLOURED.sub("\\1\x0c", text)
     if _MARKED.search(text) is not None:

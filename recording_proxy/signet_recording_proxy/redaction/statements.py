@@ -104,7 +104,8 @@ _ENGLISH = frozenset(
 )
 _AFTER_ENGLISH = (
     *(f" {word} " for word in ("is", "was", "for", "to", "from", "on", "between", "now", "as", "shall", "will", "=")),
-    *(f" {word} " for word in ("we", "that", "of", "has", "ends", "and", "with", "set", "changed", "here", "at")),
+    *(f" {word} " for word in ("that", "of", "has", "and", "with", "set", "changed", "here", "at")),
+    *(f" {word} " for word in ("are", "de", "ends", "we")),
     *(f" {word} " for word in ("del", "di", "des")),
     *(" is:", " (", " —", " –", " '", ' "', " `", " “", " ?", ": ", "'s ", "?s ", "` is ", "` to ", '" is '),
     *(":* ", ":** ", "** "),
@@ -144,6 +145,7 @@ _CLAUSE = (
     rf"(?P<signs>{_SIGNS}|(?<=[^\x00-\x7f])){_VALUE}"
 )
 _ENDING = re.compile(rf"(?P<ending>{_LETTER}{{0,12}}+)(?:['’]s)?")
+_OTHER_ENDING = re.compile(r"(?P<ending>[^\W\d_A-Za-z]{0,12}+)")
 _DIGIT = re.compile("[0-9!#$%^&+?=~]")
 _MOST_AFTER = 90
 _SHORTEST = 7
@@ -200,7 +202,7 @@ def _others() -> AhoCorasick:
 def _stated(text: str, noun: Noun) -> Span | None:
     if not noun.word:
         return _before_as(text, noun.at)
-    ending = _ENDING.match(text, noun.at + len(noun.word))
+    ending = (_ENDING if noun.word in _LATIN else _OTHER_ENDING).match(text, noun.at + len(noun.word))
     clause = None if ending is None else _CLAUSES.match(text, ending.end(), ending.end() + 640)
     for _ in range(_MOST_VALUES):
         if clause is None:

@@ -131,6 +131,10 @@ def test_a_long_number_is_redacted(text: str) -> None:
         ("TOTP seed: {}", "7VURIRKOHFEQM57RPHYHKDDZBTJMW4DV"),
         ("untrusted comment: minisign encrypted secret key\n{}", "RWQAAEIyzZg5G4m5BqaE8wKXiAUV35PnJFwvnX5s96USUfyc"),
         ("DB_PASSWORD={}", "QIxpnSPLUruIKH"),
+        ("ethers.Wallet.fromMnemonic('{}')", "boat cube dust echo fern glow hill iris jade kelp lamp moss"),
+        ("define('AUTH_SALT', '{}');", "p9DgMzRn%`Ca!]JcmYzgUAt CpXRryy|6&dEnvtaE C2?:GQT@dxcsh~*j"),
+        ("AWS Secret Access Key [None]: {}", "h2do42/mRGVLM7k/z0nlqUAWz1C0OTtAGyGFK3pe"),
+        ("curl_setopt($c, CURLOPT_USERPWD, 'ada:{}');", "Pd3KRg0jTz73ML"),
         ("storePassword={}", "FvXHRUZrbcEqPfX"),
     ],
 )
