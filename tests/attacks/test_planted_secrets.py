@@ -59,16 +59,22 @@ def shown(secret: str, redacted: str) -> bool:
 
 
 @pytest.mark.parametrize(
-    ("seed", "around"), [(1, ""), (2, ""), (1, FILLER * 200)], ids=["prompt", "other-prompt", "transcript"]
+    ("seed", "together", "around"),
+    [(1, 1, ""), (2, 1, ""), (1, 8, FILLER * 100)],
+    ids=["prompt", "other-prompt", "transcript"],
 )
-def test_nine_in_ten_planted_secrets_are_not_recorded(seed: int, around: str) -> None:
-    """In a prompt of their own, and deep in a transcript."""
+def test_nine_in_ten_planted_secrets_are_not_recorded(seed: int, together: int, around: str) -> None:
+    """In a prompt of their own, and some together, each deep in a transcript."""
     by = random.Random(seed)
-    missed = []
+    planted = []
     for name, text, recipe in ROWS:
         secret = RECIPE.sub(lambda match: drawn(match, by), recipe)
-        told = RECIPE.sub(lambda match: drawn(match, by), text).replace("{}", secret, 1)
-        if shown(secret, str(Redactor({}).document({"text": f"{around}{told}\n{around}"})["text"])):
-            missed.append(name)
+        said = RECIPE.sub(lambda match: drawn(match, by), text).replace("{}", secret, 1)
+        planted.append((name, secret, f"{said}\n{around}"))
+    missed = []
+    for at in range(0, len(planted), together):
+        group = planted[at : at + together]
+        redacted = str(Redactor({}).document({"text": around + "".join(said for _, _, said in group)})["text"])
+        missed += [name for name, secret, _ in group if shown(secret, redacted)]
     assert len(missed) <= MOST_MISSED * len(ROWS), missed
     assert len(ROWS) >= 400

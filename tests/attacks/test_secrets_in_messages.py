@@ -12,6 +12,7 @@ import pytest
 
 from tests.attacks.test_secret_kinds import CODED, TOKENS, WRITTEN, P
 from tests.support import warm
+from tests.support.drives import START
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "driver-python"
 TEXTS = [
@@ -60,9 +61,13 @@ def test_no_secret_is_shown(how: str, first: int, tmp_path: Path) -> None:
     connector, temporary = tmp_path / "connector", tmp_path / "temporary"
     shutil.copytree(EXAMPLE, connector)
     temporary.mkdir()
-    (connector / "texts.json").write_text(json.dumps((TEXTS + TEXTS)[first : first + 40]))
+    texts = (TEXTS + TEXTS)[first : first + 40]
+    (connector / "texts.json").write_text(json.dumps(texts))
+    # A process, and so a text, for each.
+    scenarios = [{"name": f"session-{number}", "steps": [START]} for number in range(len(texts))]
+    (connector / "sessions.json").write_text(json.dumps({"scenarios": scenarios}))
     (connector / "driver.py").write_text(CANNOT_BEGIN if how == "cannot begin" else FAILS.replace("HOW", repr(how)))
-    command = ["run", "example-python", "--scenarios", "0", "--report", "report"]
+    command = ["run", "example-python", "--scenario", "sessions.json", "--report", "report"]
     words = [sys.executable, "-m", "signet_conformance.cli", *command]
     done = warm.finished(words, connector, {**os.environ, "TMPDIR": str(temporary)}, 120)
     assert done.returncode in (2, 3, 4), done.stdout + done.stderr

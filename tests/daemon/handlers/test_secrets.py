@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -22,6 +23,8 @@ def outcome(kit: Kit, command: str, **more: Any) -> dict[str, Any]:
     assert answer.status_code == 202
     job: dict[str, Any] = answer.json()
     while job["status"] in ("queued", "running"):
+        # The daemon's loop only runs while it is asked something: this lets it wait for the command.
+        kit._runner.run(asyncio.sleep(0.01))
         job = kit.get(f"/api/secrets/exec/{job['id']}").json()
     return job
 
