@@ -80,6 +80,8 @@ class ForkServer:
         if not new:
             return
         self._imported.update(new)
+        # Imports make much and leave next to nothing: to search meanwhile takes a tenth of their time.
+        gc.disable()
         with _left_out(_NEEDLESS):
             for module in new:
                 # What cannot be imported fails in the program itself, which then says so.
@@ -88,6 +90,7 @@ class ForkServer:
         # Collections in the forks leave alone what is there by now, and so the pages that they share.
         gc.collect()
         gc.freeze()
+        gc.enable()
 
     def _fork(self, request: Mapping[str, Any], descriptors: list[int]) -> bool:
         """Fork; whether this is the fork. Not once an import has started a thread, which no fork would have."""
