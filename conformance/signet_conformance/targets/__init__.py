@@ -116,7 +116,7 @@ def _read_where(settings: Settings, root: Path) -> str:
     if settings.path is None:
         return f"and neither {printable(root.absolute())} nor a folder above it has settings"
     own = ", ".join(settings.targets) or "none"
-    return f"neither here nor in {printable(settings.path)}, whose targets are: {printable(own, 200)}"
+    return f"neither in the kit nor in {printable(settings.path)}, whose targets are: {printable(own, 200)}"
 
 
 def _shipped(name: str) -> Mapping[str, Any]:
