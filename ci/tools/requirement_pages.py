@@ -15,6 +15,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from signet_conformance.contract import sentences
+
 SCHEMAS = Path(__file__).parents[2] / "schemas"
 INDEX = Path(__file__).parents[2] / "docs" / "requirements" / "README.md"
 VARIANTS = Path(__file__).with_name("self-test-variants.md")
@@ -139,7 +141,10 @@ def _page(entry: Mapping[str, Any]) -> Iterator[str]:
     yield from (head, "|---|---|", *facts)
     breach = "FAIL" if entry["level"] == "MUST" else "WARN"
     general = f"PASS when each subject meets the sentence, else {breach}. NOT-APPLICABLE when there is no subject."
-    yield from _section("Verdict", " ".join(filter(None, [general, _plain(entry["verdict"])])))
+    yield from _section("Verdict", general)
+    if entry["verdict"]:
+        yield ""
+        yield from (f"- {_plain(sentence)}" for sentence in sentences(entry["verdict"]))
     if entry["undecided"]:
         yield from ("", f"INCONCLUSIVE: {_plain(entry['undecided'])}")
     yield from _section("Why it matters", _plain(entry["why"]))

@@ -21,7 +21,8 @@ def test_every_requirement_has_a_page(invoke: Invoke, name: str, monkeypatch: py
     requirement = requirements()[name]
     page = " ".join(done.stdout.split())
     assert done.exit_code == 0
-    for text in (requirement.title, requirement.why, requirement.fix, requirement.source, requirement.subject):
+    texts = (requirement.title, requirement.why, requirement.fix, requirement.source, requirement.subject)
+    for text in (*texts, requirement.verdict):
         assert " ".join(text.split()) in page
     assert "A recording that breaches it: {" in page
     assert max(map(len, done.stdout.splitlines()[:12])) <= 120

@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
+from signet_conformance.contract import sentences
 from tests.support.tools import tool
 
 ROOT = Path(__file__).parents[2]
-PLAIN_MEMBERS = ("title", "subject", "verdict", "why", "fix", "source")
+PLAIN_MEMBERS = ("title", "subject", "why", "fix", "source")
 
 
 pages = tool("requirement_pages")
@@ -52,6 +53,7 @@ def test_a_page_tells_the_whole_requirement() -> None:
     for requirement in pages.catalogue():
         name = requirement["id"]
         parts = [pages._plain(requirement[member]) for member in PLAIN_MEMBERS]
+        parts += [f"- {pages._plain(sentence)}" for sentence in sentences(requirement["verdict"])]
         parts += [f"| level | {requirement['level']}", f"signet-conformance explain {name}", *headings]
         if "example" in requirement:
             parts.append(json.dumps(requirement["example"], indent=2, ensure_ascii=False))

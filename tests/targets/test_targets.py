@@ -54,7 +54,8 @@ def test_unknown_target_of_a_repository_with_settings(tmp_path: Path) -> None:
     file = settings(tmp_path, '[targets.mine]\ncommand = ["acme"]\n') / "signet-conformance.toml"
     with pytest.raises(TargetError) as caught:
         targets.load("main", tmp_path)
-    assert caught.value.message == f"no target is called 'main', neither in the kit nor in {file}, whose targets are: mine"
+    read = f"neither in the kit nor in {file}, whose targets are: mine"
+    assert caught.value.message == f"no target is called 'main', {read}"
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,7 @@ from signet_conformance.contract import (
     entries,
     harness_requirements,
     requirements,
+    sentences,
 )
 from signet_conformance.reports.command_lines import page_address
 from signet_conformance.reports.terminal import (
@@ -105,7 +106,8 @@ def _page(requirement: Requirement) -> Iterator[RenderableType]:
         ("since", ". ".join([since, *filter(None, [requirement.since_note])])),
         ("speaks of", ", ".join(requirement.operations) or "any exchange"),
         ("subject", requirement.subject),
-        ("verdict", _conditions(requirement)),
+        ("verdict", _general(requirement)),
+        *(("", sentence) for sentence in sentences(requirement.verdict)),
         ("source", requirement.source),
         ("why", requirement.why),
         ("change", requirement.fix),
@@ -147,10 +149,9 @@ def _levels(requirement: Requirement) -> str:
     return ", ".join([requirement.level, *later])
 
 
-def _conditions(requirement: Requirement) -> str:
+def _general(requirement: Requirement) -> str:
     breach = "FAIL" if requirement.level == "MUST" else "WARN"
-    general = f"PASS when the subject meets the sentence, else {breach}; NOT-APPLICABLE without a subject."
-    return f"{general} {requirement.verdict}".rstrip()
+    return f"PASS when the subject meets the sentence, else {breach}; NOT-APPLICABLE without a subject."
 
 
 def _example(example: Sequence[Mapping[str, Any]], context: Mapping[str, Any] | None) -> Iterator[str]:

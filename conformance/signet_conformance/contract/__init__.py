@@ -86,6 +86,11 @@ class Reading(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     names: tuple[str, ...] = ("",)
 
 
+def sentences(text: str) -> list[str]:
+    """Split a text of a requirement into its sentences, each of which can be a line or an item of a list."""
+    return re.split(r'(?<=\.) (?=[A-Z("])', text) if text else []
+
+
 class Requirement(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One sentence of law. `since` is a daemon version, None for all; `title` is the sentence.
 
