@@ -17,8 +17,6 @@ from .conftest import FIXTURES, PROMPT, START, Made, Recorded, performed
 EXTENSION = str(FIXTURES / "pi_extension.mjs")
 WORK_MS = 400
 BOUND_S = 0.5
-WOKEN_MS = WORK_MS / 10
-"""A runtime may wake a thread that sleeps, which then waits for the processor within its sleep."""
 
 
 def heard(how: str, runtime: str, made: Made, tmp_path: Path) -> Mapping[str, Any]:
@@ -26,21 +24,26 @@ def heard(how: str, runtime: str, made: Made, tmp_path: Path) -> Mapping[str, An
     target = made("pi", mode=f"{how}:{WORK_MS}", module=EXTENSION, runtime=runtime, harness="pi")
     _, turn = performed(target, tmp_path / "home", [START, PROMPT])
     (call,) = [call for call in turn["calls"] if call["event"] == "input"]
-    assert call["ms"] >= WORK_MS - 1
     return call
 
 
 def test_work_of_the_plugin_is_no_lateness(runtime: str, made: Made, tmp_path: Path) -> None:
     """A loop holds the host's own timer up: the time that it had the processor for is the plugin's."""
     call = heard("computes", runtime, made, tmp_path)
-    assert 0 <= call["late_ms"] <= call["ms"] - WORK_MS + 1
+    # The time of a runtime's other threads is the program's too: it may have run for longer than the handler took.
+    assert 0 <= call["late_ms"] <= max(0.0, call["ms"] - WORK_MS) + 1
 
 
 def test_sleep_that_keeps_the_thread_is_no_lateness(runtime: str, made: Made, tmp_path: Path) -> None:
-    """The machine keeps nothing waiting that does not want the processor, as far as the system tells."""
+    """The machine keeps nothing waiting that does not want the processor, as far as the system tells.
+
+    A runtime may wake a thread that sleeps, which then waits for the processor within its sleep.
+    """
     call = heard("sleeps", runtime, made, tmp_path)
+    assert call["ms"] >= WORK_MS - 1
     if Path("/proc/thread-self/schedstat").exists():
-        assert 0 <= call["late_ms"] <= call["ms"] - WORK_MS + WOKEN_MS
+        woken_ms = float((tmp_path / "home" / "queued_ms").read_text())
+        assert 0 <= call["late_ms"] <= call["ms"] - WORK_MS + 1 + woken_ms
     else:
         assert call["late_ms"] > WORK_MS / 2
 

@@ -30,6 +30,18 @@ HOSTS = [
     ("sdk", "sdk_client.mjs", {"agents": ["atlas-agent"]}, {"drops-agent": AGENT, "misnames": PROMPT_TEXT}),
     ("oh-my-pi", "pi_extension.mjs", {"harness": "pi"}, {"drops-agent": AGENT}),
 ]
+TAKEN = {
+    ("openclaw", None): ["openclaw 2026.6.1 took 5 handlers and 1 tool"],
+    ("openclaw", "openclaw-2026.9.6"): [
+        "openclaw 2026.9.6 took 5 handlers and 1 tool in the mode full; 5 handlers and 1 tool in the mode discovery"
+    ],
+    ("opencode", None): ["opencode 1.18.33 took 4 handlers and 0 tools"],
+    ("pi", None): ["pi 0.73.1 took 5 handlers and 0 tools, and refused 1 more"],
+    ("pi", "pi-0.54"): ["pi 0.54.2 took 5 handlers and 0 tools, and refused 1 more"],
+    ("sdk", None): [],
+    ("oh-my-pi", None): ["oh-my-pi 13.19.0 took 6 handlers and 0 tools"],
+}
+"""What is remarked of a connector that conforms, by its host and the release of it that is named."""
 # Which breach is found in a trace does not depend on the program that ran the plugin, nor does the release of the host
 # that is played: node stands for both there.
 CASES = [
@@ -52,10 +64,18 @@ def test_plugin_host(
     expected: Mapping[str, Verdict],
     made: Made,
     broken: Broken,
+    tmp_path: Path,
 ) -> None:
-    """A whole connector breaks nothing, one that drops its agent or misnames the prompt just what says so."""
+    """A whole connector breaks nothing, one that drops its agent or misnames the prompt just what says so.
+
+    Of one that fails open nothing is remarked, faults or not, but what its host took.
+    """
     target = made(name, mode=mode, module=str(FIXTURES / module), runtime=runtime, **own)
     assert broken(target, SCENARIOS if mode == "conforming" else ("compaction",)) == expected
+    if mode == "conforming":
+        told = remarks(trace.read(path) for path in recordings_in(tmp_path / "traces"))
+        # How long the user waits is for the machine to say.
+        assert [text for text in told if "made the user wait" not in text] == TAKEN[name, own.get("face")]
 
 
 @of_the_host
@@ -134,13 +154,6 @@ def test_handler_that_throws_is_noted(runtime: str, made: Made, broken: Broken, 
     (note,) = [text for text in remarks(traces) if text.startswith("before_prompt_build")]
     assert note.startswith("before_prompt_build: threw, in 8 steps of 2 scenarios, also without a fault; the first: ")
     assert re.search(r"step \d prompt: Error: a plugin that throws at .*openclaw_plugin\.mjs:\d+", note)
-
-
-def test_conforming_plugin_is_not_remarked_on(runtime: str, made: Made, broken: Broken, tmp_path: Path) -> None:
-    """A connector that fails open has nothing to note, faults or not."""
-    assert broken(made("openclaw", module=MODULE, runtime=runtime)) == {}
-    told = remarks(trace.read(path) for path in recordings_in(tmp_path / "traces"))
-    assert told == ["openclaw 2026.6.1 took 5 handlers and 1 tool"]
 
 
 @of_the_host
