@@ -23,7 +23,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from signet_recording_proxy.redaction.redactor import Learned, ProvisionalRedactor, Redactor
+from signet_recording_proxy.redaction.provisional import ProvisionalRedactor
+from signet_recording_proxy.redaction.redactor import Learned, Redactor
 from signet_recording_proxy.trace_file import EndedExchange, Line
 
 _LENGTHS = struct.Struct(">QQ")

@@ -9,12 +9,12 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from hashlib import blake2b
 from itertools import accumulate, chain
 
 from signet_recording_proxy.redaction import laid_out
 from signet_recording_proxy.redaction.assigned_values import ASSIGNMENTS, ELEMENTS, MARKUP
 from signet_recording_proxy.redaction.beside_names import BESIDE, strings_of
+from signet_recording_proxy.redaction.clean_texts import Remembered, digest
 from signet_recording_proxy.redaction.commands import COMMANDS
 from signet_recording_proxy.redaction.hidden_text import Hidden, coded_places
 from signet_recording_proxy.redaction.keywords import ADDRESS_NUMBERS, LONGEST_NAME, PLAIN_WORD, Hits, has_digit
@@ -45,39 +45,7 @@ _OF_BLOCKS = "PRIVATE KEY", "PuTTY-User-Key-File-"
 """Each of `BLOCKS` has one of them."""
 
 
-class _Remembered:
-    """The last texts that were found to be clean, by what `_digest` makes of them."""
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._new, self._old = set[bytes](), set[bytes]()
-
-    def __contains__(self, key: bytes) -> bool:
-        if key in self._new:
-            return True
-        if key not in self._old:
-            return False
-        self.add(key)
-        return True
-
-    def forget(self) -> None:
-        """Begin anew."""
-        self._new, self._old = set(), set()
-
-    def add(self, key: bytes) -> None:
-        """Remember one more, and forget what was not looked for in a long time."""
-        if len(self._new) >= self._most:
-            self._old, self._new = self._new, set()
-        self._new.add(key)
-
-
-def _digest(text: str) -> bytes:
-    raw = text.encode("utf-8", "surrogatepass")
-    return raw if len(raw) < _DIGEST_BYTES else blake2b(raw, digest_size=_DIGEST_BYTES).digest()
-
-
-_DIGEST_BYTES = 24
-_clean = _Remembered(16_384)
+_clean = Remembered(16_384)
 
 
 def forget() -> None:
@@ -105,7 +73,7 @@ class KeywordSearch:
         if names or self._hidden is None:
             return self._behind_breaks(text, names=names)
         # What is sent again and again, as transcripts are in full, was mostly found to be clean before.
-        key = _digest(text)
+        key = digest(text)
         if key in _clean:
             return text
         clean = self._behind_breaks(text, names=names)
@@ -362,7 +330,7 @@ def texts_to_search(texts: Iterable[str]) -> list[str]:
             found.append(text)
             continue
         if len(text) > _WORTH_REMEMBERING:
-            key = _digest(text)
+            key = digest(text)
             if key in _clean:
                 continue
             keys[text] = key

@@ -129,7 +129,10 @@ def _named(label: str) -> str:
 def _under_label(text: str, start: int) -> Iterator[Span]:
     label = _LABEL.match(text, start)
     value = None if label is None else _BELOW.match(text, label.end())
-    if label is not None and value is not None and is_likely(_named(label["label"]), value["value"].rstrip(".,")):
+    # A line of Python that does nothing is `pass`.
+    if label is None or value is None or label[0].strip() == "pass":
+        return
+    if is_likely(_named(label["label"]), value["value"].rstrip(".,")):
         yield value.start("value"), value.start("value") + len(value["value"].rstrip(".,"))
 
 

@@ -61,6 +61,7 @@ def test_a_secret_of_a_layout_is_redacted(layout: str) -> None:
         "token,count\nthe,1204\nand,988",
         "the name, the password\nand, of course, 2 more",
         "NAME   TOKEN\na-1    none\nb-2    expired",
+        "class A2(B):\n    pass\n\n\nX520Pseudonym.componentType2",
         "INSERT INTO tokens (id, used) VALUES ('v7KqZ2mXw9TpR4Ls8Bn3', 1);",
         "secrets:\n  db_password:\n    file: ./db2.txt\n  mail: vault-1",
         '{"kty":"EC","crv":"P-256","x":"SOJcbNrJ9qOpVJNFKK","y":"lOKVaA00IECjpiXmkRTe6HqSq58dwQMG"}',

@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from hypothesis import example, given, settings, strategies as st
 
-from signet_recording_proxy.redaction import beside_names, named_values
+from signet_recording_proxy.redaction import beside_names, keyword_search, named_values
 from signet_recording_proxy.redaction.assigned_values import ASSIGNMENTS, MARKUP
 from signet_recording_proxy.redaction.beside_names import BESIDE
 from signet_recording_proxy.redaction.commands import COMMANDS
@@ -33,6 +33,8 @@ REPLACED: tuple[Callable[[str, Token], str], ...] = (
     lambda text, token: BESIDE.replace_at(text, [m.start() for m in beside_names._BESIDE.finditer(text)], token),
     VENDORS.replace,
     lambda text, token: replace_spans(text, STATEMENTS.spans(text, Hits(text).stated), token),
+    lambda text, token: replace_spans(text, keyword_search._laid_out(text, Hits(text)), token),
+    lambda text, token: replace_spans(text, beside_names.strings_of(text, Hits(text).strings), token),
     HIDDEN.replace,
 )
 SECRETS = [*TOKENS.values(), *(text for text, _ in WRITTEN.values()), *CODED.values()]
