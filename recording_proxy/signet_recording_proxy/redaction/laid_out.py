@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
+from itertools import islice
 from typing import Final
 
 from signet_recording_proxy.redaction.appearance import SAMPLE, is_likely
@@ -53,7 +54,7 @@ _HEAD = re.compile(r"[\w .()/#%@&-]{0,40}\Z")
 _QUOTED = r"\\{0,15}\"[^\"\r\n]*+\""
 _CELL = {delimiter: re.compile(rf"{_QUOTED}|[^{re.escape(delimiter)}\r\n]*+") for delimiter in _DELIMITERS}
 _COLUMN = re.compile(r"\S+(?: \S+)*")
-_MOST_ROWS, _LONGEST_HEAD = 200, 400
+_MOST_ROWS, _LONGEST_HEAD, _MOST_SECTIONS = 200, 400, 24
 _AROUND = " \t\x0b\"'`*\\"
 
 
@@ -77,7 +78,7 @@ def spans(text: str, labels: Iterable[re.Match[str]], stems: Iterable[tuple[str,
         done = -1
         for at in places:
             if at >= done:
-                done = at + _NEAREST
+                done = _end_of_reach(stem, text, at)
                 found.update(_OF_STEMS[stem](text, at))
     done = 0
     for start, end in sorted(found):
@@ -95,6 +96,19 @@ def _begin_of_line(text: str, at: int) -> int:
 
 
 _OPENS_STRING = re.compile(r":\s?\\{0,15}\"(?!,)")
+
+
+def _end_of_reach(stem: str, text: str, at: int) -> int:
+    """Up to where what is found for a stem at this place is all that is found for another one."""
+    if stem == "kind: secret":
+        end = text.find("\n---", at, at + _FAR // 2)
+        return at + _FAR // 2 if end < 0 else end
+    if "kty" in stem:
+        end = text.find("}", at, at + _NEAR // 2)
+        return at + _NEAR // 2 if end < 0 else end
+    return at + _NEAREST
+
+
 _LONGEST_LABEL = 70
 _NEAREST = 24
 """Of what is nearer to each other than this, one is enough."""
@@ -281,7 +295,7 @@ def _in_data(text: str, at: int) -> Iterator[Span]:
     """The values of a Secret of Kubernetes."""
     begins = max(text.rfind("\n---", 0, at), at - _FAR, 0)
     ends = text.find("\n---", at, at + _FAR)
-    for data in _DATA.finditer(text, begins, at + _FAR if ends < 0 else ends):
+    for data in islice(_DATA.finditer(text, begins, at + _FAR if ends < 0 else ends), _MOST_SECTIONS):
         yield from _in_section(text, data.end("indent"))
 
 

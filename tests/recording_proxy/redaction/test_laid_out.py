@@ -36,6 +36,8 @@ LAID_OUT = {
     "a section of secrets": f"secrets:\n  mail: {DRAWN}\nport: 1",
     "a private key of JSON": f'{{"kty":"OKP","crv":"Ed25519","d":"{KEY}","x":"abc"}}',
     "a shared key of JSON": f'{{"k":"{KEY}","kty":"oct"}}',
+    "keys of JSON": f'{{"keys":[{{"kty":"oct","k":"{KEY[::-1]}"}},{{"kty":"oct","k":"{KEY}"}}]}}',
+    "two Secrets": f"kind: Secret\ndata:\n  a: {HEXADECIMAL[::-1]}\n---\nkind: Secret\ndata:\n  b: {HEXADECIMAL}",
     "codes": f"Recovery codes:\n{HEXADECIMAL[:5]}-{HEXADECIMAL[5:10]}\n{HEXADECIMAL[10:15]}-{HEXADECIMAL[15:20]}\n",
 }
 
