@@ -73,6 +73,9 @@ PLACE_MEMBERS = frozenset({"project", "cwd"})
 """Members that say where; parameters of such names may hold anything."""
 IDENTIFYING_HEADERS = "x-signet-"
 """How the headers begin that say the same."""
+KEY_TYPE = "kty"
+PRIVATE_KEY_MEMBERS = ("d", "k", "p", "q", "dp", "dq", "qi")
+"""What is secret in a JSON Web Key, which has a member `KEY_TYPE`."""
 NAME_MEMBERS = ("name", "key", "header", "variable")
 """What names the `value` beside it, as in `{"name": "API_KEY", "value": …}`."""
 

@@ -13,8 +13,10 @@ from signet_recording_proxy.redaction.keywords import HOLDS_HOME, secret_names_a
 from signet_recording_proxy.redaction.secret_names import (
     IDENTIFYING_HEADERS,
     IDENTIFYING_MEMBERS,
+    KEY_TYPE,
     NAME_MEMBERS,
     PLACE_MEMBERS,
+    PRIVATE_KEY_MEMBERS,
     VALUE_MEMBERS,
     is_secret_member,
     is_secret_name,
@@ -136,6 +138,9 @@ class Cleaner:
             named = next((members[name] for name in NAME_MEMBERS if isinstance(members.get(name), str)), None)
             if named is not None:
                 cleaned["value"] = self._beside(named, members["value"])
+        if isinstance(members.get(KEY_TYPE), str):
+            private = {name: members[name] for name in PRIVATE_KEY_MEMBERS if isinstance(members.get(name), str)}
+            cleaned.update({name: self._token(value) for name, value in private.items()})
         return cleaned
 
     def _members(self, members: dict[str, Any]) -> dict[str, Any]:
@@ -206,6 +211,10 @@ class _Parts:
             level = [*chain.from_iterable(map(dict.values, objects)), *chain.from_iterable(lists)]
         self.texts += names
         self._beside = [*self._pairs(), *(self._members_beside_values() if "value" in names else ())]
+        if KEY_TYPE in names:
+            self._beside += [
+                ("privatekey", members) for objects, _ in self._levels for members in objects if KEY_TYPE in members
+            ]
         self.secret_names = secret_names_among(names.union([name for name, _ in self._beside]))
 
     def _pairs(self) -> Iterator[tuple[str, Any]]:

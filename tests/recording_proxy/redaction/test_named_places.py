@@ -206,6 +206,12 @@ def test_the_values_between_which_a_secret_changes() -> None:
     }
 
 
+def test_the_private_members_of_a_key() -> None:
+    """They say what they are by the type of the key beside them."""
+    key = {"kty": "OKP", "crv": "Ed25519", "d": "nWGxne_9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A", "x": "11qYAYKxCrfVS"}
+    assert body_json({"keys": [key], "d": "kept"}) == {"keys": [{**key, "d": "<redacted:1>"}], "d": "kept"}
+
+
 def test_names_without_values_stay() -> None:
     """Tags, schemas and settings speak of secrets and hold none."""
     document = {
