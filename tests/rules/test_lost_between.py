@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from signet_conformance.engine import judge
-from tests.support.case_traces import KEYED, build
+from tests.support.case_traces import DECLARED, KEYED, build
 
 Item = Mapping[str, Any]
 ANSWERS: Mapping[str, Mapping[str, Any]] = {
@@ -143,6 +143,15 @@ def test_end_that_the_host_stopped(tmp_path: Path, requirement: str, after: Sequ
     items = [step("start", 0), START, PROMPT, *ended, *after]
     verdict = judge(build(tmp_path / "trace.jsonl", items)).judgements[requirement].verdict
     assert (verdict != "WARN") is (how == "stopped")
+
+
+@pytest.mark.parametrize(("bound_s", "repeated"), [(1.0, False), (2.0, True)])
+def test_start_whose_answer_may_be_read_too_late(tmp_path: Path, bound_s: float, repeated: bool) -> None:
+    """A second passes in its step after the answer, in which a busy machine may let a connector run into its bound."""
+    items = [step("start", 0), START, step("prompt", 1), hook("session-start", answer=STUB), PROMPT]
+    header = {"declared": {**DECLARED, "bounds_s": {"start": bound_s}}}
+    verdict = judge(build(tmp_path / "trace.jsonl", items, header)).judgements["SIG-START-005"].verdict
+    assert (verdict == "WARN") is repeated
 
 
 @pytest.mark.parametrize("requirement", ["SIG-END-005", "SIG-END-010"])

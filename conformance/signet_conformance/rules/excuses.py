@@ -279,12 +279,20 @@ _LATE = 0.8
 """The part of its bound after which a connector may have given up, though the answer was still delivered."""
 
 
+def _idle_s(recording: Recording, call: Call) -> float:
+    """The seconds from a call of a step to the next mark. A busy machine may let a connector read an answer so late."""
+    if recording.timeline.step_at(call.seq) is None:
+        return 0.0
+    return next((mark.t - call.t0 for mark in recording.trace.marks if mark.seq > call.seq), 0.0)
+
+
 def _reset_is_unheard(recording: Recording, calls: Sequence[Call]) -> str | None:
     """Why the daemon may not have heard that a session began anew, or the connector that it was started."""
     again, before = calls
     bound_s = recording.declared.bounds_s.get("start")
-    if bound_s is not None and before.took_s >= bound_s * _LATE:
-        return f"the first start took {before.took_s:.1f} s, after which the connector may have given it up"
+    waited_s = max(before.took_s, _idle_s(recording, before))
+    if bound_s is not None and waited_s >= bound_s * _LATE:
+        return f"the first start took {waited_s:.1f} s, after which the connector may have given it up"
     if (why := _lost_between_its_calls(recording, calls)) is not None:
         return f"{why}, and its end may be lost"
     between = (hook for hook in recording.earlier(again) if hook.seq > before.seq and hook.operation == COMPLETE)
