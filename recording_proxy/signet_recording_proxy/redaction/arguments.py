@@ -23,7 +23,7 @@ def option(name: str) -> re.Pattern[str]:
 
 NAME = (
     r"(?i:passw(?:or[dt]|d)|pass_?phrase|secret|token"
-    r"|(?:api|app|secret|access|private|auth|signing|encryption|master)_?key)"
+    r"|(?:api|app|secret|access|private|auth|signing|encryption|master|licen[cs]e)_?key)"
 )
 WITH_A_DIGIT = r"(?=[^\s\"'`<&]{0,255}[0-9])"
 

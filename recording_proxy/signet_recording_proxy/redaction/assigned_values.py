@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from signet_recording_proxy.redaction.appearance import is_scrambled
 from signet_recording_proxy.redaction.secret_names import is_secret_member, is_secret_name, is_value, names_key
 from signet_recording_proxy.redaction.shown_text import LINE_BREAK
-from signet_recording_proxy.redaction.spans import Span, Token, replace_spans
+from signet_recording_proxy.redaction.spans import LONGEST, Span, Token, end_of_word, replace_spans
 
 STRING_PREFIX = "(?:[bB][rR]?|[rR][bB]?|[uULN])"
 """What marks a string that holds no variable: of bytes, raw, wide, national."""
@@ -23,7 +23,9 @@ _BLOCK_LINE = re.compile(rf"{LINE_BREAK}([ \t]{{1,64}}+)(\S{{1,4096}}+)[ \t]{{0,
 _BARE_LINE = re.compile(r"\S{1,4096}+(?=[ \t]{0,64}(?:[\r\n\x0b]|\Z))")
 _INDENTED = re.compile(rf"[ \t]{{0,64}}{LINE_BREAK}([ \t]{{1,64}}+)\S")
 _LONGEST = 4096
-_BARE = re.compile(r"[^\s\"'<>;&|,(){}\[\]`\\]{4,512}+")
+_IN_A_RESOURCE = re.compile(r"\barn:[a-z0-9:-]{1,60}:\Z")
+"""Before the name of a resource of AWS: `arn:aws:secretsmanager:eu-west-1:1234:secret:prod/db` holds no value."""
+_BARE = re.compile(rf"[^\s\"'<>;&|,(){{}}\[\]`\\]{{4,{LONGEST}}}+")
 _VALUE_TAG = r"(?:\s{0,64}<(?:[\w-]{1,16}:)?(?i:value)(?:\s[^<>]{0,80})?>)?"
 _ELEMENT = re.compile(rf"<([A-Za-z_][A-Za-z0-9_.:-]{{1,63}}+)(?:\s[^<>]{{0,200}}+)?>{_VALUE_TAG}([^<>]{{3,400}}+)</")
 _NAMED = re.compile(r"\b(?:name|key|id|type)=\\{0,4}[\"']?([A-Za-z0-9_.\[\]-]{1,64}+)", re.IGNORECASE)
@@ -77,7 +79,7 @@ class _Assignments:
         done = 0
         for match in _ASSIGNMENT.finditer(text):
             start = match.end()
-            if start < done:
+            if start < done or _IN_A_RESOURCE.search(text, max(0, match.start() - 64), match.start(1)) is not None:
                 continue
             name, opened = match[1], match[4]
             block = _BLOCK.match(text, start) if opened is None else None
@@ -89,6 +91,7 @@ class _Assignments:
             value = text[start:end]
             around = text[match.end(1) : match.end(3)]
             if end > start and _is_assigned(name, value, quoted=opened is not None, sets_variable=around == "="):
+                end = end_of_word(text, start, end) if opened is None else end
                 yield start, end
                 done = end
 

@@ -20,22 +20,24 @@ from signet_recording_proxy.redaction.appearance import (
     names_password,
 )
 from signet_recording_proxy.redaction.secret_names import is_secret_member, names_key
-from signet_recording_proxy.redaction.spans import Span, Token, replace_spans
+from signet_recording_proxy.redaction.spans import LONGEST, Span, Token, end_of_word, replace_spans
 
 _VALUE = r"[^\s\"'`<>,;(){}\[\]\\]"
 _VERBS = "(?:is|was|to|as|body|ist|lautet|est)"
+_BARS = "│║"
 _SIGN = (
-    r"(?:[ \t]{0,4}(?:[:=,>|]{1,2}|->|-(?=[ \t]))[ \t]{0,4}"
+    rf"(?:[ \t]{{0,16}}[{_BARS}][ \t]{{0,4}}|"
+    r"[ \t]{0,4}(?:[:=,>|]{1,2}|->|-(?=[ \t]))[ \t]{0,4}"
     rf"|[ \t]{{1,4}}(?:{_VERBS}[ \t:]{{1,3}})?)"
 )
 _BETWEEN = rf"(?:\\{{0,4}}[\"'`)\]]|\*){{0,3}}+{_SIGN}(?:\*{{1,2}}[ \t]{{0,4}})?(?:\\{{0,4}}[\"'`])?"
 _BESIDE = re.compile(
-    rf"(?<![A-Za-z0-9_.-])(-{{0,2}}[A-Za-z_][A-Za-z0-9_.-]{{1,63}}+){_BETWEEN}(?=({_VALUE}{{10,512}}+)(?!\())"
+    rf"(?<![A-Za-z0-9_.-])(-{{0,2}}[A-Za-z_][A-Za-z0-9_.-]{{1,63}}+){_BETWEEN}(?=({_VALUE}{{10,{LONGEST}}}+)(?!\())"
 )
 _NAMED = r"(?:pass(?:word|wd|phrase|code)?|token|secret|key|auth|credentials?|pwd?|pat|pepper|bearer|jwt)[\w.-]{0,24}"
 _TO_A_DIGIT = r"[^\s\"'<>]{0,40}[0-9]"
-FOLLOWED = re.compile(rf"(?i:{_NAMED}){_BETWEEN}{_TO_A_DIGIT}")
-"""What stands where one of them may be, in text."""
+FOLLOWED = re.compile(rf"(?i:{_NAMED}){_BETWEEN}{_TO_A_DIGIT}".replace(_BARS, "?"))
+"""What stands where one of them may be, in text of which a `?` stands for each letter beyond ASCII."""
 STRING_FOLLOWS = re.compile(rf"{_NAMED}[^\n;\"'`]{{0,64}}+(?:\\?\n[ \t]{{0,64}}+)?[\"'`]")
 """The same where a string may stand, in text of small letters."""
 MOST_FOLLOWED = 160
@@ -44,7 +46,8 @@ STRING_GATE = rf"{_NAMED}(?:[^\"\\]|\\.)*(?:\\\"|['`])[^\s\"'`]{{0,60}}[0-9]"
 """What stands in an encoded line where a statement has a string; for an expression of Rust's."""
 GATE = (
     rf"{_NAMED}(?:\\+\"|\\*['`)\]]|\*){{0,3}}"
-    rf"(?:[ \t]{{0,4}}[:=,>|-]{{1,2}}[ \t]{{0,4}}|[ \t]{{1,4}}(?:{_VERBS}[ \t:]{{1,3}})?)"
+    rf"(?:[ \t]{{0,16}}[{_BARS}][ \t]{{0,4}}|[ \t]{{0,4}}[:=,>|-]{{1,2}}[ \t]{{0,4}}"
+    rf"|[ \t]{{1,4}}(?:{_VERBS}[ \t:]{{1,3}})?)"
     rf"(?:\*{{1,2}}[ \t]{{0,4}})?(?:\\*[\"'`])?{_TO_A_DIGIT}"
 )
 """The same in an encoded line, where quotes of text are escaped; for an expression of Rust's, which looks not ahead."""
@@ -70,7 +73,7 @@ def _beside(text: str, matches: Iterable[re.Match[str]]) -> Iterator[Span]:
         start = match.end()
         if start < done or not _names_secret(text, match):
             continue
-        value = match[2].rstrip(".:!?")
+        value = text[start : end_of_word(text, start, match.end(2))].rstrip(".:!?")
         if looks_random(value) or _is_given(match[1], value):
             done = start + len(value)
             yield start, done

@@ -65,7 +65,7 @@ CALLS: Final = (
         ("define(",),
         re.compile(
             r"\bdefine\(\s{0,4}\\{0,4}[\"'][A-Z_]{0,40}(?:PASSWORD|SECRET|TOKEN|_KEY|_SALT)\\{0,4}[\"']\s{0,4},"
-            r"\s{0,4}\\{0,4}[\"'](?:(?=[^\"'\n]{0,255}[0-9])([^\s\"']{6,256}+)[\"']|([^\"'\n]{40,80}+)[\"'])"
+            r"\s{0,16}\\{0,4}[\"'](?:(?=[^\"'\n]{0,255}[0-9])([^\s\"']{6,256}+)[\"']|([^\"'\n]{40,80}+)[\"'])"
         ),
     ),
     Command(
@@ -153,10 +153,63 @@ CALLS: Final = (
         ),
     ),
     Command(("setuser ",), re.compile(r"(?i:\bsetuser)\s[^\n]{1,100}?\s>([^\s\"'\\]{6,256}+)")),
-    Command(('psk "', "psk \\"), re.compile(r"\bPSK\s{1,2}\\{0,4}\"([^\s\"\\]{8,256}+)\\{0,4}\"")),
+    Command(
+        ('psk "', "psk \\", 'eap "', "eap \\", 'xauth "', "xauth \\"),
+        re.compile(r"\b(?:PSK|EAP|XAUTH)\s{1,2}\\{0,4}\"([^\s\"\\]{8,256}+)\\{0,4}\""),
+    ),
+    Command(("wifi:",), re.compile(r"\bWIFI:(?:[A-Z]:[^;\s]{0,64};){0,4}P:([^;\s]{8,63})(?=;)")),
+    Command(
+        ("<keymaterial>", "key content"),
+        re.compile(r"(?:<keyMaterial>|\bKey Content\s{1,16}: )([^\s<\\]{8,63}+)"),
+    ),
+    Command(
+        ("temporary password", "new value:", "root password"),
+        re.compile(
+            r"(?i:temporary password [^\n:]{0,60}|new value|generated root password(?: for \w{1,12})?): {1,4}"
+            r"([^\s\"'\\]{8,256}+)"
+        ),
+        accepts=is_made,
+    ),
+    Command(
+        ("random_password",),
+        re.compile(
+            r"random_password\b[^{}]{0,200}\{[^{}]{0,400}\{[^{}]{0,400}?\"result\\{0,4}\":\s?\\{0,4}\"([^\s\"\\]{8,256}+)"
+        ),
+    ),
+    Command(
+        ("setenv ", "fastcgi_param "),
+        re.compile(rf"\b(?:SetEnv|fastcgi_param)\s{{1,4}}[A-Za-z0-9_]{{0,48}}(?:{NAME}|(?i:pass))\s{{1,8}}{GIVEN}"),
+    ),
+    Command(
+        ("331 ",),
+        re.compile(rf"\b331 [^\n]{{0,80}}{LINE_BREAK}[ \t>-]{{0,8}}PASS ([^\s\"'\\]{{4,256}}+)"),
+    ),
+    Command(
+        ("334 ugfzc3dvcmq6",),
+        re.compile(rf"\b334 UGFzc3dvcmQ6{LINE_BREAK}[ \t>-]{{0,8}}([A-Za-z0-9+/]{{8,256}}+={{0,2}})"),
+    ),
+    Command(
+        (":auth(", ".auth(", "privatekeytoaccount("),
+        re.compile(r"(?:[:.]auth|privateKeyToAccount)\(\\{0,4}[\"'`]([^\s\"'`\\]{8,256}+)\\{0,4}[\"'`]\s{0,4}\)"),
+        accepts=is_made,
+    ),
+    Command(
+        ("privilege ", "username "),
+        re.compile(
+            r"\busername\s{1,4}\S{1,64}\s(?:privilege [0-9]{1,2}\s)?(?:password|secret)"
+            rf"\s{{1,4}}[0-9]\s{{1,4}}{GIVEN}"
+        ),
+        marks=("password", "secret"),
+    ),
+    Command(
+        ("login(", ".init(", "client("),
+        re.compile(r"(?<=[(, ])(?:api_?)?key\s?=\s?\\{0,4}[\"']([^\s\"'\\]{16,256}+)"),
+        re.compile(r"(?i:login|\.init|client)\("),
+        accepts=is_drawn,
+    ),
     Command(
         ("accounts:",),
-        re.compile(r"\baccounts:\s{0,2}\[\s{0,8}\\{0,4}[\"'](0x[0-9a-f]{64})\\{0,4}[\"']"),
+        re.compile(r"\baccounts:\s{0,2}\[\s{0,8}\\{0,4}[\"']((?:0x)?[0-9a-f]{64})\\{0,4}[\"']"),
         near=r"accounts:\s{0,2}\[",
     ),
     Command(
@@ -171,13 +224,13 @@ CALLS: Final = (
         re.compile(r"/(?:private-|reset[-_]password/)(?=[A-Za-z_-]{0,255}[0-9])([A-Za-z0-9_-]{24,256}+)"),
     ),
     Command(
-        ("copy it now", "shown again", "see it again"),
+        ("copy it now", "shown again", "see it again", "following password"),
         re.compile(
-            rf"(?i:copy it now|shown again|see it again)[^\n]{{0,60}}(?:{LINE_BREAK}[ \t]{{0,40}}){{1,3}}"
-            rf"{WITH_A_DIGIT}"
+            r"(?i:copy it now|shown again|see it again|following password)[^\n]{0,60}"
+            rf"(?:{LINE_BREAK}[ \t]{{0,40}}){{1,3}}{WITH_A_DIGIT}"
             r"([^\s\"'<>\\]{16,4096}+)(?=[\s\\]|\Z)"
         ),
-        near=r"(?:copy it now|shown again|see it again)[^\n\"]{0,60}[\n\\]",
+        near=r"(?:copy it now|shown again|see it again|following password)[^\n\"]{0,60}[\n\\]",
     ),
     Command(
         ("totp", "otp ", "2fa", "mfa ", "authenticator", "entry key"),
@@ -196,10 +249,15 @@ CALLS: Final = (
         apart="",
     ),
     Command(
-        ("mnemonic", "wallet words", "paper key", "seed words", "secret phrase"),
+        (
+            *("mnemonic", "wallet words", "paper key", "seed words", "secret phrase", "seed phrase", "recovery phrase"),
+            *("backup phrase", "frase semilla", "phrase de r?cup?ration", "seed-phrase", "wiederherstellungs"),
+        ),
         re.compile(
-            r"(?i:mnemonic|(?:wallet|seed|backup) words|paper key|secret phrase)[^A-Za-z0-9\n]{1,6}"
-            r"((?:[a-z]{3,8} ){11,23}[a-z]{3,8})(?![A-Za-z])"
+            r"(?i:mnemonic|(?:wallet|seed|backup) words|paper key|(?:secret|seed|recovery|backup)[ -]phrase"
+            r"|frase semilla|phrase de récupération|wiederherstellungs(?:phrase|wörter))[^\n:=]{0,60}"
+            rf"(?:[^\w\n]{{1,6}}|:[ \t]{{0,4}}{LINE_BREAK}[ \t>`\"]{{0,8}})"
+            r"((?:[^\W\d_A-Z]{3,10} ){11,23}[^\W\d_A-Z]{3,10})(?![^\W\d_])"
         ),
     ),
     Command(

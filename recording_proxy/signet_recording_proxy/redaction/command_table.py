@@ -153,10 +153,12 @@ COMMANDS: Final = (
         (
             *("printenv ", "op read", "pass show", "bw get password", "print-access-token", "initial-password"),
             *("wg genkey", "wg genpsk", "gh auth token", "base64 -d", "get-login-password", "node-token"),
+            *("secrets versions access", "--reveal", "bw unlock", "pwgen", "openssl rand", "join-token"),
         ),
         re.compile(
-            r"\b(?:printenv [A-Z0-9_]{0,40}(?:PASSWORD|TOKEN|SECRET|KEY)|op read|pass show|bw get password"
+            r"(?:\b|(?=--))(?:printenv [A-Z0-9_]{0,40}(?:PASSWORD|TOKEN|SECRET|KEY)|op read|pass show|bw get password"
             r"|auth print-access-token|admin initial-password|wg gen(?:key|psk)|gh auth token|base64 -d"
+            r"|secrets versions access|--reveal|bw unlock|pwgen|openssl rand|join-token"
             rf"|get-login-password|/node-token)\b[^\n]{{0,120}}{LINE_BREAK}[ \t]{{0,24}}{WITH_A_DIGIT}"
             r"([^\s\"'<>\\]{8,4096}+)(?=[\s\\]|\Z)"
         ),
@@ -209,4 +211,23 @@ COMMANDS: Final = (
     Command(("snmp",), re.compile(rf"\s-[AX]\s{{1,4}}{GIVEN}"), re.compile(r"\bsnmp[a-z]{2,8}\b"), ("-A", "-X")),
     Command(("wpa_passphrase ",), re.compile(rf"\bwpa_passphrase\s{{1,4}}\S{{1,64}}\s{{1,4}}{GIVEN}"), accepts=is_made),
     Command(("security unlock",), option("-p"), re.compile(r"\bsecurity unlock-keychain\b")),
+    Command(("mysqladmin",), option("password"), re.compile(r"\bmysqladmin\b"), accepts=is_made),
+    Command(
+        ("curl",),
+        re.compile(
+            r"(?:\s(?:-b|--cookie)[ =]?\\{0,4}[\"']|;\s{0,4})[\w.-]{1,64}="
+            r"(?=[^\s\"'\\;,]{0,255}?[0-9])([^\s\"'\\;,]{16,}+)"
+        ),
+        re.compile(r"\bcurl\b"),
+        ("-b ", "--cookie"),
+        "\n\n",
+    ),
+    Command(
+        ("key1", "key2"),
+        re.compile(
+            r"(?<![\w-])key[12]\\{0,4}\"?[ :\t]{1,12}(?:[A-Z][A-Za-z]{2,11} {1,12})?\\{0,4}\"?([A-Za-z0-9+/=]{32,100}+)"
+        ),
+        near=r"key[12]\\{0,40}\"?[ :\t]",
+        accepts=is_drawn,
+    ),
 )

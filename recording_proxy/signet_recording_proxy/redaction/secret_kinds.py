@@ -310,7 +310,12 @@ KEY_BLOCKS: Final[tuple[tuple[str, tuple[str, ...], str], ...]] = (
     (
         "PEM",
         ("private key-----",),
-        rf"-----BEGIN [A-Z0-9 ]{{0,32}}PRIVATE KEY-----(?:{_TO_END}|{_LINES})",
+        rf"-----BEGIN [A-Z0-9 ]{{0,32}}PRIVATE KEY-----(?![`'\"][^\\\"+]{{0,200}}[.`])(?:{_TO_END}|{_LINES})",
+    ),
+    (
+        "OpenVPN static keys",
+        ("begin openvpn static key",),
+        rf"-----BEGIN OpenVPN Static key V[0-9]-----(?:{_TO_END}|{_LINES})",
     ),
 )
 """Name, stems (a text with the shape has one of them in lower case), expression."""

@@ -41,7 +41,7 @@ MIXED_KEYS = (
     ),
 )
 """Endings of names whose value is a secret when it is one word that mixes letters and digits."""
-MIXED = ("auth", "bearer", "cookie", "credential", "credentials", "jwt", "otp", "pass", "pat", "psk", "pwd")
+MIXED = ("auth", "bearer", "cookie", "credential", "credentials", "jwt", "otp", "pass", "pat", "psk", "pwd", "totp")
 """Last words (`dbPass`, not `compass`) whose value is a secret when it is one word that mixes letters and digits."""
 QUERY_ALWAYS = ("key", "sig", "signature", "xamzsignature", "xgoogsignature")
 """Whole names that are secrets in a query or a form alone."""
@@ -87,14 +87,15 @@ _BRACKETS = re.compile(r"[\[\]]+")
 _VARIABLE_NAME = re.compile(r"[A-Z][A-Z0-9_]*\Z")
 _CODE = re.compile(r"(?=[A-Z]*+[0-9]++[A-Z]++[0-9])[A-Z0-9]{16,}+")
 _NO_VALUE = re.compile(
-    r"\$(?:[A-Za-z_]+[0-9]*|env:\w+|\{.*|\(.*)|\$\{\{.*|\*{3,}|\[REDACTED\]"
+    r"\${1,2}(?:[A-Za-z_]+[0-9]*|env:\w+|\{.*|\(.*)|\$\{\{.*|\[?\*{3,}\]?|\[REDACTED\]|ENC\[.*"
     r"|[\w.-]{0,16}(?:\.{3}|…)|(?:process\.env|import\.meta\.env|os\.environ|env|secrets|vars)\.[a-z_]\w*|[\^~<>=]{0,2}v?\d+\.\d+\.\d+(?:[-+][\w.-]*)?",
     re.IGNORECASE | re.DOTALL,
 )
 """A variable of a shell, a program or a template, a version, an ellipsis, and what others put in a secret's place."""
 _PLACEHOLDER = re.compile(
-    r"dummy|placeholder|undefined|<[a-z][^<>]{0,60}>|\{\{.*\}\}|(?:bearer|basic|token) (?:\$?\{.*|<.*>)"
-    r"|(?:your|my|insert|enter|replace|put|add)[-_ ](?:[a-z]+[-_ ]){0,5}"
+    r"dummy|placeholder|undefined|<[a-z][^<>]{0,60}>|\{\{.*\}\}|(?:bearer|basic|token) (?:\$?\{.*|<.*>|\$\w+)"
+    r"|passw(?:or)?d|mysecretpassword"
+    r"|(?:[a-z]{2,8}[-_]){0,2}(?:your|my|some|insert|enter|replace|put|add)[-_ ](?:[a-z]+[-_ ]){0,5}"
     r"(?:api[-_ ]?)?(?:key|token|secret|password|value|here)"
     r"|(?:test|fake|dummy|mock|sample|example)[-_](?:[a-z]+[-_]){0,4}(?:api)?(?:key|token|secret)"
     r"|[\w-]{0,24}?([\w*.#•])\1{5,}",

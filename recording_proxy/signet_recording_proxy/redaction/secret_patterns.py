@@ -282,7 +282,7 @@ TEXT_PATTERNS: tuple[TextPattern, ...] = (
         length=lambda match: password_length(match[2], match[1]),
         stem_first=False,
     ),
-    TextPattern(("@",), re.compile(r"://([^\s/?#@\"'<>:\\]{1,256}+):?@"), _looks_secret, stem_first=False),
+    TextPattern(("@",), re.compile(r"://([^\s/?#@\"'<>:,\\]{1,256}+):?@"), _looks_secret, stem_first=False),
     TextPattern(
         ("authorization", "x-api-key"),
         re.compile(

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 from ahocorasick_rs import AhoCorasick, Implementation
 
 from signet_recording_proxy.redaction.appearance import is_hexadecimal, is_invented, is_made, is_scrambled, looks_random
-from signet_recording_proxy.redaction.spans import Span
+from signet_recording_proxy.redaction.spans import Span, end_of_word
 
 # What people call them, in lower case and without endings: up to twelve more letters may follow.
 _LONG_PASSWORDS: Final = (
@@ -210,7 +210,8 @@ def _stated(text: str, noun: Noun) -> Span | None:
         value = clause["value"].rstrip(_ENDS)
         if _is_stated(text, noun, clause, value):
             means = ending is not None and _means_secret(text, noun, ending["ending"].lower())
-            return (clause.start("value"), clause.start("value") + len(value)) if means else None
+            start = clause.start("value")
+            return (start, end_of_word(text, start, start + len(value))) if means else None
         if len(value) > _LONGEST_OTHER or len(value) < len(clause["value"]):
             return None
         clause = _CLAUSES.match(text, clause.end(), clause.end() + 640)
@@ -234,9 +235,15 @@ def _is_stated(text: str, noun: Noun, clause: re.Match[str], value: str) -> bool
     if noun.word in _CREDENTIALS and (pair := _PAIR.fullmatch(value)) is not None and is_made(pair[1]):
         return True
     of_password = direct and noun.word in _PASSWORDS
-    return _is_drawn(value) or is_invented(value, direct=of_password) or (of_password and is_scrambled(value))
+    return (
+        _is_drawn(value)
+        or is_invented(value, direct=of_password)
+        or (of_password and (is_scrambled(value) or _WORDS_AND_NUMBER.fullmatch(value) is not None))
+    )
 
 
+_WORDS_AND_NUMBER = re.compile(r"[a-z]{8,24}[0-9]{2,4}[!?$]?")
+"""A password such as `mountaincoffee1987`."""
 _PAIR = re.compile(r"[A-Za-z][\w.@-]{1,40}[:/]([^/]{6,256})")
 """A user and a password, which is all taken for one."""
 

@@ -25,6 +25,14 @@ from tests.recording_proxy.redaction.lines import redacted
         "headers: { Authorization: `Bearer ${token}` }",
         '{"input_token": "nextToken", "output_token": "LastEvaluatedKey"}',
         "decoded_secret = base64.b64decode(secret[6:])",
+        "SLACK_BOT_TOKEN=xoxb-your-token-here",
+        'kubectl create secret generic db --from-literal=password="$$DB_PASSWORD"',
+        '$headers = @{ Authorization = "Bearer $token" }',
+        "Authorization: 'SOME_TOKEN'",
+        '{"user": "ada", "password": "[***]"}',
+        '{"login.password": "Password"}',
+        "postgres://user:password@localhost:5432/db",
+        "The key starts with `-----BEGIN OPENSSH PRIVATE KEY-----` and stays on your machine.",
     ],
 )
 def test_a_placeholder_stays(text: str) -> None:

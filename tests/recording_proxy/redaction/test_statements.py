@@ -61,6 +61,19 @@ def test_a_secret_of_a_sentence_is_redacted(said: str, secret: str) -> None:
     assert secret not in _searched(f"{'All is well. ' * 300}\n{text}\n{'All is well. ' * 300}")
 
 
+@pytest.mark.parametrize("said", ['log in with the password "{}"', "Hasło do bazy: {}", "Yönetici şifresi: {}"])
+def test_words_and_a_number_are_a_password_where_a_sentence_says_so(said: str) -> None:
+    """As people make them up."""
+    assert "coppermountain87" not in str(redacted({"prompt": said.format("coppermountain87")}))
+
+
+def test_a_long_secret_is_redacted_to_its_end() -> None:
+    """Though only its beginning is looked at."""
+    key = "Tq7vR2mXw9Kp4Ls8" * 100
+    for text in (f"tls.key: {key}", f"the token is {key}", f"API_TOKEN={key}"):
+        assert "Tq7vR2mXw9" not in str(redacted({"prompt": text}))
+
+
 @pytest.mark.parametrize("secret", [HEXADECIMAL, UUID])
 @pytest.mark.parametrize(
     "said",
