@@ -294,9 +294,9 @@ CALLS: Final = (
             r"|cipher(?:iv)?|aes\.new|keyspec|cookieparser|secretstr|stripe|\.init|create_user|plainauth|connect|wallet"
             r"|secretkey|fromstring|configure|mysqli(?:_\w{1,16})?|sdk|basicauth)\(|sp_addlinkedsrvlogin"
         ),
-        near=r"(?:client|api|new|auth|credentials|decode|verify|pbkdf2[a-z_]{0,8}|crypt|cipher|cipheriv|keyspec|cookieparser"
-        r"|secretstr|stripe|init|create_user|connect|wallet|secretkey|fromstring|configure|mysqli[a-z_]{0,16}|sdk)\("
-        r"|[.a-z_]{1,24}\(|mysqli|linkedsrvlogin",
+        near=r"[.a-z_]{0,24}(?:client|api|new|auth|credentials|decode|verify|pbkdf2[a-z_]{0,8}|crypt|cipher(?:iv)?|keyspec"
+        r"|cookieparser|secretstr|stripe|init|create_user|connect|wallet|secretkey|fromstring|configure|mysqli[a-z_]{0,16}"
+        r"|sdk)\(|mysqli|linkedsrvlogin",
         accepts=is_drawn,
     ),
 )

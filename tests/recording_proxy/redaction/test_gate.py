@@ -40,6 +40,7 @@ def test_plain_text_does_not_pass_the_gate() -> None:
     assert not suspects.may_name_or_show(
         b'{"harness":"pi","sessionKey":"s-1","userMessage":"Round half to even - always."}'
     )
+    assert not suspects.may_name_or_show(b'{"userMessage":"Why does invoice_total() round? See memory.lookup(1)."}')
 
 
 @given(
