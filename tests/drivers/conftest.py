@@ -50,12 +50,12 @@ def greeted(
         driver.close()
 
 
-def recordings(station: RecordedDaemon, folder: Path, scenarios: Sequence[Scenario]) -> Sequence[Path]:
+def recordings(recorded_daemon: RecordedDaemon, folder: Path, scenarios: Sequence[Scenario]) -> Sequence[Path]:
     """The recordings of some scenarios, each performed by a connector of its own; none of them may break off."""
     folder.mkdir()
     paths = [folder / f"{scenario.name}.jsonl" for scenario in scenarios]
     for scenario, out in zip(scenarios, paths, strict=True):
-        assert station.perform(scenario, station.launch(scenario.env), out) is None
+        assert recorded_daemon.perform(scenario, recorded_daemon.launch(scenario.env), out) is None
     return paths
 
 
@@ -83,10 +83,12 @@ def made(tmp_path: Path) -> Made:
 @pytest.fixture(scope="session")
 def _shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[RecordedDaemon, Path]]:
     home = tmp_path_factory.mktemp("station")
-    station = RecordedDaemon(load("reference"), "embedded", home, canary="canary-5c1e07", token="sig_sk_" + "51" * 20)
+    recorded_daemon = RecordedDaemon(
+        load("reference"), "embedded", home, canary="canary-5c1e07", token="sig_sk_" + "51" * 20
+    )
     with forks.held():
-        yield station, home / "home"
-        station.close()
+        yield recorded_daemon, home / "home"
+        recorded_daemon.close()
 
 
 @pytest.fixture
@@ -95,14 +97,14 @@ def recorded(_shared: tuple[RecordedDaemon, Path], tmp_path: Path) -> Recorded:
 
     All tests share a daemon and a recorder, for they are most of what a scenario costs; a connector's home is new.
     """
-    station, home = _shared
+    recorded_daemon, home = _shared
 
     def drive(target: Target, names: Sequence[str]) -> Sequence[Path]:
         shutil.rmtree(home, ignore_errors=True)
         home.mkdir()
-        station.target = target
+        recorded_daemon.target = target
         wanted = [scenario for scenario in (*scripted(), *installed()) if scenario.name in names]
-        return recordings(station, tmp_path / "traces", wanted)
+        return recordings(recorded_daemon, tmp_path / "traces", wanted)
 
     return drive
 

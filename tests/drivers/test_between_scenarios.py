@@ -26,12 +26,12 @@ def test_greeting_and_quitting_belong_to_no_scenario(made: Made, tmp_path: Path)
     """A process that performs several scenarios is greeted and quits between them: no trace holds what it says then."""
     plain = next(scenario for scenario in scripted() if scenario.name == "plain")
     with StationWorkers(made("mine", command=COMMAND), tmp_path / "traces", count=1) as run:
-        (station,) = run.stations
+        (recorded_daemon,) = run.recorded_daemons
         for number in range(2):
-            driver = station.launch({})
+            driver = recorded_daemon.launch({})
             driver.hello()
             out = run.folder / f"{number}.jsonl"
-            assert station.perform(plain, driver, out, apart=f"x{number}") is None
+            assert recorded_daemon.perform(plain, driver, out, apart=f"x{number}") is None
             driver.close()
     traces = [trace.read(path) for path in recordings_in(tmp_path / "traces")]
     assert [len(recording.exchanges) for recording in traces] == [len(plain.steps)] * 2
@@ -42,7 +42,7 @@ def test_greeting_and_quitting_of_one_s_own_process(made: Made, tmp_path: Path) 
     """Where a scenario has a process of its own, its greeting and its quitting are part of the scenario."""
     scenarios = [scenario for scenario in scripted() if scenario.name in ("plain", "switch")]
     with StationWorkers(made("mine", command=COMMAND), tmp_path / "traces", count=1) as run:
-        paths = recordings(run.stations[0], tmp_path / "own", scenarios)
+        paths = recordings(run.recorded_daemons[0], tmp_path / "own", scenarios)
     for scenario, path in zip(scenarios, paths, strict=True):
         recorded = trace.read(path)
         assert len(recorded.exchanges) == len(scenario.steps) + 2

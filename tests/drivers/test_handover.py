@@ -28,10 +28,10 @@ def performed(_shared: Any, tmp_path: Path) -> Any:
     """The recording of one scenario of these steps."""
 
     def perform(target: Target, *steps: Mapping[str, Any]) -> trace.Trace:
-        station, _ = _shared
-        station.target = target
+        recorded_daemon, _ = _shared
+        recorded_daemon.target = target
         scenario = Scenario.from_json({"name": "handover", "title": "t", "steps": [*steps]}, "a test")
-        (path,) = recordings(station, tmp_path / "traces", [scenario])
+        (path,) = recordings(recorded_daemon, tmp_path / "traces", [scenario])
         return trace.read(path)
 
     return perform

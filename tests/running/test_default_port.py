@@ -149,11 +149,11 @@ def test_two_runs_side_by_side_are_each_told_of_their_own_connector(
         workers.StationWorkers(target, tmp_path / "first", count=1) as first,
         workers.StationWorkers(target, tmp_path / "second", count=1) as second,
     ):
-        drivers = {run: run.stations[0].launch({}) for run in (first, second)}
-        assert call(port, HOME=second.stations[0].home, SIGNET_DAEMON_URL="http://127.0.0.1:1") == "503"
+        drivers = {run: run.recorded_daemons[0].launch({}) for run in (first, second)}
+        assert call(port, HOME=second.recorded_daemons[0].home, SIGNET_DAEMON_URL="http://127.0.0.1:1") == "503"
         judgements = []
         for run, driver in drivers.items():
-            assert run.stations[0].perform(scenario, driver, run.folder / "run.jsonl") is None
+            assert run.recorded_daemons[0].perform(scenario, driver, run.folder / "run.jsonl") is None
             judgements.append(engine.judge(trace.read(run.folder / "run.jsonl")).judgements["SIG-LOAD-003"])
     assert [judgement.verdict for judgement in judgements] == [Verdict.PASS, Verdict.FAIL]
 

@@ -28,12 +28,12 @@ def test_no_more_gateways_than_processors_are_started_at_once(
     target = with_harness(load("openclaw"), HarnessChoice("real"), "--harness")
     meeting = threading.Barrier(at_once)
 
-    def waits(_station: RecordedDaemon) -> bool:
+    def waits(_recorded_daemon: RecordedDaemon) -> bool:
         meeting.wait(PATIENCE_S)
         return True
 
     with StationWorkers(target, tmp_path / "traces") as workers:
-        assert len(workers.stations) == at_once
+        assert len(workers.recorded_daemons) == at_once
         assert list(workers.work([waits] * at_once, [lambda _: True])) == [True] * (at_once + 1)
 
 
@@ -41,10 +41,10 @@ def test_jobs_that_wait_are_done_beside_the_others(tmp_path: Path) -> None:
     """While every worker is busy, a job that mostly waits is done all the same."""
     done = threading.Event()
 
-    def busy(_station: RecordedDaemon) -> bool:
+    def busy(_recorded_daemon: RecordedDaemon) -> bool:
         return done.wait(PATIENCE_S)
 
-    def idle(_station: RecordedDaemon) -> bool:
+    def idle(_recorded_daemon: RecordedDaemon) -> bool:
         done.set()
         return True
 
@@ -57,10 +57,10 @@ def test_jobs_that_wait_are_done_beside_each_other(tmp_path: Path) -> None:
     meeting = threading.Barrier(2)
     met = threading.Event()
 
-    def busy(_station: RecordedDaemon) -> bool:
+    def busy(_recorded_daemon: RecordedDaemon) -> bool:
         return met.wait(PATIENCE_S)
 
-    def idle(_station: RecordedDaemon) -> bool:
+    def idle(_recorded_daemon: RecordedDaemon) -> bool:
         meeting.wait(PATIENCE_S)
         met.set()
         return True
@@ -74,11 +74,11 @@ def test_no_more_jobs_wait_at_once_than_asked_for(tmp_path: Path) -> None:
     waited: list[RecordedDaemon] = []
     both = threading.Event()
 
-    def busy(_station: RecordedDaemon) -> bool:
+    def busy(_recorded_daemon: RecordedDaemon) -> bool:
         return both.wait(PATIENCE_S)
 
-    def idle(station: RecordedDaemon) -> bool:
-        waited.append(station)
+    def idle(recorded_daemon: RecordedDaemon) -> bool:
+        waited.append(recorded_daemon)
         if len(waited) == 2:
             both.set()
         return True
@@ -92,8 +92,8 @@ def test_one_worker_alone_does_every_job(tmp_path: Path) -> None:
     """Where the number of workers is given, none comes beside them: what waits is done last."""
 
     def named(name: str) -> Job[tuple[str, RecordedDaemon]]:
-        return lambda station: (name, station)
+        return lambda recorded_daemon: (name, recorded_daemon)
 
     with StationWorkers(load("reference"), tmp_path / "traces", count=1) as workers:
         done = list(workers.work([named("first"), named("second")], [named("waits")]))
-        assert done == [(name, workers.stations[0]) for name in ("first", "second", "waits")]
+        assert done == [(name, workers.recorded_daemons[0]) for name in ("first", "second", "waits")]

@@ -61,11 +61,17 @@ def seen(path: Path, workers: int) -> Any:
         trace = reading.read(path, workers=workers)
     except TraceError as failure:
         return str(failure)
-    shelf = trace.exchanges
-    if not isinstance(shelf, FileExchanges):
-        return shelf, trace.marks, trace.warnings
-    columns = (shelf.numbers, shelf._offsets, shelf._lengths, shelf._lines, shelf._sessions.groups)
-    return [list(column) for column in columns], shelf.troubled, trace.marks, trace.warnings
+    file_exchanges = trace.exchanges
+    if not isinstance(file_exchanges, FileExchanges):
+        return file_exchanges, trace.marks, trace.warnings
+    columns = (
+        file_exchanges.numbers,
+        file_exchanges._offsets,
+        file_exchanges._lengths,
+        file_exchanges._lines,
+        file_exchanges._sessions.groups,
+    )
+    return [list(column) for column in columns], file_exchanges.troubled, trace.marks, trace.warnings
 
 
 @pytest.mark.usefixtures("shared")

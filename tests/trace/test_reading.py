@@ -239,7 +239,7 @@ def test_what_editors_add_does_no_harm(mark: bytes, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "held_bytes"),
     [("trace.jsonl", reading.HELD_BYTES), ("trace.jsonl", 0), ("trace.jsonl.gz", reading.HELD_BYTES)],
-    ids=["held", "on a shelf", "packed"],
+    ids=["held", "in the file", "packed"],
 )
 @pytest.mark.parametrize(
     "blank", [b"\n" * 4095, b"\n" * 4096, b"\r\n" * 5000, b" \n\n" * 3000, b"\n" * 4100 + b" " * 5000 + b"\n"],

@@ -62,17 +62,19 @@ class _Pieces:
     """The pieces of one recording: of whole sessions where nothing but exchanges is in it and no session is large."""
 
     def __init__(
-        self, trace: Trace, shelf: FileExchanges, version: str | None, names: Collection[str], workers: int
+        self, trace: Trace, file_exchanges: FileExchanges, version: str | None, names: Collection[str], workers: int
     ) -> None:
         self._trace = trace
-        self._shelf = shelf
+        self._file_exchanges = file_exchanges
         self._version = version
         self._workers = workers
         alone = not trace.marks and trace.model is None and not trace.growing
-        by_sessions = shelf.by_sessions() if alone else None
+        by_sessions = file_exchanges.by_sessions() if alone else None
         self._of_sessions = by_sessions is not None
-        everything = range(len(shelf))
-        self._places = by_sessions if by_sessions is not None else [everything[piece] for piece in shelf.pieces()]
+        everything = range(len(file_exchanges))
+        self._places = (
+            by_sessions if by_sessions is not None else [everything[piece] for piece in file_exchanges.pieces()]
+        )
         # Where one piece ends before the next begins, what they come to is in the order of the recording.
         self._in_turn = all(before[-1] < after[0] for before, after in pairwise(self._places))
         self._by_exchange = rules_by("exchange")
@@ -80,12 +82,12 @@ class _Pieces:
         self._rules = {name: rules[name] for name in names if name in rules}
         self._again = [name for name in names if self._of_sessions and name in ASKED_AGAIN]
         self._troubled: Sequence[Call] | None = None
-        if self._of_sessions and len(shelf.troubled) <= _MOST_TROUBLED:
-            self._troubled = self._piece([shelf.place_of(number) for number in shelf.troubled]).calls
+        if self._of_sessions and len(file_exchanges.troubled) <= _MOST_TROUBLED:
+            self._troubled = self._piece([file_exchanges.place_of(number) for number in file_exchanges.troubled]).calls
 
     def judged(self) -> tuple[Recording, Mapping[str, Tally]]:
         """The recording with its calls, and the tallies over its pieces."""
-        lightened = LightCalls(self._shelf)
+        lightened = LightCalls(self._file_exchanges)
         tallies: dict[str, list[Tally] | None] = {name: [] for name in (*self._rules, *self._again)}
         noted: list[PieceNotes] = []
         first = spread(self._first_look, self._places, self._workers)
@@ -102,7 +104,7 @@ class _Pieces:
         return recording, {name: tally for name, tally in merged.items() if tally is not None}
 
     def _piece(self, places: Sequence[int]) -> Recording:
-        trace = replace(self._trace, exchanges=self._shelf.at(places))
+        trace = replace(self._trace, exchanges=self._file_exchanges.at(places))
         return Recording(trace, self._version, piece=True, of_sessions=self._of_sessions, troubled=self._troubled)
 
     def _first_look(self, places: Sequence[int]) -> tuple[_Told, PackedFacts, list[PieceNotes]]:

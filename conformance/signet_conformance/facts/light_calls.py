@@ -149,7 +149,7 @@ class LightCall(Call):
     @property
     def exchange(self) -> Exchange:  # type: ignore[override]  # read-only, and read from the file
         """The exchange, read anew."""
-        return self._facts.shelf[self._place]
+        return self._facts.file_exchanges[self._place]
 
     @property
     def seq(self) -> int:  # type: ignore[override]  # read-only, as all that follow
@@ -286,20 +286,20 @@ class _Holding:
 
 
 class LightCalls:
-    """The light calls of a shelf's exchanges, taken in by pieces; `calls` are whole when all pieces were."""
+    """The light calls of exchanges in a file, taken in by pieces; `calls` are whole when all pieces were."""
 
-    def __init__(self, shelf: FileExchanges) -> None:
-        self.shelf = shelf
-        self.numbers = shelf.numbers
-        self.calls: list[Call] = [_NOT_YET] * len(shelf)
-        self.t0 = array("d", bytes(8 * len(shelf)))
+    def __init__(self, file_exchanges: FileExchanges) -> None:
+        self.file_exchanges = file_exchanges
+        self.numbers = file_exchanges.numbers
+        self.calls: list[Call] = [_NOT_YET] * len(file_exchanges)
+        self.t0 = array("d", bytes(8 * len(file_exchanges)))
         self.t1 = array("d", self.t0)
-        self.told = array("q", bytes(8 * len(shelf)))
+        self.told = array("q", bytes(8 * len(file_exchanges)))
         self._kinds: dict[object, Kind] = {}
         self._shared = _Shared()
 
     def take(self, places: Sequence[int], facts: PackedFacts) -> None:
-        """Take in the calls at some places of the shelf."""
+        """Take in the calls at some places of the file."""
         kinds = [self._share_kind(kind) for kind in facts.kinds]
         named = [
             (key and intern(key), raw_key and intern(raw_key), tuple(map(intern, own)))

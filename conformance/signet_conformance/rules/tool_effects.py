@@ -71,7 +71,7 @@ def _is_claimed(recording: Recording, mark: StepMark) -> bool:
 
 
 def _judge_silence(recording: Recording, mark: StepMark, given: Mapping[str, Any]) -> Iterator[Outcome]:
-    """The breach of a tool that claims a deed which no request tells, before or after its step."""
+    """The breach of a tool that claims a write that no request makes, before or after its step."""
     deeds = [call for call in recording.calls if _is_deed(call)]
     later = [call for call in deeds if call.seq > mark.seq]
     ids, content = asked_ids(given), plain(text_in(given.get("content")))

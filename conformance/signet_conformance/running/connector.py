@@ -1,4 +1,4 @@
-"""A connector at a station: it performs scenarios one by one, each judged at once, until the run gives it up."""
+"""A connector at a recorded daemon: it performs scenarios one by one, and each is judged at once."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Patience:
 
 
 def perform(
-    station: RecordedDaemon,
+    recorded_daemon: RecordedDaemon,
     scenario: Scenario,
     watched: WatchedDriver,
     out: Path,
@@ -84,7 +84,7 @@ def perform(
     """Perform a scenario as :meth:`Station.perform`. Return the error too if the connector could not be started."""
     patience.begin(watched)
     try:
-        error = station.perform(scenario, watched, out, apart=apart, part=part)
+        error = recorded_daemon.perform(scenario, watched, out, apart=apart, part=part)
     except NothingTestedError as failure:
         error = str(failure)
     patience.note(watched, error)
@@ -97,8 +97,8 @@ class LiveConnector:
     `only` are the requirements that count, None for all. A context manager: the process ends with it.
     """
 
-    def __init__(self, station: RecordedDaemon, patience: Patience, only: frozenset[str] | None = None) -> None:
-        self._station = station
+    def __init__(self, recorded_daemon: RecordedDaemon, patience: Patience, only: frozenset[str] | None = None) -> None:
+        self._recorded_daemon = recorded_daemon
         self._patience = patience
         self._only = only
         self._driver: ConnectorDriver | None = None
@@ -118,7 +118,7 @@ class LiveConnector:
         Raises SignetConformanceError if it cannot be started or does not answer.
         """
         if self._driver is None:
-            self._driver = self._station.launch({})
+            self._driver = self._recorded_daemon.launch({})
             self.watched = WatchedDriver(self._driver)
             try:
                 self.hello = self.watched.hello()
@@ -135,18 +135,18 @@ class LiveConnector:
         """
         if self._patience.why is not None:
             return self._patience.why
-        if self._station.target.processes == "session":
+        if self._recorded_daemon.target.processes == "session":
             apart = None
         try:
-            driver = self.greet() if apart is not None else self._station.launch({})
+            driver = self.greet() if apart is not None else self._recorded_daemon.launch({})
         except SignetConformanceError as failure:
             return str(failure)
         self.watched = WatchedDriver(driver)
-        error = perform(self._station, scenario, self.watched, out, self._patience, apart=apart)
+        error = perform(self._recorded_daemon, scenario, self.watched, out, self._patience, apart=apart)
         if error is not None:
             self._close()
             return error
-        with self._station.stopwatch.on(TimePart.JUDGING):
+        with self._recorded_daemon.stopwatch.on(TimePart.JUDGING):
             return engine.judge(trace.read(out), self._judged_by(apart))
 
     def _judged_by(self, apart: str | None) -> frozenset[str] | None:
@@ -158,5 +158,5 @@ class LiveConnector:
 
     def _close(self) -> None:
         if self._driver is not None:
-            self._station.end(self._driver)
+            self._recorded_daemon.end(self._driver)
             self._driver = None

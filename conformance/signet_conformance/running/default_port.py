@@ -2,8 +2,8 @@
 
 A connector that ignores its given address calls the program at the default port: in the worst case the user's own
 daemon. Held by the kit, the port answers 503. A request belongs to a run only if the process that sent it was started
-for the run: it is then written into a file beside that process's HOME, which the station reads. So the run that holds
-the port hears for all runs of this machine. Requests of other processes are answered and ignored.
+for the run: it is then written into a file beside that process's HOME, which the recorded daemon reads. So the run
+that holds the port hears for all runs of this machine. Requests of other processes are answered and ignored.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _TABLE = _PROC / "net" / "tcp"
 _DEEPEST = 32
 _TRY_AGAIN_S = 0.2
 _MOST_WAITING = 20
-"""The most requests of one connector that its station takes at once."""
+"""The most requests of one connector that its recorded daemon takes at once."""
 
 
 class StrayRequests:

@@ -76,7 +76,7 @@ class GeneratedSessions:
         self._asking = threading.Lock()
         self._known_steps: PerformableSteps | None = None
         self._follow_up = FollowUp(
-            workers.stations[0],
+            workers.recorded_daemons[0],
             self._patience,
             folder=self._folder,
             beside=workers.folder,
@@ -98,11 +98,11 @@ class GeneratedSessions:
         return [self._job(number, size) for number, size in enumerate(sizes)]
 
     def _job(self, number: int, size: int) -> Job[Chunk]:
-        return lambda station: self._perform(station, number, size)
+        return lambda recorded_daemon: self._perform(recorded_daemon, number, size)
 
-    def _perform(self, station: RecordedDaemon, number: int, size: int) -> Chunk:
+    def _perform(self, recorded_daemon: RecordedDaemon, number: int, size: int) -> Chunk:
         chunk = Chunk(self._seed, number)
-        with LiveConnector(station, self._patience, self._only) as connector:
+        with LiveConnector(recorded_daemon, self._patience, self._only) as connector:
             try:
                 connector.greet()
             except ConnectorNotLoadedError:
@@ -114,12 +114,13 @@ class GeneratedSessions:
                 chunk.unstarted = connector.watched, str(failure)
                 return chunk
             chunk.features = Features.of(
-                station.target.declared,
-                self._performs(station, connector.hello).steps,
+                recorded_daemon.target.declared,
+                self._performs(recorded_daemon, connector.hello).steps,
                 can_restart=self._workers.can_restart,
-                lives_on=station.target.processes != "session" and not station.target.kind.process_a_hook,
+                lives_on=recorded_daemon.target.processes != "session"
+                and not recorded_daemon.target.kind.process_a_hook,
             )
-            with station.stopwatch.on(TimePart.DRAWING):
+            with recorded_daemon.stopwatch.on(TimePart.DRAWING):
                 drawn = chunk.draw()[:size]
             for place, scenario in enumerate(drawn):
                 if self._patience.why is not None:
@@ -140,11 +141,11 @@ class GeneratedSessions:
                 self._note(chunk, place, judged, out)
         return chunk
 
-    def _performs(self, station: RecordedDaemon, hello: Mapping[str, Any]) -> PerformableSteps:
+    def _performs(self, recorded_daemon: RecordedDaemon, hello: Mapping[str, Any]) -> PerformableSteps:
         # Asked once: all chunks must be drawn with the same features.
         with self._asking:
             if self._known_steps is None:
-                self._known_steps = performed_steps(station, hello)
+                self._known_steps = performed_steps(recorded_daemon, hello)
             return self._known_steps
 
     @staticmethod
@@ -262,24 +263,24 @@ class PerformableSteps:
         return f"{lost}; {advice}" if own_program else lost
 
 
-def performed_steps(station: RecordedDaemon, hello: Mapping[str, Any]) -> PerformableSteps:
+def performed_steps(recorded_daemon: RecordedDaemon, hello: Mapping[str, Any]) -> PerformableSteps:
     """Find out the steps of a driver: from its answer to hello, or else in a session that no trace holds."""
     said = said_steps(hello)
     if said is not None:
         return PerformableSteps(said, listed=True)
     try:
-        driver = station.launch({})
+        driver = recorded_daemon.launch({})
     except SignetConformanceError as failure:
         return PerformableSteps(WHOLE_STEPS, listed=False, lacks=_words(failure))
     try:
-        return _try_steps(driver, station)
+        return _try_steps(driver, recorded_daemon)
     except SignetConformanceError as failure:
         return PerformableSteps(WHOLE_STEPS, listed=False, lacks=_words(failure))
     finally:
         driver.close()
 
 
-def _try_steps(driver: ConnectorDriver, station: RecordedDaemon) -> PerformableSteps:
+def _try_steps(driver: ConnectorDriver, recorded_daemon: RecordedDaemon) -> PerformableSteps:
     greeted: list[Mapping[str, Any]] = [driver.hello()]
 
     def on_event(event: Mapping[str, Any]) -> None:
@@ -287,7 +288,7 @@ def _try_steps(driver: ConnectorDriver, station: RecordedDaemon) -> PerformableS
         if event.get("event") == "hello" and isinstance(event.get("about"), dict):
             greeted.append(event["about"])
 
-    agents = station.target.declared.agents
+    agents = recorded_daemon.target.declared.agents
     start = StartStep(session=_SESSION, agent=agents[0] if agents else None, project="/workspace/src/acme-api")
     driver.perform({name: value for name, value in start.to_json().items() if value is not None}, on_event)
     for about in greeted:

@@ -1,4 +1,4 @@
-"""A station: a daemon with a recorder in front of it, where connectors perform scenarios.
+"""A daemon with a recorder in front of it, where connectors perform scenarios.
 
 It writes a trace for each scenario, with the kit's marks for every step, fault and model turn, and judges nothing.
 """
@@ -53,7 +53,7 @@ class RecordedDaemon:
     """A daemon with a recorder in front. `canary` is planted as a secret; connectors that take a token get `token`.
 
     The folder `compiled` holds the compile caches of the connector's runtimes; None uses no cache. Both processes
-    start with the first connector, so an unused station costs nothing.
+    start with the first connector, so one that is not used costs nothing.
     """
 
     def __init__(
@@ -121,7 +121,7 @@ class RecordedDaemon:
 
     @property
     def home(self) -> str:
-        """The HOME of connectors at this station."""
+        """The HOME of connectors at this daemon."""
         return str(self._home / "home")
 
     def _mark_strays(self) -> None:
@@ -160,7 +160,7 @@ class RecordedDaemon:
             pass
 
     def launch(self, env: Mapping[str, str]) -> ConnectorDriver:
-        """Launch a connector process that calls this station's recorder, with `env` beside the usual variables."""
+        """Launch a connector process that calls this daemon's recorder, with `env` beside the usual variables."""
         self.start()
         home = self._home / "home"
         if INSTALL_VARIABLE in env:

@@ -238,12 +238,12 @@ class _Run:
     def _job(self, scenario: Scenario, *, part: bool) -> Job[_Performed | Chunk | None]:
         """Return the job of performing a scenario with a connector of its own; it returns None once the run gave up."""
 
-        def job(station: RecordedDaemon) -> _Performed | None:
+        def job(recorded_daemon: RecordedDaemon) -> _Performed | None:
             if self._patience.why is not None:
                 return None
-            watched = self._begun[scenario.name] = WatchedDriver(station.launch(scenario.env))
+            watched = self._begun[scenario.name] = WatchedDriver(recorded_daemon.launch(scenario.env))
             out = self._folder / f"{scenario.name}.jsonl"
-            error = perform(station, scenario, watched, out, self._patience, part=part)
+            error = perform(recorded_daemon, scenario, watched, out, self._patience, part=part)
             if watched.given_up == DECIDED:
                 # Its recording would count as one that broke off.
                 out.unlink(missing_ok=True)

@@ -97,7 +97,7 @@ class Chunk:
 
 
 class FollowUp:
-    """The follow-up of breaches, at one station.
+    """The follow-up of breaches, at one recorded daemon.
 
     `folder` takes the traces of sessions tried, `beside` (the folder of the run) the traces that confirm a breach.
     `failures` is the folder for scenarios that show a breach, made when the first is saved; `replay` returns the
@@ -106,7 +106,7 @@ class FollowUp:
 
     def __init__(
         self,
-        station: RecordedDaemon,
+        recorded_daemon: RecordedDaemon,
         patience: Patience,
         *,
         folder: Path,
@@ -115,7 +115,7 @@ class FollowUp:
         replay: Callable[[Path], str],
         only: frozenset[str] | None,
     ) -> None:
-        self._station = station
+        self._recorded_daemon = recorded_daemon
         self._patience = patience
         self._folder = folder
         self._beside = beside
@@ -186,7 +186,7 @@ class FollowUp:
         """Perform again, with a fresh connector, a session that could not be performed."""
         scenario = chunk.draw()[place]
         out = self._folder / f"{scenario.name}-again.jsonl"
-        with LiveConnector(self._station, self._patience, self._only) as connector:
+        with LiveConnector(self._recorded_daemon, self._patience, self._only) as connector:
             again = connector.judged(scenario, out, None)
         path = self._save(scenario, chunk.seed, None)
         confirmed = isinstance(again, str)
@@ -201,7 +201,7 @@ class FollowUp:
             self._note_broken(drawn[place], watched, error, self._save(drawn[place], chunk.seed, None))
 
     def _note_broken(self, scenario: Scenario, watched: WatchedDriver, error: str, path: Path) -> None:
-        self.broken.append(watched.describe(scenario, error, self._station.target, self._replay(path)))
+        self.broken.append(watched.describe(scenario, error, self._recorded_daemon.target, self._replay(path)))
 
     def _put_beside(self, trace: Path, name: str, shown: Mapping[str, Verdict], settled: set[str]) -> Path:
         # Beside the other traces it is judged and reported like them.
@@ -212,7 +212,7 @@ class FollowUp:
         """Perform a scenario with a fresh connector. Return its trace and the breaches in it."""
         out = self._folder / f"{name}-again.jsonl"
         out.unlink(missing_ok=True)
-        judged = LiveConnector(self._station, self._patience, self._only).judged(
+        judged = LiveConnector(self._recorded_daemon, self._patience, self._only).judged(
             _for_requirement(scenario, name), out, None
         )
         if isinstance(judged, str):
@@ -223,7 +223,7 @@ class FollowUp:
     def _shrink(self, chunk: Chunk, name: str, verdict: Verdict, known: AbstractSet[str]) -> tuple[Scenario, int]:
         out = self._folder / f"{name}-tried.jsonl"
         number = 0
-        with LiveConnector(self._station, self._patience, self._only) as connector:
+        with LiveConnector(self._recorded_daemon, self._patience, self._only) as connector:
 
             def shows(scenario: Scenario) -> bool:
                 nonlocal number

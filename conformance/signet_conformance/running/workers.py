@@ -1,4 +1,4 @@
-"""The workers of a run: threads that perform scenarios side by side, each at a station of its own, without judging."""
+"""The workers of a run: threads that perform scenarios side by side, each at its own daemon, without judging."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class StationWorkers:
         compiled = home / "compiled"
         self.left_behind = LeftBehind()
         """Processes that connectors leave when their harness ends."""
-        self.stations = [
+        self.recorded_daemons = [
             RecordedDaemon(
                 target,
                 daemon,
@@ -87,8 +87,8 @@ class StationWorkers:
             self._stack.callback(self.left_behind.close)
             self._stack.callback(self._close_stations)
             default_port = self._stack.enter_context(DefaultPort())
-            for station in self.stations:
-                station.unheard_port = default_port.unheard
+            for recorded_daemon in self.recorded_daemons:
+                recorded_daemon.unheard_port = default_port.unheard
         except BaseException:
             self._stack.close()
             raise
@@ -99,8 +99,8 @@ class StationWorkers:
 
     def _close_stations(self) -> None:
         # Side by side: each waits for its children to end.
-        with ThreadPoolExecutor(len(self.stations)) as closing:
-            for closed in [closing.submit(station.close) for station in self.stations]:
+        with ThreadPoolExecutor(len(self.recorded_daemons)) as closing:
+            for closed in [closing.submit(recorded_daemon.close) for recorded_daemon in self.recorded_daemons]:
                 closed.result()
 
     def usable(self, scenarios: Sequence[Scenario]) -> Sequence[Scenario]:
@@ -110,7 +110,7 @@ class StationWorkers:
     @property
     def can_restart(self) -> bool:
         """Whether the kit may restart the daemons."""
-        return all(station.daemon.can_restart for station in self.stations)
+        return all(recorded_daemon.daemon.can_restart for recorded_daemon in self.recorded_daemons)
 
     def _without_sense(self, scenario: Scenario) -> bool:
         declared = self.target.declared.capabilities
@@ -124,26 +124,28 @@ class StationWorkers:
     def work(
         self, jobs: Iterable[Job[T]], idle: Iterable[Job[T]] = (), at_once: int = MOST_WAITING
     ) -> Generator[T, None, None]:
-        """Do each job at the next free station; yield the results as they come.
+        """Do each job at the next free recorded daemon; yield the results as they come.
 
         `idle` are jobs that mostly wait: they run beside the others, `at_once` of them beside each other. After the
         first job that raises no further one begins.
         """
         waiting, idling = deque(jobs), deque(idle)
-        stations = self.stations[: self._count]
-        beside = self.stations[self._count :][: min(len(idling), at_once)] if len(waiting) >= self._count else []
+        recorded_daemons = self.recorded_daemons[: self._count]
+        beside = (
+            self.recorded_daemons[self._count :][: min(len(idling), at_once)] if len(waiting) >= self._count else []
+        )
         if not beside:
             waiting.extend(idling)
 
-        def all_waiting(station: RecordedDaemon) -> Iterator[T]:
-            mine = idling if station in beside else waiting
+        def all_waiting(recorded_daemon: RecordedDaemon) -> Iterator[T]:
+            mine = idling if recorded_daemon in beside else waiting
             while mine:
                 with contextlib.suppress(IndexError):  # another worker took the last one
-                    yield mine.popleft()(station)
+                    yield mine.popleft()(recorded_daemon)
 
         try:
             # The longest wait begins first: no run is quicker than it.
-            yield from in_threads(all_waiting, [*beside, *stations[: len(waiting)]], self.stopwatch.note_idle)
+            yield from in_threads(all_waiting, [*beside, *recorded_daemons[: len(waiting)]], self.stopwatch.note_idle)
         finally:
             waiting.clear()
             idling.clear()
@@ -189,7 +191,7 @@ def in_threads(
     finally:
         stopped.set()
         for thread in threads:
-            # A worker that hangs in a child is freed when the stations close; its thread ends with the process.
+            # A worker that hangs in a child is freed when the recorded daemons close; its thread ends with the process.
             thread.join(0.0 if ended < len(threads) else None)
         if note_ends is not None:
             note_ends(ends)

@@ -248,7 +248,7 @@ def _next(waiting: deque[T]) -> T | None:
 
 
 class _Bench:
-    """A station with the reference adapter, changed for each trial, and a daemon that may be broken.
+    """A recorded daemon with the reference adapter, changed for each trial, and a daemon that may be broken.
 
     A context manager: all processes end with it.
     """
@@ -268,7 +268,7 @@ class _Bench:
             self._left_behind = LeftBehind(_PATIENCE_S)
             self._stack.callback(self._left_behind.close)
             token = f"sig_sk_{secrets.token_hex(20)}"
-            self._station = RecordedDaemon(
+            self._recorded_daemon = RecordedDaemon(
                 target,
                 self._daemon_at(home),
                 home,
@@ -277,8 +277,8 @@ class _Bench:
                 model=self._model,
                 left_behind=self._left_behind,
             )
-            self._stack.callback(self._station.close)
-            self._station.start()
+            self._stack.callback(self._recorded_daemon.close)
+            self._recorded_daemon.start()
             self._port = _free_port()
             self._stack.enter_context(DefaultPort(self._port))
         except BaseException:
@@ -290,9 +290,9 @@ class _Bench:
         self._stack.close()
 
     def _daemon_at(self, home: Path) -> str:
-        """Return the choice of daemon: the station's own embedded one, or one launched here that can be broken.
+        """Return the choice of daemon: its own embedded one, or one launched here that can be broken.
 
-        Only the station's own is restarted by a scenario that restarts its daemon.
+        Only its own is restarted by a scenario that restarts its daemon.
         """
         if not self._is_broken:
             return f"embedded:{self._contract}"
@@ -308,18 +308,18 @@ class _Bench:
         command += [] if trial.base is None else trial.base.arguments
         command += [] if trial.mutant is None else ["--mutant", trial.mutant.id]
         command += [word for variant in trial.variants if variant.side != DAEMON for word in ("--variant", variant.id)]
-        self._station.target = replace(self._station.target, command=tuple(command))
+        self._recorded_daemon.target = replace(self._recorded_daemon.target, command=tuple(command))
         noted = {APPLIED_VARIABLE: str(self._home / f"{trial.name}.json")} if trial.variants else {}
         told = {PLANTED_VARIABLE: self._canary, DEFAULT_PORT_VARIABLE: str(self._port)}
-        driver = self._station.launch({**trial.scenario.env, **noted, **told})
+        driver = self._recorded_daemon.launch({**trial.scenario.env, **noted, **told})
         self._stack.callback(driver.close)
         return driver
 
     def perform(self, trial: Trial, driver: ConnectorDriver, folder: Path) -> PerformedTrial:
         """Perform and judge one trial."""
         out = folder / f"{trial.name}.jsonl"
-        profile = self._station.target.profile.model_copy(update={"face": trial.face})
-        self._station.target = replace(self._station.target, profile=profile)
+        profile = self._recorded_daemon.target.profile.model_copy(update={"face": trial.face})
+        self._recorded_daemon.target = replace(self._recorded_daemon.target, profile=profile)
         if self._daemon is not None and trial.needs_broken_daemon and trial.variants:
             self._change_daemon({"variants": [variant.id for variant in trial.variants]})
         elif self._daemon is not None:
@@ -328,7 +328,7 @@ class _Bench:
         try:
             scenario = in_host(trial.scenario, trial.face)
             scenario = with_own_summaries(scenario, trial.name) if trial.needs_model else scenario
-            error = self._station.perform(replace(scenario, name=trial.name), driver, out)
+            error = self._recorded_daemon.perform(replace(scenario, name=trial.name), driver, out)
             self._left_behind.conclude()
             return PerformedTrial(trial, judge(trace.read(out)), error, self._applied(trial))
         except SignetConformanceError as failure:

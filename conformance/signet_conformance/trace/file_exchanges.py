@@ -28,7 +28,7 @@ class FileExchanges(Sequence[Exchange]):
     """Exchanges in the order of their numbers, of which only places in a file are held: some 30 bytes each.
 
     Taking one, a slice or all of them reads the file, and raises TraceError for a broken line. The stream is closed
-    with the shelf.
+    with the exchanges.
     """
 
     def __init__(self, stream: IO[bytes], name: str) -> None:
@@ -94,11 +94,11 @@ class FileExchanges(Sequence[Exchange]):
         return self._latest[1]
 
     def numbered(self, number: int) -> Exchange:
-        """The exchange with a number that is on the shelf."""
+        """The exchange with a number."""
         return self[self.place_of(number)]
 
     def place_of(self, number: int) -> int:
-        """The place of the exchange with a number that is on the shelf."""
+        """The place of the exchange with a number."""
         return bisect_left(self.numbers, number)
 
     def line_of(self, number: int) -> int | None:

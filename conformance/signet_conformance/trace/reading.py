@@ -140,8 +140,8 @@ def _read_file(name: str, held_bytes: int, workers: int = 1) -> Trace:
                     where=printable(name, 400),
                     remedy="copy the file again from where it was made",
                 )
-            shelf = FileExchanges(recording.stream, name) if recording.size > held_bytes else None
-            whole = _read(recording, name, shelf, workers)
+            file_exchanges = FileExchanges(recording.stream, name) if recording.size > held_bytes else None
+            whole = _read(recording, name, file_exchanges, workers)
             if whole.marks and recording.size <= HELD_BYTES:
                 # What marks tell has to be known of the whole recording, whoever judges it.
                 whole = replace(whole, exchanges=tuple(whole.exchanges))
@@ -162,12 +162,12 @@ def _read_file(name: str, held_bytes: int, workers: int = 1) -> Trace:
     return replace(whole, warnings=(cut,))
 
 
-def _read(recording: OpenRecording, name: str, shelf: FileExchanges | None, workers: int) -> Trace:
-    """Read a file to its end; with a shelf, of the exchanges only where they are."""
+def _read(recording: OpenRecording, name: str, file_exchanges: FileExchanges | None, workers: int) -> Trace:
+    """Read a file to its end. If there are `file_exchanges`, they keep only the places of exchanges."""
     marks: list[Mark] = []
     header: Header | None = None
     warnings: list[str] = []
-    seen, lines, taken = _Numbers(), LineReader(), _Taken(shelf)
+    seen, lines, taken = _Numbers(), LineReader(), _Taken(file_exchanges)
     number = offset = 0
     while raw := recording.stream.readline(MAX_LINE_BYTES + 1):
         number, begins, offset = number + 1, offset, offset + len(raw)
@@ -175,11 +175,11 @@ def _read(recording: OpenRecording, name: str, shelf: FileExchanges | None, work
             # Some editors put one in front of what they save; no line of a trace begins with it.
             raw = raw.removeprefix(codecs.BOM_UTF8)
         _demand_short(raw, name, number)
-        glance_over = glance(raw) if shelf is not None and header is not None else None
-        if shelf is not None and glance_over is not None and glance_over.seq not in seen:
+        glance_over = glance(raw) if file_exchanges is not None and header is not None else None
+        if file_exchanges is not None and glance_over is not None and glance_over.seq not in seen:
             # Nearly every line of a large recording.
             seen.add(glance_over.seq)
-            shelf.put(glance_over, begins, len(raw), number)
+            file_exchanges.put(glance_over, begins, len(raw), number)
             continue
         if raw.isspace():
             number, offset = _pass_blank_lines(recording.stream, number, offset)
@@ -187,11 +187,11 @@ def _read(recording: OpenRecording, name: str, shelf: FileExchanges | None, work
         try:
             if header is None:
                 header = _header(parse_line(raw), _place(name, number))
-                if shelf is not None and workers > 1 and recording.size >= LEAST_BYTES:
-                    number, offset = _by_several(recording, shelf, seen, workers, number, offset)
+                if file_exchanges is not None and workers > 1 and recording.size >= LEAST_BYTES:
+                    number, offset = _by_several(recording, file_exchanges, seen, workers, number, offset)
                 continue
-            entry = (lines if shelf is None else LineReader()).entry(raw, number)
-            _demand_good(entry.seq, seen, shelf)
+            entry = (lines if file_exchanges is None else LineReader()).entry(raw, number)
+            _demand_good(entry.seq, seen, file_exchanges)
         except BrokenLineError as broken:
             where = _place(name, number)
             if header is not None and not raw.endswith(b"\n"):
@@ -211,9 +211,9 @@ def _read(recording: OpenRecording, name: str, shelf: FileExchanges | None, work
         raise TraceError(
             "the file is empty, a trace begins with a header line", where=_place(name, 1), remedy=_REMEDY_RECORD
         )
-    if shelf is not None:
-        shelf.sort()
-    kept = tuple(sorted(taken.exchanges, key=lambda e: e.seq)) if shelf is None else shelf
+    if file_exchanges is not None:
+        file_exchanges.sort()
+    kept = tuple(sorted(taken.exchanges, key=lambda e: e.seq)) if file_exchanges is None else file_exchanges
     in_order = tuple(sorted(marks, key=lambda m: m.seq))
     return Trace(
         header, kept, in_order, name, tuple(warnings), gaps=tuple(sorted(taken.gaps, key=lambda g: g.exchange))
@@ -221,22 +221,22 @@ def _read(recording: OpenRecording, name: str, shelf: FileExchanges | None, work
 
 
 class _Taken:
-    """The exchanges that were read, or the shelf that holds them, and their gaps."""
+    """The exchanges that were read, or where they are in the file, and their gaps."""
 
-    def __init__(self, shelf: FileExchanges | None) -> None:
+    def __init__(self, file_exchanges: FileExchanges | None) -> None:
         self.exchanges: list[Exchange] = []
         self.gaps: list[Gap] = []
         self.pending: dict[int, tuple[Exchange, int, int]] = {}
         """What pending lines tell of exchanges, by number, with the places of the lines."""
-        self._shelf = shelf
+        self._file_exchanges = file_exchanges
 
     def take(self, entry: Exchange, begins: int, length: int) -> None:
         """Take an exchange in, with the place of its line in the file."""
         self.gaps += _gaps(entry)
-        if self._shelf is None:
+        if self._file_exchanges is None:
             self.exchanges.append(entry)
         else:
-            self._shelf.put(glance_at(entry), begins, length, entry.line)
+            self._file_exchanges.put(glance_at(entry), begins, length, entry.line)
 
     def take_pending(self, seen: _Numbers) -> None:
         """Take in the exchanges whose lines did not follow."""
@@ -287,7 +287,7 @@ def _pass_blank_lines(stream: IO[bytes], number: int, offset: int) -> tuple[int,
 
 
 def _by_several(
-    recording: OpenRecording, shelf: FileExchanges, seen: _Numbers, workers: int, number: int, offset: int
+    recording: OpenRecording, file_exchanges: FileExchanges, seen: _Numbers, workers: int, number: int, offset: int
 ) -> tuple[int, int]:
     """Have several processes glance at what comes after a line; the line up to which that did, and where it ends."""
     told = glance_over(recording.stream, offset, recording.size, workers, MAX_LINE_BYTES)
@@ -298,7 +298,7 @@ def _by_several(
     for each in numbers:
         seen.add(each)
     for glances in told:
-        shelf.put_all(glances, number + 1)
+        file_exchanges.put_all(glances, number + 1)
         number, offset = number + len(glances.numbers), glances.ends
     recording.stream.seek(offset)
     return number, offset
@@ -334,8 +334,8 @@ class _Numbers:
         return (0 <= number < len(self._low) and self._low[number] == 1) or number in self._others
 
 
-def _demand_good(seq: int, seen: _Numbers, shelf: FileExchanges | None) -> None:
-    if shelf is not None and abs(seq) > MOST_NUMBER:
+def _demand_good(seq: int, seen: _Numbers, file_exchanges: FileExchanges | None) -> None:
+    if file_exchanges is not None and abs(seq) > MOST_NUMBER:
         raise BrokenLineError(f"number {seq} is larger than any recorder counts")
     if seq in seen:
         raise BrokenLineError(f"number {seq} occurs twice")

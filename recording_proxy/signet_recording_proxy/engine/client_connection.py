@@ -76,7 +76,7 @@ _FIRST_LOOK_S, _LATER_LOOKS_S = 0.01, 0.1
 class ClientConnection(asyncio.Protocol):
     """Carries one client's requests to the daemon and records them."""
 
-    valve: ReadControl
+    read_control: ReadControl
 
     def __init__(self, listener: Listener, room: ConnectionLimits, number: int) -> None:
         self.listener = listener
@@ -142,7 +142,7 @@ class ClientConnection(asyncio.Protocol):
         self._turn = None
         if self._requests.messages:
             self._requests.messages.popleft()
-        self.valve.open(PauseReason.OTHER_SIDE, PauseReason.NO_DAEMON)
+        self.read_control.open(PauseReason.OTHER_SIDE, PauseReason.NO_DAEMON)
         if not keeps_open or (self._sends_no_more_since is not None and not self._requests.messages):
             self.end()
             return
@@ -160,7 +160,7 @@ class ClientConnection(asyncio.Protocol):
         if self._requests.at_rest:
             transport.close()
             return
-        self.valve.open(*PauseReason)
+        self.read_control.open(*PauseReason)
         with contextlib.suppress(OSError, RuntimeError):
             transport.write_eof()
         self._loop.call_later(_LINGER_S, transport.abort)
@@ -198,7 +198,7 @@ class ClientConnection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """The client is there."""
         self._transport = cast("asyncio.Transport", transport)
-        self.valve = ReadControl(self._transport)
+        self.read_control = ReadControl(self._transport)
         self.listener.arrived(self)
         self._crowded_out = not self.room.enter(self)
         self._timer = self._loop.call_later(_SILENCE_S, self._look_at_the_clock)
@@ -236,12 +236,12 @@ class ClientConnection(asyncio.Protocol):
     def pause_writing(self) -> None:
         """The client does not take what is sent."""
         if self._daemon is not None and not self._daemon.lost:
-            self._daemon.valve.shut(PauseReason.OTHER_SIDE)
+            self._daemon.read_control.shut(PauseReason.OTHER_SIDE)
 
     def resume_writing(self) -> None:
         """The client has taken it."""
         if self._daemon is not None and not self._daemon.lost:
-            self._daemon.valve.open(PauseReason.OTHER_SIDE)
+            self._daemon.read_control.open(PauseReason.OTHER_SIDE)
 
     # ---- inside
 
@@ -265,9 +265,9 @@ class ClientConnection(asyncio.Protocol):
                 break
         self._advancing = False
         if len(messages) > 1:
-            self.valve.shut(PauseReason.EARLIER_REQUEST)
+            self.read_control.shut(PauseReason.EARLIER_REQUEST)
         else:
-            self.valve.open(PauseReason.EARLIER_REQUEST)
+            self.read_control.open(PauseReason.EARLIER_REQUEST)
 
     def _may_listen(self) -> bool:
         """Whether a client that sends nothing more waits for an answer: its requests are whole, and it is there."""

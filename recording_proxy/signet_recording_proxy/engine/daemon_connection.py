@@ -65,7 +65,7 @@ class RequestSource(Protocol):
 class DaemonConnection(asyncio.Protocol):
     """Pass the daemon's bytes to the asker. Bytes that come without a request end the connection."""
 
-    valve: ReadControl
+    read_control: ReadControl
 
     def __init__(self, upstream: Upstream, room: ConnectionLimits) -> None:
         self.upstream = upstream
@@ -109,7 +109,7 @@ class DaemonConnection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """The daemon took the connection."""
         self._transport = cast("asyncio.Transport", transport)
-        self.valve = ReadControl(self._transport)
+        self.read_control = ReadControl(self._transport)
 
     def data_received(self, data: bytes) -> None:
         """The daemon says something."""

@@ -37,7 +37,7 @@ class ClientSide(Protocol):
     number: int
     presence: ClientPresence
     room: ConnectionLimits
-    valve: ReadControl
+    read_control: ReadControl
 
     def write(self, data: bytes) -> None:
         """Send bytes to the client."""
@@ -143,7 +143,7 @@ class RequestTurn:
         if not self.request.whole and self._held_size <= STREAMED_FROM:
             return
         if self._connecting:
-            self.client.valve.shut(PauseReason.NO_DAEMON)
+            self.client.read_control.shut(PauseReason.NO_DAEMON)
             return
         daemon = self.client.daemon_at_hand(self.client.listener.upstream)
         if daemon is not None:
@@ -179,7 +179,7 @@ class RequestTurn:
             return
         self.client.take_daemon(daemon)
         self._ask(daemon)
-        self.client.valve.open(PauseReason.NO_DAEMON)
+        self.client.read_control.open(PauseReason.NO_DAEMON)
 
     def _ask(self, daemon: DaemonConnection) -> None:
         self._daemon = daemon
@@ -302,16 +302,16 @@ class RequestTurn:
             return
         self._early = True
         self.client.take_daemon(None)
-        self.client.valve.open(PauseReason.OTHER_SIDE, PauseReason.NO_DAEMON)
+        self.client.read_control.open(PauseReason.OTHER_SIDE, PauseReason.NO_DAEMON)
 
     def keep_back(self, *, on: bool) -> None:
         """Let the daemon wait with the rest of its answer, or not any more."""
         if self._daemon is not None:
-            (self._daemon.valve.shut if on else self._daemon.valve.open)(PauseReason.KEPT_BACK)
+            (self._daemon.read_control.shut if on else self._daemon.read_control.open)(PauseReason.KEPT_BACK)
 
     def daemon_is_full(self, *, full: bool) -> None:
         """Let the client wait with the rest of its request, or not any more."""
-        (self.client.valve.shut if full else self.client.valve.open)(PauseReason.OTHER_SIDE)
+        (self.client.read_control.shut if full else self.client.read_control.open)(PauseReason.OTHER_SIDE)
 
     @property
     def presence(self) -> ClientPresence:

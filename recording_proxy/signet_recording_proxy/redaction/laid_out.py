@@ -20,7 +20,7 @@ STEMS: Final = (
     *("insert into ", "stringdata:", "kind: secret", "secrets:", '"kty', "kty:"),
     *("codes:", "codes\n", "codes\x0b"),
 )
-"""How what is no name begins, in lower case."""
+"""Keywords beside the names, in lower case: statements of SQL, sections of YAML, members of keys, headings."""
 GATE: Final = (
     r"insert into |stringdata:|kind: secret|secrets:|kty|codes"
     r"|(?:passw|passphrase|secret|token|key|pass|pwd|pw|pat|code|credential|auth|senha)"

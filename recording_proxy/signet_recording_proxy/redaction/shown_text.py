@@ -16,7 +16,7 @@ from typing import Final
 from signet_recording_proxy.redaction.spans import Token
 
 _BLANK = "\x0b"
-"""Stands in place of what is no part of the text that is carried."""
+"""Replaces a character that a reader of the text does not see, such as an escape or the number of a line."""
 LINE_BREAK: Final = rf"(?:\\{{1,8}}r)?\\{{0,8}}{_BLANK}{{0,9}}\r?\n"
 """A line break, real or escaped, in an expression."""
 # A carriage return alone breaks no line.
@@ -35,7 +35,7 @@ _CHANGED = re.compile(r"\n(?:\+(?!\+\+ )|-(?=[^-+]))")
 
 
 def show(text: str) -> str:
-    """`text`, as long as before, with blanks in place of what is no part of it."""
+    """Return `text` as a reader sees it: escapes, colours and line numbers become blanks, the length stays."""
     if _ESCAPED.search(text) is not None:
         if _DEEPER.search(text) is not None:
             text = _DEEPER.sub(lambda escape: _BLANK * (len(escape[0]) - 2) + escape[0][-2:], text)

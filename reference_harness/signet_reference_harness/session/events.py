@@ -153,7 +153,7 @@ class ToolCalled(Event, frozen=True, tag="tool_call"):
 
 
 class ToolReturned(Event, frozen=True, tag="tool_result"):
-    """A tool has ended: `content` is its result, any JSON value, or `error` says why there is none."""
+    """A tool has ended: `content` is its result, any JSON value; if the tool failed, `error` says why."""
 
     id: str
     name: str

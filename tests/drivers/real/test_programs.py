@@ -54,7 +54,7 @@ def say(*texts: str, **start: Any) -> list[dict[str, Any]]:
 
 
 @pytest.fixture(scope="module")
-def station(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RecordedDaemon]:
+def recorded_daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RecordedDaemon]:
     """A daemon with a recorder and a model, for all programs in turn."""
     home = tmp_path_factory.mktemp("station")
     made = RecordedDaemon(
@@ -72,23 +72,23 @@ def blamed() -> list[str]:
 
 
 @pytest.fixture
-def run(station: RecordedDaemon, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, blamed: list[str]) -> Run:
+def run(recorded_daemon: RecordedDaemon, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, blamed: list[str]) -> Run:
     """Has a program perform steps; what was recorded, and why it broke off."""
 
     def perform(name: str, steps: list[dict[str, Any]], mode: str = "") -> tuple[Trace, str | None]:
         install_stand_in(name, tmp_path / "programs")
         monkeypatch.setenv(PLACE_VARIABLE, str(tmp_path / "programs"))
         write_target(name, tmp_path, mode)
-        station.target = with_harness(targets.load(name, tmp_path), HarnessChoice("real"), "--harness")
-        shutil.rmtree(station.home, ignore_errors=True)
+        recorded_daemon.target = with_harness(targets.load(name, tmp_path), HarnessChoice("real"), "--harness")
+        shutil.rmtree(recorded_daemon.home, ignore_errors=True)
         out = tmp_path / "run.jsonl"
         (tmp_path / "talk.json").write_text(json.dumps({"name": "talk", "title": "A talk", "steps": steps}))
         (scenario,) = read_scenarios(tmp_path / "talk.json")
-        station.start()
-        Path(station.home).mkdir(exist_ok=True)
-        driver = WatchedDriver(station.launch({}))
-        error = station.perform(scenario, driver, out)
-        blamed.append(driver.describe(scenario, error or "", station.target, "").fault)
+        recorded_daemon.start()
+        Path(recorded_daemon.home).mkdir(exist_ok=True)
+        driver = WatchedDriver(recorded_daemon.launch({}))
+        error = recorded_daemon.perform(scenario, driver, out)
+        blamed.append(driver.describe(scenario, error or "", recorded_daemon.target, "").fault)
         assert _left() == []
         return trace.read(out), error
 

@@ -30,7 +30,7 @@ LAID_OUT = {
     "a table of a database": f" id | username | password\n----+-----+----\n  1 | ada | {INVENTED}\n  2 | x | y",
     "a table in a frame": f"+------+----------+\n| user | password |\n+------+----------+\n| ada  | {INVENTED} |",
     "columns": f"NAME      TOKEN\nrunner-1  {DRAWN}",
-    "rows of SQL": f"INSERT INTO users (login, password, x) VALUES ('ada', '{INVENTED}', f(1));",  # noqa: S608
+    "rows of SQL": f"INSERT INTO users (login, password, x) VALUES ('ada', '{INVENTED}', f(1));",  # noqa: S608 - a text to search; no database reads it
     "a section of strings": f"stringData:\n  admin: plainword\n  db.conf: {DRAWN}\nkind: Secret",
     "a section of data": f"kind: Secret\nmetadata:\n  name: a\ndata:\n  mongo: {DRAWN}",
     "a section of secrets": f"secrets:\n  mail: {DRAWN}\nport: 1",

@@ -60,7 +60,7 @@ TEXTS = st.lists(st.sampled_from(GLUE) | st.sampled_from(SECRETS) | st.sampled_f
 class ThoroughCleaner(Cleaner):
     """One that searches all of each text for everything."""
 
-    def text(self, text: str, *, names: bool = False) -> str:  # noqa: ARG002 - that of the one which it stands for
+    def text(self, text: str, *, names: bool = False) -> str:  # noqa: ARG002 - the base class names it
         """Without its secrets."""
 
         def search(text: str, token: Token) -> str:

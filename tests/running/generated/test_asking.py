@@ -40,13 +40,13 @@ def test_driver_that_does_not_list_its_steps_is_asked_by_trying(
 ) -> None:
     """Halves are generated for a driver that performs them when they are handed over, and for no other."""
     with StationWorkers(bare(mode), tmp_path, count=1) as workers:
-        (station,) = workers.stations
-        driver = station.launch({})
+        (recorded_daemon,) = workers.recorded_daemons
+        driver = recorded_daemon.launch({})
         try:
             said = driver.hello()
         finally:
             driver.close()
-        performs = performed_steps(station, said)
+        performs = performed_steps(recorded_daemon, said)
     assert (performs.steps, performs.listed) == (steps, listed)
     assert (performs.lacks is None) if lacks is None else (lacks in str(performs.lacks))
 

@@ -1,4 +1,4 @@
-"""Generated sessions as a run performs them: the same on any number of stations, and fair to a connector."""
+"""Generated sessions as a run performs them: the same on any number of recorded daemons, and fair to a connector."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .live import broken_target, generate
 
 
 def test_verdicts_are_the_same_on_any_number_of_rigs(tmp_path: Path) -> None:
-    """One station and two count the same verdicts for a connector that conforms, and find nothing."""
+    """One recorded daemon and two count the same verdicts for a connector that conforms, and find nothing."""
     alone, two = (generate(tmp_path / str(workers), broken_target(), 21, seed=5, workers=workers) for workers in (1, 2))
     assert alone.performed == two.performed == 21
     assert alone.tally.verdicts == two.tally.verdicts
