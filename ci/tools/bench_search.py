@@ -24,8 +24,8 @@ from typing import Any
 import bench_large_bodies
 import msgspec
 
+from signet_recording_proxy.line_maker import ProvisionalRedactor
 from signet_recording_proxy.redaction import keyword_search
-from signet_recording_proxy.redaction.provisional import ProvisionalRedactor
 
 ROOT = Path(__file__).resolve().parents[2]
 MEGABYTE = 1 << 20
