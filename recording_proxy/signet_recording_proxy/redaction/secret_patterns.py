@@ -135,7 +135,7 @@ _AROUND_A_STEM: Final[tuple[tuple[tuple[str, ...], str, Callable[[str], bool]], 
     ),
     # The ports that databases listen at: `main.ts:1234:15:error:TS2304` is a place in a file.
     (
-        (":*:", ":543"),
+        (":*:", ":5432:", ":5433:", ":5434:"),
         (
             r"(?:(?<=[\s\"'/])|(?<=\\n)|(?<![\s\S]))(?:\*|[A-Za-z0-9._-]{1,255}+):(?:\*|543[234]):"
             rf"{_ANY_OR_NAME}:{_ANY_OR_NAME}:([^\s\"'\\:]{{3,256}}+)(?![^\s\"'\\])"

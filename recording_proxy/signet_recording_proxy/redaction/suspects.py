@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from functools import cache
 from typing import Any
 
 import jsonschema_rs
@@ -59,9 +58,10 @@ def is_plain(encoded: bytes, known: KnownSecrets) -> bool:
     if _holds_a_token(_long_runs(encoded, escaped=True)) or shows_escapes(encoded) or known.in_line(encoded):
         return False
     try:
-        return not _gate(as_carried=True).is_valid(encoded.decode())
+        text = encoded.decode()
     except UnicodeDecodeError:
         return False
+    return not (_GATE.is_valid(text) or _NOT_AS_ENCODED.is_valid(text))
 
 
 def may_name_or_show(encoded: bytes) -> bool:
@@ -70,7 +70,7 @@ def may_name_or_show(encoded: bytes) -> bool:
         text = encoded.decode()
     except UnicodeDecodeError:
         text = encoded.decode("latin-1")
-    return bool(_gate().is_valid(text))
+    return bool(_GATE.is_valid(text))
 
 
 _UNITS_SPELLED = r"\\\\u[0-9a-f]{4}"
@@ -78,8 +78,7 @@ _SPELLED_OTHERWISE = r"[\x00-\x1f]|\\[u/]"
 _BEYOND_A_FLOAT = r"[\[:,\s]-?(?:[0-9.]{200}|[0-9.]{1,200}e\+?[0-9]{3})"
 
 
-@cache
-def _gate(*, as_carried: bool = False) -> Any:
+def _gate() -> str:
     """All that those looks search for, as one expression.
 
     A pattern of a JSON Schema is an expression of Rust's: it looks at a whole line in the time in which one of
@@ -104,9 +103,8 @@ def _gate(*, as_carried: bool = False) -> Any:
         STATED,
         LAID_OUT,
         vendor_gate(),
-        *((_SPELLED_OTHERWISE, _BEYOND_A_FLOAT) if as_carried else ()),
     )
-    return _in_rust("|".join(looks))
+    return "|".join(looks)
 
 
 _GATE_BYTES = 64 << 20
@@ -116,6 +114,11 @@ def _in_rust(expression: str) -> Any:
     """An expression of Rust's without regard to case; `is_valid(text)` of it says whether the text holds it."""
     options = jsonschema_rs.RegexOptions(size_limit=_GATE_BYTES, dfa_size_limit=_GATE_BYTES)
     return jsonschema_rs.validator_for({"type": "string", "pattern": f"(?i)(?:{expression})"}, pattern_options=options)
+
+
+# Made before the recorder listens: the first line would hold up all connections for as long as this takes.
+_GATE = _in_rust(_gate())
+_NOT_AS_ENCODED = _in_rust(f"{_SPELLED_OTHERWISE}|{_BEYOND_A_FLOAT}")
 
 
 def _long_runs(raw: bytes, *, escaped: bool = False) -> list[bytes]:

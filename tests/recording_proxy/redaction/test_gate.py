@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from collections import Counter
 
 from hypothesis import example, given, settings, strategies as st
@@ -41,6 +43,25 @@ def test_plain_text_does_not_pass_the_gate() -> None:
         b'{"harness":"pi","sessionKey":"s-1","userMessage":"Round half to even - always."}'
     )
     assert not suspects.may_name_or_show(b'{"userMessage":"Why does invoice_total() round? See memory.lookup(1)."}')
+
+
+def test_no_number_of_a_line_passes_the_gate() -> None:
+    """Ports of databases are digits too, and every line counts."""
+    frame = b'{"kind":"exchange","seq":%d,"conn":%d,"t0":%d.644571,"t1":0.%d,"request":{}}'
+    suspected = [number for number in range(1 << 16) if suspects.may_name_or_show(frame % ((number,) * 4))]
+    assert suspected == []
+
+
+def test_gate_is_compiled_before_the_first_line() -> None:
+    """Compiling it takes as long as hundreds of lines, and every connection would wait for it."""
+    program = (
+        "import jsonschema_rs\n"
+        "from signet_recording_proxy.redaction import redactor\n"
+        "del jsonschema_rs.validator_for\n"
+        "print(redactor.Redactor({}).text('api_key=sk-proj-abcdef0123456789abcdef'))\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert ran.stdout == "api_key=<redacted:1>\n"
 
 
 @given(
