@@ -1,16 +1,20 @@
-"""The requirement on injected text: text that the daemon injected is not sent back as words of the conversation."""
+"""The requirement on injected text: text that the daemon injected is not sent back as words of the conversation.
+
+A recording may inject thousands of texts: `Needles` finds any of them in the words that are sent, in linear time.
+"""
 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import islice, pairwise
 from typing import NamedTuple
 
 from msgspec.structs import replace
 
 from signet_conformance.contract import MUST, requirements
 from signet_conformance.facts import LIFECYCLE, SAVES, Call, Recording, once_a_recording
-from signet_conformance.rules.needles import Distant, Distants, Needles, hashes_of_pieces
 from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, warn
 from signet_conformance.rules.transcripts import said_in_lines
 from signet_conformance.trace.marks import StepMark
@@ -196,3 +200,215 @@ def _recognisable(inject: str) -> Iterator[str]:
         yield rest
     if len(whole) >= SHORTEST_TRIMMED and not (is_known and heading == 0):
         yield whole
+
+
+_FEW = 12
+_LONGEST_BLOCK = 24
+_LAST_PIECES = 12
+_MARKS = ("\n", ".", "x", "s ", "e ")
+"""Where texts are taken to pieces, coarsest first: lines, sentences, a rare letter, and what most words end with."""
+
+
+class Distant(NamedTuple):
+    """A needle that stands in a file, by its place, its hash and its length.
+
+    `piece` is what it is indexed by, as `longest_piece` tells; the `text` itself is there where it has none.
+    """
+
+    place: int
+    told: int
+    length: int
+    piece: tuple[str, int] | None
+    text: str | None
+
+    @classmethod
+    def of(cls, needle: str, place: int) -> Distant:
+        """What is kept of a needle with a place."""
+        piece = longest_piece(needle)
+        return cls(place, hash(needle), len(needle), piece, needle if piece is None else None)
+
+
+class Distants:
+    """Distant needles in columns: some thirty bytes each, for a large recording has as many as answers that inject."""
+
+    def __init__(self, needles: Iterable[Distant]) -> None:
+        self._places, self._told, self._lengths = array("q"), array("q"), array("i")
+        self._marks = bytearray()
+        """By which of the marks each is taken to pieces; one more than the last where it has no piece."""
+        self._pieces = array("q")
+        self._texts: dict[int, str] = {}
+        for place, told, length, piece, text in needles:
+            self._places.append(place)
+            self._told.append(told)
+            self._lengths.append(length)
+            self._marks.append(len(_MARKS) if piece is None else _MARKS.index(piece[0]))
+            self._pieces.append(0 if piece is None else piece[1])
+            if text is not None:
+                self._texts[place] = text
+
+    def __iter__(self) -> Iterator[Distant]:
+        columns = zip(self._places, self._told, self._lengths, self._marks, self._pieces, strict=True)
+        for place, told, length, mark, piece in columns:
+            indexed = None if mark == len(_MARKS) else (_MARKS[mark], piece)
+            yield Distant(place, told, length, indexed, self._texts.get(place))
+
+
+def longest_piece(needle: str) -> tuple[str, int] | None:
+    """The mark by which a needle is taken to pieces, and the hash of its longest piece between two of them.
+
+    The same piece stands in a text that holds the needle. None where it has no long one.
+    """
+    for mark in _MARKS:
+        if mark not in needle:
+            continue
+        # Injected texts differ least at their beginnings; their last pieces mostly do.
+        longest = max(needle.rsplit(mark, _LAST_PIECES)[1:-1], key=len, default="")
+        if len(longest) < _LONGEST_BLOCK:
+            longest = max(needle.split(mark)[1:-1], key=len, default="")
+        if len(longest) >= _LONGEST_BLOCK:
+            return mark, hash(longest)
+    return None
+
+
+def hashes_of_pieces(text: str, mark: str) -> list[int]:
+    """The hashes of the pieces of a text between two marks which are as long as those that needles are indexed by."""
+    # Before the first mark and after the last, a needle in the text would be cut: such pieces do not count.
+    return [hash(piece) for piece in text.split(mark)[1:-1] if len(piece) >= _LONGEST_BLOCK]
+
+
+class Needles:
+    """Strings with the number from which on each counts.
+
+    Every text is looked at in blocks that begin at multiples of the block's length. A needle that
+    occurs in a text covers a whole block at one of as many neighbouring offsets, wherever those lie
+    in the needle; so these offsets of each needle are indexed, and looking the text's blocks up finds
+    every candidate, however many needles there are. Most needles are found by a line or a phrase
+    of theirs, which costs less; and for few needles a plain search is faster.
+
+    `since` are needles with their numbers. Those of a recording that is too large to be held come as `elsewhere` in
+    the order of their numbers: each with a place, which is a multiple of its number by PLACES and a little more, and at
+    which `fetch` finds the needle again. Of those only the few are held that have no such line or phrase.
+    """
+
+    PLACES = 8
+
+    def __init__(
+        self, since: Mapping[str, int], elsewhere: Iterable[Distant] = (), fetch: Callable[[int], str] | None = None
+    ) -> None:
+        self._since = dict(sorted(since.items(), key=lambda item: item[1]))
+        self._fetch = fetch
+        self._least = min(map(len, since), default=0)
+        self._by_piece: dict[str, dict[int, str | int | list[str | int]]] = {}
+        known = iter(elsewhere)
+        few = {each.text or self._fetched(each.place): each.place for each in islice(known, _FEW + 1)}
+        self._since.update({needle: place // self.PLACES for needle, place in few.items()})
+        since = self._since
+        if len(since) > _FEW:
+            since = {
+                needle: seq
+                for needle, seq in since.items()
+                if not self._index(longest_piece(needle), len(needle), few.get(needle, needle))
+            }
+            for each in known:
+                if not self._index(each.piece, each.length, each.place):
+                    since[str(each.text)] = each.place // self.PLACES
+        if fetch is not None:
+            self._since = since
+        self._few = since if len(since) <= _FEW else {}
+        self._shortest = min(map(len, since), default=2)
+        self._block = size = max(1, min(self._shortest // 2, _LONGEST_BLOCK))
+        self._by_block: dict[str, tuple[int, str]] = {}
+        self._others: dict[str, list[tuple[int, str]]] = {}
+        if len(since) > _FEW:
+            for needle, differs in _where_each_differs(sorted(since)):
+                # Many needles share their headings: blocks around what sets one apart have few candidates.
+                first = max(0, min(differs - size + 1, len(needle) - 2 * size + 1))
+                for offset in range(first, first + size):
+                    block, place = needle[offset : offset + size], (offset, needle)
+                    # Hardly any block belongs to two needles: a list for each would cost most of the time.
+                    if self._by_block.setdefault(block, place) is not place:
+                        self._others.setdefault(block, []).append(place)
+
+    def may_occur(self, hashes: Mapping[str, Sequence[int]]) -> bool:
+        """False only where no needle from elsewhere occurs in texts whose long pieces have these hashes, by mark."""
+        others = [longest_piece(needle) for needle in self._since]
+        if any(piece is None or piece[0] not in hashes or piece[1] in hashes[piece[0]] for piece in others):
+            return True
+        return any(
+            mark not in hashes or not known.keys().isdisjoint(hashes[mark]) for mark, known in self._by_piece.items()
+        )
+
+    def _fetched(self, place: int) -> str:
+        return "" if self._fetch is None else self._fetch(place)
+
+    def _index(self, piece: tuple[str, int] | None, length: int, place: str | int) -> bool:
+        """Index a needle by a piece of it; whether there is any."""
+        self._least = min(self._least, length) if self._least else length
+        if piece is None:
+            return False
+        # Hardly any piece belongs to two needles, and one that another only hashes like is looked at closely.
+        mark, key = piece
+        pieces = self._by_piece.setdefault(mark, {})
+        if (others := pieces.setdefault(key, place)) is not place:
+            pieces[key] = [*(others if isinstance(others, list) else [others]), place]
+        return True
+
+    def first_in(self, text: str, before: int) -> int | None:
+        """The number of a needle known before `before` that the text contains; None when it contains no needle."""
+        if len(text) < self._least:
+            return None
+        for mark, pieces in self._by_piece.items():
+            there = set(map(hash, text.split(mark)))
+            if pieces.keys().isdisjoint(there):
+                continue
+            numbers = [
+                seq
+                for piece in pieces.keys() & there
+                for seq, needle in self._needles_of(pieces[piece])
+                if seq < before and needle() in text
+            ]
+            if numbers:
+                return min(numbers)
+        for needle, seq in self._few.items():
+            if seq < before and needle in text:
+                return seq
+        if not self._by_block or len(text) < self._shortest:
+            return None
+        size = self._block
+        starts = range(0, len(text) - size + 1, size)
+        if self._by_block.keys().isdisjoint([text[start : start + size] for start in starts]):
+            return None
+        for start in starts:
+            block = text[start : start + size]
+            if block not in self._by_block:
+                continue
+            for offset, needle in (self._by_block[block], *self._others.get(block, ())):
+                if start >= offset and self._since[needle] < before and text.startswith(needle, start - offset):
+                    return self._since[needle]
+        return None
+
+    def _needles_of(self, places: str | int | list[str | int]) -> Iterator[tuple[int, Callable[[], str]]]:
+        """The numbers of the needles at some places, each with what tells the needle."""
+        for place in places if isinstance(places, list) else [places]:
+            if isinstance(place, int) and self._fetch is not None:
+                yield place // self.PLACES, partial(self._fetch, place)
+            else:
+                yield self._since[str(place)], partial(str, place)
+
+
+def _where_each_differs(ordered: Sequence[str]) -> Iterator[tuple[str, int]]:
+    """Each of some sorted strings with the first offset at which it is unlike all others."""
+    shared = [0, *(_shared_beginning(text, other) for text, other in pairwise(ordered)), 0]
+    for place, needle in enumerate(ordered):
+        yield needle, max(shared[place], shared[place + 1])
+
+
+def _shared_beginning(text: str, other: str) -> int:
+    low, high = 0, min(len(text), len(other))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if text.startswith(other[low:middle], low):
+            low = middle
+        else:
+            high = middle - 1
+    return low

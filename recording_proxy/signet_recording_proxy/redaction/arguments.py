@@ -1,12 +1,16 @@
-"""How the tables of programs and of functions are written: what takes a secret, and where that stands."""
+"""Secrets that are arguments of programs and functions, and how the tables of these are written."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
+from ahocorasick_rs import BytesAhoCorasick, Implementation
+
 from signet_recording_proxy.redaction.secret_names import is_value
+from signet_recording_proxy.redaction.spans import Span, Token, replace_spans
 
 GIVEN = (
     r"(?:\\{0,4}'([^'\\\n]{4,256}+)\\{0,4}'|\\{0,4}\"([^\"\\$\n]{4,256}+)\\{0,4}\""
@@ -43,3 +47,66 @@ class Command(NamedTuple):
     apart: str = "\n|;"
     near: str = ""
     accepts: Callable[[str], bool] = is_value
+
+
+_OPTION_REACH = 400
+
+
+class Arguments:
+    """Secrets that the commands of a table take. Text without any of `stems` (lower case) holds none."""
+
+    def __init__(self, table: Sequence[Command]) -> None:
+        self.table = table
+        self.stems = tuple(dict.fromkeys(stem for command in table for stem in command.stems))
+        self._of_stems = {stem: [each for each in table if stem in each.stems] for stem in self.stems}
+        self._near = {
+            stem: [re.compile(each.near, re.IGNORECASE) if each.near else None for each in commands]
+            for stem, commands in self._of_stems.items()
+        }
+        self._numbers = [[number for number, each in enumerate(table) if stem in each.stems] for stem in self.stems]
+
+    @cached_property
+    def _search(self) -> BytesAhoCorasick:
+        return BytesAhoCorasick([stem.encode() for stem in self.stems], implementation=Implementation.DFA)
+
+    def replace(self, text: str, token: Token) -> str:
+        """`text` with each secret replaced by what `token` gives for it."""
+        lowered = text.encode("ascii", "replace").lower()
+        stems = {stem for stem, _, _ in self._search.find_matches_as_indexes(lowered, overlapping=True)}
+        for number in sorted({number for stem in stems for number in self._numbers[stem]}):
+            command = self.table[number]
+            if _has_a_mark(text, command.marks):
+                text = replace_spans(text, _options(text, command), token)
+        return text
+
+    def is_near(self, stem: str, text: str, at: int) -> bool:
+        """Whether a command with this stem may stand around this place, where the stem stands in a text."""
+        return any(near is None or near.match(text, at) is not None for near in self._near[stem])
+
+    def may_follow(self, stem: str, part: str) -> bool:
+        """Whether the option of a command with this stem may stand in this part of a text."""
+        return any(_has_a_mark(part, command.marks) for command in self._of_stems[stem])
+
+    def gates(self) -> list[str]:
+        """What stands in an encoded line that may hold one of them, as expressions of Rust's."""
+        return [command.near or "|".join(map(re.escape, command.stems)) for command in self.table]
+
+
+def _options(text: str, command: Command) -> Iterator[Span]:
+    for match in command.option.finditer(text):
+        group = match.lastindex or 0
+        if command.accepts(match[group]) and _is_option_of(text, match.start(group), command):
+            yield match.span(group)
+
+
+def _has_a_mark(text: str, marks: tuple[str, ...]) -> bool:
+    return not marks or any(mark in text for mark in marks)
+
+
+def _is_option_of(text: str, at: int, command: Command) -> bool:
+    """Whether the program of a command stands before a place, with nothing between that ends the command."""
+    if command.program is None:
+        return True
+    first = max(0, at - _OPTION_REACH)
+    begins = max(first, *(text.rfind(mark, first, at) + 1 for mark in command.apart))
+    return command.program.search(text, begins, at + 1) is not None

@@ -6,7 +6,8 @@ import re
 from typing import Final
 
 from signet_recording_proxy.redaction.appearance import is_drawn, is_made
-from signet_recording_proxy.redaction.arguments import GIVEN, NAME, WITH_A_DIGIT, Command, option
+from signet_recording_proxy.redaction.arguments import GIVEN, NAME, WITH_A_DIGIT, Arguments, Command, option
+from signet_recording_proxy.redaction.call_table import CALLS
 from signet_recording_proxy.redaction.shown_text import LINE_BREAK
 
 COMMANDS: Final = (
@@ -231,3 +232,6 @@ COMMANDS: Final = (
         accepts=is_drawn,
     ),
 )
+
+ARGUMENTS: Final = Arguments((*COMMANDS, *CALLS))
+"""The secrets of all programs and calls."""

@@ -1,7 +1,7 @@
 """Searches long text for secrets: one pass finds keywords, and patterns run only around those that mean something.
 
 What it finds is what the patterns would find in the whole text. Each part below says of its patterns which keywords
-stand in what they match, and how far around a keyword they reach.
+stand in what they match, and how far around a keyword they reach. Texts without a secret are remembered.
 """
 
 from __future__ import annotations
@@ -9,13 +9,13 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from hashlib import blake2b
 from itertools import accumulate, chain
 
 from signet_recording_proxy.redaction import laid_out
 from signet_recording_proxy.redaction.assigned_values import ASSIGNMENTS, ELEMENTS, MARKUP
 from signet_recording_proxy.redaction.beside_names import BESIDE, strings_of
-from signet_recording_proxy.redaction.clean_texts import Remembered, digest
-from signet_recording_proxy.redaction.commands import COMMANDS
+from signet_recording_proxy.redaction.command_table import ARGUMENTS
 from signet_recording_proxy.redaction.hidden_text import Hidden, coded_places
 from signet_recording_proxy.redaction.keywords import ADDRESS_NUMBERS, LONGEST_NAME, PLAIN_WORD, Hits, has_digit
 from signet_recording_proxy.redaction.named_values import MEMBERS, MULTIPART, NESTED, PARAMETERS, end_of_string
@@ -25,6 +25,40 @@ from signet_recording_proxy.redaction.spans import Span as Window, Token, replac
 from signet_recording_proxy.redaction.statements import STATEMENTS
 from signet_recording_proxy.redaction.vendor_kinds import VENDORS
 
+
+class Remembered:
+    """The digests of the last texts without a secret: a text that is sent again and again is searched once."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._new, self._old = set[bytes](), set[bytes]()
+
+    def __contains__(self, key: bytes) -> bool:
+        if key in self._new:
+            return True
+        if key not in self._old:
+            return False
+        self.add(key)
+        return True
+
+    def forget(self) -> None:
+        """Begin anew."""
+        self._new, self._old = set(), set()
+
+    def add(self, key: bytes) -> None:
+        """Remember one more, and forget what was not looked for in a long time."""
+        if len(self._new) >= self._most:
+            self._old, self._new = self._new, set()
+        self._new.add(key)
+
+
+def digest(text: str) -> bytes:
+    """What tells a text from others, in few bytes."""
+    raw = text.encode("utf-8", "surrogatepass")
+    return raw if len(raw) < _DIGEST_BYTES else blake2b(raw, digest_size=_DIGEST_BYTES).digest()
+
+
+_DIGEST_BYTES = 24
 _Replace = Callable[[str, list[Window], Token], str]
 
 _WORD_END = re.compile(r"[\s\"'<>]")
@@ -262,17 +296,17 @@ def _vendors(_text: str, hits: Hits) -> Iterator[Window]:
         yield at, at + 320
 
 
-_PROGRAMS = frozenset(COMMANDS.STEMS)
+_PROGRAMS = frozenset(ARGUMENTS.stems)
 
 
 def _commands(text: str, hits: Hits) -> Iterator[Window]:
     for program in hits.others.keys() & _PROGRAMS:
         covered = -1
         for at in hits.others[program]:
-            if at >= covered and COMMANDS.is_near(program, text, at):
+            if at >= covered and ARGUMENTS.is_near(program, text, at):
                 covered = at + 300
                 window = max(0, at - 200), covered + 600
-                if COMMANDS.may_follow(program, text[slice(*window)]):
+                if ARGUMENTS.may_follow(program, text[slice(*window)]):
                     yield window
 
 
@@ -309,7 +343,7 @@ _PARTS: tuple[tuple[Callable[[str, Hits], Iterator[Window]], _Replace], ...] = (
     (_members, _within(MEMBERS.replace)),
     (_assignments, _within(ASSIGNMENTS.replace)),
     (_markup, _within(MARKUP.replace)),
-    (_commands, _within(COMMANDS.replace)),
+    (_commands, _within(ARGUMENTS.replace)),
     (_beside, lambda text, windows, token: BESIDE.replace_at(text, [at for at, _ in windows], token)),
     (_vendors, _within(VENDORS.replace)),
     (_stated, replace_spans),

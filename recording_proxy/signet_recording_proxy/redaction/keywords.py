@@ -23,7 +23,7 @@ from signet_recording_proxy.redaction.beside_names import (
     may_name,
     names_in_code,
 )
-from signet_recording_proxy.redaction.commands import COMMANDS
+from signet_recording_proxy.redaction.command_table import ARGUMENTS
 from signet_recording_proxy.redaction.laid_out import ENDS_LABEL, STEMS as LAID_OUT
 from signet_recording_proxy.redaction.named_values import NAME_ENDINGS, SAMPLE
 from signet_recording_proxy.redaction.secret_names import (
@@ -206,7 +206,7 @@ def _followed(text: str, small: str, names: Sequence[int]) -> tuple[list[int], l
 
 _ELEMENTS = tuple(element.decode() for element in ELEMENTS)
 _SCHEME, _CLOSING = "://", "</"
-_OTHERS = (*LAID_OUT, "form-data", _SCHEME, _CLOSING, *_ELEMENTS, 'value"', "value\\", *COMMANDS.STEMS)
+_OTHERS = (*LAID_OUT, "form-data", _SCHEME, _CLOSING, *_ELEMENTS, 'value"', "value\\", *ARGUMENTS.stems)
 
 
 class _Uses(NamedTuple):

@@ -14,7 +14,7 @@ import jsonschema_rs
 
 from signet_conformance.trace import encode
 from signet_recording_proxy.redaction.beside_names import GATE, STRING_GATE
-from signet_recording_proxy.redaction.commands import COMMANDS
+from signet_recording_proxy.redaction.command_table import ARGUMENTS
 from signet_recording_proxy.redaction.hidden_text import Hidden, may_hide, shows_escapes
 from signet_recording_proxy.redaction.keyword_search import KeywordSearch
 from signet_recording_proxy.redaction.known_secrets import KnownSecrets
@@ -96,7 +96,7 @@ def _gate() -> str:
         rf"(?:{last})[0-9_.\-]{{0,63}}(?:\\{{0,40}}'|\\+\")?(?: |\t|\\+t){{0,40}}[:=]",
         "|".join(sorted({re.escape(stem) for pattern in TEXT_PATTERNS for stem in pattern.stems})),
         "</|<(?:input|add|property|setting|param)|form-data|agentsdir|-pass",
-        *COMMANDS.gates(),
+        *ARGUMENTS.gates(),
         _UNITS_SPELLED,
         GATE,
         STRING_GATE,

@@ -11,8 +11,7 @@ from hypothesis import assume, example, given, settings, strategies as st
 
 from signet_recording_proxy.redaction import keyword_search, keywords
 from signet_recording_proxy.redaction.appearance import SAMPLE
-from signet_recording_proxy.redaction.clean_texts import Remembered
-from signet_recording_proxy.redaction.keyword_search import KeywordSearch
+from signet_recording_proxy.redaction.keyword_search import KeywordSearch, Remembered
 from signet_recording_proxy.redaction.redactor import Redactor
 from signet_recording_proxy.redaction.suspects import HIDDEN
 from tests.attacks.test_secret_kinds import CODED, TOKENS, WRITTEN, P

@@ -11,15 +11,15 @@ from typing import Any
 
 import pytest
 
-from signet_recording_proxy.redaction import commands, keyword_search, keywords
-from signet_recording_proxy.redaction.commands import COMMANDS
+from signet_recording_proxy.redaction import keyword_search, keywords
+from signet_recording_proxy.redaction.command_table import ARGUMENTS
 from signet_recording_proxy.redaction.keyword_search import KeywordSearch
 from signet_recording_proxy.redaction.suspects import HIDDEN
 
 OPTIONS = " -p x1 -u a:b2c3 -P abcd1 --password-stdin | auth= "
 TEXTS = [
-    *(f"{stem}{OPTIONS}" for stem in COMMANDS.STEMS),
-    *(json.dumps({"command": f"{stem} -p 'x1' -u", "password": ""}) for stem in COMMANDS.STEMS),
+    *(f"{stem}{OPTIONS}" for stem in ARGUMENTS.stems),
+    *(json.dumps({"command": f"{stem} -p 'x1' -u", "password": ""}) for stem in ARGUMENTS.stems),
 ]
 COUNT = 40
 
@@ -62,7 +62,7 @@ def test_no_character_is_looked_at_more_than_a_few_times(unit: str) -> None:
 
 
 def _programs_in(unit: str) -> int:
-    return sum(stem in unit.lower() for stem in COMMANDS.STEMS)
+    return sum(stem in unit.lower() for stem in ARGUMENTS.stems)
 
 
 def _repetitions(pattern: Any, *, possessive: bool = False) -> Iterator[bool]:
@@ -87,7 +87,7 @@ def _repetitions(pattern: Any, *, possessive: bool = False) -> Iterator[bool]:
             yield from _repetitions(argument, possessive=True)
 
 
-@pytest.mark.parametrize("command", commands.TABLE, ids=lambda command: command.stems[0])
+@pytest.mark.parametrize("command", ARGUMENTS.table, ids=lambda command: command.stems[0])
 def test_every_repetition_is_bounded_or_gives_nothing_back(command: Any) -> None:
     """So what fails late has no other way to be tried, of which there would be more in longer text."""
     for pattern in filter(None, (command.option, command.program)):

@@ -12,7 +12,7 @@ from hypothesis import example, given, settings, strategies as st
 from signet_recording_proxy.redaction import beside_names, keyword_search, named_values
 from signet_recording_proxy.redaction.assigned_values import ASSIGNMENTS, MARKUP
 from signet_recording_proxy.redaction.beside_names import BESIDE
-from signet_recording_proxy.redaction.commands import COMMANDS
+from signet_recording_proxy.redaction.command_table import ARGUMENTS
 from signet_recording_proxy.redaction.keywords import Hits
 from signet_recording_proxy.redaction.named_values import NESTED
 from signet_recording_proxy.redaction.redactor import Redactor
@@ -29,7 +29,7 @@ REPLACED: tuple[Callable[[str, Token], str], ...] = (
     *(pattern.replace for pattern in (*ISSUED, *TEXT_PATTERNS)),
     lambda text, token: NESTED.replace_in(text, [(0, len(text))], token),
     *(part.replace for part in (named_values.PARAMETERS, named_values.MULTIPART, named_values.MEMBERS)),
-    *(part.replace for part in (ASSIGNMENTS, MARKUP, COMMANDS)),
+    *(part.replace for part in (ASSIGNMENTS, MARKUP, ARGUMENTS)),
     lambda text, token: BESIDE.replace_at(text, [m.start() for m in beside_names._BESIDE.finditer(text)], token),
     VENDORS.replace,
     lambda text, token: replace_spans(text, STATEMENTS.spans(text, Hits(text).stated), token),

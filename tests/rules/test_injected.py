@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import example, given, strategies as st
 
-from signet_conformance.rules.needles import Distant, Distants, Needles, hashes_of_pieces
+from signet_conformance.rules.injected import Distant, Distants, Needles, hashes_of_pieces
 
 # Few letters and short needles, so that needles overlap, contain each other and nearly occur.
 NEEDLE = st.text("ab", min_size=2, max_size=9)
