@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from signet_conformance.scenarios.choices import Digits
 from signet_conformance.scenarios.features import CHUNK, SESSION_HOOKS, WHOLE_STEPS, Features
 from signet_conformance.scenarios.outages import (
     OUTAGES,
@@ -22,6 +21,7 @@ from signet_conformance.scenarios.outages import (
 from signet_conformance.scenarios.scenario import Scenario, demand_open_sessions, scripted
 from signet_conformance.scenarios.steps import read_step
 from signet_conformance.scenarios.strategies import draw, write
+from signet_conformance.scenarios.writing import Digits
 from signet_conformance.trace import Exchange, Header, Mark, Request, Trace
 
 ALL = Features(slow=True)

@@ -10,12 +10,11 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, Phase, find, given, settings, strategies as st
 
-from signet_conformance.scenarios.choices import LARGEST_PROMPT_BYTES, prompts
 from signet_conformance.scenarios.features import HALVES, SESSION_HOOKS, WHOLE_STEPS, Features
 from signet_conformance.scenarios.reducing import remove_steps
 from signet_conformance.scenarios.scenario import Scenario
 from signet_conformance.scenarios.strategies import faults, sessions
-from signet_conformance.scenarios.writing import PROJECTS
+from signet_conformance.scenarios.writing import LARGEST_PROMPT_BYTES, PROJECTS, prompts
 from signet_conformance.selftest.trials import scenarios as every_scenario
 from signet_conformance.trace import Declared
 from signet_conformance.trace.marks import StepName

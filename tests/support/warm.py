@@ -43,7 +43,6 @@ _PYTEST: Final = (
     "_pytest.warnings",
     "signet_conformance.engine",
     "signet_conformance.pytest_plugin.run",
-    "signet_conformance.pytest_plugin.summary",
     *_DRIVING,
     *_RULES,
 )

@@ -28,7 +28,7 @@ from signet_conformance.cli.output import demand_apart, report_stream
 from signet_conformance.cli.report_files import reports_in
 from signet_conformance.errors import SignetConformanceError, UsageError, os_errors, printable, printable_json
 from signet_conformance.reports import matrix
-from signet_conformance.reports.matrix import Column, page as matrix_page, site as matrix_site
+from signet_conformance.reports.matrix import Column, site as matrix_site
 
 _BADGES = {".svg": matrix_site.svg_badge, ".json": matrix_site.json_badge}
 
@@ -66,7 +66,7 @@ def command(
         raise UsageError("is only used with --badge", where="--connector-version", remedy="add --badge FILE.svg")
     if html is not None:
         with report_stream(html, force) as stream:
-            matrix_page.write(columns, stream)
+            matrix_site.write_side_by_side(columns, stream)
     wrote = 0 if site is None else _write_site(columns, site, force)
     if as_json:
         print(printable_json(json.dumps(matrix.to_json(columns), indent=2)))

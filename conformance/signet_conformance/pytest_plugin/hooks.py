@@ -305,7 +305,7 @@ class RunHooks:
         """Show the conclusion of each run."""
         for run in self._tested:
             if run.is_told and not self._config.option.collectonly:
-                from signet_conformance.pytest_plugin.summary import write_summary
+                from signet_conformance.pytest_plugin.run import write_summary
 
                 write_summary(run, terminalreporter, exitstatus)
 

@@ -11,11 +11,12 @@ import io
 import shutil
 import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
-from typing import NoReturn, Self
+from typing import Any, NoReturn, Self
 
 import pytest
 
@@ -31,8 +32,17 @@ from signet_conformance.pytest_plugin.options import chosen_face, invocation, re
 from signet_conformance.reports import write_reports
 from signet_conformance.reports.cause_text import CauseText
 from signet_conformance.reports.causes import Cause, Causes
-from signet_conformance.reports.run_text import ClosingText, cause_blocks, reports_line
-from signet_conformance.reports.terminal import is_live
+from signet_conformance.reports.command_lines import MAX_PAGES
+from signet_conformance.reports.evidence import known_requirement
+from signet_conformance.reports.run_text import (
+    ClosingText,
+    cause_blocks,
+    closing_lines,
+    note_lines,
+    reports_line,
+    time_spent_lines,
+)
+from signet_conformance.reports.terminal import Paragraph, draw, is_live, labelled_command
 from signet_conformance.rules import rules
 from signet_conformance.running.performance import RunPerformance
 from signet_conformance.running.progress import Tell, show_progress
@@ -361,3 +371,39 @@ class _Terminal(io.StringIO):
             self._reporter.ensure_newline()
             self._reporter.write_line(f"signet: {line}")
         return len(text)
+
+
+def write_summary(run: ConformanceRun, terminalreporter: Any, exitstatus: int) -> None:
+    """Write the section of pytest's summary; it is short where no requirement was tested."""
+    undecided = [report for report in terminalreporter.stats.get("inconclusive", []) if run.owns(report.nodeid)]
+    status, width = run.status(exitstatus), shutil.get_terminal_size().columns
+    parts: list[Iterable[str]] = [_undecided_lines(undecided, width), note_lines(run.recordings.read_so_far)]
+    if run.conclusion.verdicts:
+        verbose = terminalreporter.verbosity > 0
+        ending = ClosingText(run.conclusion, status, width, baseline=run.baseline_line, verbose=verbose)
+        spent = run.time_spent
+        parts += [closing_lines(ending), () if spent is None else time_spent_lines(spent, width), _file_lines(run)]
+    else:
+        parts.append([f"nothing was tested: no requirement was judged (exit {status})"])
+    terminalreporter.section(run.title)
+    for line in chain.from_iterable(parts):
+        terminalreporter.write_line(line)
+
+
+def _undecided_lines(reports: Iterable[pytest.TestReport], width: int) -> Iterator[str]:
+    """Why requirements stayed undecided, and the command that shows them."""
+    names: list[str] = []
+    for report in reports:
+        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else ""
+        names.append(report.nodeid.rsplit("::", 1)[-1])
+        yield from draw([Paragraph(f"{names[-1]} {printable(reason, 300)}", 0, 4)], width)
+    if known := [name for name in names if known_requirement(name) is not None]:
+        yield from draw([labelled_command("page", ["signet-conformance", "explain", *known[:MAX_PAGES]])], width)
+
+
+def _file_lines(run: ConformanceRun) -> Iterator[str]:
+    """Where report and traces are."""
+    if run.asked.report:
+        yield reports_line(run.folder)
+    elif run.keeps_traces:
+        yield f"traces: {run.folder}"

@@ -9,7 +9,7 @@ from itertools import pairwise
 
 from msgspec import Struct
 
-from signet_conformance.facts import END, OPENING, REDACTION, Call, Recording, plain, text_or_none
+from signet_conformance.facts import END, OPENING, REDACTION, Call, Recording, text_or_none
 from signet_conformance.finding import Finding
 from signet_conformance.rules.handlers import lost_turns
 from signet_conformance.rules.outcome import PASS, Outcome, in_body, undecided, warn
@@ -22,6 +22,7 @@ from signet_conformance.rules.transcripts import (
     pairs_of,
     quoted_turns,
     transcripts_of,
+    words_of,
 )
 from signet_conformance.trace.marks import StepName
 
@@ -221,11 +222,6 @@ class Conversations:
             ):
                 continue
             yield from ((role, words) for role, words in (("user", text), ("assistant", reply)) if _is_kept(words))
-
-
-def words_of(text: str | None) -> str:
-    """A text in one line: connectors that write a line for each turn make one of several."""
-    return " ".join(plain(text or "").split())
 
 
 def _is_kept(words: str) -> bool:

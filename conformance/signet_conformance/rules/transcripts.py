@@ -30,6 +30,11 @@ Turn = tuple[str, str]
 """Role (`user` or `assistant`) and trimmed text."""
 
 
+def words_of(text: str | None) -> str:
+    """A text in one line: connectors that write a line for each turn make one of several."""
+    return " ".join(plain(text or "").split())
+
+
 def turns(transcript: object) -> list[Turn]:
     """The turns of a transcript: JSON lines with role and content, or lines opening with a speaker.
 

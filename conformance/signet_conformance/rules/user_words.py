@@ -8,7 +8,6 @@ from itertools import pairwise
 from math import inf
 
 from signet_conformance.facts import END, PROMPT, REDACTION, START, Call, Recording, Turn, plain, text_or_none
-from signet_conformance.rules.conversation import words_of
 from signet_conformance.rules.excuses import lost_between
 from signet_conformance.rules.outcome import PASS, Outcome, in_body, undecided, warn
 from signet_conformance.rules.prompt import answered_before, is_in_its_turn
@@ -21,6 +20,7 @@ from signet_conformance.rules.transcripts import (
     names_a_speaker,
     transcripts_of,
     without_cut_marks,
+    words_of,
 )
 from signet_conformance.rules.words import damage, is_said, loses_words, normal_form, text_pointer
 from signet_conformance.trace.marks import StepMark, StepName

@@ -22,22 +22,22 @@ from typing import Any
 import hypothesis
 from hypothesis import HealthCheck, Phase, Verbosity, strategies as st
 
-from signet_conformance.scenarios.choices import (
+from signet_conformance.scenarios.features import CHUNK, HALVES, Features
+from signet_conformance.scenarios.outages import Outage, holds, outage_of
+from signet_conformance.scenarios.reducing import remove_steps, shorten_prompts
+from signet_conformance.scenarios.scenario import Scenario, identity
+from signet_conformance.scenarios.writing import (
     DETAIL,
     FACTS,
     QUERIES,
     REPLIES,
     SUMMARIES,
     Digits,
+    ScenarioWriter,
     number,
     prompt_text,
     weighted,
 )
-from signet_conformance.scenarios.features import CHUNK, HALVES, Features
-from signet_conformance.scenarios.outages import Outage, holds, outage_of
-from signet_conformance.scenarios.reducing import remove_steps, shorten_prompts
-from signet_conformance.scenarios.scenario import Scenario, identity
-from signet_conformance.scenarios.writing import ScenarioWriter
 from signet_conformance.trace.fault_kinds import FAULT_KINDS
 
 FEWEST_INTENTS = 4

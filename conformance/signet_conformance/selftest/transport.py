@@ -15,8 +15,7 @@ import h11
 import httpx
 
 from signet_conformance.files.json_values import value_at
-from signet_conformance.selftest.edits import edited_answer, edited_request, spelled
-from signet_conformance.selftest.messages import Memory, Outgoing, WholeAnswer
+from signet_conformance.selftest.edits import Memory, Outgoing, WholeAnswer, edited_answer, edited_request, spelled
 from signet_conformance.selftest.mutants import NOTHING, Change
 
 _CALL = """

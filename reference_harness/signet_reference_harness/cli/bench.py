@@ -82,9 +82,9 @@ def run(**given: Any) -> int:
 @click.option("--quiet", "-q", is_flag=True, help="Show no progress.")
 def sweep(settings: Path, out: Path, page_file: Path | None, jobs: int | None, *, quiet: bool) -> int:
     """Do the runs."""
-    from signet_reference_harness.bench import sweeping
+    from signet_reference_harness.bench.command import perform_sweep
 
-    return sweeping.perform(settings, out, jobs=jobs, quiet=quiet, page_file=page_file)
+    return perform_sweep(settings, out, jobs=jobs, quiet=quiet, page_file=page_file)
 
 
 @bench.command("validate", help="Check SUITE, and say what is in it.")

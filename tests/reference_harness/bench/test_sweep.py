@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from signet_reference_harness.bench.sweeping import perform, read_sweep
+from signet_reference_harness.bench.command import perform_sweep, read_sweep
 from signet_reference_harness.errors import HarnessError
 
 from .suites import hut_lines
@@ -26,7 +26,7 @@ def test_each_setting_is_a_row_with_intervals(tmp_path: Path, capsys: pytest.Cap
     path = sweep_file(
         tmp_path, "suite: huts.jsonl\nruns:\n  words: {subject: fts5}\n  newest: {subject: recent, limit: 2}\n"
     )
-    assert perform(path, tmp_path / "out", jobs=1, quiet=True, page_file=tmp_path / "plot.html") == 0
+    assert perform_sweep(path, tmp_path / "out", jobs=1, quiet=True, page_file=tmp_path / "plot.html") == 0
     shown = capsys.readouterr().out
     assert [line.split()[0] for line in shown.splitlines()] == [
         *("run", "words", "newest"),
@@ -38,7 +38,7 @@ def test_each_setting_is_a_row_with_intervals(tmp_path: Path, capsys: pytest.Cap
     assert kept["words"]["figures"]["hit@10"] >= kept["newest"]["figures"]["hit@10"]
     assert (tmp_path / "plot.html").read_text().count("<circle") == 2
     log = (tmp_path / "out" / "words" / "log.jsonl").read_bytes()
-    assert perform(path, tmp_path / "out", jobs=1, quiet=True, page_file=None) == 0
+    assert perform_sweep(path, tmp_path / "out", jobs=1, quiet=True, page_file=None) == 0
     assert (tmp_path / "out" / "words" / "log.jsonl").read_bytes() == log
     assert capsys.readouterr().out == shown
 

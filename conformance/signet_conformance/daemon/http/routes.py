@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from signet_conformance.daemon.handlers import agents, canned, credentials, mcp, secrets, sessions
 from signet_conformance.daemon.handlers.early import hooks as early_hooks, memories as early_memories
 from signet_conformance.daemon.handlers.hooks import compaction, memories as hook_memories, prompting, session
-from signet_conformance.daemon.handlers.memories import changing, forgetting, reading, saving
+from signet_conformance.daemon.handlers.memories import changing, reading, saving
 from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ ROUTES: Final = (
     Endpoint("PATCH", "/api/memory/:id", changing.patch_memory),
     Endpoint("DELETE", "/api/memory/:id", changing.delete_memory),
     Endpoint("POST", "/api/memory/feedback", reading.feedback),
-    Endpoint("POST", "/api/memory/forget", forgetting.forget_memories, right=_FORGETS),
+    Endpoint("POST", "/api/memory/forget", changing.forget_memories, right=_FORGETS),
     Endpoint("POST", "/api/memory/modify", changing.modify_memories, right=_MODIFIES),
     Endpoint("POST", "/api/memory/recall", reading.memory_recall, right=_READS),
     Endpoint("GET", "/api/sessions", sessions.list_sessions),

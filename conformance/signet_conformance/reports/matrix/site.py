@@ -1,4 +1,4 @@
-"""The matrix as a small static site: which connector may ship with which daemon, the history of each, and its badges.
+"""The matrix as a page, and as a small static site: which connector may ship with which daemon, histories, badges.
 
 Plain files that refer to each other by relative addresses: any web server can serve them, and a browser can open them
 from a folder.
@@ -17,22 +17,37 @@ from typing import TextIO
 from msgspec import Struct
 
 from signet_conformance import __version__
-from signet_conformance.contract import contract_versions
+from signet_conformance.contract import contract_versions, document
 from signet_conformance.errors import UsageError, first_of, printable, printable_json
 from signet_conformance.finding import Verdict
 from signet_conformance.reports import matrix
+from signet_conformance.reports.evidence import known_requirement
 from signet_conformance.reports.html.page import (
     Markup,
     element,
     facts,
     filter_form,
     joined,
+    more_about,
     requirement_page,
     row,
     table,
+    verdict_tag,
     write_page,
 )
-from signet_conformance.reports.matrix import Column, page as matrix_page, surface
+from signet_conformance.reports.matrix import (
+    ABSENT,
+    DRIFT,
+    SEEN,
+    UNUSED,
+    USED,
+    Column,
+    differences,
+    headings,
+    operations,
+    parity_line,
+    surface,
+)
 from signet_conformance.reports.values import cell
 
 INDEX = "index.html"
@@ -136,7 +151,7 @@ def files(columns: Iterable[Column]) -> Iterator[tuple[str, Write]]:
         yield _page_of(names[connector]), _connector_page(connector, history, names[connector], badges)
     shown = [column for history in runs.values() for column in newest(history).values()]
     yield DATA, _writes(printable_json(json.dumps(matrix.to_json(shown), indent=2)) + "\n")
-    yield _SIDE_BY_SIDE, lambda stream: matrix_page.write(shown, stream, (_link("All connectors", INDEX),))
+    yield _SIDE_BY_SIDE, lambda stream: write_side_by_side(shown, stream, (_link("All connectors", INDEX),))
     yield INDEX, lambda stream: _index(runs, names, stream)
 
 
@@ -324,3 +339,62 @@ def svg_badge(column: Column, connector_version: str) -> str:
         f'    <text x="{left + right / 2:g}" y="14">{message}</text>\n'
         "  </g>\n</svg>\n"
     )
+
+
+_CELL_MEANINGS = (
+    (USED, "declared and observed"),
+    (UNUSED, "declared, not observed"),
+    (DRIFT, "observed, not declared"),
+    (SEEN, "observed, and nothing is declared"),
+    (ABSENT, "neither"),
+)
+
+
+def write_side_by_side(columns: Sequence[Column], stream: TextIO, lead: Iterable[Markup] = ()) -> None:
+    """Write connectors side by side as one page; a column is one connector by one contract version.
+
+    `lead` stands above the rest.
+    """
+    named = list(zip(headings(columns, 200), columns, strict=True))
+    parity = element("ul", (element("li", parity_line(column, name)) for name, column in named), class_="plain")
+    meaning = facts(_CELL_MEANINGS)
+    heads = [_head(name, column) for name, column in named]
+    by_operation = table("Connector by operation", ("Operation", *heads), _operation_rows(columns))
+    by_requirement = table("Connector by requirement", ("Requirement", *heads), _requirement_rows(columns))
+    sections = [
+        ("parity", "Parity with the integration surface", parity),
+        ("operations", "Operations", joined((meaning, by_operation))),
+        ("requirements", "Requirements", by_requirement),
+    ]
+    if later := [element("li", f"{name}: {column.later}") for name, column in named if column.later]:
+        sections.insert(1, ("later", "Would breach the next contract", element("ul", later, class_="plain")))
+    if differing := differences(columns):
+        listed = element("ul", (element("li", each.words) for each in differing), class_="plain")
+        sections.insert(1, ("lanes", "Breached in one lane and not in the other", listed))
+    header = (*lead, facts((("connectors", str(len(columns))), ("kit", __version__))))
+    write_page(stream, "Signet conformance: connectors side by side", header, sections)
+
+
+def _head(name: str, column: Column) -> Markup:
+    return joined((element("bdi", name), element("span", f"contract {column.contract}", class_="line quiet")))
+
+
+def _operation_rows(columns: Sequence[Column]) -> Iterator[Markup]:
+    rows = document("operations.json")["operations"]
+    for name in operations(columns):
+        number = f"row {rows[name]['row']}" if name in surface() else "beside the surface"
+        head = joined((name, element("span", number, class_="line quiet")))
+        cells = (column.operation(name) for column in columns)
+        yield row(head, *(element("span", shown, data_cell=shown) for shown in cells))
+
+
+def _requirement_rows(columns: Sequence[Column]) -> Iterator[Markup]:
+    for name in dict.fromkeys(name for column in columns for name in column.verdicts):
+        requirement = known_requirement(name)
+        about: list[Markup] = []
+        if requirement is not None:
+            rows = (("says", requirement.title), ("change", requirement.fix), ("page", requirement_page(name)))
+            about = [more_about(name, rows)]
+        verdicts = (column.verdicts.get(name) for column in columns)
+        cells = ("" if verdict is None else verdict_tag(verdict.value) for verdict in verdicts)
+        yield row(joined((name, *about)), *cells)
