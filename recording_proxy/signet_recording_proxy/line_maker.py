@@ -145,7 +145,7 @@ def _make_lines() -> None:
             redactor.learn_from_recorder(job.secrets, job.learned)
             line = b""
             try:
-                line = job.exchange.line(redactor)
+                line = job.exchange.large_line(redactor)
                 made = LineResult(job.number, redactor.take_new())
             except Exception as bug:  # noqa: BLE001 - a bug costs this line, and no other
                 redactor.take_new()

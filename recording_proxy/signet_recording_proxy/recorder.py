@@ -11,7 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, ParamSpec
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -25,12 +25,15 @@ from signet_recording_proxy.body import KeptBody, describe
 from signet_recording_proxy.faults import Fault
 from signet_recording_proxy.line_maker import LineMaker
 from signet_recording_proxy.redaction.redactor import Ready, Redactor
-from signet_recording_proxy.trace_file import EndedExchange, Headers, Line, SentMessage, TraceFile
+from signet_recording_proxy.trace_file import EndedExchange, Headers, Line, SentMessage, TraceFile, request_member
+
+P = ParamSpec("P")
 
 _MOST_TOGETHER, _LARGE = 64, 64 * 1024
 """So many lines wait for each other at most, and none for a larger one: they are held in memory meanwhile."""
 _AT_ONCE_MOST, _CODED_MOST = 16 * 1024, 1024
 """Lines with larger bodies are made by another process, with coded ones at less: they grow when they are decoded."""
+_CODING = "content-encoding"
 _WORTH_TELLING_S = 0.001
 _LOOK_EVERY_S = 1.0
 
@@ -148,19 +151,21 @@ class Recorder:
         self._look_whether_quiet()
 
     def _hold_place(self, exchange: OngoingExchange, ended: EndedExchange) -> None:
-        line = self._make_line(exchange, partial(ended.pending_line, self._redactor))
+        line = self._make_line(exchange, ended.pending_line, self._redactor)
         if line is not None:
             exchange.file.hold_place(line)
 
     def _line_of(self, exchange: OngoingExchange, ended: EndedExchange) -> bytes | None:
-        line = self._make_line(exchange, partial(ended.line, self._redactor, exchange.ready))
+        line = self._make_line(exchange, ended.line, self._redactor, exchange.ready)
         ended.forget()
         return line
 
-    def _make_line(self, exchange: OngoingExchange, make: Callable[[], bytes]) -> bytes | None:
+    def _make_line(
+        self, exchange: OngoingExchange, make: Callable[P, bytes], *args: P.args, **kwargs: P.kwargs
+    ) -> bytes | None:
         """Make a line; None, and said, where that fails: the client hears its answer all the same."""
         try:
-            return make()
+            return make(*args, **kwargs)
         except Exception as bug:  # noqa: BLE001 - a bug costs this line, and no answer
             self._report_lost(exchange, type(bug).__name__)
             return None
@@ -207,9 +212,7 @@ class Recorder:
         While others are in flight too there is more to do than to wait, and a line that is made at once costs less.
         """
         if len(self._ongoing) == 1 and not exchange.done and not _is_large(exchange.request):
-            exchange.ready = self._redactor.request(
-                self._snapshot(exchange, None, "", None).request_member(closely=False)
-            )
+            exchange.ready = self._redactor.request(request_member(exchange, closely=False))
 
     def _snapshot(self, exchange: OngoingExchange, error: str | None, note: str, at: float | None) -> EndedExchange:
         ended = time.monotonic() if at is None else max(at, exchange.begun)
@@ -386,14 +389,11 @@ class Recorder:
         self.mark(mark.NAME, mark.data)
 
 
-def _is_large(*messages: SentMessage | None) -> bool:
+def _is_large(request: SentMessage, response: SentMessage | None = None) -> bool:
     """Whether making the line of an exchange with these messages takes too long to be done between two others."""
-    size = 0
-    for message in messages:
-        if message is not None and message.body.size:
-            size += message.body.size
-            if message.body.size > _CODED_MOST:
-                for name, _ in message.headers:
-                    if name == "content-encoding":
-                        return True
-    return size > _AT_ONCE_MOST
+    asked, answered = request.body.size, 0 if response is None else response.body.size
+    return (
+        asked + answered > _AT_ONCE_MOST
+        or (asked > _CODED_MOST and request.header(_CODING) is not None)
+        or (answered > _CODED_MOST and response is not None and response.header(_CODING) is not None)
+    )

@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 from urllib.parse import parse_qsl
 
 from msgspec import Struct
@@ -166,8 +166,6 @@ Headers = list[tuple[str, str]]
 # Of a head that no line could hold: what a server takes at most is a fraction of it.
 _LONGEST_KEPT = 8192
 _MOST_KEPT = 200
-_LARGE = 16 * 1024
-"""A line with larger bodies is searched at once: a look at whether it holds a secret at all would be one more."""
 _SMALL = 2048
 """A larger body is not searched for secrets while a client waits."""
 
@@ -221,28 +219,29 @@ class EndedExchange(Struct, eq=False):
 
     def line(self, redactor: Redactor, ready: Ready | None = None) -> bytes:
         """The line, without its secrets; `ready` is its request where that was made ahead."""
-        encoded = None
-        if self.size > _LARGE:
-            encoded = redactor.exchange(self._members(), is_long=True)
-            return encoded if len(encoded) <= MAX_LINE_BYTES else redactor.exchange(self._shorten(self._members()))
         rest = self._rest(closely=False)
         if ready is not None:
             encoded = redactor.completed(self.frame, ready, rest)
         else:
-            encoded = redactor.unsuspected({**self.frame, "request": self.request_member(closely=False), **rest})
+            encoded = redactor.unsuspected({**self.frame, "request": request_member(self, closely=False), **rest})
         if encoded is None:
             encoded = redactor.exchange(self._members())
-        if len(encoded) <= MAX_LINE_BYTES:
-            return encoded
-        # Tokens may be longer than what they stand for, and heads have no bound of their own.
-        return redactor.exchange(self._shorten(self._members()))
+        return self._readable(encoded, redactor)
+
+    def large_line(self, redactor: Redactor) -> bytes:
+        """The line of large bodies: searched at once, since a look at whether it holds a secret would be one more."""
+        return self._readable(redactor.exchange(self._members(), is_long=True), redactor)
+
+    def _readable(self, encoded: bytes, redactor: Redactor) -> bytes:
+        """A line that readers take. Tokens may be longer than what they stand for, and heads have no bound."""
+        return encoded if len(encoded) <= MAX_LINE_BYTES else redactor.exchange(self._shorten(self._members()))
 
     def pending_line(self, redactor: Redactor) -> bytes:
         """The line that holds the place until the whole one is made: what is cheap to tell, without large bodies."""
         members = {
             **self.frame,
             "kind": PENDING,
-            "request": self._request(_small_body(self.request)),
+            "request": _member(self, _small_body(self.request)),
             **self._answer(None if self.response is None else _small_body(self.response)),
         }
         return redactor.exchange(self._shorten(members, bodies=False))
@@ -253,25 +252,8 @@ class EndedExchange(Struct, eq=False):
         if self.response is not None:
             self.response.body.forget()
 
-    def request_member(self, *, closely: bool) -> dict[str, Any]:
-        """The `request` member of the line."""
-        return self._request(self.request.body_json(closely=closely))
-
-    def _request(self, body: dict[str, Any] | None) -> dict[str, Any]:
-        path, _, query = self.target.partition("?")
-        told: dict[str, Any] = {
-            "method": self.method,
-            "path": path,
-            "query": parse_qsl(query, keep_blank_values=True) if query else [],
-            "headers": self.request.headers,
-            "body": body,
-        }
-        if self.incomplete:
-            told["incomplete"] = True
-        return told
-
     def _members(self) -> dict[str, Any]:
-        return {**self.frame, "request": self.request_member(closely=True), **self._rest(closely=True)}
+        return {**self.frame, "request": request_member(self, closely=True), **self._rest(closely=True)}
 
     def _rest(self, *, closely: bool) -> dict[str, Any]:
         """The members of a line after the request."""
@@ -303,6 +285,34 @@ class EndedExchange(Struct, eq=False):
         query = request["query"][:_MOST_KEPT]
         request["query"] = [(name[:_LONGEST_KEPT], value[:_LONGEST_KEPT]) for name, value in query]
         return line
+
+
+class ExchangeRequest(Protocol):
+    """What an exchange knows of its request, whether it has ended or not."""
+
+    method: str
+    target: str
+    request: SentMessage
+    incomplete: bool
+
+
+def request_member(exchange: ExchangeRequest, *, closely: bool) -> dict[str, Any]:
+    """The `request` member of the line; its JSON is decoded only where `closely` is set."""
+    return _member(exchange, exchange.request.body_json(closely=closely))
+
+
+def _member(exchange: ExchangeRequest, body: dict[str, Any] | None) -> dict[str, Any]:
+    path, _, query = exchange.target.partition("?")
+    told: dict[str, Any] = {
+        "method": exchange.method,
+        "path": path,
+        "query": parse_qsl(query, keep_blank_values=True) if query else [],
+        "headers": exchange.request.headers,
+        "body": body,
+    }
+    if exchange.incomplete:
+        told["incomplete"] = True
+    return told
 
 
 def _small_body(sent: SentMessage) -> dict[str, Any] | None:
