@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from fnmatch import fnmatch
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, find, given, settings, strategies as st
+from hypothesis import HealthCheck, Phase, given, settings, strategies as st
 
 from signet_conformance.scenarios.features import HALVES, SESSION_HOOKS, WHOLE_STEPS, Features
 from signet_conformance.scenarios.reducing import remove_steps
@@ -245,59 +246,74 @@ def test_status_is_met_where_it_can_be_answered_for(lives_on: bool, at_starts: s
     assert list(met.values()) == [at_starts, at_ends]
 
 
-@pytest.mark.parametrize(
-    ("shown", "most_steps"),
-    [
-        (interleaved, 5),
-        (resumed_after_clear, 5),
-        (fault_inside_compaction, 6),
-        (lambda steps: len({step.get("session") for step in steps} - {None}) == 3, 6),
-        (lambda steps: len({step["project"] for step in steps if step["step"] == "start"}) == 2, 4),
-        (lambda steps: "restart_daemon" in kinds(steps), 3),
-        (lambda steps: any(len(step.get("text", "").encode()) > 90_000 for step in steps), 3),
-        (lambda steps: any(ord(c) > 0xFFFF for step in steps for c in step.get("text", "")), 3),
-        (lambda steps: any("count" in step for step in steps), 6),
-        (lambda steps: any(step.get("tool") == "memory_forget" for step in steps), 5),
-        (resumed_after_a_refused_end, 6),
-        (lambda steps: any("parent" in step for step in steps), 5),
-        (lambda steps: any("feedback" in step for step in steps), 3),
-        (lambda steps: any(step.get("text") == "/status" for step in steps), 3),
-        (lambda steps: any("aggregate" in step.get("arguments", {}) for step in steps), 4),
-        (lambda steps: any(len(step.get("arguments", {}).get("ids", ())) > 25 for step in steps), 31),
-        (lambda steps: kinds(steps).count("prompt") > 20, 23),
-        (lambda steps: any(step.get("tool") == "memory_feedback" for step in steps), 4),
-        (lambda steps: any(step.get("tool") == "secret_exec" for step in steps), 4),
-        (lambda steps: ("status", 401) in faults_at(steps, "end"), 6),
-        (lambda steps: ("status", 401) in faults_at(steps, "start", "resume", "clear"), 8),
-        (lambda steps: {"refuse", "status"} <= {step["fault"]["kind"] for step in steps if "fault" in step}, 8),
-    ],
-    ids=[
-        "interleaved", "resumed-after-clear", "fault-inside-compaction", "three-sessions", "two-projects", "restart",
-        "large-prompt", "unicode", "counted-fault", "forget", "refused-end",
-        "sub-agent", "rating", "command", "summed-up", "many-rows", "many-turns", "feedback-tool", "secret",
-        "401-at-an-end", "401-at-a-start", "two-faults",
-    ],
-)  # fmt: skip
-def test_feature_is_reached_and_shrinks(shown: Callable[[Steps], bool], most_steps: int) -> None:
-    """The strategy draws sessions with the feature, and what is left of them is as small as it can be shown."""
+SHOWN: Mapping[str, tuple[Callable[[Steps], bool], int]] = {
+    "interleaved": (interleaved, 5),
+    "resumed-after-clear": (resumed_after_clear, 5),
+    "fault-inside-compaction": (fault_inside_compaction, 6),
+    "three-sessions": (lambda steps: len({step.get("session") for step in steps} - {None}) == 3, 6),
+    "two-projects": (lambda steps: len({step["project"] for step in steps if step["step"] == "start"}) == 2, 4),
+    "restart": (lambda steps: "restart_daemon" in kinds(steps), 3),
+    "large-prompt": (lambda steps: any(len(step.get("text", "").encode()) > 90_000 for step in steps), 3),
+    "unicode": (lambda steps: any(ord(c) > 0xFFFF for step in steps for c in step.get("text", "")), 3),
+    "counted-fault": (lambda steps: any("count" in step for step in steps), 6),
+    "forget": (lambda steps: any(step.get("tool") == "memory_forget" for step in steps), 5),
+    "refused-end": (resumed_after_a_refused_end, 6),
+    "sub-agent": (lambda steps: any("parent" in step for step in steps), 5),
+    "rating": (lambda steps: any("feedback" in step for step in steps), 3),
+    "command": (lambda steps: any(step.get("text") == "/status" for step in steps), 3),
+    "summed-up": (lambda steps: any("aggregate" in step.get("arguments", {}) for step in steps), 4),
+    "many-rows": (lambda steps: any(len(step.get("arguments", {}).get("ids", ())) > 25 for step in steps), 31),
+    "many-turns": (lambda steps: kinds(steps).count("prompt") > 20, 23),
+    "feedback-tool": (lambda steps: any(step.get("tool") == "memory_feedback" for step in steps), 4),
+    "secret": (lambda steps: any(step.get("tool") == "secret_exec" for step in steps), 4),
+    "401-at-an-end": (lambda steps: ("status", 401) in faults_at(steps, "end"), 6),
+    "401-at-a-start": (lambda steps: ("status", 401) in faults_at(steps, "start", "resume", "clear"), 8),
+    "two-faults": (
+        lambda steps: {"refuse", "status"} <= {step["fault"]["kind"] for step in steps if "fault" in step},
+        8,
+    ),
+}
+"""Features of sessions, and of how many steps at most the smallest session is that shows one."""
 
-    def shows(scenario: Scenario) -> bool:
-        return shown(steps_of(scenario))
 
-    drawn = find(
-        sessions(Features(checkpoints=True)),
-        shows,
-        settings=settings(
-            max_examples=3000,
-            database=None,
-            derandomize=True,
-            phases=[Phase.generate, Phase.shrink],
-            suppress_health_check=list(HealthCheck),
-        ),
+@pytest.fixture(name="showing", scope="module")
+def draw_each_feature() -> Mapping[str, Sequence[Scenario]]:
+    """By feature the first sessions that show it, of those drawn until each is shown."""
+    showing: dict[str, list[Scenario]] = {name: [] for name in SHOWN}
+
+    class EachIsShownError(Exception):
+        """Ends the drawing."""
+
+    @given(sessions(Features(checkpoints=True)))
+    @settings(
+        max_examples=3000,
+        database=None,
+        derandomize=True,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
     )
-    left = remove_steps(drawn, shows)
-    assert shows(left)
-    assert len(left.steps) <= most_steps, left.steps
+    def collect(scenario: Scenario) -> None:
+        steps = steps_of(scenario)
+        for name, (is_shown, _) in SHOWN.items():
+            if len(showing[name]) < 30 and is_shown(steps):
+                showing[name].append(scenario)
+        if all(showing.values()):
+            raise EachIsShownError
+
+    with suppress(EachIsShownError):
+        collect()
+    return showing
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_feature_is_reached_and_shrinks(showing: Mapping[str, Sequence[Scenario]], name: str) -> None:
+    """The strategy draws sessions with the feature, and what is left of one is as small as it can be shown."""
+    is_shown, most_steps = SHOWN[name]
+    assert showing[name]
+    left = [remove_steps(drawn, lambda scenario: is_shown(steps_of(scenario))) for drawn in showing[name]]
+    assert all(is_shown(steps_of(scenario)) for scenario in left)
+    smallest = min(left, key=lambda scenario: len(scenario.steps))
+    assert len(smallest.steps) <= most_steps, smallest.steps
 
 
 def test_features_follow_profile_and_driver() -> None:
