@@ -89,11 +89,10 @@ class Hits:
 
     def __init__(self, text: str) -> None:
         self._text = text
-        known = _keywords()
         # Letters beyond ASCII are in no keyword; one byte each keeps the positions.
         self._lowered = lowered = text.encode("ascii", "replace").lower()
         places: defaultdict[int, list[int]] = defaultdict(list)
-        for keyword, start, _ in known.automaton.find_matches_as_indexes(lowered, overlapping=True):
+        for keyword, start, _ in _KEYWORDS.automaton.find_matches_as_indexes(lowered, overlapping=True):
             places[keyword].append(start)
         self.issued: dict[int, list[int]] = {}
         self.shaped: dict[int, list[int]] = {}
@@ -101,7 +100,7 @@ class Hits:
         self._vendors, self._names = list[int](), list[int]()
         self._nouns: list[Noun] = []
         for keyword, starts in places.items():
-            uses = known.uses[keyword]
+            uses = _KEYWORDS.uses[keyword]
             if uses.ends_name:
                 self._names += starts
             if uses.other is not None:
@@ -225,7 +224,6 @@ class _Keywords(NamedTuple):
     uses: Sequence[_Uses]
 
 
-@cache
 def _keywords() -> _Keywords:
     names = {*_OF_QUERIES, *(name + after for name in _NAMES for after in _AFTER_NAMES)}
     vendors = {stem for kind in kinds() for stem in kind.stems}
@@ -256,6 +254,10 @@ def _by_stem(patterns: Sequence[TextPattern]) -> defaultdict[str, list[int]]:
         for stem in pattern.stems:
             of[stem].append(number)
     return of
+
+
+# Made before the recorder listens, as the gate is: all connections would wait for it.
+_KEYWORDS = _keywords()
 
 
 _DOTTED = re.compile(r"\.(?<=[A-Za-z0-9_-]{24}\.)[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27}")

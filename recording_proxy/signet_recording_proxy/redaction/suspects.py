@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import jsonschema_rs
+from ahocorasick_rs import BytesAhoCorasick, Implementation
 
 from signet_conformance.trace import encode
 from signet_recording_proxy.redaction.beside_names import GATE, STRING_GATE
@@ -24,7 +25,8 @@ from signet_recording_proxy.redaction.secret_patterns import ISSUED, TEXT_PATTER
 from signet_recording_proxy.redaction.statements import GATE as STATED
 from signet_recording_proxy.redaction.vendor_kinds import gate as vendor_gate
 
-_ISSUED = [(pattern, [stem.encode() for stem in pattern.stems]) for pattern in ISSUED]
+_ISSUED = [(stem.encode(), pattern) for pattern in ISSUED for stem in pattern.stems]
+_ISSUED_STEMS = BytesAhoCorasick([stem for stem, _ in _ISSUED], implementation=Implementation.DFA)
 _IN_RUN = bytes(
     b"x"[0] if chr(byte) in "_.~+/=@:-" or (chr(byte).isalnum() and byte < 128) else 0x20 for byte in range(256)
 )
@@ -170,10 +172,10 @@ def _holds_a_token(runs: list[bytes]) -> bool:
 def _issued(runs: list[bytes]) -> bool:
     joined = b" ".join(runs)
     lowered = joined.lower()
-    possible = [pattern for pattern, stems in _ISSUED if any(stem in lowered for stem in stems)]
+    found = {number for number, *_ in _ISSUED_STEMS.find_matches_as_indexes(lowered, overlapping=True)}
     # Some begin as ordinary words do: the runs are few enough to be searched.
-    text = joined.decode("ascii") if possible else ""
-    return any(pattern.occurs(text) for pattern in possible)
+    text = joined.decode("ascii") if found else ""
+    return any(pattern.occurs(text) for pattern in {_ISSUED[number][1] for number in found})
 
 
 def shows_secret(text: str) -> bool:
