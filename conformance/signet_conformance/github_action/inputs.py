@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from itertools import count
 from pathlib import Path
 
-from msgspec import Struct
+from msgspec import Struct, json
 from msgspec.structs import replace
 
 from signet_conformance.errors import UsageError, printable
@@ -19,14 +19,15 @@ _INTERPRETER = "SIGNET_LANE_PYTHON"
 """Read by lane.sh, which starts the lane."""
 
 
-class Field(Struct, frozen=True):
+class Field(Struct, frozen=True, forbid_unknown_fields=True):
     """One input: its name in the action, what it may look like, what it is when it is left out or blank."""
 
     name: str
     pattern: str
-    default: str
+    """A regular expression that the whole value matches."""
     meaning: str
     example: str
+    default: str = ""
 
     @property
     def variable(self) -> str:
@@ -34,99 +35,7 @@ class Field(Struct, frozen=True):
         return variable(self.name)
 
 
-_PATH = r"[A-Za-z0-9_.][A-Za-z0-9_./-]{0,199}"
-_WORD = r"[A-Za-z0-9_./@:=+,%-]{1,200}"
-_LOOPBACK = r"https?://(?:127\.0\.0\.1|localhost|\[::1\])(?::[0-9]{1,5})?/?"
-
-FIELDS = (
-    Field("target", r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", "", "the connector to drive", "mine"),
-    Field(
-        "face",
-        rf"(?:{_PATH})?",
-        "",
-        "the played release of the harness: a face of the kit, a .json file, or all; the target's own by default",
-        "all",
-    ),
-    Field(
-        "harness",
-        r"fake|real",
-        "fake",
-        "fake, the harness played by the kit, or real, the program itself, installed from its registry",
-        "real",
-    ),
-    Field(
-        "harness-version",
-        r"(?:[0-9][0-9A-Za-z.-]{0,40})?",
-        "",
-        "the release of the real program; the newest that installs by default",
-        "2.1.197",
-    ),
-    Field(
-        "daemon",
-        rf"embedded(?::[0-9]+\.[0-9]+)?|{_LOOPBACK}|(?!-|https?:){_WORD}(?: {_WORD}){{0,19}}",
-        "embedded",
-        "embedded, embedded:VERSION, the loopback URL of a running daemon, or a plain command that starts one",
-        "embedded",
-    ),
-    Field(
-        "allow-writes",
-        r"true|false",
-        "false",
-        "true if the run may write into the daemon at that URL, or false",
-        "true",
-    ),
-    Field(
-        "allow-default-port",
-        r"true|false",
-        "false",
-        "true if a run may drive although a daemon listens at the default port 3850, or false",
-        "true",
-    ),
-    Field(
-        "scenarios",
-        r"(?:[0-9]{1,7})?",
-        "",
-        "how many generated sessions are performed beside the scripted ones; the target's own number by default",
-        "200",
-    ),
-    Field("seed", r"[0-9]{1,19}|random", "1", "what determines the generated sessions", "1"),
-    Field(
-        "contract",
-        r"(?:[0-9]{1,4}\.[0-9]{1,4})?",
-        "",
-        "the contract version to judge by; the daemon's own by default",
-        "0.145",
-    ),
-    Field("strict", r"true|false", "false", "true if a WARN fails the lane too, or false", "true"),
-    Field(
-        "baseline",
-        rf"(?:{_PATH})?",
-        "",
-        "the file of known failures, from the working directory",
-        "signet-baseline.json",
-    ),
-    Field(
-        "report",
-        _PATH,
-        "signet-report",
-        "the new folder for report and traces, from the working directory",
-        "out/signet",
-    ),
-    Field(
-        "artifact",
-        r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}",
-        "signet-report",
-        "the name under which the folder is uploaded",
-        "signet-mine",
-    ),
-    Field(
-        "working-directory",
-        _PATH,
-        ".",
-        "the folder with the connector's settings, from the workspace",
-        "packages/connector",
-    ),
-)
+FIELDS = json.decode(Path(__file__).with_suffix(".json").read_bytes(), type=tuple[Field, ...])
 """Every input of the lane. The action and the reusable workflow offer these and no others."""
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from pathlib import Path
 from typing import Any, Final, Literal, Protocol
 
 from signet_reference_harness.messages import Message, Thinking, ToolCall, ToolDefinition
@@ -127,44 +129,12 @@ class ReasonRow:
     place: Place = "reason"
 
 
-TABLE: Final[tuple[ReasonRow, ...]] = (
-    ReasonRow("anthropic-messages", "end_turn", StopReason.END_TURN),
-    ReasonRow("anthropic-messages", "stop_sequence", StopReason.STOP_SEQUENCE),
-    ReasonRow("anthropic-messages", "max_tokens", StopReason.LENGTH),
-    ReasonRow("anthropic-messages", "tool_use", StopReason.TOOL_USE),
-    ReasonRow("anthropic-messages", "pause_turn", StopReason.PAUSE),
-    ReasonRow("anthropic-messages", "refusal", StopReason.REFUSAL),
-    ReasonRow("anthropic-messages", "model_context_window_exceeded", StopReason.CONTEXT_LIMIT),
-    ReasonRow("anthropic-messages", "request_too_large", StopReason.CONTEXT_LIMIT, place="error"),
-    ReasonRow("anthropic-messages", "prompt is too long", StopReason.CONTEXT_LIMIT, place="message"),
-    ReasonRow("openai-completions", "stop", StopReason.END_TURN),
-    ReasonRow("openai-completions", "stop", StopReason.TOOL_USE, beside="tool calls"),
-    ReasonRow("openai-completions", "stop", StopReason.REFUSAL, beside="refusal"),
-    ReasonRow("openai-completions", "length", StopReason.LENGTH),
-    ReasonRow("openai-completions", "tool_calls", StopReason.TOOL_USE),
-    ReasonRow("openai-completions", "function_call", StopReason.TOOL_USE),
-    ReasonRow("openai-completions", "content_filter", StopReason.CONTENT_FILTER),
-    ReasonRow("openai-completions", "context_length_exceeded", StopReason.CONTEXT_LIMIT, place="error"),
-    ReasonRow("openai-completions", "exceed_context_size_error", StopReason.CONTEXT_LIMIT, place="error"),
-    ReasonRow("openai-completions", "maximum context length", StopReason.CONTEXT_LIMIT, place="message"),
-    ReasonRow("openai-completions", "content_filter", StopReason.CONTENT_FILTER, place="error"),
-    ReasonRow("openai-responses", "completed", StopReason.END_TURN),
-    ReasonRow("openai-responses", "completed", StopReason.TOOL_USE, beside="tool calls"),
-    ReasonRow("openai-responses", "completed", StopReason.REFUSAL, beside="refusal"),
-    ReasonRow("openai-responses", "failed", StopReason.ERROR),
-    ReasonRow("openai-responses", "cancelled", StopReason.CANCELLED),
-    ReasonRow("openai-responses", "incomplete: max_output_tokens", StopReason.LENGTH),
-    ReasonRow("openai-responses", "incomplete: content_filter", StopReason.CONTENT_FILTER),
-    ReasonRow("openai-responses", "context_length_exceeded", StopReason.CONTEXT_LIMIT, place="error"),
-    ReasonRow("openai-responses", "content_filter", StopReason.CONTENT_FILTER, place="error"),
-    ReasonRow("ollama-chat", "stop", StopReason.END_TURN),
-    ReasonRow("ollama-chat", "stop", StopReason.TOOL_USE, beside="tool calls"),
-    ReasonRow("ollama-chat", "length", StopReason.LENGTH),
-    ReasonRow("ollama-chat", "load", StopReason.ERROR),
-    ReasonRow("ollama-chat", "unload", StopReason.ERROR),
-    ReasonRow("ollama-chat", None, StopReason.MALFORMED),
-    ReasonRow("ollama-chat", "exceeds the context length", StopReason.CONTEXT_LIMIT, place="message"),
-)
+def _row(members: Mapping[str, Any]) -> ReasonRow:
+    return ReasonRow(**{**members, "reason": StopReason(members["reason"])})
+
+
+TABLE: Final = tuple(map(_row, json.loads(Path(__file__).with_name("reasons.json").read_bytes())))
+"""The words of all vendors. A word in no row is an error."""
 
 
 def reason_of(api: Api, raw: str | None, *, tool_calls: bool = False, refusal: bool = False) -> StopReason | None:
