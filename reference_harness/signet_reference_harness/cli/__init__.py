@@ -8,6 +8,7 @@ from collections.abc import Callable
 from difflib import get_close_matches
 from importlib import import_module
 from importlib.metadata import version
+from inspect import getdoc
 from typing import Any, Final, NoReturn
 
 import click
@@ -31,6 +32,15 @@ COMMANDS: Final = {
     "llm": ("servers", "Serve a scripted model to programs that expect a vendor's."),
 }
 """Command name to the module that holds it by this name, and its line in the overview."""
+
+
+class DocumentedCommand(click.Command):
+    """A command whose help ends with the docstring of its function, from the second paragraph on, as it is written."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        _, *paragraphs = (getdoc(self.callback) or "").split("\n\n")
+        self.epilog = "\n\n".join(f"\b\n{paragraph}" for paragraph in paragraphs)
 
 
 class LazyGroup(click.Group):

@@ -9,19 +9,9 @@ from typing import Any
 
 import click
 
+from signet_reference_harness.cli import DocumentedCommand
+
 FOLDER = click.Path(path_type=Path)
-
-RUN_EPILOG = """\b
-Examples:
-  signet-harness bench run
-  signet-harness bench run suite.jsonl --subject fts5
-  signet-harness bench run suite.jsonl --daemon "signet-daemon" --out runs/today
-
-\b
-Exit status: 0 done, 1 an assertion of the suite failed or the run cannot go on,
-2 wrong usage or a broken suite, 130 ended by Ctrl-C. The same command
-continues where it was ended.
-"""
 
 
 @click.group("bench", help="Measure memory quality: suites, baselines, comparisons.")
@@ -29,7 +19,7 @@ def bench() -> None:
     """The group itself does nothing."""
 
 
-@bench.command("run", help="Run SUITE (default: the kit's own small one) and print its figures.", epilog=RUN_EPILOG)
+@bench.command("run", help="Run SUITE (default: the kit's own small one) and print its figures.", cls=DocumentedCommand)
 @click.argument("suite", type=FOLDER, required=False)
 @click.option(
     "--subject",
@@ -68,7 +58,17 @@ def bench() -> None:
 @click.option("--judge-model", metavar="NAME", help="As --judge model, by this model of the provider.")
 @click.option("--price", type=click.FloatRange(0), metavar="DOLLARS", help="Price of a million input tokens.")
 def run(**given: Any) -> int:
-    """Do the run; the exit status."""
+    """Do the run; the exit status.
+
+    Examples:
+      signet-harness bench run
+      signet-harness bench run suite.jsonl --subject fts5
+      signet-harness bench run suite.jsonl --daemon "signet-daemon" --out runs/today
+
+    Exit status: 0 done, 1 an assertion of the suite failed or the run cannot go on,
+    2 wrong usage or a broken suite, 130 ended by Ctrl-C. The same command
+    continues where it was ended.
+    """
     from signet_reference_harness.bench.command import BenchOptions, perform
 
     return perform(BenchOptions(**given))

@@ -10,18 +10,10 @@ from typing import Any
 
 import click
 
-ADAPTER_EPILOG = """\b
-Prints one JSON line with its url when it is ready. A harness calls it there:
-  curl -d '{"sessionKey": "k-1", "project": "/srv/acme", "source": "startup"}' URL/onSessionStart
-
-\b
-SIGNET_DAEMON_URL, SIGNET_TOKEN and SIGNET_ROUTES say where the daemon is.
-Sessions that are open are ended at the daemon when the server ends: at SIGTERM,
-at SIGINT, and with --until-stdin-closes when standard input is closed.
-"""
+from signet_reference_harness.cli import DocumentedCommand
 
 
-@click.command("adapter", help="Serve the lifecycle of a harness over HTTP (signet-adapter/1).", epilog=ADAPTER_EPILOG)
+@click.command("adapter", help="Serve the lifecycle of a harness over HTTP (signet-adapter/1).", cls=DocumentedCommand)
 @click.option("--harness", metavar="NAME", help="The harness whose sessions they are (default: reference).")
 @click.option(
     "--runtime-path", type=click.Choice(["plugin", "legacy"]), default="plugin", show_default=True,
@@ -37,7 +29,15 @@ at SIGINT, and with --until-stdin-closes when standard input is closed.
 def adapter(
     harness: str | None, agent: str | None, port: int, host: str, *, until_stdin_closes: bool, **path: Any
 ) -> None:
-    """Serve until a signal, or the end of standard input."""
+    """Serve until a signal, or the end of standard input.
+
+    Prints one JSON line with its url when it is ready. A harness calls it there:
+      curl -d '{"sessionKey": "k-1", "project": "/srv/acme", "source": "startup"}' URL/onSessionStart
+
+    SIGNET_DAEMON_URL, SIGNET_TOKEN and SIGNET_ROUTES say where the daemon is.
+    Sessions that are open are ended at the daemon when the server ends: at SIGTERM,
+    at SIGINT, and with --until-stdin-closes when standard input is closed.
+    """
     from signet_reference_harness.config import HarnessConfig
     from signet_reference_harness.daemon_client.routing import routing_table
     from signet_reference_harness.identity import refuse_harness_as_agent
@@ -60,27 +60,24 @@ async def _serve(config: Any, routing: Any, port: int, host: str, *, until_stdin
         await serving(app, port, host=host, until_stdin_closes=until_stdin_closes)
 
 
-LLM_EPILOG = """\b
-Prints one JSON line with its url when it is ready. Point a program there:
-  ANTHROPIC_BASE_URL=URL   OPENAI_BASE_URL=URL/v1   OLLAMA_HOST=URL
-
-\b
-What reached the model:   curl URL/requests
-Add turns while it plays: curl -d '{"turns": [{"content": "Hello."}]}' URL/turns
-"""
-
-
 @click.command(
     "llm",
     help="Answer like a model, from SCRIPT, over the interfaces of Anthropic, OpenAI and Ollama. "
     "Without SCRIPT each request waits until POST /turns gives its answer.",
-    epilog=LLM_EPILOG,
+    cls=DocumentedCommand,
 )
 @click.argument("script", type=click.Path(path_type=Path), required=False)
 @click.option("--port", type=click.IntRange(0, 65_535), default=0, help="Port on 127.0.0.1; default: a free one.")
 @click.option("--until-stdin-closes", is_flag=True, help="End when standard input is closed.")
 def llm(script: Path | None, port: int, *, until_stdin_closes: bool) -> None:
-    """Serve until a signal, or the end of standard input."""
+    """Serve until a signal, or the end of standard input.
+
+    Prints one JSON line with its url when it is ready. Point a program there:
+      ANTHROPIC_BASE_URL=URL   OPENAI_BASE_URL=URL/v1   OLLAMA_HOST=URL
+
+    What reached the model:   curl URL/requests
+    Add turns while it plays: curl -d '{"turns": [{"content": "Hello."}]}' URL/turns
+    """
     from signet_reference_harness.documents import read_document
     from signet_reference_harness.llm_server import ScriptedModelApp
     from signet_reference_harness.llm_server.script import Script

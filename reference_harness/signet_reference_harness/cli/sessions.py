@@ -8,6 +8,8 @@ from typing import Any
 
 import click
 
+from signet_reference_harness.cli import DocumentedCommand, report_failure
+
 PATH = click.Path(path_type=Path)
 _Command = Callable[..., Any]
 
@@ -79,24 +81,7 @@ def _add(options: tuple[Callable[[_Command], _Command], ...]) -> Callable[[_Comm
     return decorate
 
 
-RUN_EPILOG = """\b
-Examples:
-  signet-harness run "What did we decide about the cache?"
-  signet-harness run --prompt-file task.md --cwd ~/acme --output-format json
-  git diff | signet-harness run --stdin --quiet --summary summary.json
-  signet-harness run --api ollama-chat --model qwen3 "Hello."
-  signet-harness run --session nightly "Go on where you stopped."
-  signet-harness run --run-id deploy-7 "Deploy what is on main."
-  signet-harness run --resume deploy-7
-
-\b
-Exit status: 0 done, 1 the provider or the agent failed, 2 wrong usage or
-configuration, 124 timed out, 130 or 143 ended by SIGINT or SIGTERM. A session
-that has begun is ended at the daemon in each of these cases.
-"""
-
-
-@click.command("run", help="Do one task: PROMPT, with the memory of the Signet daemon.", epilog=RUN_EPILOG)
+@click.command("run", help="Do one task: PROMPT, with the memory of the Signet daemon.", cls=DocumentedCommand)
 @click.argument("words", nargs=-1, metavar="[PROMPT]")
 @click.option("--prompt", metavar="TEXT", help="The task.")
 @click.option("--prompt-file", type=PATH, metavar="FILE", help="A file that holds the task, in UTF-8.")
@@ -120,31 +105,29 @@ that has begun is ended at the daemon in each of these cases.
 @click.option("--quiet", "-q", is_flag=True, help="Write no notes to standard error.")
 @_add(_PROVIDER)
 def run(**given: Any) -> int:
-    """Do the task; the exit status is that of its summary."""
+    """Do the task; the exit status is that of its summary.
+
+    Examples:
+      signet-harness run "What did we decide about the cache?"
+      signet-harness run --prompt-file task.md --cwd ~/acme --output-format json
+      git diff | signet-harness run --stdin --quiet --summary summary.json
+      signet-harness run --api ollama-chat --model qwen3 "Hello."
+      signet-harness run --session nightly "Go on where you stopped."
+      signet-harness run --run-id deploy-7 "Deploy what is on main."
+      signet-harness run --resume deploy-7
+
+    Exit status: 0 done, 1 the provider or the agent failed, 2 wrong usage or
+    configuration, 124 timed out, 130 or 143 ended by SIGINT or SIGTERM. A session
+    that has begun is ended at the daemon in each of these cases.
+    """
     # Imported when there is a task: help and usage need nothing of it.
-    from signet_reference_harness.cli import report_failure
     from signet_reference_harness.run import perform
     from signet_reference_harness.run.inputs import Options
 
     return perform(Options(**given), report_failure)
 
 
-CHAT_EPILOG = """\b
-Examples:
-  signet-harness chat
-  signet-harness chat --cwd ~/acme --api ollama-chat --model qwen3
-  signet-harness chat --session nightly
-  printf '%s\\n' "What did we decide?" "And why?" | signet-harness chat
-
-\b
-/help in the chat lists the commands. Ctrl-C stops an answer, /quit or Ctrl-D
-ends the session and the chat. In a pipe, or on a dumb terminal, each line is a turn.
-Exit status: 0 ended, 2 wrong usage or configuration, 129, 130 or 143 ended by
-SIGHUP, SIGINT or SIGTERM. The session is ended at the daemon in each of these cases.
-"""
-
-
-@click.command("chat", help="Talk with an agent, with the memory of the Signet daemon.", epilog=CHAT_EPILOG)
+@click.command("chat", help="Talk with an agent, with the memory of the Signet daemon.", cls=DocumentedCommand)
 @_add(_SESSION)
 @click.option("--plain", is_flag=True, help="Plain lines, on a terminal too: one line is one turn.")
 @click.option(
@@ -155,9 +138,20 @@ SIGHUP, SIGINT or SIGTERM. The session is ended at the daemon in each of these c
 )
 @_add(_PROVIDER)
 def chat(*, plain: bool, listen: int | None, **given: Any) -> int:
-    """Hold the chat."""
+    r"""Hold the chat.
+
+    Examples:
+      signet-harness chat
+      signet-harness chat --cwd ~/acme --api ollama-chat --model qwen3
+      signet-harness chat --session nightly
+      printf '%s\n' "What did we decide?" "And why?" | signet-harness chat
+
+    /help in the chat lists the commands. Ctrl-C stops an answer, /quit or Ctrl-D
+    ends the session and the chat. In a pipe, or on a dumb terminal, each line is a turn.
+    Exit status: 0 ended, 2 wrong usage or configuration, 129, 130 or 143 ended by
+    SIGHUP, SIGINT or SIGTERM. The session is ended at the daemon in each of these cases.
+    """
     from signet_reference_harness.chat import perform
-    from signet_reference_harness.cli import report_failure
     from signet_reference_harness.run.inputs import Options
 
     return perform(Options(**given), report_failure, plain=plain, listen=listen)

@@ -13,6 +13,8 @@ from typing import Any, Final
 
 import click
 
+from signet_reference_harness.cli import DocumentedCommand
+
 LOOK_S: Final = 1.0
 """How long a server of this machine may take to name its models."""
 SERVERS: Final = (
@@ -24,11 +26,6 @@ SERVERS: Final = (
 """Where Ollama, LM Studio, vLLM and llama.cpp listen unless told otherwise."""
 MOST_MODELS: Final = 20
 
-EPILOG = """\b
-It sends only a request for the daemon's health and for the models of servers on this
-machine. No key is shown. Exit status: 0 when a session can begin, else 1.
-"""
-
 
 @dataclass(frozen=True, slots=True)
 class LocalServer:
@@ -39,10 +36,14 @@ class LocalServer:
     models: tuple[str, ...]
 
 
-@click.command("setup", help="Find the daemon, keys and local models, and propose settings.", epilog=EPILOG)
+@click.command("setup", help="Find the daemon, keys and local models, and propose settings.", cls=DocumentedCommand)
 @click.option("--write", is_flag=True, help="Write the proposal into agent.yaml if that file does not exist.")
 def setup(*, write: bool) -> int:
-    """Look, report and propose; the exit status."""
+    """Look, report and propose; the exit status.
+
+    It sends only a request for the daemon's health and for the models of servers on this
+    machine. No key is shown. Exit status: 0 when a session can begin, else 1.
+    """
     from signet_reference_harness.errors import ConfigError
     from signet_reference_harness.providers import settings
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -30,28 +31,8 @@ class ProviderKind:
     base_url_variable: str | None = None
 
 
-_OPENAI: Final = {
-    "base_url": "https://api.openai.com/v1",
-    "key_variable": "OPENAI_API_KEY",
-    "base_url_variable": "OPENAI_BASE_URL",
-}
 KINDS: Final[Mapping[str, ProviderKind]] = {
-    "anthropic": ProviderKind(
-        api="anthropic-messages",
-        base_url="https://api.anthropic.com",
-        needs_key=True,
-        key_variable="ANTHROPIC_API_KEY",
-        base_url_variable="ANTHROPIC_BASE_URL",
-    ),
-    "openai": ProviderKind(api="openai-completions", needs_key=True, **_OPENAI),
-    "openai-responses": ProviderKind(api="openai-responses", needs_key=True, **_OPENAI),
-    "openai-compatible": ProviderKind(api="openai-completions"),
-    "ollama": ProviderKind(
-        api="ollama-chat",
-        base_url="http://127.0.0.1:11434",
-        key_variable="OLLAMA_API_KEY",
-        base_url_variable="OLLAMA_HOST",
-    ),
+    name: ProviderKind(**kind) for name, kind in json.loads(Path(__file__).with_name("kinds.json").read_bytes()).items()
 }
 OF_API: Final[Mapping[str, str]] = {
     "anthropic-messages": "anthropic",
