@@ -84,6 +84,17 @@ def value_at(document: Any, pointer: str) -> Any:
     return document
 
 
+def fill_in(value: Any, known: Mapping[str, str]) -> Any:
+    """Replace the placeholders in the texts of a value, names of members among them: `{name}` by what is known."""
+    if isinstance(value, str):
+        for name, meant in known.items():
+            value = value.replace(f"{{{name}}}", meant)
+        return value
+    if isinstance(value, Mapping):
+        return {fill_in(name, known): fill_in(each, known) for name, each in value.items()}
+    return [fill_in(each, known) for each in value] if isinstance(value, list | tuple) else value
+
+
 def put(document: Any, pointer: str, value: Any) -> None:
     """Put a value at a pointer, where what should hold it is an object, or a list that has that place."""
     holder, name = _holder(document, pointer)

@@ -63,36 +63,11 @@ def _name_of(folder: Path) -> str:
 def settings_text(connector: FoundConnector) -> str:
     """The settings file of a connector: what a shipped profile leaves open, or a stub with a command to fill in."""
     if connector.language is None:
-        return _KNOWN.format(name=connector.name)
+        return _template("settings.known.toml.tmpl").format(name=connector.name)
     command = ", ".join(json.dumps(word) for word in connector.language.command)
-    return _UNKNOWN.format(name=connector.name, command=command, driver=connector.language.driver)
-
-
-_KNOWN = """\
-# Facts about this connector that the kit cannot find out. To check them: signet-conformance targets --doctor {name}
-[targets.{name}]
-# The file that the harness loads, relative to this folder. Without it the kit searches the places of its profile.
-# module = "dist/index.js"
-# Agents of the sessions: at least two if the connector distinguishes agents.
-# agents = ["atlas-agent", "beacon-agent"]
-"""
-
-_UNKNOWN = """\
-# The connector, as the kit drives it: a program that plays its harness on standard input and output.
-# The kit sends it one JSON object per line, by the protocol signet-driver/1; {driver} answers.
-[targets.{name}]
-command = [{command}]
-# A process for each agent, which reads SIGNET_AGENT_ID; write "one" if a process serves several agents.
-processes = "agent"
-# The name that the connector sends as harness.
-harness = "{name}"
-agents = ["atlas-agent", "beacon-agent"]
-# How long the connector waits for the daemon, in seconds.
-bounds_s = {{start = 5.0, prompt = 2.0}}
-# Operations that the connector calls. One that is declared but never called fails, one that is called but not
-# declared warns.
-capabilities = ["health", "session-start", "user-prompt-submit", "session-end"]
-"""
+    return _template("settings.unknown.toml.tmpl").format(
+        name=connector.name, command=command, driver=connector.language.driver
+    )
 
 
 MOST_BYTES = 1_000_000
@@ -117,7 +92,11 @@ class Language(Struct, frozen=True):
 
     def driver_text(self) -> str:
         """The driver, with places to fill in."""
-        return (files(__package__) / "templates" / self.template).read_text(encoding="utf-8")
+        return _template(self.template)
+
+
+def _template(name: str) -> str:
+    return (files(__package__) / "templates" / name).read_text(encoding="utf-8")
 
 
 def language_of(folder: Path) -> Language:

@@ -12,12 +12,13 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from signet_conformance.children import watchdog
 from signet_conformance.children.temporary import OWNER, temporary_folder
 from signet_conformance.errors import NothingTestedError, TargetError, printable
 from signet_conformance.files import read_json
+from signet_conformance.files.json_values import fill_in
 from signet_conformance.targets.releases import numbers
 
 if TYPE_CHECKING:
@@ -127,19 +128,6 @@ def find_program_profile(name: str, release: str | None = None) -> HostProgram:
     path = FOLDER / f"{name}.json"
     data = read_json(path, "report it: the profile comes with the kit", error=TargetError)
     return HostProgram(demand(ProgramDocument, data, str(path), error=TargetError), path, release)
-
-
-def fill(value: Any, known: Mapping[str, str]) -> Any:
-    """Replace the placeholders in a value of a profile."""
-    if isinstance(value, str):
-        for name, meant in known.items():
-            value = value.replace(f"{{{name}}}", meant)
-        return value
-    if isinstance(value, Mapping):
-        return {name: fill(each, known) for name, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [fill(each, known) for each in value]
-    return value
 
 
 _TIMEOUT_S = 900.0
@@ -265,7 +253,7 @@ def _finish(made: Installation) -> None:
         npm = {"npm_config_userconfig": str(Path.home() / ".npmrc"), **os.environ}
         env = {name: value for name, value in npm.items() if not name.startswith("XDG_")}
         for words in made.program.profile.after_install:
-            _run(fill(words, made.placeholders()), made.folder, {**env, "HOME": str(home), "TMPDIR": str(home)})
+            _run(fill_in(words, made.placeholders()), made.folder, {**env, "HOME": str(home), "TMPDIR": str(home)})
 
 
 def _run(command: Sequence[str], folder: Path, env: Mapping[str, str] | None = None) -> str:

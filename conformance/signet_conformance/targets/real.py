@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from signet_conformance.errors import TargetError, UsageError, printable
-from signet_conformance.files.json_values import merge
+from signet_conformance.files.json_values import fill_in, merge
 from signet_conformance.targets.face import face_of_harness, find_face
 from signet_conformance.targets.files import find_file, find_runtime, first_of, package_folder
 from signet_conformance.targets.kinds import host_file, installed_programs, python_host
-from signet_conformance.targets.program import Installation, fill, find_program_profile, install
+from signet_conformance.targets.program import Installation, find_program_profile, install
 from signet_conformance.targets.releases import numbers
 
 if TYPE_CHECKING:
@@ -94,14 +94,14 @@ def real_command_line(target: Target, installation: Installation) -> tuple[str, 
         "program": profile.name,
         "release": installation.release,
         "speaks": profile.speaks,
-        "command": fill(profile.command, known),
-        "settings": fill(for_each_agent(_settings(installation), target.declared.agents), known),
-        "env": fill(profile.env, known),
+        "command": fill_in(profile.command, known),
+        "settings": fill_in(for_each_agent(_settings(installation), target.declared.agents), known),
+        "env": fill_in(profile.env, known),
         "installer": None if installer is None else str(installer),
         "installer_told_daemon": profile.connector.told_daemon,
         "installer_options": profile.connector.options,
         "installer_names_agent": profile.connector.names_agent,
-        "then": fill(profile.connector.then, known),
+        "then": fill_in(profile.connector.then, known),
         "install": [find_runtime(target, installer), host_file("install.mjs")] if installer is not None else [],
         "place": profile.connector.place,
         "observer": None if profile.observer is None else profile.observer.model_dump(mode="json"),
@@ -148,7 +148,7 @@ def for_each_agent(value: Any, agents: Sequence[str]) -> Any:
     rows: list[Any] = []
     for each in value:
         if "{agent}" in json.dumps(each):
-            rows += [fill(each, {"agent": agent}) for agent in agents]
+            rows += [fill_in(each, {"agent": agent}) for agent in agents]
         else:
             rows.append(for_each_agent(each, agents))
     return rows

@@ -13,7 +13,7 @@ from urllib.parse import unquote, urlsplit
 
 from signet_conformance.drivers.hosts.hook_settings import plugin_servers
 from signet_conformance.drivers.hosts.protocol import NotLoadedError, Skipped
-from signet_conformance.files.json_values import member_of, merge
+from signet_conformance.files.json_values import fill_in, member_of, merge
 
 INSTALLED = ".signet-conformance-installed"
 """The file in a home that says that the connector's installer has run there."""
@@ -174,17 +174,6 @@ def install_connector(home: Path, options: Mapping[str, Any], known: Mapping[str
         except (OSError, ValueError) as failure:
             raise NotLoadedError(f"the connector's installer left no {path} that can be read: {failure}") from None
         file.write_text(json.dumps(merge(left, over), indent=2), "utf-8")
-
-
-def fill_in(value: Any, known: Mapping[str, str]) -> Any:
-    """Replace the placeholders in a value."""
-    if isinstance(value, str):
-        for name, meant in known.items():
-            value = value.replace(f"{{{name}}}", meant)
-        return value
-    if isinstance(value, dict):
-        return {fill_in(name, known): fill_in(each, known) for name, each in value.items()}
-    return [fill_in(each, known) for each in value] if isinstance(value, list) else value
 
 
 _CODE = (".cjs", ".cts", ".js", ".mjs", ".mts", ".py", ".ts")

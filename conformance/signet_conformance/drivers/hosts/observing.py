@@ -88,29 +88,6 @@ class Events:
         return [{**json.loads(line), "env": []} for line in whole.splitlines()]
 
 
-_SCRIPT = """#!/bin/sh
-d=$(mktemp -d {folder}/run-XXXXXXXX) || exec {command} "$@"
-date +%s.%N > "$d/begun"
-pwd > "$d/cwd"
-for word in "$@"; do printf '%s\\n' "$word"; done > "$d/args"
-env | sed -n 's/^\\([A-Za-z_][A-Za-z0-9_]*\\)=.*/\\1/p' > "$d/env"
-case " $* " in
-*" hook "*)
-  cat > "$d/stdin"
-  {command} "$@" < "$d/stdin"
-  status=$?
-  echo $status > "$d/status"
-  date +%s.%N > "$d/ended"
-  exit $status ;;
-esac
-SIGNET_DAEMON_URL="${SIGNET_DAEMON_URL:-{daemon}}" exec {command} "$@"
-"""
-"""A server's input is the program's own, so only a hook's is kept.
-
-A program may start a server without the variables of its user, Codex for one. The script notes that, and then gives
-it the daemon's address: else its requests would go to the daemon's default port.
-"""
-
 _OCCASIONS = ("source", "trigger", "reason")
 """Members of a hook's input whose value tells one kind of an event from another."""
 _OURS = {RUN, "TMPDIR"}
@@ -136,8 +113,9 @@ class Observations:
         """
         self.names = frozenset(programs)
         folder.mkdir(parents=True, exist_ok=True)
+        template = (OBSERVERS / "program.sh").read_text()
         for name, command in programs.items():
-            script = _SCRIPT.replace("{folder}", shlex.quote(str(self._folder))).replace("{daemon}", daemon)
+            script = template.replace("{folder}", shlex.quote(str(self._folder))).replace("{daemon}", daemon)
             program = folder / name
             program.write_text(script.replace("{command}", shlex.join(command)))
             program.chmod(0o755)

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from signet_conformance.children.watchdog import VARIABLE as RUN
-from signet_conformance.drivers.hosts.installed import fill_in, install_connector, prepare
+from signet_conformance.drivers.hosts.installed import install_connector, prepare
 from signet_conformance.drivers.hosts.model_server import Model, ModelRequest
 from signet_conformance.drivers.hosts.observing import OBSERVERS, Observations, observe
 from signet_conformance.drivers.hosts.protocol import Peer, Projects, Skipped, StepError
@@ -34,7 +34,7 @@ from signet_conformance.drivers.hosts.real.refusals import ConnectorRefusedError
 from signet_conformance.drivers.hosts.real.watch import Watch
 from signet_conformance.drivers.hosts.tools import keep_back, tool_calls
 from signet_conformance.drivers.model_process import CONTROL_VARIABLE, MODEL_VARIABLE
-from signet_conformance.files.json_values import merge
+from signet_conformance.files.json_values import fill_in, merge
 
 TURN_S = 200.0
 LATE_S = 5.0
