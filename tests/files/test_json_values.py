@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given, strategies as st
 
 from signet_conformance.files import json_values
-from signet_conformance.files.json_values import ABSENT, escape, put, take, value_at
+from signet_conformance.files.json_values import ABSENT, escape, fill_in, put, take, value_at
 
 NAMES = st.text("ab~/0", max_size=3)
 DOCUMENTS = st.recursive(
@@ -68,3 +68,8 @@ def test_a_part_of_a_value_that_nobody_knows_is_of_the_kind_that_was_asked_for()
     assert json_values.objects_in(json_values.member_of(value, "about")) == []
     assert json_values.parse_object("[1]") == json_values.parse_object("{") == {}
     assert (json_values.text_in(1), json_values.only_text(1)) == ("", None)
+
+
+def test_placeholders_are_filled_in_anywhere() -> None:
+    """In names of members too; what is not known stays."""
+    assert fill_in({"a{node}": ["{node}", 1], "b": "{home}/x"}, {"node": "/n"}) == {"a/n": ["/n", 1], "b": "{home}/x"}

@@ -9,7 +9,7 @@ import pytest
 from signet_conformance import targets
 from signet_conformance.errors import NothingTestedError, TargetError, UsageError
 from signet_conformance.running.request import RunRequest
-from signet_conformance.targets.program import INSTALLED, PLACE_VARIABLE, fill, find_program_profile, program_names
+from signet_conformance.targets.program import INSTALLED, PLACE_VARIABLE, find_program_profile, program_names
 from signet_conformance.targets.real import HarnessChoice, for_each_agent, harness_words, with_harness
 
 
@@ -76,11 +76,6 @@ def test_a_choice_without_sense_is_refused(choice: HarnessChoice) -> None:
     with pytest.raises(UsageError) as refused:
         with_harness(targets.load("pi"), choice, "--harness")
     assert refused.value.remedy
-
-
-def test_words_of_a_profile_stand_for_what_is_known() -> None:
-    """Anywhere in a value; what is not known stays."""
-    assert fill({"a": ["{node}", 1], "b": "{home}/x"}, {"node": "/n"}) == {"a": ["/n", 1], "b": "{home}/x"}
 
 
 @pytest.mark.parametrize(("agents", "rows"), [((), []), (("iris", "otto"), [{"id": "iris"}, {"id": "otto"}])])

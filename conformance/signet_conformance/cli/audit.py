@@ -25,8 +25,7 @@ from typing import Any
 import click
 
 from signet_conformance.audit.summary import FAIL_ON, AuditEnding, FailOn
-from signet_conformance.cli import show
-from signet_conformance.cli.commands import epilog_of
+from signet_conformance.cli.commands import command_named, epilog_of
 from signet_conformance.cli.output import demand_apart, report_stream
 from signet_conformance.cli.shared_options import known_options
 from signet_conformance.contract import version_document
@@ -276,4 +275,4 @@ def show_recording(
                     f"cannot be had: {lost.why}", where=printable(place, 400), remedy="check the store"
                 ) from None
             place = str(copied)
-        return ctx.invoke(show.command, trace=place, exchanges=exchanges, only=only, bodies=bodies)
+        return ctx.invoke(command_named("show"), trace=place, exchanges=exchanges, only=only, bodies=bodies)

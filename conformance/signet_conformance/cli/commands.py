@@ -79,6 +79,12 @@ def epilog_of(doc: str | None, *more: str) -> str:
     return "\n\n".join((examples, *more, *others)) + "\n"
 
 
+def command_named(name: str) -> click.Command:
+    """The command of a name in the table; its module is imported by this."""
+    command: click.Command = import_module(f"signet_conformance.cli.{name.replace('-', '_')}").command
+    return command
+
+
 class CommandTable(click.Group):
     """Finds a command in the module of its name, and turns every failure into a message and an exit status."""
 
@@ -88,10 +94,7 @@ class CommandTable(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002  the base class names it
         """The command of a name, or None."""
-        if cmd_name not in COMMANDS:
-            return None
-        command = import_module(f"signet_conformance.cli.{cmd_name.replace('-', '_')}").command
-        return command if isinstance(command, click.Command) else None
+        return command_named(cmd_name) if cmd_name in COMMANDS else None
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

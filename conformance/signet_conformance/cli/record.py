@@ -39,7 +39,7 @@ from msgspec.structs import replace
 from signet_conformance import targets
 from signet_conformance.children.processes import ChildEndedError, ChildTimeoutError, LineProcess
 from signet_conformance.children.temporary import temporary_folder
-from signet_conformance.cli.commands import PROGRAM, epilog_of
+from signet_conformance.cli.commands import PROGRAM, command_named, epilog_of
 from signet_conformance.cli.shared_options import declared_options, parse_declared
 from signet_conformance.errors import INTERRUPTED, KitError, NothingTestedError, UsageError, counted, printable
 from signet_conformance.outcome.options import merge_declared, words as declared_words
@@ -297,7 +297,6 @@ def record_command(
     when daemon or command cannot be started.
     """
     # Imported here: a recording without a command launches no daemon and judges nothing.
-    from signet_conformance.cli import check
     from signet_conformance.running.daemon import EMBEDDED, DaemonUnderTest, demand_consent, is_embedded
     from signet_conformance.running.request import check_daemon
 
@@ -333,7 +332,7 @@ def record_command(
     if not checks:
         print(f"check it: {shell_command([PROGRAM, 'check', trace])}", file=sys.stderr)
         return ended.status
-    status = check.command.main([trace], prog_name=f"{PROGRAM} check", standalone_mode=False)
+    status = command_named("check").main([trace], prog_name=f"{PROGRAM} check", standalone_mode=False)
     if status == NothingTestedError.exit_status:
         print("try: let the command call the address in SIGNET_DAEMON_URL", file=sys.stderr)
     return status if isinstance(status, int) else KitError.exit_status
