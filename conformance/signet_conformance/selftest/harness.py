@@ -276,26 +276,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except SignetConformanceError as problem:
         print(f"{problem}", file=sys.stderr)
         return problem.exit_status
-    processes = [_start_process(each) for _, each in [("", change), *changes] if each.get("do") == "process"]
+    every = [change, *(each for _, each in changes)]
+    for variable in (name for each in every if each.get("do") == "environment" for name in each["unset"]):
+        os.environ.pop(variable, None)
+    processes = [_start_process(each) for each in every if each.get("do") == "process"]
     asked = [(given.mutant or "", change)] if change.get("do") == "model" else []
     asked += [named for named in changes if named[1]["do"] == "model"]
     changes = [named for named in changes if named[1]["do"] != "model"]
     models = _models(asked)
-    if change.get("do") in ("environment", "model") or processes:
-        for variable in change.get("unset", ()):
-            os.environ.pop(variable, None)
+    if change.get("do") in ("environment", "model", "process"):
         change = NOTHING
     secret = os.environ.get(PLANTED_VARIABLE)
     if change.get("do") == "host":
         with seen_by_host(change):
             return driver.main(MutatingTransport(), models, starts_at_prompt=given.start_at_prompt)
     hosts = [(name, change) for name, change in changes if change["do"] == "host"]
-    started = {name for name, change in changes if change["do"] == "process"}
+    at_once = [named for named in changes if named[1]["do"] in ("environment", "process")]
     if not given.variant:
         port = int(os.environ.get(DEFAULT_PORT_VARIABLE, "0"))
         transport = MutatingTransport(change, secret=secret, default_port=port)
         return driver.main(transport, models, starts_at_prompt=given.start_at_prompt)
-    chain = Chain([named for named in changes if named not in hosts and named[0] not in started], secret=secret)
+    chain = Chain([named for named in changes if named not in hosts and named not in at_once], secret=secret)
     with contextlib.ExitStack() as seen:
         for _, shown in hosts:
             seen.enter_context(seen_by_host(shown))
