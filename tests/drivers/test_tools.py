@@ -47,6 +47,10 @@ IDS = {"mode": "execute", "ids": ["a", "b"], "reason": "old"}
         ("memory_get", {"id": "a", "tags": "t"}, None, {"id": "a", "tags": "t"}, [{"id": "a", "tags": "t"}]),
         ("memory_get", {"id": "a"}, schema(additionalProperties=True), {"id": "a"}, [{"id": "a"}]),
         ("memory_get", {}, schema("id", required=["id"]), {"id": "billing"}, [{"id": "billing"}]),
+        (
+            "memory_get", {}, {"properties": {"form": {"enum": ["text", "json"]}}, "required": ["form"]},
+            {"form": "text"}, [{"form": "text"}],
+        ),
         ("memory_forget", IDS, schema("id"), {"ids": ["a", "b"]}, [{"id": "a"}, {"id": "b"}]),
         (
             "memory_forget", IDS, schema("id", "reason"), {"ids": ["a", "b"], "reason": "old"},

@@ -239,7 +239,7 @@ def _after_its_repeats(recording: Recording, end: Call) -> Call | None:
 def _is_of_the_clear(recording: Recording, end: Call) -> bool:
     """Whether an end in the step of the user's own end is that of the clear before: that had none, and another follows.
 
-    A connector that sends from a queue tells both in the last step.
+    A connector that sends from a queue tells both in the last step; where they have two keys, in any order.
     """
     step = recording.timeline.step_at(end.seq)
     clear = _last_clear(recording, step)
@@ -247,7 +247,8 @@ def _is_of_the_clear(recording: Recording, end: Call) -> bool:
         return False
     ends = [call for call in recording.of(END) if recording.timeline.session_of(call.key) == step.session]
     told = any(clear.seq < call.seq < step.seq for call in ends)
-    own = (call for call in ends if end.seq < call.seq < recording.timeline.end_of(step))
+    until = recording.timeline.end_of(step)
+    own = (call for call in ends if step.seq < call.seq < until and (call.seq > end.seq or call.key != end.key))
     return not told and any(call.body.get("reason") != "clear" for call in own)
 
 

@@ -201,7 +201,7 @@ class Conversations:
     def _owed_turns(self, transcript: Transcript, session: str) -> Iterator[Turn]:
         """The turns that an end has to tell: those since the session was opened or compacted, but the latest step's."""
         now = self._timeline.step_at(transcript.call.seq)
-        if now is None:
+        if now is None or self._is_of_a_former_id(transcript.call, session):
             return
         before = [mark for mark in self._steps if mark.session == session and mark.seq < now.seq]
         since = max((place for place, mark in enumerate(before) if mark.step in _FORGETS), default=-1)
@@ -222,6 +222,12 @@ class Conversations:
             ):
                 continue
             yield from ((role, words) for role, words in (("user", text), ("assistant", reply)) if _is_kept(words))
+
+    def _is_of_a_former_id(self, end: Call, session: str) -> bool:
+        """Whether the host has given a session another id than the one that is the key of an end: it comes late."""
+        ids = self._timeline.host_ids
+        now = ids.at(session, end.seq)
+        return now is not None and now.id != end.key and any(each.id == end.key for each in ids.of(session))
 
 
 def _is_kept(words: str) -> bool:

@@ -115,6 +115,9 @@ class _Following:
             return "the host may tell another id at the end of its step, which the recording does not hold"
         if call.operation == START and not any(each.accepted for each in self._recording.earlier(call)):
             return "no call with that key was accepted before: this one may be late"
+        following = next(iter(self._recording.later(call)), None)
+        if call.operation == CHECKPOINT and following is not None and following.operation == END:
+            return "the end of the former session follows it: a connector may hand over a transcript before an end"
         return None
 
 
@@ -189,8 +192,28 @@ def _uses(recording: Recording) -> Iterator[_Use]:
     first = _first_users(recording, named)
     for uses in named.values():
         for key, use in uses.items():
-            if use.by_prompt or len(uses) == 1 or first[key] == use.session:
+            is_own = first[key] == use.session and not _is_late_start(recording, use, named)
+            if use.by_prompt or len(uses) == 1 or is_own:
                 yield use
+
+
+def _is_late_start(recording: Recording, start: _Use, named: Mapping[str, Mapping[str, _Use]]) -> bool:
+    """Whether the words of another session, opened by then, were submitted under the key of a start.
+
+    A connector that sends from a queue may start that session in a step of this one.
+    """
+    return any(
+        key == start.call.key
+        and use.by_prompt
+        and session != start.session
+        and _is_open(recording, session, start.call)
+        for session, uses in named.items()
+        for key, use in uses.items()
+    )
+
+
+def _is_open(recording: Recording, session: str, call: Call) -> bool:
+    return any(step.step in OPENING for step in recording.timeline.steps_of(session, call.seq))
 
 
 def _first_users(recording: Recording, named: Mapping[str, Mapping[str, _Use]]) -> Mapping[str, str]:

@@ -85,7 +85,7 @@ def _other_member(recording: Recording, mark: StepMark, given: Mapping[str, Any]
         return warn(call, message=message, pointer="/request/path", expected=wanted, received=read, fold="other id")
     sent = _read_members(recording, call)
     for name, wanted in given.items():
-        if _name(name) in _OWN or wanted in (None, False, "", []):
+        if _name(name) in _OWN or wanted in (None, False, "", [], {}):
             continue
         value = sent.get(_name(name))
         if _is_asked(_name(name), value, wanted, [*sent.values()]):
@@ -96,6 +96,9 @@ def _other_member(recording: Recording, mark: StepMark, given: Mapping[str, Any]
             )
         if REDACTION in f"{value}{wanted}":
             return undecided(call, message=f"step {mark.index}: {name} was redacted")
+        if value is None and _name(name) not in _known_names(recording):
+            why = f"{name} is the tool's own member, and no search of the contract has it"
+            return undecided(call, message=f"step {mark.index}: {why}")
         place = next((each for each in (*call.query, *call.body) if _name(each) == _name(name)), name)
         message = f"the request has another {name} than the tool was given"
         if value is None:
@@ -130,6 +133,13 @@ def _read_members(recording: Recording, call: Call) -> Mapping[str, Any]:
     known = {_spelling(name) for name in names}
     sent = {**call.query, **call.body}
     return {_name(name): value for name, value in sent.items() if name in names or _spelling(name) not in known}
+
+
+def _known_names(recording: Recording) -> frozenset[str]:
+    """The members that any search of the contract has; others may be for the tool itself, such as a form of output."""
+    version = contract_version_of(recording.daemon_version)
+    operations = frozenset().union(*_ASKS.values())
+    return frozenset(_name(name) for each in operations for name in _names_read(version, each))
 
 
 @cache

@@ -357,9 +357,12 @@ def _works_inside(recording: Recording, start: Call, old: str, end: Call) -> boo
 
 
 def was_never_let_in(hooks: Sequence[Call]) -> bool:
-    """Whether every start of a key was answered 409: after it SIG-HTTP-012 asks for silence, an end included."""
-    starts = [hook for hook in hooks if hook.operation == START]
-    return bool(starts) and all(start.status == 409 for start in starts)
+    """Whether every start of a key that was answered was answered 409: SIG-HTTP-012 then asks for silence.
+
+    Silence includes the end.
+    """
+    answers = [hook.status for hook in hooks if hook.operation == START and hook.delivered]
+    return bool(answers) and all(status == 409 for status in answers)
 
 
 def _any_between(seqs: Sequence[int], low: int, high: int) -> bool:

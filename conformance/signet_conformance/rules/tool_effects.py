@@ -331,8 +331,10 @@ def judge_forget(step: AskedStep, said: SaidBefore) -> Iterator[Outcome]:
     if changing is not None:
         yield step.not_asked(changing, "a memory is changed by a tool that should forget one")
     elif mode == "preview":
-        late = all(ids_forgotten(call) and ids_forgotten(call) <= said.forgets for call in executed)
-        yield PASS if late else _other_mode(executed[0], step, "a preview was requested, but memories are forgotten")
+        if all(ids_forgotten(call) and ids_forgotten(call) <= said.forgets for call in executed):
+            yield _another_preview(step, asked) or PASS
+        else:
+            yield _other_mode(executed[0], step, "a preview was requested, but memories are forgotten")
     elif not executed:
         yield from _judge_previews(step, asked)
     elif asked:
@@ -351,9 +353,40 @@ def _judge_previews(step: AskedStep, asked: set[str]) -> Iterator[Outcome]:
     elif step.given.get("mode") is None and asked:
         yield step.undecided(previews[0], "a preview, and no mode was asked for")
     elif step.given.get("mode") is None or not any(map(_found_by, previews)):
-        yield PASS
+        yield _another_preview(step, asked) or PASS
     elif step.undisturbed:
         yield _other_mode(previews[0], step, "a preview is made instead of forgetting memories")
+
+
+def _another_preview(step: AskedStep, asked: set[str]) -> Outcome | None:
+    """What to say of a preview that shows other memories than the tool was given; the connector may show more."""
+    previews = [call for call in step.calls if call.operation == FORGET and call.accepted and not is_executed(call)]
+    if not previews or not step.undisturbed:
+        return None
+    first = previews[0]
+    if asked:
+        missing = asked.difference(*(asked_ids(call.body) for call in previews))
+        if not missing:
+            return None
+        message = f"the preview leaves out {len(missing)} of the memories that the tool was given"
+        return step.fail(
+            first, message, pointer=in_body("ids"), expected=list_some(missing), received=None, fold="preview of others"
+        )
+    filters = {name: step.given[name] for name in _FILTERS if step.given.get(name)}
+    others = [
+        next((name for name in filters if not is_value(call.body.get(name), filters[name])), None) for call in previews
+    ]
+    if None in others:
+        return None
+    name = str(others[0])
+    return step.fail(
+        first,
+        f"the preview is of another {name} than was asked for",
+        pointer=in_body(name),
+        expected=f"{filters[name]!r}",
+        received=first.body.get(name),
+        fold=f"preview of another {name}",
+    )
 
 
 def _judge_forgotten_ids(step: AskedStep, asked: set[str], executed: Sequence[Call], said: SaidBefore) -> Outcome:

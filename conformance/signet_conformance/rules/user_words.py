@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set as AbstractSet
 from itertools import pairwise
 from math import inf
 
@@ -22,7 +22,7 @@ from signet_conformance.rules.transcripts import (
     without_cut_marks,
     words_of,
 )
-from signet_conformance.rules.words import damage, is_said, loses_words, normal_form, text_pointer
+from signet_conformance.rules.words import damage, is_said, loses_words, may_be_expanded, normal_form, text_pointer
 from signet_conformance.trace.marks import StepMark, StepName
 
 _REFUSED = (401, 403, 409)
@@ -57,6 +57,8 @@ def text_is_the_current_prompt(recording: Recording) -> Iterator[Outcome]:
             settled.add(call.seq)
             if is_said(recording, call.text or "", wanted):
                 yield PASS
+            elif recording.timeline.is_unmarked_sub_agent(call.key):
+                yield undecided(call, message="a sub-agent's prompt, whose words no mark contains")
             elif not loses_words(recording, call):
                 yield _another_text(recording, call, turn, others, beside=answered)
     rest = [p for p in recording.of(PROMPT) if p.seq not in settled]
@@ -83,6 +85,8 @@ def _another_text(recording: Recording, call: Call, turn: Turn, others: set[str]
         message, fold = "the text of another turn", "stale"
     elif not text.replace(wanted, "").strip():
         message, fold = f"the prompt arrives {text.count(wanted)} times in one submission", "doubled"
+    elif may_be_expanded(wanted):
+        return undecided(call, message="the host decides what it makes of a file name in a prompt")
     elif wanted in text:
         channel = turn.step.other.get("channel")
         message, fold = "the prompt in the host's envelope", "envelope"
@@ -323,6 +327,9 @@ def _judge(
         yield undecided(call, message="the conversation contains a line that looks like the beginning of a turn")
         return
     message, fold = _kind(recording, call, session, strange, now, before)
+    if fold in ("not said", "envelope") and _may_be_expanded(recording, told, said, now):
+        yield undecided(call, message="the host decides what it makes of a command or a file name")
+        return
     if fold == "cleared" and _may_have_been_used(recording, call, session, cleared):
         # The daemon keeps nothing of an end that says clear, and one transcript a key.
         yield undecided(
@@ -337,6 +344,15 @@ def _judge(
         received=strange[:400],
         fold=fold,
     )
+
+
+def _may_be_expanded(
+    recording: Recording, told: Sequence[str], said: Sequence[StepMark], now: AbstractSet[str]
+) -> bool:
+    """Whether a transcript lacks as many commands and prompts with file names as it has texts that nobody said."""
+    given = {words_of(mark.text) for mark in said if not recording.timeline.was_skipped(mark)} & now
+    lacking = {words for words in given if may_be_expanded(words)} - set(told)
+    return 0 < len({words for words in told if not _is_said(words, now)}) <= len(lacking)
 
 
 def _may_have_been_used(recording: Recording, call: Call, session: str, cleared: int) -> bool:
@@ -354,7 +370,7 @@ def _last_clear(recording: Recording, session: str, call: Call) -> int:
     return clears[-1] if clears else -1
 
 
-def _is_said(words: str, said: set[str]) -> bool:
+def _is_said(words: str, said: AbstractSet[str]) -> bool:
     """Whether words are what was said, the beginning of it, or several such texts one after the other."""
     beginning = without_cut_marks(words)
     if any(words == each or (len(beginning) >= SHORTEST_TEXT and each.startswith(beginning)) for each in said):

@@ -123,12 +123,17 @@ def _of_no_own_turn(
     if normal_form(text, current.text) is not None:
         # SIG-PROMPT-010's.
         return PASS
-    if current.text.startswith("/") or re.search(r"(?:^|\s)@\S", current.text):
+    if may_be_expanded(current.text):
         return undecided(call, message="the host decides what it makes of a command or a file name")
     change = damage(text, current.text)
     if change is None:
         return undecided(call, message="a text from no turn of its session: the host may have made it")
     return _breach(call, change, current.turn.text, "changed")
+
+
+def may_be_expanded(text: str) -> bool:
+    """Whether a text is a command, or names a file: a host may put what it stands for in its place."""
+    return text.startswith("/") or re.search(r"(?:^|\s)@\S", text) is not None
 
 
 def _may_be_started_late(recording: Recording, call: Call, speaker: str | None) -> bool:

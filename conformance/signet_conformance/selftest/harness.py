@@ -284,7 +284,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     asked += [named for named in changes if named[1]["do"] == "model"]
     changes = [named for named in changes if named[1]["do"] != "model"]
     models = _models(asked)
-    if change.get("do") in ("environment", "model", "process"):
+    if change.get("do") in ("environment", "model") or processes:
         change = NOTHING
     secret = os.environ.get(PLANTED_VARIABLE)
     if change.get("do") == "host":

@@ -153,9 +153,14 @@ def required_arguments(schema: Any, arguments: Mapping[str, Any]) -> Mapping[str
         return {}
     text = next((value for value in arguments.values() if isinstance(value, str) and value), "billing")
     plausible = {"string": text, "array": [text], "number": 1, "integer": 1, "boolean": False, "object": {}}
-    missing = [name for name in schema.get("required", ()) if name not in arguments]
-    return {
-        name: plausible[kind]
-        for name in missing
-        if (kind := member_of(schema, "properties", name, "type")) in plausible
+    missing = {
+        name: member_of(schema, "properties", name) for name in schema.get("required", ()) if name not in arguments
     }
+    told = {name: plausible[kind] for name, each in missing.items() if (kind := member_of(each, "type")) in plausible}
+    return {**told, **{name: choices[0] for name, each in missing.items() if (choices := _choices(each))}}
+
+
+def _choices(schema: Any) -> Sequence[Any]:
+    """The values of which a schema takes one."""
+    choices = member_of(schema, "enum")
+    return choices if isinstance(choices, list) else ()
