@@ -72,7 +72,7 @@ def test_why_a_document_breaks_a_schema(
 
     Of alternatives the nearest miss, and where they miss alike the first requirement of the first.
     """
-    told = explain(schema, document)
+    told = explain(jsonschema_rs.validator_for(schema), schema, document)
     assert (told[0], told[2]) == (path, received)
     assert why is None or told[1] == why
 
@@ -98,7 +98,7 @@ def test_the_place_of_a_breach_is_the_one_that_another_library_finds(schema: Any
         path = [*error.absolute_path]
     if error.validator == "required":
         path.append(next(name for name in error.validator_value if name not in error.instance))
-    assert explain(schema, body)[0] == tuple(path)
+    assert explain(jsonschema_rs.validator_for(schema), schema, body)[0] == tuple(path)
 
 
 def _start(**more: Any) -> Any:

@@ -149,7 +149,7 @@ def success_has_its_shape(recording: Recording) -> Iterator[Outcome]:
         if validator.is_valid(answer):
             yield PASS
             continue
-        path, why, received = explain(schema, answer)
+        path, why, received = explain(validator, schema, answer)
         member = "/".join(str(part) for part in path[1:]) or ("status" if path[:1] == ("status",) else "the answer")
         yield breach(
             call,

@@ -55,9 +55,11 @@ def _whole(value: Any) -> Any:
     return [_whole(item) for item in value] if isinstance(value, list) else value
 
 
-def explain(schema: Mapping[str, Any], document: object) -> tuple[tuple[str | int, ...], str, object]:
-    """Where a document breaks a schema, the keyword's message, and the value found there."""
-    decider = _decider(schema)
+def explain(decider: Any, schema: Mapping[str, Any], document: object) -> tuple[tuple[str | int, ...], str, object]:
+    """Where a document breaks a schema, the keyword's message, and the value found there.
+
+    `decider` is the schema's validator of jsonschema_rs: to compile one takes longer than to explain a breach.
+    """
     taken = document
     try:
         errors = list(decider.iter_errors(document))
@@ -143,7 +145,7 @@ def check_fields(requirement: str) -> Rule:
             for decider, schema, verdict in deciders.parts:
                 if not _valid(decider, body):
                     breaches += 1
-                    yield _breach(deciders.check, schema, verdict, call, explained=breaches <= MOST_EXPLAINED)
+                    yield _breach(deciders.check, decider, schema, verdict, call, explained=breaches <= MOST_EXPLAINED)
                     break
             else:
                 yield PASS
@@ -152,10 +154,12 @@ def check_fields(requirement: str) -> Rule:
     return rule
 
 
-def _breach(check: Check, schema: Mapping[str, Any], verdict: Verdict, call: Call, *, explained: bool) -> Finding:
+def _breach(
+    check: Check, decider: Any, schema: Mapping[str, Any], verdict: Verdict, call: Call, *, explained: bool
+) -> Finding:
     if not explained:
         return Finding(verdict, (call.seq,), "not as required", in_body(), check.expected, fold=str(call.operation))
-    path, why, received = explain(schema, dict(call.body))
+    path, why, received = explain(decider, schema, dict(call.body))
     name = ".".join(str(p) for p in path) or "the body"
     problem = f"{name} is absent" if why == "absent" else f"{name} is not as required: {why[:200]}"
     return Finding(
