@@ -119,10 +119,8 @@ def effect_of(
         suppressed += left_out
         if note:
             notes.append(f"{result.name}: {note}")
-    known, said = set(_words(prompt)), dict.fromkeys(_words(reply[:LONGEST_READ]))
-    rows_with_words = (_with_words(row, known, list(said)) for row in given)
-    once = {row.id or row.content: row for row in rows_with_words}
-    return MemoryEffect(tuple(once.values()), characters // 4, suppressed, tuple(dict.fromkeys(notes)))
+    rows = _with_words(given, prompt, reply) if given else ()
+    return MemoryEffect(rows, characters // 4, suppressed, tuple(dict.fromkeys(notes)))
 
 
 def _row(row: Mapping[str, Any], source: str) -> ShownRow:
@@ -145,15 +143,20 @@ def _said_of_search(body: Mapping[str, Any]) -> tuple[int, str]:
     return left_out, ", ".join(told)
 
 
+def _with_words(rows: Iterable[ShownRow], prompt: str, reply: str) -> tuple[ShownRow, ...]:
+    """Each row once, with the words of the answer that it holds and the prompt does not, as the row writes them."""
+    known = set(_words(prompt))
+    said = [word for word in dict.fromkeys(_words(reply[:LONGEST_READ])) if word not in known]
+    once: dict[str, ShownRow] = {}
+    for row in rows:
+        own = {match[0].casefold(): match[0] for match in WORD.finditer(row.content)}
+        words = tuple(own[word] for word in said if word in own)
+        once[row.id or row.content] = ShownRow(row.id, row.source, row.content, row.score, words)
+    return tuple(once.values())
+
+
 def _words(text: str) -> Iterator[str]:
     for match in WORD.finditer(text):
-        word = match[0]
-        if any(c.isdigit() for c in word) or (len(word) >= SHORTEST and word.casefold() not in COMMON):
-            yield word.casefold()
-
-
-def _with_words(row: ShownRow, known: set[str], said: Sequence[str]) -> ShownRow:
-    """The row with the words of the answer that it holds and the prompt does not, as the row writes them."""
-    own = {match[0].casefold(): match[0] for match in WORD.finditer(row.content)}
-    words = tuple(own[word] for word in said if word in own and word not in known)
-    return ShownRow(row.id, row.source, row.content, row.score, words)
+        word, folded = match[0], match[0].casefold()
+        if (len(word) >= SHORTEST and folded not in COMMON) or any(map(str.isdigit, word)):
+            yield folded
