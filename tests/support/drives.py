@@ -37,9 +37,15 @@ _NAMELESS = """
 command = ["{python}", "%s", "unnamed_compaction", "last_started_agent"]
 agents = ["atlas-agent", "beacon-agent"]
 harness = "reference"
-bounds_s = {start = 1.0, prompt = 1.0}
+bounds_s = {start = 15.0, prompt = 5.0}
 token = true
+
+[targets.mine.env]
+SIGNET_HEALTH_TIMEOUT = "15000"
+SIGNET_SESSION_START_TIMEOUT = "15000"
+SIGNET_PROMPT_SUBMIT_TIMEOUT = "5000"
 """
+"""Its patience is as long as the contract lets it be: on a busy machine it shows its breach late, and not never."""
 
 
 def make_stoppable(folder: Path) -> None:
