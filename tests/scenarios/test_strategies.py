@@ -231,19 +231,30 @@ def test_end_is_refused_only_where_it_can_come_later(drawn: tuple[Features, Scen
 def test_status_is_met_where_it_can_be_answered_for(lives_on: bool, at_starts: set[int], at_ends: set[int]) -> None:
     """No status at a start or an end asks for what the connector owes and may not send at once."""
     met: dict[str, set[int]] = {"/api/hooks/session-start": set(), "/api/hooks/session-end": set()}
+    expected = [at_starts, at_ends]
+    drawn = 0
+
+    class EnoughError(Exception):
+        """Ends the drawing."""
 
     @given(sessions(Features(lives_on=lives_on)))
-    @settings(max_examples=500, derandomize=True, database=None)
+    @settings(max_examples=3000, derandomize=True, database=None, phases=[Phase.generate])
     def collect(scenario: Scenario) -> None:
+        nonlocal drawn
+        drawn += 1
         for step in steps_of(scenario):
             status = step.get("fault", {}).get("status")
             pattern = step.get("match", {}).get("path", "*")
             for path, statuses in met.items():
                 if status is not None and fnmatch(path, pattern):
                     statuses.add(status)
+        # A status may be rare: 500 sessions show that there is no other, and some more may show the last one.
+        if drawn >= 500 and list(met.values()) == expected:
+            raise EnoughError
 
-    collect()
-    assert list(met.values()) == [at_starts, at_ends]
+    with suppress(EnoughError):
+        collect()
+    assert list(met.values()) == expected
 
 
 SHOWN: Mapping[str, tuple[Callable[[Steps], bool], int]] = {
