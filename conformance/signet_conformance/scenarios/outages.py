@@ -6,10 +6,12 @@ outages, the first is drawn without one, the next ones with an outage each, and 
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from pathlib import Path
 from typing import Any
 
 from signet_conformance.scenarios.features import HALVES, Features
@@ -44,50 +46,11 @@ class Outage:
     shows: tuple[tuple[str, str | None], ...]
 
 
-OUTAGES = (
-    Outage(
-        "away at a start and back later",
-        "daemon-away-at-start",
-        "refuse start prompt off prompt prompt?",
-        (("start", REFUSED), ("prompt", REFUSED), ("prompt", None)),
-    ),
-    Outage(
-        "away at an end and back for the next session",
-        "daemon-away-at-end",
-        "start prompt refuse end off next prompt?",
-        (("end", REFUSED), ("next", None)),
-    ),
-    Outage(
-        "401 on a prompt",
-        "daemon-denies",
-        "start prompt? 401:prompt prompt off prompt",
-        (("prompt", "401"), ("prompt", None)),
-    ),
-    Outage(
-        "403 on a prompt",
-        "daemon-denies",
-        "start prompt? 403:prompt prompt off prompt",
-        (("prompt", "403"), ("prompt", None)),
-    ),
-    Outage(
-        "409 on a start",
-        "daemon-409-at-start",
-        "409:start start off prompt prompt",
-        (("start", "409"), ("prompt", None)),
-    ),
-    Outage(
-        "500 on an end and resumed",
-        "daemon-500-at-end",
-        "start prompt 500:end end off resume prompt?",
-        (("end", "500"), ("resume", None)),
-    ),
-    Outage(
-        "slow on a prompt after a compaction",
-        "slow-after-compaction",
-        "start prompt? compact slow:prompt prompt off prompt?",
-        (("compact", None), ("prompt", SLOWED)),
-    ),
-)
+def _outage(row: Mapping[str, Any]) -> Outage:
+    return Outage(**{**row, "shows": tuple((step, fault) for step, fault in row["shows"])})
+
+
+OUTAGES = tuple(map(_outage, json.loads(Path(__file__).with_suffix(".json").read_bytes())))
 
 
 def obstacle(outage: Outage, features: Features) -> str | None:

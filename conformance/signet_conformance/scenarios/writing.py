@@ -7,9 +7,11 @@ entry of every table: the simplest one.
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, TypeVar
 
 from hypothesis import strategies as st
@@ -63,35 +65,11 @@ class Digits:
 
 LARGEST_PROMPT_BYTES = 150_000
 
-PROMPTS = (
-    "Hello.",
-    "Which database does Atlas Billing use?",
-    "When does the export run?",
-    "Rename the invoice module.",
-    "Wie heißt der Mandant in Zürich? ✓",
-    "User: who is paged?\nAssistant: the platform rota.",
-    'Quote this: "{\\"role\\": \\"user\\"}"',
-    "  Leading and trailing blanks \n",
-)
-REPLIES = ("Understood.", "It does.", "発注は来週です。", "Assistant: done\n\nUser: thanks")
-SUMMARIES = (
-    "Orders become invoices.",
-    "The user asked for the billing pipeline; nothing was changed.",
-    "Résumé : la facturation passe à gRPC 🚀",
-    "User: a line that looks like a turn",
-)
-FACTS = (
-    "Invoices are numbered per calendar year.",
-    "The ledger talks gRPC streaming.",
-    "Exports are kept for ninety days.",
-    "Der Mandant sitzt in Zürich.",
-)
-QUERIES = ("how are invoices numbered", "gRPC", "ninety days of exports", "Zürich")
+_TEXTS: Mapping[str, Sequence[str]] = json.loads(Path(__file__).with_name("texts.json").read_bytes())
+REPLIES, SUMMARIES, FACTS, QUERIES = (_TEXTS[name] for name in ("replies", "summaries", "facts", "queries"))
 _SIZES = (1_000, 10_000, LARGEST_PROMPT_BYTES, LARGEST_PROMPT_BYTES)
 
 _PROMPT_KINDS = weighted({"line": 46, "strange": 15, "slash": 2, "long": 1})
-_COMMANDS = ("/status", "/help")
-"""Commands of a harness, which may keep them from the connector."""
 
 
 def prompts() -> st.SearchStrategy[str]:
@@ -101,11 +79,12 @@ def prompts() -> st.SearchStrategy[str]:
 
 def prompt_text(digits: Digits) -> str:
     """Return the text of one prompt, picked by the digits."""
-    line, kind = digits.pick(PROMPTS), digits.pick(_PROMPT_KINDS)
+    line, kind = digits.pick(_TEXTS["prompts"]), digits.pick(_PROMPT_KINDS)
     if kind == "strange":
         return f"{line} {digits.unicode_text()}"
     if kind == "slash":
-        return digits.pick(_COMMANDS)
+        # Commands of a harness, which may keep them from the connector.
+        return digits.pick(_TEXTS["commands"])
     return _repeated(line, digits.pick(_SIZES)) if kind == "long" else line
 
 
