@@ -93,10 +93,6 @@ class FileExchanges(Sequence[Exchange]):
             self._latest = at, self._read(at, LineReader())
         return self._latest[1]
 
-    def numbered(self, number: int) -> Exchange:
-        """The exchange with a number."""
-        return self[self.place_of(number)]
-
     def place_of(self, number: int) -> int:
         """The place of the exchange with a number."""
         return bisect_left(self.numbers, number)
