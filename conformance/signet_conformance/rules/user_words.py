@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence, Set as AbstractSet
 from itertools import pairwise
 from math import inf
 
-from signet_conformance.facts import END, PROMPT, REDACTION, START, Call, Recording, Turn, plain, text_or_none
+from signet_conformance.facts import END, HEALTH, PROMPT, REDACTION, START, Call, Recording, Turn, plain, text_or_none
 from signet_conformance.rules.excuses import lost_between
 from signet_conformance.rules.outcome import PASS, Outcome, in_body, undecided, warn
 from signet_conformance.rules.prompt import answered_before, is_in_its_turn
@@ -26,6 +26,8 @@ from signet_conformance.rules.words import damage, is_said, loses_words, may_be_
 from signet_conformance.trace.marks import StepMark, StepName
 
 _REFUSED = (401, 403, 409)
+_SLOW_PROBE_S = 0.5
+"""Connectors wait one or two seconds for a probe; a machine that needs this for one may need the rest elsewhere."""
 
 
 def text_is_the_current_prompt(recording: Recording) -> Iterator[Outcome]:
@@ -140,6 +142,9 @@ def every_turn_is_submitted(recording: Recording) -> Iterator[Outcome]:
             yield undecided(message=f"step {step.index}: its text is submitted later")
         elif not recording.calls:
             yield undecided(message=f"step {step.index}: the recording holds no request at all")
+        elif (probe := _slow_probe_before(recording, step)) is not None:
+            why = f"the probe before it took {probe.t1 - probe.t0:.1f} s, so the connector may have given it up"
+            yield undecided(probe, message=f"step {step.index}: {why}; the machine may be too slow")
         elif recording.timeline.was_stopped(step.seq, end):
             yield undecided(
                 message=f"step {step.index}: the host stopped a handler, perhaps because the machine was busy"
@@ -160,6 +165,14 @@ def _outlasted_its_bound(recording: Recording, step: StepMark, end: float) -> fl
     times = [mark.t for mark in recording.trace.marks if step.seq <= mark.seq <= end]
     took_s = times[-1] - times[0]
     return took_s if bounds and took_s >= min(bounds) else None
+
+
+def _slow_probe_before(recording: Recording, step: StepMark) -> Call | None:
+    """The last call before a step, if it is a probe that was answered late though no fault was on; else None."""
+    before = next((call for call in reversed(recording.calls) if call.seq < step.seq), None)
+    if before is None or before.operation != HEALTH or before.fault is not None:
+        return None
+    return before if before.t1 - before.t0 >= _SLOW_PROBE_S else None
 
 
 def turns_to_submit(recording: Recording) -> int:
