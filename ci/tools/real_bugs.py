@@ -284,7 +284,8 @@ def _said(row: Mapping[str, Any]) -> str:
         f"`{name}` {_cell(_IDS.sub('(an id)', _FOLDERS.sub('…/', message)))}" for name, message in row.get("gone", ())
     ]
     said = list(dict.fromkeys(lines))[:3]
-    if row.get("reachable"):
+    # A fix may bring more than one pair names: what a tool got by the way does not tell the bug.
+    if row.get("reachable") and "untold" not in row:
         said.append(f"became reachable: {', '.join(row['reachable'][:6])}")
     return "; ".join(said) or (f"{_NOTHING}: {row['untold']}" if "untold" in row else _NOTHING)
 

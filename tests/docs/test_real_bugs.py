@@ -76,3 +76,9 @@ def test_the_page_names_each_pair() -> None:
     assert tools.table(rows).startswith("The kit reports 1 of 1 bugs.")
     silent = [{**rows[0], "fix": "abcdef012", "gone": []}, {**rows[0], "fix": "abcdef013", "failed": "not driven: x"}]
     assert tools.table(silent, tools.table(rows)).startswith("The kit reports 1 of 3 bugs.")
+
+
+def test_a_tool_that_came_with_the_fix_does_not_tell_another_bug() -> None:
+    row = {"fix": "012345678", "target": "pi", "release": "0.1.0", "wrong": "x", "gone": [], "reachable": ["a_tool"]}
+    assert "| became reachable: a_tool |" in tool("real_bugs").table([row])
+    assert "| nothing: sent by no hook |" in tool("real_bugs").table([{**row, "untold": "sent by no hook"}])
