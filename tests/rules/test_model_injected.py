@@ -175,6 +175,19 @@ def test_a_prompts_context_that_comes_late_is_told_in_words(tmp_path: Path) -> N
     assert (finding.model, finding.fold) == ((3, 4), "user-prompt-submit late")
 
 
+STOPPED: Item = {"mark": "handler", "data": {"event": "SessionStart", "outcome": "timed_out", "ms": 20_294.1}}
+
+
+def test_what_a_stopped_handler_was_given_is_left_open(tmp_path: Path) -> None:
+    """A busy machine may be slow to start a hook's program: the answer came at once, and the hook had no time left."""
+    lacking = [step("start"), said(index=7), start(), asks()]
+    finding = only(tmp_path, 1, [*lacking, STOPPED])
+    assert finding.verdict == OPEN
+    assert finding.message.startswith("step 7: the host stopped a handler before it had passed the text on")
+    assert verdicts(tmp_path, 1, [*lacking, {**STOPPED, "data": {**STOPPED["data"], "outcome": "slow"}}]) == [WARN]
+    assert verdicts(tmp_path, 1, [*lacking, said(AGAIN), asks("", AGAIN), STOPPED]) == [WARN]
+
+
 @pytest.mark.parametrize("words", ["And then?", "Why so?"])
 def test_a_request_of_another_conversation_is_not_late(words: str, tmp_path: Path) -> None:
     """One that does not repeat what the user said in the first one comes after a helper's, and is the turn's own."""

@@ -78,6 +78,9 @@ def _in_first(
         yield unclear(text.call, asked=[first], message=wanted.in_words(first, "what was injected"))
     elif turn.unread:
         yield unclear(text.call, asked=turn.asked, message="some requests of the turn were only partly recorded")
+    elif recording.timeline.was_stopped(text.call.seq, turn.high, text.call.key):
+        why = "the host stopped a handler before it had passed the text on, perhaps because the machine was busy"
+        yield unclear(text.call, asked=[first], message=f"step {turn.step.index}: {why}")
     else:
         later = next((each for each in main[1:] if wanted.standing_in(each) is Standing.HELD), None)
         if later is not None and not later.continues(first):
