@@ -167,6 +167,9 @@ def _ended_by_a_compaction(recording: Recording) -> Iterator[Outcome]:
         step, session = timeline.step_at(call.seq), timeline.session_of(call.key)
         if step is None or step.step not in _COMPACTS or session != step.session or timeline.was_skipped(step):
             continue
+        # A sub-agent may write the summary: its key says so, or is first used in the step.
+        if timeline.is_unmarked_sub_agent(call.key) or recording.hooks_of[str(call.key)][0].seq > step.seq:
+            continue
         # From then on an end without a boundary reason is a turn's checkpoint.
         if recording.at_least(CHECKPOINTS_SINCE) and not is_boundary(call):
             continue

@@ -271,6 +271,9 @@ def printed_text_is_clean(recording: Recording) -> Iterator[Outcome]:
     for mark in recording.marks(PrintedMark):
         for line in (mark.text or "").splitlines():
             leak = next((token for token in canaries if token and token in line), None)
+            if leak is not None and any(leak in (step.text or "") for step in recording.marks(StepMark)):
+                yield undecided(message=f"the user has typed {leak}, and the connector may print the user's words")
+                break
             if leak is not None:
                 what = "the token that it was given" if leak == recording.declared.given_token else "a secret"
                 where = "while it is loaded" if mark.index is None else f"in step {mark.index}"

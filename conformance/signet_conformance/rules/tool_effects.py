@@ -233,7 +233,7 @@ def _judge_change(step: AskedStep, said: SaidBefore) -> Iterator[Outcome]:
         return
     for identifier, wanted in asked.items():
         own = [(call, members) for call, other, members, _ in sent if other == identifier]
-        if (wrong := _other_value(step, own, wanted)) is not None:
+        if (wrong := _other_value(step, own, wanted) or _unasked_text(step, identifier, own, wanted, said)) is not None:
             yield wrong
             return
     yield PASS
@@ -259,6 +259,37 @@ def _other_value(
             fold="other text",
         )
     return _other_members(step, sent, wanted)
+
+
+def _unasked_text(
+    step: AskedStep,
+    identifier: str,
+    sent: Sequence[tuple[Call, Mapping[str, Any]]],
+    wanted: Mapping[str, Any],
+    said: SaidBefore,
+) -> Finding | None:
+    """What to say of a memory that gets a new text, though something else of it was to be changed.
+
+    The text that it has may be sent along.
+    """
+    known = said.rows.get(identifier)
+    if known is None or wanted.get("content") is not None:
+        return None
+    for call, members in sent:
+        text = plain(text_in(members.get("content")))
+        if not text or not call.accepted or _holds(text, known) or said.is_late(text):
+            continue
+        if REDACTION in text or REDACTION in known:
+            return step.undecided(call, "the text was redacted")
+        return step.fail(
+            call,
+            "the memory gets a new text, and the tool was not asked to change its text",
+            pointer=in_body("content"),
+            expected=known,
+            received=members.get("content"),
+            fold="new text",
+        )
+    return None
 
 
 def _other_members(

@@ -131,7 +131,7 @@ class SaidBefore:
         self.forgets: set[str] = set()
         """The ids of memories that were to be forgotten, and _BY_FILTER where a filter chose them."""
         self.rows: dict[str, str] = {}
-        """The texts of memories that were stored, by their ids."""
+        """The texts of memories that were stored or changed, by their ids."""
         self._stored: set[str] = set()
 
     def is_late(self, text: str) -> bool:
@@ -153,7 +153,11 @@ class SaidBefore:
                 self._stored.add(text)
                 if call.operation in SAVES and (identifier := identifier_in(call.answer_value("id"))):
                     self.rows[identifier] = text
-        self.texts |= {plain(text) for text in (mark.text, mark.reply, given.get("content")) if isinstance(text, str)}
+                for identifier, members, _ in sent_changes(call):
+                    if new := plain(text_in(members.get("content"))):
+                        self.rows[identifier] = new
+        asked = (given.get("content"), *(members.get("content") for _, members in asked_changes(given)))
+        self.texts |= {plain(text) for text in (mark.text, mark.reply, *asked) if isinstance(text, str)}
         if mark.tool == "memory_modify":
             self.changes |= {identifier for identifier, _ in asked_changes(given)}
         elif mark.tool == "memory_forget" and given.get("mode") != "preview":

@@ -329,7 +329,12 @@ def _judge(
     cleared = _last_clear(recording, session, call)
     now = {words_of(mark.text) for mark in said if mark.seq > cleared or mark.session != session}
     before = {words_of(mark.text) for mark in said} - now
-    strange = next((words for words in told if REDACTION not in words and not _is_said(words, now)), None)
+    # A host may keep each line of a prompt as a turn of its own.
+    lines = {
+        words_of(line) for mark in said if words_of(mark.text) in now for line in plain(mark.text or "").split("\n")
+    }
+    unsaid = [words for words in told if words not in lines and not _is_said(words, now)]
+    strange = next((words for words in unsaid if REDACTION not in words), None)
     if strange is None:
         yield PASS
         return
@@ -340,7 +345,7 @@ def _judge(
         yield undecided(call, message="the conversation contains a line that looks like the beginning of a turn")
         return
     message, fold = _kind(recording, call, session, strange, now, before)
-    if fold in ("not said", "envelope") and _may_be_expanded(recording, told, said, now):
+    if fold in ("not said", "envelope") and len(set(unsaid)) <= _expanded(recording, told, said, now):
         yield undecided(call, message="the host decides what it makes of a command or a file name")
         return
     if fold == "cleared" and _may_have_been_used(recording, call, session, cleared):
@@ -359,13 +364,10 @@ def _judge(
     )
 
 
-def _may_be_expanded(
-    recording: Recording, told: Sequence[str], said: Sequence[StepMark], now: AbstractSet[str]
-) -> bool:
-    """Whether a transcript lacks as many commands and prompts with file names as it has texts that nobody said."""
+def _expanded(recording: Recording, told: Sequence[str], said: Sequence[StepMark], now: AbstractSet[str]) -> int:
+    """The number of commands and prompts with file names that a transcript lacks: a host may have expanded them."""
     given = {words_of(mark.text) for mark in said if not recording.timeline.was_skipped(mark)} & now
-    lacking = {words for words in given if may_be_expanded(words)} - set(told)
-    return 0 < len({words for words in told if not _is_said(words, now)}) <= len(lacking)
+    return len({words for words in given if may_be_expanded(words)} - set(told))
 
 
 def _may_have_been_used(recording: Recording, call: Call, session: str, cleared: int) -> bool:

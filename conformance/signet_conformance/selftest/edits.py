@@ -258,6 +258,12 @@ def _with_tool_turns(turns: list[Turn]) -> Iterator[Turn]:
         yield turn
 
 
+def _turns_of_lines(turns: list[Turn]) -> Iterator[Turn]:
+    for turn in turns:
+        lines = turn["content"].splitlines() if turn["role"] == "user" else [turn["content"]]
+        yield from ({**turn, "content": line} for line in lines if line.strip())
+
+
 def _without_last_reply(turns: list[Turn]) -> list[Turn]:
     return turns[:-1] if turns and turns[-1]["role"] == "assistant" else turns
 
@@ -279,6 +285,7 @@ REWRITERS: Mapping[str, Callable[[str], str]] = {
     "bold_speakers": _bold_speakers,
     "nested_turns": _of_each_turn(lambda turn: {"type": turn["role"], "message": turn}),
     "turns_in_parts": _of_each_turn(lambda turn: {**turn, "content": [{"type": "text", "text": turn["content"]}]}),
+    "turns_of_lines": _of_turns(_turns_of_lines),
     "with_tool_turns": _of_turns(_with_tool_turns),
     "swapped_speakers": _of_each_turn(lambda turn: {**turn, "role": _OTHER_ROLE[turn["role"]]}),
     "turns_twice": _of_turns(lambda turns: [turn for turn in turns for _ in range(2)]),
