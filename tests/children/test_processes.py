@@ -19,7 +19,7 @@ from signet_conformance.children.processes import (
     ChildTimeoutError,
     LineProcess,
 )
-from signet_conformance.children.watchdog import VARIABLE, marked_environment
+from signet_conformance.children.watchdog import MARK_VARIABLE, marked_environment
 from signet_conformance.errors import KitError, SignetConformanceError, TargetError
 from tests.support.processes import Watched
 
@@ -94,7 +94,7 @@ def test_child_sees_only_the_environment_it_is_given(tmp_path: Path) -> None:
     """The environment is the one given, with the mark of the watchdog, and so is the folder."""
     code = "import json, os; print(json.dumps([sorted(os.environ), os.getcwd()]).join(['{\"seen\":', '}']))"
     with child(code, env={"ONE": "1", "LC_ALL": "C"}, cwd=tmp_path) as process:
-        assert process.receive(LONG_S) == {"seen": [["LC_ALL", "ONE", VARIABLE], str(tmp_path)]}
+        assert process.receive(LONG_S) == {"seen": [["LC_ALL", "ONE", MARK_VARIABLE], str(tmp_path)]}
 
 
 def test_program_that_does_not_exist(tmp_path: Path) -> None:

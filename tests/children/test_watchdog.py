@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from signet_conformance.children.watchdog import VARIABLE
+from signet_conformance.children.watchdog import MARK_VARIABLE
 from tests.support.processes import Watched, descendants, wait_until
 
 DEAF = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); open(PLACE, 'w').close(); time.sleep(600)"
@@ -32,7 +32,7 @@ WAITS = "while True: time.sleep(60)"
 
 def kit(place: Path, child: str, what: str = WAITS) -> subprocess.Popen[bytes]:
     """A process of the kit in a group of its own, with one child and one temporary folder below `place`."""
-    environment = {name: value for name, value in os.environ.items() if name != VARIABLE}
+    environment = {name: value for name, value in os.environ.items() if name != MARK_VARIABLE}
     code = STARTS.replace("WHAT", what)
     return subprocess.Popen(
         [sys.executable, "-c", code, str(place), child.replace("PLACE", repr(str(place / "ready")))],
@@ -140,4 +140,4 @@ def _mark(pid: int) -> str | None:
         variables = Path(f"/proc/{pid}/environ").read_bytes().decode("utf-8", "replace").split("\0")
     except OSError:
         return None
-    return next((value for name, _, value in (v.partition("=") for v in variables) if name == VARIABLE), None)
+    return next((value for name, _, value in (v.partition("=") for v in variables) if name == MARK_VARIABLE), None)

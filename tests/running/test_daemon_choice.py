@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from signet_conformance.children.environment import MARK, marked_ids
-from signet_conformance.children.watchdog import VARIABLE
+from signet_conformance.children.watchdog import MARK_VARIABLE
 from signet_conformance.errors import NothingTestedError, UsageError
 from signet_conformance.running.daemon import DaemonUnderTest, demand_consent
 from tests.support.processes import wait_until
@@ -103,7 +103,7 @@ def test_a_command_gets_a_workspace_of_its_own(tmp_path: Path) -> None:
     assert {seen[name] for name in ("SIGNET_PATH", "SIGNET_WORKSPACE", "HOME")} == {str(folder)}
     assert under_test.url == f"http://{seen['SIGNET_HOST']}:{seen['SIGNET_PORT']}"
     assert {name for name in seen if name.startswith("SIGNET_")} == {
-        *("SIGNET_PATH", "SIGNET_WORKSPACE", "SIGNET_HOST", "SIGNET_PORT", MARK, VARIABLE)
+        *("SIGNET_PATH", "SIGNET_WORKSPACE", "SIGNET_HOST", "SIGNET_PORT", MARK, MARK_VARIABLE)
     }
     assert marked_ids(seen[MARK]) == []
 

@@ -1,8 +1,8 @@
 """A watchdog over what this process starts: killed by SIGKILL, we leave neither processes nor folders behind.
 
-One small process a kit process, started with its first child. It has a session of its own and so survives
-when our group is killed, and it acts once we are gone, however that came. A process that a watched one starts
-has no watchdog of its own: it carries the same mark.
+The watchdog is a small process. Each kit process starts one with its first child. It has a session of its own, so it
+survives when our process group is killed, and it acts when we end, for whatever reason. A process that a watched one
+starts has no watchdog of its own: it carries the same mark.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from pathlib import Path
 
 from signet_conformance.children import watchdog_program
 
-VARIABLE = watchdog_program.VARIABLE.decode("ascii")
-_PATIENCE_S = 15.0
-"""For its end at ours: it then looks for what is left over, and finds nothing as a rule."""
+MARK_VARIABLE = watchdog_program.MARK_VARIABLE.decode("ascii")
+_WATCHDOG_END_S = 15.0
+"""How long we wait at our end for the watchdog's, which looks for what is left over and usually finds nothing."""
 
 _lock = threading.Lock()
 _process: subprocess.Popen[bytes] | None = None
@@ -29,42 +29,42 @@ _mark: str | None = None
 
 
 def marked_environment(env: Mapping[str, str] | None) -> dict[str, str]:
-    """The environment of a child (None: ours), with the mark by which the watchdog knows it; it runs from then on."""
-    return {**(os.environ if env is None else env), VARIABLE: _start()}
+    """Start the watchdog if needed. Return the environment `env` (None: ours) with its mark, for a child."""
+    return {**(os.environ if env is None else env), MARK_VARIABLE: _start()}
 
 
 def watch_group(group: int) -> None:
-    """Have a process group ended when we are gone."""
+    """Let the watchdog end a process group when we end."""
     _start()
     _tell(f"group {group}")
 
 
 def forget_group(group: int) -> None:
-    """It has ended: its number may soon be another's."""
+    """Stop watching a group that has ended: the system may give its id to another."""
     _tell(f"ended group {group}")
 
 
 def watch_folder(folder: Path) -> None:
-    """Have a folder removed when we are gone."""
+    """Let the watchdog remove a folder when we end."""
     _start()
     _tell(f"folder {os.fsencode(folder).hex()}")
 
 
 def forget_folder(folder: Path) -> None:
-    """It is no longer ours to remove."""
+    """Stop watching a folder that was removed or handed on."""
     _tell(f"ended folder {os.fsencode(folder).hex()}")
 
 
 def _start() -> str:
-    """The mark of what belongs to this process; the watchdog runs, unless another one's watches over us already."""
+    """Start the watchdog unless one already watches over us. Return the mark of our children."""
     global _process, _mark  # noqa: PLW0603 - one a process
     with _lock:
         if _mark is None:
-            _mark = os.environ.get(VARIABLE)
+            _mark = os.environ.get(MARK_VARIABLE)
         if _mark is None:
             _mark = secrets.token_hex(16)
             command = [sys.executable, "-I", "-S", watchdog_program.__file__, str(os.getpid()), _mark]
-            # Without one a run is as good as ever, until it is killed.
+            # Without a watchdog a run still works; it only leaves processes behind if it is killed.
             with suppress(OSError):
                 _process = subprocess.Popen(
                     command, bufsize=0, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
@@ -82,12 +82,12 @@ def _tell(line: str) -> None:
 
 @atexit.register
 def end() -> None:
-    """Let the watchdog end what is left over, and itself; called at the end of this process, and before it by none."""
+    """Let the watchdog end what is left over, and itself. Called only at the end of this process."""
     process = _process
     if process is not None and process.stdin is not None:
         process.stdin.close()
         with suppress(subprocess.TimeoutExpired):
-            process.wait(_PATIENCE_S)
+            process.wait(_WATCHDOG_END_S)
 
 
 def _forked() -> None:

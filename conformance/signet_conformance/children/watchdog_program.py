@@ -1,8 +1,9 @@
-"""The program of the watchdog: it ends all that a kit process started, once that process is gone without doing so.
+"""The watchdog's program: when a kit process dies, it ends the processes and removes the folders that were left behind.
 
-It runs by itself, without the kit's packages. Its arguments are the id of the process that it watches over and a
-mark; its standard input tells what was started: `group ID`, `folder PATH` (in hexadecimal), and `ended ...` when the
-kit has seen to it. A kit process that ends in any way, by SIGKILL too, closes that input.
+It runs by itself, without the kit's packages. Its arguments are the id of the kit process and the mark that the
+process's children carry. The kit process writes lines to its standard input: `group ID` for a process group, `folder
+PATH` (the path in hexadecimal), and `ended group ID` or `ended folder PATH` for what is no longer to be watched. That
+input closes however the kit process ends, by SIGKILL too.
 """
 
 from __future__ import annotations
@@ -14,43 +15,43 @@ import sys
 import time
 from contextlib import suppress
 
-VARIABLE = b"SIGNET_CONFORMANCE_RUN"
-"""The variable in which every process of a run carries the mark of its watchdog."""
-_GRACE_S = 2.0
-_KILLING_S = 10.0
-_LOOK_S = 0.02
-_ASK_PARENT_MS = 1000
+MARK_VARIABLE = b"SIGNET_CONFORMANCE_RUN"
+"""The environment variable in which every process of a run carries the mark of its watchdog."""
+_TERMINATE_S = 2.0
+_KILL_S = 10.0
+_POLL_S = 0.02
+_PARENT_POLL_MS = 1000
 _CHUNK_BYTES = 64 * 1024
 
 
-def _listen(parent: int) -> set[tuple[str, str]]:
-    """Wait for the end of the kit process; return what it left as (kind, name)."""
-    ready = select.poll()
-    ready.register(0, select.POLLIN | select.POLLHUP)
-    gone = None
-    # Whatever the kit process forked holds our input open: its own end counts as well.
+def _wait_for_end(parent: int) -> set[tuple[str, str]]:
+    """Wait until the kit process ends. Return what it left behind, as pairs of `group` or `folder` with a name."""
+    poller = select.poll()
+    poller.register(0, select.POLLIN | select.POLLHUP)
+    parent_fd = None
+    # A fork of the kit process may hold our input open: we also wait for the end of the process itself.
     with suppress(AttributeError, OSError):
-        gone = os.pidfd_open(parent)
-        ready.register(gone, select.POLLIN)
-    started: set[tuple[str, str]] = set()
-    rest = b""
+        parent_fd = os.pidfd_open(parent)
+        poller.register(parent_fd, select.POLLIN)
+    left: set[tuple[str, str]] = set()
+    partial_line = b""
     while True:
-        events = dict(ready.poll(_ASK_PARENT_MS if gone is None else None))
+        events = dict(poller.poll(_PARENT_POLL_MS if parent_fd is None else None))
         chunk = os.read(0, _CHUNK_BYTES) if 0 in events else None
-        *lines, rest = (rest + (chunk or b"")).split(b"\n")
+        *lines, partial_line = (partial_line + (chunk or b"")).split(b"\n")
         for line in lines:
-            word, *about = line.decode("ascii").split(" ")
+            word, *names = line.decode("ascii").split(" ")
             if word == "ended":
-                started.discard((about[0], about[1]))
+                left.discard((names[0], names[1]))
             else:
-                started.add((word, about[0]))
-        if chunk == b"" or (chunk is None and (gone in events or os.getppid() != parent)):
-            return started
+                left.add((word, names[0]))
+        if chunk == b"" or (chunk is None and (parent_fd in events or os.getppid() != parent)):
+            return left
 
 
 def _marked(mark: bytes) -> list[int]:
-    """The living processes that carry the mark, wherever they went; only Linux shows them."""
-    wanted = VARIABLE + b"=" + mark
+    """The living processes that carry the mark, in any process group; empty where there is no /proc, as on macOS."""
+    wanted = MARK_VARIABLE + b"=" + mark
     processes = []
     with suppress(OSError):
         for name in filter(str.isdecimal, os.listdir("/proc")):  # noqa: PTH208 - importing pathlib is most of the start
@@ -60,43 +61,43 @@ def _marked(mark: bytes) -> list[int]:
     return processes
 
 
-def _tell(groups: list[int], processes: list[int], number: int) -> bool:
-    """Send a signal to all; whether any of the groups is there."""
-    there = False
+def _send(signal_number: int, groups: list[int], processes: list[int]) -> bool:
+    """Send a signal to all of them (0 only probes). Return whether any of the groups exists."""
+    exists = False
     for group in groups:
         with suppress(ProcessLookupError, PermissionError):
-            os.killpg(group, number)
-            there = True
+            os.killpg(group, signal_number)
+            exists = True
     for process in processes:
         with suppress(ProcessLookupError, PermissionError):
-            os.kill(process, number)
-    return there
+            os.kill(process, signal_number)
+    return exists
 
 
 def _end(groups: list[int], mark: bytes) -> None:
-    """End all: those that heed it have two seconds for what they still have to write."""
-    _tell(groups, _marked(mark), signal.SIGTERM)
-    deadline = time.monotonic() + _GRACE_S
-    while (_tell(groups, [], 0) or _marked(mark)) and time.monotonic() < deadline:
-        time.sleep(_LOOK_S)
-    deadline = time.monotonic() + _KILLING_S
-    # More than once: what is killed may just have started something.
-    while _tell(groups, left := _marked(mark), signal.SIGKILL) or left:
-        if time.monotonic() > deadline:
+    """End the groups and all processes with the mark. SIGTERM comes first, so that they can write what they hold."""
+    _send(signal.SIGTERM, groups, _marked(mark))
+    deadline = time.monotonic() + _TERMINATE_S
+    while (_send(0, groups, []) or _marked(mark)) and time.monotonic() < deadline:
+        time.sleep(_POLL_S)
+    deadline = time.monotonic() + _KILL_S
+    # Killed more than once: a process may have started another just before it died.
+    while True:
+        marked = _marked(mark)
+        if not (_send(signal.SIGKILL, groups, marked) or marked) or time.monotonic() > deadline:
             return
-        time.sleep(_LOOK_S)
+        time.sleep(_POLL_S)
 
 
 def main() -> None:
-    """Wait for the end of the kit process; then end processes first, and remove folders after that."""
+    """Wait until the kit process ends, end the processes that it left, then remove the folders."""
     parent, mark = int(sys.argv[1]), sys.argv[2].encode("ascii")
-    started = _listen(parent)
-    _end([int(name) for kind, name in started if kind == "group"], mark)
-    watched = [os.fsdecode(bytes.fromhex(name)) for kind, name in started if kind == "folder"]
-    # Most of them are gone: their makers have removed them.
+    left = _wait_for_end(parent)
+    _end([int(name) for kind, name in left if kind == "group"], mark)
+    watched = [os.fsdecode(bytes.fromhex(name)) for kind, name in left if kind == "folder"]
     folders = [folder for folder in watched if os.path.lexists(folder)]
     if folders:
-        import shutil  # Rarely needed, and slow to import.
+        import shutil  # Slow to import and rarely needed: processes usually remove their folders when they end.
 
         for folder in folders:
             shutil.rmtree(folder, ignore_errors=True)

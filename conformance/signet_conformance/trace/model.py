@@ -23,12 +23,11 @@ Seconds = Annotated[float, Meta(gt=-MAX_SECONDS, lt=MAX_SECONDS)]
 
 
 class Body(Struct, frozen=True, gc=False):
-    """The body of a message: one of `json`, `text` and `base64` is set; a `cut` body kept part of its text at most.
+    """The body of a message: one of `json`, `text` and `base64` is set. Of a `cut` body, `text` is a part or missing.
 
-    `size` (bytes) and `sha256` are known for cut bodies. `undecoded` names the content coding (or `unknown`) that the
-    recorder could not undo: no byte of such a body is kept, since it could not be searched for secrets. It is
-    `NOT_CAPTURED` where the capture that the trace was made from lacks the body; then `size` may be, and `sha256` is,
-    unknown.
+    A cut body has `size` (bytes) and `sha256`. `undecoded` names the content coding (or `unknown`) that the recorder
+    could not decode; no byte of such a body is kept, since it could not be searched for secrets. `undecoded` is
+    `NOT_CAPTURED` if the trace was made from a capture without the body; then `sha256` is unknown, and often `size`.
     """
 
     json: JSONValue = UNSET
@@ -40,10 +39,10 @@ class Body(Struct, frozen=True, gc=False):
     sha256: str | None = None
     undecoded: str | None = None
     object: dict[str, JSONValue] | None = None
-    """The JSON object this body is, or None. Text that parses as an object is one: the daemon parses too."""
+    """The body as a JSON object, else None. Text that parses as an object counts: the daemon parses it too."""
 
     def __post_init__(self) -> None:
-        # Whatever stands in the line: the body is parse_line once, here.
+        # Set here, once for all readers; a member `object` in the line is overwritten.
         force_setattr(self, "object", self._object())
 
     @property
@@ -73,10 +72,10 @@ class Body(Struct, frozen=True, gc=False):
         if text is not None and text.lstrip("\ufeff \t\r\n").startswith("{"):
             try:
                 # The same reader as for lines: half an emoji is read, a body nested too deep is refused.
-                parse_line = parse(text.lstrip("\ufeff").encode("utf-8", "surrogatepass"))
+                parsed = parse(text.lstrip("\ufeff").encode("utf-8", "surrogatepass"))
             except NotJSONError:
                 return None
-            return parse_line if isinstance(parse_line, dict) else None
+            return parsed if isinstance(parsed, dict) else None
         return None
 
     def _readable_text(self) -> str | None:
@@ -108,7 +107,7 @@ class Message(Struct, frozen=True, gc=False):
 class Request(Message, frozen=True, gc=False, kw_only=True):
     """One request: method in upper case, path without query, query as ordered pairs.
 
-    `incomplete`: the client left before all of its body had come.
+    `incomplete` is True if the client disconnected before it had sent the whole body.
     """
 
     method: str
@@ -118,13 +117,13 @@ class Request(Message, frozen=True, gc=False, kw_only=True):
 
 
 class Response(Message, frozen=True, gc=False, kw_only=True):
-    """One response: its status and what it carried."""
+    """One response: its status, headers and body."""
 
     status: int
 
 
 class ErrorOfLine(Struct, frozen=True, gc=False):
-    """How a line tells the error of an exchange."""
+    """The `error` object of an exchange's line."""
 
     kind: str | None = None
 
@@ -132,28 +131,28 @@ class ErrorOfLine(Struct, frozen=True, gc=False):
 if TYPE_CHECKING:
     ErrorKind = str | None
 else:
-    # An exchange is read in one go; then the kind takes the place of the object that stands in the line.
+    # The decoder reads the line's object; LineReader then replaces it by its kind.
     ErrorKind = str | ErrorOfLine | None
 
 
 NOT_CARRIED = "not_carried"
-"""The error of an exchange whose request the recorder itself refused to pass on, such as an upgrade."""
+"""The error of an exchange whose request the recorder refused to pass on, such as an upgrade."""
 PENDING = "pending"
-"""The kind of a line that holds the place of an exchange's: it counts where that line does not follow."""
+"""The kind of a placeholder line, written when a request arrives. It counts only if the exchange's line is missing."""
 NOT_WRITTEN = "not written"
-"""`undecoded` of a body in a pending line: the recorder was killed before the exchange's line was made."""
+"""`undecoded` of a body in a pending line: the recorder was killed before it wrote the exchange's line."""
 NOT_CAPTURED = "not captured"
-"""`undecoded` of a body that was sent and that a capture, such as a browser's, does not hold."""
+"""`undecoded` of a body that was sent but is missing in the capture, such as a browser's, behind the trace."""
 OVER_LIMIT = "over the limit"
-"""Why the body of a request is a gap that the recorder kept in part only."""
+"""The `why` of a gap: the request's body was too large, and the recorder kept only part of it."""
 
 
 class Exchange(Struct, frozen=True, gc=False, kw_only=True, tag_field="kind", tag="exchange"):
     """One recorded request with its response, or with the reason why none came.
 
     `error` is `upstream_refused`, `upstream_reset`, `upstream_timeout`, `client_closed`, `not_carried`, `fault` or
-    None; `fault` is the fault that changed or answered the exchange. `line` is its place in the file, `raw`
-    what stood there.
+    None; `fault` is the fault that changed or answered the exchange. `line` is its line number in the file, `raw`
+    the bytes of that line.
     """
 
     seq: int
@@ -165,20 +164,20 @@ class Exchange(Struct, frozen=True, gc=False, kw_only=True, tag_field="kind", ta
     error: ErrorKind = None
     fault: dict[str, JSONValue] | None = None
     held_ms: float | None = None
-    """For how long the recorder kept the end of the answer back for a reason of its own; None for none that counts."""
+    """How long the recorder itself delayed the end of the answer; None if not noticeably."""
     line: int = 0
     raw: bytes = b""
     pending: bool = False
-    """Whether its line only held the place of the exchange's."""
+    """Whether only its PENDING line was written."""
 
     @property
     def is_unhandled(self) -> bool:
-        """Whether no daemon can have handled it: the client left before its end, or the recorder did not carry it."""
+        """Whether no daemon can have handled it: the request was incomplete, or the recorder did not pass it on."""
         return self.response is None and (self.request.incomplete or self.error == NOT_CARRIED)
 
 
 class Mark(Struct, frozen=True, gc=False, kw_only=True, tag_field="kind", tag="mark"):
-    """A line written by the kit: a step was given to the connector, a fault was switched on."""
+    """A line that the kit writes between exchanges, such as: a step was given to the connector, a fault began."""
 
     seq: int
     t: Seconds = 0.0
@@ -188,13 +187,13 @@ class Mark(Struct, frozen=True, gc=False, kw_only=True, tag_field="kind", tag="m
 
 
 GIVEN_CREDENTIAL = "SIGNET_CONFORMANCE_TOKEN"
-"""The name among the canaries of the token that the kit gave the connector."""
+"""The name that the connector's daemon token has among the canaries (`Declared.canaries`)."""
 BOUNDS = ("start", "prompt", "tool", "compact", "end")
-"""The calls for which a target declares after how many seconds it gives up."""
+"""The calls for which a target can declare a timeout (`Declared.bounds_s`)."""
 
 
 class Declared(Struct, frozen=True):
-    """The target's declarations, which a trace cannot show. None means: not declared."""
+    """What the target declares about itself, because a trace cannot show it. None means: not declared."""
 
     agents: tuple[str, ...] = ()
     harness: str | None = None
@@ -202,22 +201,23 @@ class Declared(Struct, frozen=True):
     capabilities: tuple[str, ...] | None = None
     token: bool = False
     prompt_chars: int | None = None
-    """After how many characters the connector cuts what the user says; None: it does not."""
+    """The connector cuts a user's prompt after this many characters; None: it does not."""
     bypass: str | None = None
-    """Who switches the connector off when the user's bypass is set: `connector` (as None says) or `application`."""
+    """Who switches the connector off when the user sets the bypass: `connector` (the default) or `application`."""
     recovers_s: float | None = None
     """How long after an outage or a fault the connector may still be silent; None: not at all."""
     canaries: Mapping[str, str] = field(default_factory=dict)
+    """Secrets that the kit planted: the placeholder that stands for each in the trace, and its name."""
 
     @property
     def planted(self) -> Mapping[str, str]:
-        """The canaries that are secrets of the user: not the token, which belongs into requests."""
-        return {mark: name for mark, name in self.canaries.items() if name != GIVEN_CREDENTIAL}
+        """The canaries that no request may contain: all but the daemon token, which requests have to carry."""
+        return {placeholder: name for placeholder, name in self.canaries.items() if name != GIVEN_CREDENTIAL}
 
     @property
     def given_token(self) -> str | None:
-        """The mark in the trace that replaces the token given to the connector; None where the recorder knew none."""
-        return next((mark for mark, name in self.canaries.items() if name == GIVEN_CREDENTIAL), None)
+        """The placeholder that stands for the connector's daemon token in the trace; None if there was no token."""
+        return next((placeholder for placeholder, name in self.canaries.items() if name == GIVEN_CREDENTIAL), None)
 
     @classmethod
     def from_json(cls, data: Mapping[str, JSONValue], where: str = "declared") -> Declared:
@@ -271,7 +271,7 @@ class Declared(Struct, frozen=True):
         )
 
     def to_json(self) -> dict[str, JSONValue]:
-        """The object of a header's `declared`; members that say nothing are left out."""
+        """The object of a header's `declared`, without members that were not declared."""
         data: dict[str, JSONValue] = {}
         if self.agents:
             data["agents"] = list(self.agents)
@@ -296,20 +296,20 @@ class Declared(Struct, frozen=True):
 
 RELEASES = ("connector_release", "host", "host_release")
 """The members of a header that say which releases were recorded."""
-MAY_LACK = ("side", "played", "lasts", "in_prompt", "clock_s", "recorder", "kit", *RELEASES)
-"""The members that a header leaves out where they say nothing."""
+OPTIONAL = ("side", "played", "lasts", "in_prompt", "clock_s", "recorder", "kit", *RELEASES)
+"""The members that a header leaves out if they are None."""
 
 
 class Header(Struct, frozen=True):
     """The first line of a trace.
 
-    `side` names what was upstream of the recorder: None for a daemon, `model` for a model server. `played` is True
-    where no model was asked: the kit's host wrote what the program that it plays would ask. `lasts` says how long the
-    host lets the text stand before its model that it drops first (request, turn, until-compaction, session),
-    `in_prompt` whether it puts any into the user's message; None where that is not known. `clock_s` is the
-    machine's monotonic clock at `created`, by which the times of two recordings of one run compare. `recorder` is the
-    id of the recorder's process, `kit` the kit's version; `connector_release`, `host` and `host_release` say what was
-    recorded, where that was known.
+    `side` names what was upstream of the recorder: None for a daemon, `model` for a model server. `played` is True if
+    no model was asked: a host that the kit plays wrote the requests that the real program would send. `lasts` says how
+    long injected text stays in the model's context (request, turn, until-compaction, session; the shortest if several
+    apply), `in_prompt` whether the host puts any into the user's message; both None if unknown. `clock_s` is the
+    machine's monotonic clock at `created`: it relates the times of two recordings of one run. `recorder` is the
+    recorder's process id, `kit` the kit's version. `connector_release`, `host` and `host_release` say what was
+    recorded, if known.
     """
 
     created: str | None = None
@@ -329,7 +329,7 @@ class Header(Struct, frozen=True):
     in_prompt: bool | None = None
 
     def to_json(self) -> dict[str, JSONValue]:
-        """The header as the object of its line, without the empty members among MAY_LACK."""
+        """The header as the object of its line."""
         return {
             "kind": "header",
             "format": FORMAT,
@@ -338,15 +338,15 @@ class Header(Struct, frozen=True):
             "upstream": self.upstream,
             "daemon_version": self.daemon_version,
             "declared": self.declared.to_json(),
-            **{name: value for name in MAY_LACK if (value := getattr(self, name)) is not None},
+            **{name: value for name in OPTIONAL if (value := getattr(self, name)) is not None},
         }
 
 
 class Gap(Struct, frozen=True):
-    """A part of the traffic that the recorder could not carry or decode, which is no breach.
+    """A part of the traffic that the recorder could not pass on, decode or keep. It is not a breach.
 
-    `side` is `request` or `answer` where the body of one could not be decoded, or a request's was too large to keep;
-    None where the whole request was not carried. `why` is the content coding, `OVER_LIMIT` or the recorder's reason.
+    `side` says whose body is missing: `request` or `answer`; None if the whole request was not passed on. `why` is the
+    content coding, `OVER_LIMIT` or the recorder's reason.
     """
 
     exchange: int
@@ -359,12 +359,11 @@ class Gap(Struct, frozen=True):
 class Trace(Struct, frozen=True):
     """A whole recording: exchanges and marks in the order of their numbers.
 
-    The exchanges of a large one are read from its file when they are asked for, and may raise TraceError then.
-    `warnings` names what was passed over (a torn last line); the rest still counts. `part` tells that the run which
-    made it lacks the recordings of other scenarios, whatever its own marks say. `model` is what was recorded meanwhile
-    between the harness and its model; None where nothing stood there. `gaps` is what the recorder could not carry or
-    decode. `growing` tells that it is still being made: what
-    has not happened yet may still happen.
+    If the recording is large, its exchanges are read from the file on access, which may raise TraceError. `warnings`
+    names what was skipped, such as a torn last line; the rest still counts. `part` is True if recordings of other
+    scenarios of the same run are missing, even if its own marks are complete. `model` is the recording between the
+    harness and its model, made at the same time; None without one. `gaps` is what the recorder could not pass on,
+    decode or keep. `growing` is True while it is still being recorded: an event that is missing may still come.
     """
 
     header: Header
@@ -378,7 +377,7 @@ class Trace(Struct, frozen=True):
     gaps: tuple[Gap, ...] = ()
 
     def instant(self, other: Trace, t: float) -> float:
-        """The instant `t` of `other` in this recording's time; both headers have `clock_s`, as in two sides."""
+        """Convert the time `t` of `other` to this recording's time. Raises ValueError unless both have `clock_s`."""
         ours, theirs = self.header.clock_s, other.header.clock_s
         if ours is None or theirs is None:
             raise ValueError("the two recordings have no clock in common")
@@ -386,18 +385,18 @@ class Trace(Struct, frozen=True):
 
 
 def forget_lines(trace: Trace) -> None:
-    """Forget what stood in the lines of a trace's exchanges, which is read no more once the trace is judged."""
+    """Free the raw lines of a trace's exchanges, which nothing reads after the trace is judged."""
     for exchange in trace.exchanges:
         force_setattr(exchange, "raw", b"")
 
 
 def is_seconds(value: object) -> bool:
-    """Whether a JSON value is a time or a duration of sensible size."""
+    """Whether a JSON value is a number of seconds, positive or negative, below MAX_SECONDS."""
     return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < MAX_SECONDS
 
 
 def encode(line: Mapping[str, JSONValue]) -> bytes:
-    """One trace line, newline included. Lone surrogates stay readable: they are escaped."""
+    """One trace line, newline included. If it has a lone surrogate, all of it is escaped to ASCII."""
     try:
         return json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
     except UnicodeEncodeError:

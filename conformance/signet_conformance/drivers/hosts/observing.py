@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from signet_conformance.children.watchdog import VARIABLE as RUN
+from signet_conformance.children.watchdog import MARK_VARIABLE
 
 FOLDER = ".signet-conformance-observed"
 """Below the home, as `observers/written.mjs` has it."""
@@ -90,7 +90,7 @@ class Events:
 
 _OCCASIONS = ("source", "trigger", "reason")
 """Members of a hook's input whose value tells one kind of an event from another."""
-_OURS = {RUN, "TMPDIR"}
+_OURS = {MARK_VARIABLE, "TMPDIR"}
 """Variables that the kit itself adds to the environment of every program."""
 
 

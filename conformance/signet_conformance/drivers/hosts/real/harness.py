@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from signet_conformance.children.watchdog import VARIABLE as RUN
+from signet_conformance.children.watchdog import MARK_VARIABLE
 from signet_conformance.drivers.hosts.installed import install_connector, prepare
 from signet_conformance.drivers.hosts.model_server import Model, ModelRequest
 from signet_conformance.drivers.hosts.observing import OBSERVERS, Observations, observe
@@ -117,7 +117,7 @@ class RealHarness:
         # What the kit writes before the connector's installer comes and after it, which stands over the connector's.
         self._settings: Mapping[str, Any] = fill_in(merge(options["settings"], options["then"]), self._known)
         self._env = {
-            **{name: value for name, value in os.environ.items() if name == RUN or not name.startswith(_OURS)},
+            **{name: v for name, v in os.environ.items() if name == MARK_VARIABLE or not name.startswith(_OURS)},
             **self._watch.proxy.variables,
             "TMPDIR": str(_temporary(home)),
             **fill_in(options["env"], self._known),
