@@ -210,9 +210,9 @@ _MARKS = ("\n", ".", "x", "s ", "e ")
 
 
 class Distant(NamedTuple):
-    """A needle that stands in a file, by its place, its hash and its length.
+    """A needle in a file: its place, its hash and its length.
 
-    `piece` is what it is indexed by, as `longest_piece` tells; the `text` itself is there where it has none.
+    `piece` is the key of its index, as `longest_piece` returns it; a needle without one keeps its `text`.
     """
 
     place: int
@@ -223,7 +223,7 @@ class Distant(NamedTuple):
 
     @classmethod
     def of(cls, needle: str, place: int) -> Distant:
-        """What is kept of a needle with a place."""
+        """Return the facts to keep about a needle at a place."""
         piece = longest_piece(needle)
         return cls(place, hash(needle), len(needle), piece, needle if piece is None else None)
 
@@ -254,9 +254,9 @@ class Distants:
 
 
 def longest_piece(needle: str) -> tuple[str, int] | None:
-    """The mark by which a needle is taken to pieces, and the hash of its longest piece between two of them.
+    """Return the mark that splits a needle, and the hash of its longest piece between two marks.
 
-    The same piece stands in a text that holds the needle. None where it has no long one.
+    A text that holds the needle holds that piece too. Returns None if no piece is long.
     """
     for mark in _MARKS:
         if mark not in needle:
@@ -277,17 +277,16 @@ def hashes_of_pieces(text: str, mark: str) -> list[int]:
 
 
 class Needles:
-    """Strings with the number from which on each counts.
+    """Strings, each with the number from which it counts, and the search for any of them in a text.
 
-    Every text is looked at in blocks that begin at multiples of the block's length. A needle that
-    occurs in a text covers a whole block at one of as many neighbouring offsets, wherever those lie
-    in the needle; so these offsets of each needle are indexed, and looking the text's blocks up finds
-    every candidate, however many needles there are. Most needles are found by a line or a phrase
-    of theirs, which costs less; and for few needles a plain search is faster.
+    The search splits a text into blocks of n characters. Of n neighbouring offsets in a needle, one is where a block of
+    a text begins that holds the needle. So the needle is indexed by its blocks at n such offsets, and one look-up for
+    each block of a text finds every candidate, however many needles there are. Most needles are indexed by a line or a
+    phrase of theirs instead, which costs less. For few needles a plain search is faster.
 
-    `since` are needles with their numbers. Those of a recording that is too large to be held come as `elsewhere` in
-    the order of their numbers: each with a place, which is a multiple of its number by PLACES and a little more, and at
-    which `fetch` finds the needle again. Of those only the few are held that have no such line or phrase.
+    `since` maps needles to their numbers. Needles of a recording that does not fit into memory come as `elsewhere`, in
+    the order of their numbers. Each has a place, its number times PLACES plus a little, where `fetch` finds it again.
+    Only those without such a line or phrase are kept in memory.
     """
 
     PLACES = 8

@@ -80,15 +80,15 @@ class Arguments:
         return text
 
     def is_near(self, stem: str, text: str, at: int) -> bool:
-        """Whether a command with this stem may stand around this place, where the stem stands in a text."""
+        """Return whether the text at `at`, where the stem is, may be part of a command with this stem."""
         return any(near is None or near.match(text, at) is not None for near in self._near[stem])
 
     def may_follow(self, stem: str, part: str) -> bool:
-        """Whether the option of a command with this stem may stand in this part of a text."""
+        """Return whether a part of a text may contain the option of a command with this stem."""
         return any(_has_a_mark(part, command.marks) for command in self._of_stems[stem])
 
     def gates(self) -> list[str]:
-        """What stands in an encoded line that may hold one of them, as expressions of Rust's."""
+        """Return expressions in Rust's syntax: an encoded line that holds such a secret matches one of them."""
         return [command.near or "|".join(map(re.escape, command.stems)) for command in self.table]
 
 

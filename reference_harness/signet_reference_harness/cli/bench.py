@@ -66,8 +66,8 @@ def run(**given: Any) -> int:
       signet-harness bench run suite.jsonl --daemon "signet-daemon" --out runs/today
 
     Exit status: 0 done, 1 an assertion of the suite failed or the run cannot go on,
-    2 wrong usage or a broken suite, 130 ended by Ctrl-C. The same command
-    continues where it was ended.
+    2 wrong usage or a broken suite, 130 ended by Ctrl-C. Repeat the command to
+    continue where it was ended.
     """
     from signet_reference_harness.bench.command import BenchOptions, perform
 
