@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -16,6 +17,7 @@ from signet_conformance.children.environment import MARK, marked_ids
 from signet_conformance.running.leftover_processes import LeftBehind, end_left
 from signet_conformance.trace.marks import LeftMark, marks_of
 from tests.support.case_traces import build
+from tests.support.processes import PATIENCE_S
 
 WAITS = "import sys; sys.stdin.read()"
 Start = Callable[..., "subprocess.Popen[bytes]"]
@@ -92,8 +94,11 @@ def test_few_scenarios_are_watched(out: Path, start: Start) -> None:
     left, marks = LeftBehind(60.0), [secrets.token_hex(8) for _ in range(3)]
     children = [start(mark) for mark in marks]
     assert [left.look(mark, out) for mark in marks] == [None] * 3
-    assert [child.poll() is None for child in children] == [True, True, False]
+    # Killed is at once; gone it is when the machine has got to it.
+    assert children[2].wait(PATIENCE_S) == -signal.SIGKILL
+    assert [child.poll() for child in children[:2]] == [None, None]
     left.close()
+    assert [child.wait(PATIENCE_S) for child in children[:2]] == [-signal.SIGKILL] * 2
     assert [*map(marked_ids, marks)] == [[], [], []]
     assert left_in(out) == []
 
