@@ -1,7 +1,7 @@
-"""The error tree, and what makes text safe in messages. Every error says what, where, which value, what to do next.
+"""The kit's exceptions, and functions that write and escape the text of messages.
 
-Messages reach the terminal as they are, so a message never holds a traceback, a secret or a raw control character
-(see :func:`printable`).
+Every error says what is wrong, where, with which value, and what to do next. Messages are printed as they are, so they
+must not contain a traceback, a secret or a raw control character: pass foreign text through `printable`.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
-INTERRUPTED = 130
-"""Exit status of a run that its user stopped, as a shell reports it."""
+EXIT_INTERRUPTED = 130
+"""The exit status of a run that its user or CI system stopped, as a shell reports one that SIGINT ended."""
 _CI_COMMAND = re.compile(
     r":(?=:(?:set-|add-|stop-|save-|remove-|debug|warning|error|notice|group|endgroup|echo))|#(?=#(?:vso|teamcity)?\[)",
     re.IGNORECASE,
@@ -19,29 +19,27 @@ _CI_COMMAND = re.compile(
 
 
 def printable(value: object, limit: int = 120) -> str:
-    """`value` as one line that a terminal shows harmlessly, cut to `limit` characters.
+    """`value` cut to `limit` characters and escaped, so that a terminal and a CI log show it as one harmless line.
 
-    Control characters, terminal escapes and bidirectional marks come out escaped: traces and
-    command lines may be hostile, and their pieces end up in messages. What a CI system would take for a command of
-    its own, such as `::set-output` or `##[`, has its first character escaped.
+    Control characters, terminal escapes and bidirectional marks are escaped, since parts of hostile traces and command
+    lines reach messages. So is the first character of text that a CI system would obey, such as `::set-output`, `##[`.
     """
     text = value if isinstance(value, str) else str(value)
     if len(text) > limit:
         text = f"{text[: limit - 1]}…"
-    shown = (
-        text
-        if text.isprintable()
-        else "".join(
+    if not text.isprintable():
+        text = "".join(
             c if c.isprintable() else c.encode("unicode_escape", "backslashreplace").decode("ascii") for c in text
         )
-    )
-    return _CI_COMMAND.sub(lambda match: f"\\x{ord(match[0]):02x}", shown) if "::" in shown or "##" in shown else shown
+    if "::" in text or "##" in text:
+        text = _CI_COMMAND.sub(lambda match: f"\\x{ord(match[0]):02x}", text)
+    return text
 
 
 def pip_install(extra: str) -> str:
-    """The command that adds an extra: to the clone or wheel that the kit was installed from, else by the kit's name.
+    """The pip command that installs an extra of the kit.
 
-    A registry need not have the kit, or may have another one.
+    It names the clone or wheel that the kit was installed from, if any: a registry may lack the kit, or hold another.
     """
     import json
     import shlex
@@ -59,24 +57,24 @@ def pip_install(extra: str) -> str:
 
 
 def printable_json(text: str) -> str:
-    """JSON in ASCII that means the same and that no terminal obeys, nor a CI system: it looks for `##[` in any line."""
+    """Escape ASCII-only JSON so that no terminal (DEL) and no CI system (`##[`) obeys it; its value stays the same."""
     return text.replace("##", "\\u0023#").replace("\x7f", "\\u007f")
 
 
 def counted(number: int, noun: str) -> str:
-    """A number with its noun, which takes an s: `1 call`, `3,334 sessions`."""
+    """The number and the noun, with a plural s unless the number is 1: `1 call`, `3,334 sessions`."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def first_of(names: Iterable[str], most: int) -> str:
-    """The first of some names, and how many more there are: `a, b and 3 more`."""
+    """At most `most` of the names, and how many more there are: `a, b and 3 more`."""
     every = list(names)
     more = f" and {len(every) - most} more" if len(every) > most else ""
     return ", ".join(every[:most]) + more
 
 
 class SignetConformanceError(Exception):
-    """Base of all errors that the kit raises on purpose. `exit_status` is what a command ends with."""
+    """Base of all errors that the kit raises on purpose. `exit_status` is the command's exit status."""
 
     exit_status = 2
 
@@ -114,7 +112,7 @@ class NothingTestedError(SignetConformanceError):
 
 
 class KitError(SignetConformanceError):
-    """Raised when a part of the kit itself failed: a crashed recorder, a rule that raised."""
+    """Raised when a part of the kit itself failed, such as the recorder or a rule."""
 
     exit_status = 4
 
@@ -123,7 +121,7 @@ class KitError(SignetConformanceError):
 def os_errors(
     what: str, *, where: str | None = None, remedy: str, error: type[SignetConformanceError] = UsageError
 ) -> Iterator[None]:
-    """Raise an OSError of the block as `error`, which says `what` went wrong, and the system's reason."""
+    """Convert an OSError in the block to `error`. Its message is `what` (went wrong) and the system's reason."""
     try:
         yield
     except OSError as failure:

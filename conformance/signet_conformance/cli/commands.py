@@ -15,7 +15,7 @@ from typing import Any, NoReturn, TextIO
 import click
 
 from signet_conformance import __version__
-from signet_conformance.errors import INTERRUPTED, KitError, SignetConformanceError, UsageError, printable
+from signet_conformance.errors import EXIT_INTERRUPTED, KitError, SignetConformanceError, UsageError, printable
 
 TRACEBACK_VARIABLE = "SIGNET_CONFORMANCE_TRACEBACK"
 READER_LEFT = 141
@@ -156,7 +156,7 @@ def guarded(run: Callable[[], Any], command: str = PROGRAM) -> int:
         # To click an EOFError is an interruption too, and Python raises it for a module's file that was cut off.
         if not isinstance(ended.__cause__, EOFError):
             print("interrupted", file=sys.stderr)
-            return INTERRUPTED
+            return EXIT_INTERRUPTED
         crash: Exception = ended.__cause__
     except OSError as failure:
         if failure.errno not in _REFUSED_BY_THE_MACHINE or (failure.errno == errno.ENOENT and failure.filename is None):

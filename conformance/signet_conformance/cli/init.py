@@ -32,10 +32,10 @@ from msgspec.structs import replace
 from signet_conformance import targets
 from signet_conformance.cli.commands import PROGRAM, epilog_of, tell
 from signet_conformance.cli.run_lines import run_lines
-from signet_conformance.errors import NothingTestedError, UsageError, os_errors, printable
+from signet_conformance.errors import EXIT_INTERRUPTED, NothingTestedError, UsageError, os_errors, printable
 from signet_conformance.files import create_file
 from signet_conformance.finding import Verdict
-from signet_conformance.github_action import CANCELLED, LaneRun, perform
+from signet_conformance.github_action import LaneRun, perform
 from signet_conformance.github_action.discovery import (
     FoundConnector,
     Language,
@@ -159,8 +159,8 @@ def command(
         if no_run:
             continue
         each.run()
-        if each.status == CANCELLED:
-            return CANCELLED
+        if each.status == EXIT_INTERRUPTED:
+            return EXIT_INTERRUPTED
     for place in places:
         failing = {each.connector.name: each.failing for each in set_up if each.place == place and each.failing}
         if failing:
@@ -172,8 +172,8 @@ def command(
         if each.failing and each.place.folder / BASELINE not in writer.left:
             print(f"\nonce more, as the lane will run {each.connector.name}:", flush=True)
             each.lane_status = _run_lane(replace(each.inputs, baseline=each.place.folder / BASELINE))
-            if each.lane_status == CANCELLED:
-                return CANCELLED
+            if each.lane_status == EXIT_INTERRUPTED:
+                return EXIT_INTERRUPTED
     for each in set_up:
         if lines := [*_closing(each, writer)]:
             print("", *([] if len(set_up) == 1 else [f"{each.connector.name}:"]), *lines, sep="\n")

@@ -41,7 +41,7 @@ from signet_conformance.children.processes import ChildEndedError, ChildTimeoutE
 from signet_conformance.children.temporary import temporary_folder
 from signet_conformance.cli.commands import PROGRAM, command_named, epilog_of
 from signet_conformance.cli.shared_options import declared_options, parse_declared
-from signet_conformance.errors import INTERRUPTED, KitError, NothingTestedError, UsageError, counted, printable
+from signet_conformance.errors import EXIT_INTERRUPTED, KitError, NothingTestedError, UsageError, counted, printable
 from signet_conformance.outcome.options import merge_declared, words as declared_words
 from signet_conformance.reports.command_lines import shell_command
 from signet_conformance.trace import Declared
@@ -328,7 +328,7 @@ def record_command(
     if ended.status:
         print(f"{printable(words[0], 200)} ended with status {ended.status}", file=sys.stderr)
     if ended.stopped:
-        return INTERRUPTED
+        return EXIT_INTERRUPTED
     if not checks:
         print(f"check it: {shell_command([PROGRAM, 'check', trace])}", file=sys.stderr)
         return ended.status

@@ -31,7 +31,7 @@ from signet_conformance.children.foreground import interrupted_by
 from signet_conformance.children.temporary import let_go
 from signet_conformance.cli.commands import PROGRAM, epilog_of
 from signet_conformance.cli.shared_options import known_options, requirement_names, selected
-from signet_conformance.errors import INTERRUPTED, SignetConformanceError, UsageError, printable
+from signet_conformance.errors import EXIT_INTERRUPTED, SignetConformanceError, UsageError, printable
 from signet_conformance.outcome.known_failures import KnownFailures
 from signet_conformance.outcome.options import KnownOptions
 from signet_conformance.reports import FORMATS
@@ -210,8 +210,8 @@ def command(
             statuses.append(run.perform())
         finally:
             run.discard_traces()
-        if statuses[-1] == INTERRUPTED:
-            return INTERRUPTED
+        if statuses[-1] == EXIT_INTERRUPTED:
+            return EXIT_INTERRUPTED
     return worst(statuses)
 
 
@@ -258,7 +258,7 @@ class _Run:
             raise
         except KeyboardInterrupt:
             print("interrupted: nothing was judged", file=sys.stderr)
-            return INTERRUPTED
+            return EXIT_INTERRUPTED
         self._keeps_traces = self._performance.keeps_traces
         baseline = self._performance.write()
         if self._display.as_json:
@@ -295,7 +295,7 @@ class _Run:
             self._keeps_traces = loop.is_broken
             kept = f"; traces: {printable(self._asked.folder, 1000)}" if loop.is_broken else ""
             print(f"interrupted{kept}", file=sys.stderr)
-        return INTERRUPTED
+        return EXIT_INTERRUPTED
 
     def _drive(self) -> None:
         from signet_conformance.running.progress import show_progress

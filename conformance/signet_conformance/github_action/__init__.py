@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from signet_conformance import targets
 from signet_conformance.children.foreground import interrupted_by
-from signet_conformance.errors import SignetConformanceError, printable
+from signet_conformance.errors import EXIT_INTERRUPTED, SignetConformanceError, printable
 from signet_conformance.github_action.github import WORDS, without_runner
 from signet_conformance.github_action.inputs import Inputs, variable
 from signet_conformance.outcome.known_failures import KnownFailures
@@ -25,16 +25,14 @@ from signet_conformance.running.progress import Tell
 from signet_conformance.running.request import Invocation, RunOptions, RunRequest, worst
 from signet_conformance.targets.real import harness_words
 
-CANCELLED = 130
-"""The exit status of a lane that was interrupted."""
 _CANCELLING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-"""A CI system that cancels sends SIGINT, then SIGTERM; a terminal that goes away, SIGHUP."""
+"""A CI system that cancels sends SIGINT, then SIGTERM; a terminal that is closed, SIGHUP."""
 
 
 class LaneRun(Struct, frozen=True):
-    """How the run of a lane ended: its status, and the performance, or why no verdict was reached.
+    """How a lane's run ended: its exit status, a performance for each face, and the error that kept it from a verdict.
 
-    There is a performance for each face that was asked for. Of a lane that was cancelled there is neither.
+    A lane that was cancelled before a verdict has neither performance nor error.
     """
 
     status: int
@@ -78,9 +76,9 @@ def perform(inputs: Inputs, tell: Tell) -> LaneRun:
                 performance.write()
                 done.append(performance)
                 if performance.conclusion.is_interrupted:
-                    return LaneRun(CANCELLED, done)
+                    return LaneRun(EXIT_INTERRUPTED, done)
     except KeyboardInterrupt:
-        return LaneRun(CANCELLED)
+        return LaneRun(EXIT_INTERRUPTED)
     except SignetConformanceError as failure:
         return LaneRun(failure.exit_status, done, failure)
     return LaneRun(worst([performance.conclusion.status for performance in done]), done)
@@ -106,7 +104,7 @@ def _requests(inputs: Inputs) -> Sequence[RunRequest]:
 
 @contextlib.contextmanager
 def _unheard() -> Iterator[None]:
-    """While this lasts, a child has no way to speak to the CI system, and none of its tokens."""
+    """Inside the block, our environment lacks what lets a child command the CI system, and the CI system's tokens."""
     ours = dict(os.environ)
     kept = without_runner(ours)
     for name in ours.keys() - kept.keys():

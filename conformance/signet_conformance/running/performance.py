@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Self, TextIO
 from msgspec.structs import replace
 
 from signet_conformance.children.forks import warmed
-from signet_conformance.errors import INTERRUPTED, KitError, os_errors, printable
+from signet_conformance.errors import EXIT_INTERRUPTED, KitError, os_errors, printable
 from signet_conformance.finding import BREACHES
 from signet_conformance.outcome.broken_off import Recordings
 from signet_conformance.outcome.conclusion import Conclusion, Judging
@@ -144,7 +144,7 @@ class RunPerformance:
     @property
     def status(self) -> int:
         """The exit status: that of an interrupted program where the user stopped the run, else the conclusion's."""
-        return INTERRUPTED if self.conclusion.is_interrupted else self.conclusion.status
+        return EXIT_INTERRUPTED if self.conclusion.is_interrupted else self.conclusion.status
 
     @property
     def time_spent(self) -> TimeSpent | None:

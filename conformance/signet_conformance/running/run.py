@@ -52,7 +52,7 @@ from signet_conformance.targets import Target
 from signet_conformance.trace.marks import ScenarioEndMark, StepMark, marks_of
 from signet_conformance.trace.recordings import recordings_in
 
-INTERRUPTED = "the user stopped the run"
+STOPPED_BY_USER = "the user stopped the run"
 DECIDED = "the selected requirements are decided"
 _BETWEEN_CHUNKS = 2
 _UNTOLD_S = 2.0
@@ -148,7 +148,7 @@ class _Run:
                 self._work(workers, generated)
             except KeyboardInterrupt:
                 # Their recordings say so, and decide nothing.
-                self._patience.give_up(INTERRUPTED)
+                self._patience.give_up(STOPPED_BY_USER)
                 raise
             if self._lent is not None and (request.scenarios or self._patience.why is not None):
                 # Of a part of a run one wants to know soon; the whole run waits.
@@ -194,7 +194,7 @@ class _Run:
         for name in left:
             path = self._folder / f"{name}.jsonl"
             if path.is_file() and not any(marks_of(trace.read(path), ScenarioEndMark)):
-                append_marks(path, [ScenarioEndMark(name=name, error=INTERRUPTED)])
+                append_marks(path, [ScenarioEndMark(name=name, error=STOPPED_BY_USER)])
         # What generated sessions showed has not been confirmed.
         sessions = [f"{self._request.sessions} generated sessions"] if self._request.sessions else []
         return Shortfall(

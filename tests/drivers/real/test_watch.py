@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from signet_conformance.drivers.hosts.real.watch import Proxy, Watch, outside
+from signet_conformance.drivers.hosts.real.watch import Proxy, Watch, attempts_in
 
 QUESTION = rb"\27\237\1\0\0\1\0\0\0\0\0\0\6models\7example\3org\0\0\1\0\1"
 LOOKUP = (
@@ -45,7 +45,7 @@ TCP6 = (
 )
 def test_what_leads_away_is_told(line: bytes, told: str) -> None:
     """A look-up by whatever call, also at a resolver of this machine, and a connection to another address."""
-    assert list(outside(line + b"\n")) == [told]
+    assert list(attempts_in(line + b"\n")) == [told]
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_what_leads_away_is_told(line: bytes, told: str) -> None:
 )
 def test_what_stays_is_not_told(line: bytes) -> None:
     """This machine, and a UDP socket that is only connected, as a resolver does to sort addresses."""
-    assert list(outside(line)) == []
+    assert list(attempts_in(line)) == []
 
 
 def test_a_proxy_sends_nothing_on() -> None:
@@ -80,10 +80,10 @@ def test_a_program_is_watched(tmp_path: Path) -> None:
     """A look-up of a program that is started watched is told, of each of its runs."""
     watch = Watch(tmp_path / "calls")
     code = "import socket, sys\ntry: socket.getaddrinfo(sys.argv[1], 443)\nexcept OSError: pass"
-    command = watch.watched([sys.executable, "-c", code])
+    command = watch.wrap([sys.executable, "-c", code])
     for name in ("a.signet.invalid", "b.signet.invalid"):
         subprocess.run([*command, name], check=True)
-    assert {"a look-up of a.signet.invalid", "a look-up of b.signet.invalid"} <= set(watch.tries())
+    assert {"a look-up of a.signet.invalid", "a look-up of b.signet.invalid"} <= set(watch.attempts())
 
 
 def test_what_a_profile_expects_at_the_proxy_is_refused_and_is_no_attempt_to_leave() -> None:
@@ -116,10 +116,10 @@ threads = [threading.Thread(target=look) for _ in range(8)]
 def test_a_thread_is_stopped_at_its_start_only(tmp_path: Path) -> None:
     """Until its first call that is traced strace stops a thread at each: every thread has one as it starts."""
     watch = Watch(tmp_path / "calls")
-    subprocess.run(watch.watched([sys.executable, "-c", THREADS]), check=True)
+    subprocess.run(watch.wrap([sys.executable, "-c", THREADS]), check=True)
     watch.proxy.close()
     (written,) = (tmp_path / "calls").iterdir()
     lines = written.read_text("utf-8").splitlines()
     starts = {line.split()[0] for line in lines if "set_robust_list(" in line or "rseq(" in line}
     assert len(starts) >= 9
-    assert watch.tries() == []
+    assert watch.attempts() == []

@@ -130,7 +130,7 @@ class RealHarness:
 
     def about(self) -> Mapping[str, Any]:
         """Which program runs."""
-        remarks = [*self._options["notes"], *([] if self._watch.sees else [_UNSEEN])]
+        remarks = [*self._options["notes"], *([] if self._watch.has_strace else [_UNSEEN])]
         unheard = unheard_in(self._options["registers"], self._env)
         about = {"host": self._options["program"], "release": self._options["release"], "remarks": remarks}
         # The program hands the arguments of a tool over by itself: nothing tells of it before its hooks run.
@@ -188,7 +188,7 @@ class RealHarness:
             install_connector(Path.home(), self._options, self._known, env)
             self._installed_for = env.get("SIGNET_AGENT_ID")
         cwd = self._projects.folder(step.get("project"))
-        command = self._watch.watched(fill_in(self._options["command"], self._known))
+        command = self._watch.wrap(fill_in(self._options["command"], self._known))
         make = _CONVERSATIONS[self._options["speaks"]]
         return make(
             Launch(
@@ -345,14 +345,14 @@ class RealHarness:
             self._peer.tell_about({"remarks": [f"asked for {host} and was refused: {asks[host]}" for host in hosts]})
 
     def flush(self) -> None:
-        """End what serves no session any more; a program has ended its turn, or has ended.
+        """Stop the services that no session needs any more.
 
-        Raises StepError when one tried to go out.
+        Raises StepError if a program tried to reach another machine.
         """
         self._services.end(idle=True)
-        tries = self._watch.tries()
-        if tries:
-            shown = ", ".join(tries[:10]) + (", ..." if len(tries) > 10 else "")
+        attempts = self._watch.attempts()
+        if attempts:
+            shown = ", ".join(attempts[:10]) + (", ..." if len(attempts) > 10 else "")
             raise StepError(f"{self._options['program']} tried to leave this machine: {shown}")
 
     def close(self) -> None:

@@ -1,8 +1,8 @@
-"""Watches a program for attempts to leave this machine: its connections, and the names that it looks up.
+"""Watches a program for attempts to reach another machine: by connections, DNS look-ups and requests to a proxy.
 
-strace sees both whatever the program is made of, a static binary too; it only stops at those calls. The program also
-gets a proxy that writes requests down and sends nothing on, so that most of its requests do not go out. Without
-strace, only those are seen.
+strace shows connections and look-ups of any program, even of a static binary. The program's environment also names a
+proxy, which writes every request down and refuses it, so that most requests do not leave the machine. Without strace,
+only the requests to the proxy are seen.
 """
 
 from __future__ import annotations
@@ -22,34 +22,37 @@ _OPTIONS = (
     *("-f", "--seccomp-bpf", "-qq", "-yy", "-A", "-s", "300"),
     *("-e", "trace=connect,sendto,sendmsg,sendmmsg,set_robust_list,rseq,sigaltstack", "-e", "signal=none"),
 )
-"""A thread runs freely only after its first call that is traced: until then strace stops it at every call. So the last
-three are traced too: a thread calls one at its start, whether glibc, Rust or Go made it, and hardly ever again."""
+"""With --seccomp-bpf, strace stops a new thread at every call until the first traced one. That is why the last three
+calls are traced: glibc, Rust and Go each begin a thread with one of them and hardly ever repeat it."""
 _IPV4 = re.compile(rb'sin_port=htons\((\d+)\), sin_addr=inet_addr\("([0-9.]+)"\)')
 _IPV6 = re.compile(rb'sin6_port=htons\((\d+)\).*?inet_pton\(AF_INET6, "([0-9a-fA-F:.]+)"')
 _SENT = re.compile(rb'(?:iov_base=|, )"((?:[^"\\]|\\.)*)"')
-_DNS = 53
-_HEADER = 12
+_DNS_PORT = 53
+_DNS_HEADER_BYTES = 12
+_MAX_LABEL_BYTES = 63
 
 
 class Proxy:
-    """A proxy for everything but this machine, which writes down what it is asked and sends nothing on."""
+    """An HTTP proxy that writes every request down, refuses it and passes nothing on.
+
+    `asked` describes the refused requests, except those for an `expected` host: these hosts are in `refused`.
+    """
 
     def __init__(self, expected: Collection[str] = ()) -> None:
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._expected = expected
         self.asked: list[str] = []
         self.refused: set[str] = set()
-        """Those of the `expected` hosts that were asked for: nothing was sent there either."""
         threading.Thread(target=self._serve, daemon=True).start()
 
     @property
     def address(self) -> str:
-        """Where it listens: a registry, for one, that has nothing."""
+        """Its own URL, which settings of a program can also name as that of a registry that refuses every request."""
         return f"http://127.0.0.1:{self._listener.getsockname()[1]}"
 
     @property
     def variables(self) -> Mapping[str, str]:
-        """What tells a program of it."""
+        """The environment variables that make a program use it."""
         proxies = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"), self.address)
         return {**proxies, **dict.fromkeys(("NO_PROXY", "no_proxy"), "127.0.0.1,localhost,::1")}
 
@@ -64,7 +67,7 @@ class Proxy:
                 with connection, contextlib.suppress(OSError):
                     connection.settimeout(2.0)
                     words = connection.recv(4096).split(b"\r\n", 1)[0].decode("ascii", "replace").split()
-                    # What is asked of it by its own address was not meant for anywhere else.
+                    # A path in place of a URL: the request was meant for this address, not for another machine.
                     if (host := _host(words)) in self._expected:
                         self.refused.add(host)
                     elif len(words) < 2 or not words[1].startswith("/"):
@@ -73,19 +76,19 @@ class Proxy:
 
 
 def _host(words: Sequence[str]) -> str:
-    """The host that the first line of a request to a proxy names; empty where it names none."""
+    """The host named by the first line of a request to a proxy; empty without one."""
     if len(words) < 2:
         return ""
-    where = f"//{words[1]}" if words[0] == "CONNECT" else words[1]
+    url = f"//{words[1]}" if words[0] == "CONNECT" else words[1]
     with contextlib.suppress(ValueError):
-        return urlsplit(where).hostname or ""
+        return urlsplit(url).hostname or ""
     return ""
 
 
 class Watch:
-    """Watches the processes of programs; `folder` takes what strace writes.
+    """Watches programs and their processes; strace writes to `folder`.
 
-    A request for one of the `expected` hosts at the proxy is no attempt to leave: the proxy refuses it.
+    A request to the proxy for one of the `expected` hosts is not an attempt to reach another machine.
     """
 
     def __init__(self, folder: Path, expected: Collection[str] = ()) -> None:
@@ -96,50 +99,53 @@ class Watch:
         self._files: list[Path] = []
 
     @property
-    def sees(self) -> bool:
-        """Whether everything is seen."""
+    def has_strace(self) -> bool:
+        """Whether connections and look-ups are seen too, not only requests to the proxy."""
         return self._strace is not None
 
-    def watched(self, command: Sequence[str]) -> Sequence[str]:
-        """The command, watched if that is possible."""
+    def wrap(self, command: Sequence[str]) -> Sequence[str]:
+        """The command that runs `command` under strace; `command` itself without strace."""
         if self._strace is None:
             return command
         file = self._folder / f"calls-{len(self._files)}"
         self._files.append(file)
-        # Appended: one session's program may run more than once.
+        # -A in the options appends: the command may run several times.
         return [self._strace, *_OPTIONS, "-o", str(file), "--", *command]
 
-    def tries(self) -> Sequence[str]:
-        """Describe the attempts of the programs so far, each once."""
-        told = dict.fromkeys(self.proxy.asked)
+    def attempts(self) -> Sequence[str]:
+        """Describe each distinct attempt so far, in order."""
+        described = dict.fromkeys(self.proxy.asked)
         for file in self._files:
             if file.exists():
-                told.update(dict.fromkeys(outside(file.read_bytes())))
-        return [*told]
+                described.update(dict.fromkeys(attempts_in(file.read_bytes())))
+        return [*described]
 
 
-def outside(calls: bytes) -> Iterator[str]:
-    """The connections and look-ups that lead away from this machine, in words, of what strace wrote."""
-    for line in calls.splitlines():
-        place = _IPV4.search(line) or _IPV6.search(line)
-        port = int(place[1]) if place is not None else 0
+def attempts_in(log: bytes) -> Iterator[str]:
+    """Describe each connection to another machine and each DNS look-up in a log of strace."""
+    for line in log.splitlines():
+        address = _IPV4.search(line) or _IPV6.search(line)
+        port = int(address[1]) if address is not None else 0
         if b"connect(" not in line:
-            if port == _DNS or b":53]" in line:
-                yield from _names(line)
-        elif place is not None and b"<TCP" in line and not ipaddress.ip_address(place[2].decode()).is_loopback:
-            yield f"a connection to {place[2].decode()} port {port}"
+            # A message to a DNS server: by an address in the call, or on a connected socket, as `UDP:[from->to:53]`.
+            if port == _DNS_PORT or b":53]" in line:
+                yield from _look_ups(line)
+        # A UDP socket is also connected just to sort addresses: that sends nothing.
+        elif address is not None and b"<TCP" in line and not ipaddress.ip_address(address[2].decode()).is_loopback:
+            yield f"a connection to {address[2].decode()} port {port}"
 
 
-def _names(line: bytes) -> Iterator[str]:
+def _look_ups(line: bytes) -> Iterator[str]:
     for sent in _SENT.findall(line):
-        name = _name(codecs.escape_decode(sent)[0])
+        name = _name_in(codecs.escape_decode(sent)[0])
         if name and name != "localhost" and not name.endswith(".localhost"):
             yield f"a look-up of {name}"
 
 
-def _name(question: bytes) -> str:
-    labels, at = [], _HEADER
-    while at < len(question) and 0 < question[at] < 64:
-        labels.append(question[at + 1 : at + 1 + question[at]].decode("ascii", "replace"))
-        at += 1 + question[at]
+def _name_in(query: bytes) -> str:
+    """The name that a DNS query asks for: labels behind the header, each after a byte with its length."""
+    labels, at = [], _DNS_HEADER_BYTES
+    while at < len(query) and 0 < query[at] <= _MAX_LABEL_BYTES:
+        labels.append(query[at + 1 : at + 1 + query[at]].decode("ascii", "replace"))
+        at += 1 + query[at]
     return ".".join(labels)
