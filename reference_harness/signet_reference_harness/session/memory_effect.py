@@ -6,7 +6,7 @@ The harness goes by words: one of the answer rests on a row that holds it, too, 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from msgspec import Struct
@@ -145,18 +145,15 @@ def _said_of_search(body: Mapping[str, Any]) -> tuple[int, str]:
 
 def _with_words(rows: Iterable[ShownRow], prompt: str, reply: str) -> tuple[ShownRow, ...]:
     """Each row once, with the words of the answer that it holds and the prompt does not, as the row writes them."""
-    known = set(_words(prompt))
-    said = [word for word in dict.fromkeys(_words(reply[:LONGEST_READ])) if word not in known]
+    known = set(WORD.findall(prompt.casefold()))
+    said = dict.fromkeys(WORD.findall(reply[:LONGEST_READ].casefold()))
     once: dict[str, ShownRow] = {}
     for row in rows:
-        own = {match[0].casefold(): match[0] for match in WORD.finditer(row.content)}
-        words = tuple(own[word] for word in said if word in own)
+        own = {word.casefold(): word for word in WORD.findall(row.content)}
+        words = tuple(own[word] for word in said if word in own and word not in known and _counts(word))
         once[row.id or row.content] = ShownRow(row.id, row.source, row.content, row.score, words)
     return tuple(once.values())
 
 
-def _words(text: str) -> Iterator[str]:
-    for match in WORD.finditer(text):
-        word, folded = match[0], match[0].casefold()
-        if (len(word) >= SHORTEST and folded not in COMMON) or any(map(str.isdigit, word)):
-            yield folded
+def _counts(word: str) -> bool:
+    return (len(word) >= SHORTEST and word not in COMMON) or any(map(str.isdigit, word))
