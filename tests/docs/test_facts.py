@@ -9,7 +9,7 @@ import pytest
 
 from signet_conformance.contract import contract_versions, document, version_document
 from signet_conformance.finding import FOLDING_ORDER
-from signet_conformance.github_action.github import WORDS
+from signet_conformance.github_action.github import VERDICT_WORDS
 from signet_conformance.github_action.inputs import FIELDS
 from signet_conformance.rules import rule_for
 
@@ -51,7 +51,7 @@ def test_every_input_of_the_lane_is_told(page: str) -> None:
 def test_every_exit_status_of_the_lane_is_told() -> None:
     """The page has status and word of each outcome."""
     listed = {row[0]: row[1] for row in rows("docs/lane.md") if row[0].isdigit()}
-    assert listed == {str(status): word for status, word in WORDS.items()}
+    assert listed == {str(status): word for status, word in VERDICT_WORDS.items()}
 
 
 def test_the_trace_format_names_what_the_schema_names() -> None:

@@ -1,4 +1,4 @@
-"""Facts about what a lane remarks on a run."""
+"""Facts about the annotations of a lane."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from signet_conformance import engine, trace
 from signet_conformance.finding import Finding, Judgement, Reason, Verdict
-from signet_conformance.github_action.github import MAX_ANNOTATIONS, counts, remarks
+from signet_conformance.github_action.github import MAX_ANNOTATIONS, annotations_of, count_verdicts
 from signet_conformance.outcome.baseline_documents import Entry
 from signet_conformance.outcome.conclusion import Conclusion, Judging, Terms
 from signet_conformance.outcome.known_failures import KnownFailureFile, KnownFailures
@@ -55,7 +55,7 @@ def known(requirement: str, expires: date = date(2026, 6, 1)) -> KnownFailureFil
 
 def test_every_verdict_is_counted(tmp_path: Path) -> None:
     """All six are named, also those that no requirement has."""
-    assert counts(concluded(tmp_path, [(FIRST, Verdict.FAIL), (SECOND, Verdict.PASS)])) == {
+    assert count_verdicts(concluded(tmp_path, [(FIRST, Verdict.FAIL), (SECOND, Verdict.PASS)])) == {
         "ERROR": 0, "FAIL": 1, "WARN": 0, "PASS": 1, "INCONCLUSIVE": 0, "NOT-APPLICABLE": 0,
     }  # fmt: skip
 
@@ -63,7 +63,7 @@ def test_every_verdict_is_counted(tmp_path: Path) -> None:
 def test_a_known_failure_is_no_error(tmp_path: Path) -> None:
     """An entry in force takes the annotation away; another requirement keeps its own."""
     failing = [(FIRST, Verdict.FAIL), (SECOND, Verdict.FAIL)]
-    shown = remarks(concluded(tmp_path, failing, known(FIRST)), tmp_path)
+    shown = annotations_of(concluded(tmp_path, failing, known(FIRST)), tmp_path)
     assert [annotation.title for annotation in shown] == [f"FAIL {SECOND}"]
 
 
@@ -74,13 +74,13 @@ def test_a_known_failure_is_no_error(tmp_path: Path) -> None:
 def test_an_entry_that_must_go_is_an_error(tmp_path: Path, verdict: Verdict, expires: date, word: str) -> None:
     """A stale and an expired entry are annotated in the file that holds them."""
     conclusion = concluded(tmp_path, [(FIRST, verdict)], known(FIRST, expires))
-    shown = [annotation.message for annotation in remarks(conclusion, tmp_path) if annotation.file == "known.json"]
+    shown = [each.message for each in annotations_of(conclusion, tmp_path) if each.file == "known.json"]
     assert any(f"{FIRST} at mine is {word}" in message for message in shown)
 
 
 def test_a_breach_is_annotated_at_its_line(tmp_path: Path) -> None:
     """The annotation names the trace from the workspace, and the line of the exchange."""
-    shown = [remark.command() for remark in remarks(concluded(tmp_path, [(FIRST, Verdict.FAIL)]), tmp_path)]
+    shown = [each.command() for each in annotations_of(concluded(tmp_path, [(FIRST, Verdict.FAIL)]), tmp_path)]
     place, text = f"file=a.jsonl,line=3,title=FAIL {FIRST}", "the member is absent"
     assert shown == [f"::error {place}::{text} (signet-conformance explain {FIRST})"]
 
@@ -88,13 +88,13 @@ def test_a_breach_is_annotated_at_its_line(tmp_path: Path) -> None:
 def test_a_breach_is_annotated_at_the_connectors_line_where_that_is_known(tmp_path: Path) -> None:
     """The innermost place that lies in the workspace; places elsewhere are passed over."""
     lines = TRACE + SENT.replace("PLACE", str(tmp_path))
-    (remark,) = remarks(concluded(tmp_path, [(FIRST, Verdict.FAIL)], lines=lines), tmp_path)
-    assert (remark.file, remark.line) == ("src/mine.ts", 7)
+    (annotation,) = annotations_of(concluded(tmp_path, [(FIRST, Verdict.FAIL)], lines=lines), tmp_path)
+    assert (annotation.file, annotation.line) == ("src/mine.ts", 7)
 
 
 def test_annotations_are_as_many_as_github_shows(tmp_path: Path) -> None:
     """What goes beyond them is counted."""
     failing = [(f"SIG-HTTP-{number:03}", Verdict.FAIL) for number in range(MAX_ANNOTATIONS + 3)]
-    shown = list(remarks(concluded(tmp_path, failing), tmp_path))
+    shown = list(annotations_of(concluded(tmp_path, failing), tmp_path))
     assert [annotation.level for annotation in shown] == ["error"] * MAX_ANNOTATIONS + ["notice"]
     assert shown[-1].message.startswith("3 more causes")

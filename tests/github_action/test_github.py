@@ -34,9 +34,9 @@ def test_a_plain_machine_is_told_nothing() -> None:
     stream = io.StringIO()
     runner = Runner.from_environment({}, stream)
     runner.annotate(Annotation("error", "FAIL", "text"))
-    runner.set("status", 1)
-    runner.summarise("# text")
-    with runner.quoting():
+    runner.set_output("status", 1)
+    runner.add_summary("# text")
+    with runner.commands_stopped():
         pass
     assert not stream.getvalue()
 
@@ -44,8 +44,8 @@ def test_a_plain_machine_is_told_nothing() -> None:
 @pytest.mark.parametrize(
     ("name", "speak"),
     [
-        ("GITHUB_OUTPUT", lambda runner: runner.set("status", 0)),
-        ("GITHUB_STEP_SUMMARY", lambda runner: runner.summarise("# text")),
+        ("GITHUB_OUTPUT", lambda runner: runner.set_output("status", 0)),
+        ("GITHUB_STEP_SUMMARY", lambda runner: runner.add_summary("# text")),
     ],
 )
 def test_a_runner_s_file_that_cannot_be_written_is_named(
@@ -62,14 +62,14 @@ def test_outputs_are_added(tmp_path: Path) -> None:
     """What other steps wrote stays."""
     output = tmp_path / "output"
     output.write_text("before=1\n")
-    Runner.from_environment({"GITHUB_OUTPUT": str(output)}, io.StringIO()).set("status", 0)
+    Runner.from_environment({"GITHUB_OUTPUT": str(output)}, io.StringIO()).set_output("status", 0)
     assert output.read_text() == "before=1\nstatus=0\n"
 
 
 def test_an_output_is_one_line(tmp_path: Path) -> None:
     """A path that a symbolic link of the repository leads to sets no second output."""
     output = tmp_path / "output"
-    Runner.from_environment({"GITHUB_OUTPUT": str(output)}, io.StringIO()).set("report", "a\nverdict=conforming")
+    Runner.from_environment({"GITHUB_OUTPUT": str(output)}, io.StringIO()).set_output("report", "a\nverdict=conforming")
     assert len(output.read_text().splitlines()) == 1
 
 
@@ -77,7 +77,7 @@ def test_what_is_quoted_is_no_command() -> None:
     """Commands are switched off around it, by a token that cannot be guessed."""
     stream = io.StringIO()
     runner = Runner.from_environment({"GITHUB_ACTIONS": "true"}, stream)
-    with runner.quoting():
+    with runner.commands_stopped():
         print("::error::of a connector", file=stream)
     first, quoted, *_, last = stream.getvalue().splitlines()
     token = first.removeprefix("::stop-commands::")
@@ -88,8 +88,8 @@ def test_a_summary_is_cut_to_what_github_takes(tmp_path: Path) -> None:
     """A longer one is cut at a line's end and says so; GitHub would drop it whole."""
     file = tmp_path / "summary"
     runner = Runner.from_environment({"GITHUB_STEP_SUMMARY": str(file)}, io.StringIO())
-    runner.summarise("first\n" + "é" * 100 + "\n")
-    runner.summarise("a line of text é\n" * 100_000)
+    runner.add_summary("first\n" + "é" * 100 + "\n")
+    runner.add_summary("a line of text é\n" * 100_000)
     whole = file.read_text("utf-8")
     assert len(whole.encode()) <= MAX_SUMMARY_BYTES
     assert whole.endswith("a line of text é\n\nThe summary was cut here; the uploaded report has the rest.\n")

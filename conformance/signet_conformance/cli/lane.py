@@ -14,7 +14,14 @@ from signet_conformance.cli.commands import tell
 from signet_conformance.cli.run_lines import run_lines
 from signet_conformance.errors import SignetConformanceError
 from signet_conformance.github_action import LaneRun, because_of, failure_text, perform, summary
-from signet_conformance.github_action.github import WORDS, Annotation, Runner, counts, relative, remarks
+from signet_conformance.github_action.github import (
+    VERDICT_WORDS,
+    Annotation,
+    Runner,
+    annotations_of,
+    count_verdicts,
+    relative,
+)
 from signet_conformance.github_action.inputs import FIELDS, Inputs, read_inputs, with_new_report
 from signet_conformance.outcome import known_failures
 from signet_conformance.running.progress import show_progress
@@ -38,14 +45,14 @@ _EPILOG = "\n".join(
 
 @click.command("lane", help="Drive a target in CI. All inputs are environment variables.", epilog=_EPILOG)
 def command() -> int:
-    """Run the lane; the exit status is the run's, known failures let pass."""
+    """Run the lane. Return the run's exit status, to which known failures do not count."""
     runner = Runner.from_environment(os.environ, sys.stdout)
     try:
         inputs = read_inputs(os.environ, Path.cwd())
         return _lane(inputs, runner)
     except SignetConformanceError as failure:
-        runner.set("status", failure.exit_status)
-        runner.set("verdict", WORDS[failure.exit_status])
+        runner.set_output("status", failure.exit_status)
+        runner.set_output("verdict", VERDICT_WORDS[failure.exit_status])
         place = f"{failure.where}: " if failure.where else ""
         runner.annotate(Annotation("error", "Signet conformance", f"{place}{failure.message}; {failure.remedy or ''}"))
         raise
@@ -53,17 +60,17 @@ def command() -> int:
 
 def _lane(inputs: Inputs, runner: Runner) -> int:
     inputs = with_new_report(inputs, ci=bool(os.environ.get("CI") or os.environ.get("GITHUB_ACTIONS")))
-    # Said before the run: a run that is cancelled leaves traces to upload all the same.
-    runner.set("report", relative(inputs.report, inputs.workspace))
-    runner.set("artifact", inputs.artifact)
-    with runner.quoting(), show_progress(sys.stderr) as shown:
+    # Set before the run: if it is cancelled, its traces can still be uploaded.
+    runner.set_output("report", relative(inputs.report, inputs.workspace))
+    runner.set_output("artifact", inputs.artifact)
+    with runner.commands_stopped(), show_progress(sys.stderr) as shown:
         ended = perform(inputs, shown)
         for performance in ended.performances:
             print(*run_lines(performance), sep="\n")
         if ended.failure is not None:
             tell(ended.failure)
     _keep_audit(inputs)
-    _tell(inputs, runner, ended)
+    _write_results(inputs, runner, ended)
     return ended.status
 
 
@@ -75,22 +82,22 @@ def _keep_audit(inputs: Inputs) -> None:
         shutil.copyfile(audit, inputs.report / audit.name)
 
 
-def _tell(inputs: Inputs, runner: Runner, ended: LaneRun) -> None:
-    word = WORDS.get(ended.status, "unjudged")
-    runner.set("status", ended.status)
-    runner.set("verdict", word)
-    runner.summarise(summary(inputs, ended))
+def _write_results(inputs: Inputs, runner: Runner, ended: LaneRun) -> None:
+    word = VERDICT_WORDS.get(ended.status, "unjudged")
+    runner.set_output("status", ended.status)
+    runner.set_output("verdict", word)
+    runner.add_summary(summary(inputs, ended))
     said: list[str] = []
     if not ended.performances or ended.failure is not None:
         runner.annotate(Annotation("error", "Signet conformance", failure_text(ended)))
     if ended.performances:
         tally = Counter[str]()
         for performance in ended.performances:
-            tally.update(counts(performance.conclusion))
-            for annotation in remarks(performance.conclusion, inputs.workspace):
+            tally.update(count_verdicts(performance.conclusion))
+            for annotation in annotations_of(performance.conclusion, inputs.workspace):
                 runner.annotate(annotation)
         for name, count in tally.items():
-            runner.set(name.lower(), count)
+            runner.set_output(name.lower(), count)
         said = [*(f"{count} {name}" for name, count in tally.items() if count), because_of(ended)]
     text = ", ".join(filter(None, said))
     print(f"lane: {inputs.target} {word}{': ' if text else ''}{text} (exit {ended.status})")

@@ -1,8 +1,8 @@
-"""JSON values and moments as the real daemon reads and writes them: as its language does, not as Python does.
+"""Reads and writes JSON values and dates as JavaScript does.
 
-The daemon being stood in for is written in JavaScript, and its answers to odd input follow from that:
-``0``, ``""`` and ``null`` are absent, an array has no fields, a number cannot be trimmed. Handlers that
-read request fields through this module inherit those answers instead of listing them one by one.
+The real daemon is written in JavaScript, and its answers to odd input follow from that: ``0``, ``""`` and ``null``
+count as absent, an array has no fields, a number cannot be trimmed. A handler of the embedded daemon that reads
+request fields through this module gives the same answers.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-#: What the language counts as white space when it trims: the Unicode blanks and the byte order mark.
+#: What JavaScript's `trim` removes: the Unicode blanks and the byte order mark.
 BLANKS: Final = (
     "\t\n\v\f\r \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
     "\u2028\u2029\u202f\u205f\u3000\ufeff"
@@ -32,18 +32,18 @@ _FLAGS: Final = {"1": True, "true": True, "0": False, "false": False}
 
 
 class ScriptError(Exception):
-    """Raised where the daemon's own code would throw: a method called on a value of the wrong type."""
+    """Raised where the real daemon would throw a TypeError: it calls a method on a value of the wrong type."""
 
 
 class UnreadableJsonError(Exception):
-    """Raised when a body is not JSON. `args[0]` is the text in which the real parser complains."""
+    """Raised when a body is not JSON. `args[0]` is the message of the real daemon's parser."""
 
 
 def parse_json(data: bytes) -> Any:
-    """The JSON value in `data`, read as UTF-8 with bad bytes replaced and a leading byte order mark skipped.
+    """The JSON value in `data`: UTF-8, with bad bytes replaced and a leading byte order mark skipped.
 
-    Raises `UnreadableJsonError`. Duplicate keys: the last one wins. Numbers beyond 2**53 lose precision, as they do in
-    the daemon; a lone surrogate becomes U+FFFD, because neither SQLite nor the wire can carry it.
+    Raises `UnreadableJsonError`. Of duplicate keys the last one wins. Numbers beyond 2**53 lose precision, as in the
+    daemon. A lone surrogate becomes U+FFFD, since neither SQLite nor UTF-8 can hold it.
     """
     text = data.decode("utf-8", "replace").removeprefix("\ufeff")
     try:
@@ -84,38 +84,38 @@ def _without_surrogates(value: Any) -> Any:
 
 
 def write_json(value: Any) -> bytes:
-    """`value` as the daemon writes it: whole floats without a point, infinities and NaN as null."""
-    return json.dumps(_wire(value), ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode(
-        "utf-8", "replace"
-    )
+    """`value` as JSON like JavaScript's: whole floats without a point, infinities and NaN as null."""
+    return json.dumps(
+        _with_javascript_numbers(value), ensure_ascii=False, separators=(",", ":"), allow_nan=False
+    ).encode("utf-8", "replace")
 
 
-def _wire(value: Any) -> Any:
+def _with_javascript_numbers(value: Any) -> Any:
     if isinstance(value, float):
         if not math.isfinite(value):
             return None
         return int(value) if value.is_integer() and abs(value) < 1e21 else value
     if isinstance(value, dict):
-        return {key: _wire(item) for key, item in value.items()}
+        return {key: _with_javascript_numbers(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_wire(item) for item in value]
+        return [_with_javascript_numbers(item) for item in value]
     return value
 
 
 def fields_of(value: Any) -> Mapping[str, Any]:
-    """The fields that can be read from `value`: those of an object, none of any other value. Raises for null."""
+    """The fields of `value` if it is an object, else no fields. Raises `ScriptError` for null, as JavaScript throws."""
     if value is None:
         raise ScriptError("null has no fields")
     return value if isinstance(value, dict) else {}
 
 
 def record(value: Any) -> dict[str, Any] | None:
-    """`value` when it is an object, else None: for handlers that take nothing else."""
+    """`value` if it is an object, else None."""
     return value if isinstance(value, dict) else None
 
 
 def truthy(value: Any) -> bool:
-    """Whether the daemon counts `value` as given: everything but null, false, 0 and ``""`` (an empty list is given)."""
+    """Whether JavaScript counts `value` as true: all but null, false, 0 and ``""`` (an empty list is true)."""
     if value is None or value is False or value == "":
         return False
     if isinstance(value, int | float) and not isinstance(value, bool):
@@ -129,7 +129,7 @@ def is_number(value: Any) -> bool:
 
 
 def trimmed(value: Any) -> str | None:
-    """`value` without blanks at its ends; None for null. Raises `ScriptError` for anything that is not a string."""
+    """The string `value` trimmed, or None for null. Raises `ScriptError` for any other type."""
     if value is None:
         return None
     if not isinstance(value, str):
@@ -138,12 +138,12 @@ def trimmed(value: Any) -> str | None:
 
 
 def text_or_none(value: Any) -> str | None:
-    """`value` trimmed when it is a string with something in it, else None: never raises."""
+    """`value` trimmed if it is a string; None for other types and for a blank string."""
     return (value.strip(BLANKS) or None) if isinstance(value, str) else None
 
 
 def number_or_none(value: Any) -> float | None:
-    """The finite number in `value`, which may also be a string that begins with one; else None."""
+    """`value` if it is a finite number, or the finite number that it begins with if it is a string; else None."""
     if is_number(value):
         return value if math.isfinite(value) else None
     if isinstance(value, str):
@@ -154,7 +154,7 @@ def number_or_none(value: Any) -> float | None:
 
 
 def positive_integer(value: Any) -> int | None:
-    """The integer above 0 in `value` (a number, or a string that begins with one), else None."""
+    """The number of `number_or_none` if it is an integer above 0, else None."""
     number = number_or_none(value)
     return int(number) if number is not None and float(number).is_integer() and number > 0 else None
 
@@ -166,7 +166,7 @@ def leading_integer(text: str | None, default: int) -> int | None:
 
 
 def flag(value: Any) -> bool | None:
-    """The boolean in `value`: true, false, 1, 0 or one of these as text; None for anything else."""
+    """`value` as a boolean: true, false, 1, 0 or one of these as text; None for anything else."""
     if isinstance(value, bool):
         return value
     if is_number(value):
@@ -175,7 +175,7 @@ def flag(value: Any) -> bool | None:
 
 
 def slice_end(value: Any, default: int) -> int | None:
-    """`value` as the end of a slice: `default` for null, 0 when not a number, from the end when negative."""
+    """`value` as the end of JavaScript's `slice`: `default` for null, 0 if it is not a number, None for no limit."""
     if value is None:
         return default
     if isinstance(value, str):
@@ -190,12 +190,12 @@ def slice_end(value: Any, default: int) -> int | None:
 
 _PUNCTUATION: Final = frozenset("{}[]():;,.=<>+-*/%&|^!~?")
 
-_NAMELESS: Final = "Property name must be a string literal"
-_COMMA: Final = "Unexpected comma at the end of array expression"
+_UNQUOTED_NAME: Final = "Property name must be a string literal"
+_TRAILING_COMMA: Final = "Unexpected comma at the end of array expression"
 
 
 def _complaint(text: str, problem: ValueError) -> str:
-    """The real parser's words for `text`, from what Python's says of the same place."""
+    """The message of the real daemon's parser for `text`, derived from the message and place of Python's error."""
     if not isinstance(problem, json.JSONDecodeError):
         return f'Unexpected identifier "{problem}"'
     before, rest = text[: problem.pos].rstrip(), text[problem.pos :]
@@ -211,44 +211,44 @@ def _complaint(text: str, problem: ValueError) -> str:
         return "Single quotes (') are not allowed in JSON"
     # "Illegal trailing comma before end of …" is what Python says since 3.13.
     if problem.msg.endswith("before end of object"):
-        return _NAMELESS
+        return _UNQUOTED_NAME
     if problem.msg.endswith("before end of array"):
-        return _COMMA
+        return _TRAILING_COMMA
     if problem.msg.startswith("Expecting property name"):
-        return _NAMELESS if before.endswith(",") else "Expected '}'"
+        return _UNQUOTED_NAME if before.endswith(",") else "Expected '}'"
     if problem.msg.startswith("Expecting ',' delimiter"):
         return "Expected '}'"
     if rest[0] == "]" and before.endswith(","):
-        return _COMMA
+        return _TRAILING_COMMA
     if word := re.match(r"[^\W\d]\w*", rest):
         return f'Unexpected identifier "{word[0]}"'
     return f"{'Unexpected' if rest[0] in _PUNCTUATION else 'Unrecognized'} token '{rest[0]}'"
 
 
-#: A source of the time in epoch seconds; tests hand in one that they move themselves.
+#: Returns the time in epoch seconds. Tests pass a clock that they set.
 Clock: TypeAlias = Callable[[], float]
 
 _ISO: Final = re.compile(
     r"([+-]\d{6}|\d{4})(?:-(\d{2})(?:-(\d{2}))?)?"
     r"(?:[Tt ](\d{2}):(\d{2})(?::(\d{2})(?:\.(\d+))?)?)?([Zz]|[+-]\d{2}:?\d{2})?"
 )
-_LOOSE: Final = (
+_OTHER_DATE_FORMATS: Final = (
     "%Y/%m/%d", "%m/%d/%Y", "%m/%d/%y", "%B %d %Y", "%b %d %Y", "%d %B %Y", "%d %b %Y", "%B %Y", "%b %Y",
     "%Y %b %d", "%a %b %d %Y", "%Y-%m", "%Y-%m-%d", "%Y-%m-%d %H:%M",
 )  # fmt: skip
 
 
 def iso(seconds: float) -> str:
-    """`seconds` since the epoch as the daemon writes moments: ``2026-11-21T21:40:09.280Z``."""
+    """Epoch seconds as JavaScript's `toISOString` writes them: ``2026-11-21T21:40:09.280Z``."""
     moment = datetime.fromtimestamp(seconds, UTC)
     return f"{moment:%Y-%m-%dT%H:%M:%S}.{moment.microsecond // 1000:03d}Z"
 
 
 def read_moment(value: Any) -> float | None:
-    """The epoch seconds of the moment that the text `value` names, else None.
+    """The epoch seconds of a date string, else None.
 
-    Read are ISO-8601 with its parts left off from the right (a date alone is midnight UTC), mail dates
-    and a few everyday forms; the real parser takes some more.
+    It reads ISO 8601 down to a year alone (a date without a time is midnight UTC), dates of e-mail headers and a few
+    other formats. JavaScript's `Date` reads some more.
     """
     if not isinstance(value, str) or not value.strip():
         return None
@@ -256,7 +256,7 @@ def read_moment(value: Any) -> float | None:
     match = _ISO.fullmatch(text)
     if match:
         return _iso_moment(match)
-    for form in _LOOSE:
+    for form in _OTHER_DATE_FORMATS:
         try:
             return datetime.strptime(text.replace(",", ""), form).replace(tzinfo=UTC).timestamp()
         except ValueError:
@@ -290,12 +290,12 @@ def _zone(text: str | None) -> timezone:
 
 
 def date_line(seconds: float) -> str:
-    """`seconds` as the date line of an injected text: ``Saturday, November 21, 2026 at 9:40 PM (UTC)``."""
+    """Epoch seconds as injected text writes the date: ``Saturday, November 21, 2026 at 9:40 PM (UTC)``."""
     moment = datetime.fromtimestamp(seconds, UTC)
     hour = moment.hour % 12 or 12
     return f"{moment:%A, %B} {moment.day}, {moment.year} at {hour}:{moment:%M %p} (UTC)"
 
 
 def moment_line(seconds: float) -> str:
-    """`seconds` as the time of a turn: ``2026-11-21T21:40:05+00:00 (UTC)``."""
+    """Epoch seconds as the daemon writes the time of a turn: ``2026-11-21T21:40:05+00:00 (UTC)``."""
     return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}+00:00 (UTC)"

@@ -13,7 +13,7 @@ from msgspec import Struct
 from signet_conformance import targets
 from signet_conformance.children.foreground import interrupted_by
 from signet_conformance.errors import EXIT_INTERRUPTED, SignetConformanceError, printable
-from signet_conformance.github_action.github import WORDS, without_runner
+from signet_conformance.github_action.github import VERDICT_WORDS, without_runner
 from signet_conformance.github_action.inputs import Inputs, variable
 from signet_conformance.outcome.known_failures import KnownFailures
 from signet_conformance.outcome.options import KnownOptions
@@ -126,7 +126,7 @@ def summary(inputs: Inputs, ended: LaneRun) -> str:
 
 def _lines(inputs: Inputs, ended: LaneRun) -> Iterator[str]:
     because = because_of(ended)
-    word = WORDS.get(ended.status, "ended early")
+    word = VERDICT_WORDS.get(ended.status, "ended early")
     status = f"exit {ended.status}, failed by {because}" if because else f"exit {ended.status}"
     yield f"## Signet conformance: {word}\n"
     yield f"Target {code(inputs.target)} against {code(inputs.daemon)} ({status}).\n"

@@ -1,4 +1,4 @@
-"""What GitHub Actions reads of a step: workflow commands, lines in files it names, annotations at lines at fault."""
+"""Output for GitHub Actions: annotations and other workflow commands, step outputs and the step summary."""
 
 from __future__ import annotations
 
@@ -21,12 +21,27 @@ from signet_conformance.reports.command_lines import explain_command, page_addre
 MAX_SUMMARY_BYTES = 1_000_000
 """GitHub drops a step's whole summary when it is longer than 1 MiB."""
 MAX_MESSAGE = 1000
+MAX_ANNOTATIONS = 10
+"""GitHub shows at most ten errors and ten warnings of a step."""
+MAX_NAMED = 3
+"""How many requirements of a cause its annotation's title names."""
+VERDICT_WORDS: Mapping[int, str] = {
+    0: "conforming",
+    1: "breached",
+    2: "unusable",
+    3: "untested",
+    4: "unjudged",
+    130: "cancelled",
+}
+"""The word in the lane's output `verdict`, by exit status."""
 _LEVELS = ("error", "warning", "notice")
-_SPEAKS_TO_A_RUNNER = ("GITHUB_ENV", "GITHUB_OUTPUT", "GITHUB_PATH", "GITHUB_STATE", "GITHUB_STEP_SUMMARY")
+_LEVELS_OF_VERDICTS = {Verdict.ERROR: "error", Verdict.FAIL: "error", Verdict.WARN: "warning"}
+_RUNNER_FILES = ("GITHUB_ENV", "GITHUB_OUTPUT", "GITHUB_PATH", "GITHUB_STATE", "GITHUB_STEP_SUMMARY")
+"""The variables that name files through which a step commands its runner."""
 
 
 class Annotation(Struct, frozen=True):
-    """One remark that GitHub shows at a file's line. `level` is error, warning or notice."""
+    """A message that GitHub shows at a line of a file. `level` is error, warning or notice."""
 
     level: str
     title: str
@@ -35,7 +50,7 @@ class Annotation(Struct, frozen=True):
     line: int | None = None
 
     def command(self) -> str:
-        """The workflow command, on one line, whatever the texts hold."""
+        """The workflow command, on one line even if the texts have several."""
         assert self.level in _LEVELS  # noqa: S101 - the level is this module's own vocabulary
         place = {"file": self.file, "line": self.line, "title": self.title}
         members = ",".join(
@@ -53,7 +68,11 @@ def _property(text: str) -> str:
 
 
 class Runner(Struct, frozen=True):
-    """The CI system around a lane. `commands` says whether it reads workflow commands."""
+    """The CI system that runs the lane (`signet-conformance lane`), or a plain machine.
+
+    `commands` is True if it obeys workflow commands on `stream`. `output` and `summary` are the files for the step's
+    outputs and its summary, if any.
+    """
 
     stream: TextIO
     commands: bool = False
@@ -62,23 +81,23 @@ class Runner(Struct, frozen=True):
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str], stream: TextIO) -> Runner:
-        """Read the CI system from the environment; all parts are None on a plain machine."""
+        """Read the CI system from the environment; a plain machine has neither commands nor files."""
         files = [environment.get(name) for name in ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY")]
         output, summary = (Path(file) if file else None for file in files)
         return cls(stream, environment.get("GITHUB_ACTIONS") == "true", output, summary)
 
     def annotate(self, annotation: Annotation) -> None:
-        """Show a remark."""
+        """Show an annotation, if the CI system has them."""
         if self.commands:
             print(annotation.command(), file=self.stream, flush=True)
 
-    def set(self, name: str, value: str | int) -> None:
-        """Set an output of the step, on one line whatever it holds: a path may lead through a link of any name."""
+    def set_output(self, name: str, value: str | int) -> None:
+        """Set an output of the step. A line break in the value is escaped: a path may contain one."""
         if self.output is not None:
             _append(self.output, f"{name}={printable(value, 4000)}\n")
 
-    def summarise(self, markdown: str) -> None:
-        """Add to the step's summary, as much of it as GitHub takes."""
+    def add_summary(self, markdown: str) -> None:
+        """Append to the step's summary, cut to what GitHub accepts."""
         if self.summary is None:
             return
         whole = markdown.encode("utf-8", "backslashreplace")
@@ -89,8 +108,8 @@ class Runner(Struct, frozen=True):
         _append(self.summary, whole.decode("utf-8", "ignore"))
 
     @contextlib.contextmanager
-    def quoting(self) -> Iterator[None]:
-        """While this lasts, nothing that is printed is taken for a workflow command: it quotes a connector."""
+    def commands_stopped(self) -> Iterator[None]:
+        """Inside the block, GitHub obeys no workflow command: the output may quote text of a connector."""
         if not self.commands:
             yield
             return
@@ -103,11 +122,11 @@ class Runner(Struct, frozen=True):
 
 
 def without_runner(environment: Mapping[str, str]) -> dict[str, str]:
-    """An environment for a child that has no way to speak to the CI system, and none of its tokens."""
+    """The environment without what lets a child command the CI system, and without the CI system's tokens."""
     return {
         name: value
         for name, value in environment.items()
-        if name not in _SPEAKS_TO_A_RUNNER and not name.startswith("ACTIONS_") and name != "GITHUB_TOKEN"
+        if name not in _RUNNER_FILES and not name.startswith("ACTIONS_") and name != "GITHUB_TOKEN"
     }
 
 
@@ -120,37 +139,25 @@ def _append(path: Path, text: str) -> None:
         stream.write(text)
 
 
-WORDS: Mapping[int, str] = {
-    0: "conforming",
-    1: "breached",
-    2: "unusable",
-    3: "untested",
-    4: "unjudged",
-    130: "cancelled",
-}
-"""Exit status to the word in the lane's output `verdict`."""
-MAX_ANNOTATIONS = 10
-"""GitHub shows ten errors and ten warnings of a step."""
-MAX_NAMED = 3
-"""Requirements of one cause that the title of its annotation names."""
-_VERDICT_LEVELS = {Verdict.ERROR: "error", Verdict.FAIL: "error", Verdict.WARN: "warning"}
-
-
-def counts(conclusion: Conclusion) -> dict[str, int]:
-    """How many requirements have each verdict, all six named."""
+def count_verdicts(conclusion: Conclusion) -> dict[str, int]:
+    """How many requirements have each verdict, with zeros."""
     tally = Counter(conclusion.verdicts.values())
     return {verdict.value: tally[verdict] for verdict in FOLDING_ORDER}
 
 
-def remarks(conclusion: Conclusion, workspace: Path) -> Iterator[Annotation]:
-    """A remark for each cause, at the line of the trace that shows it best; then for entries that fail the lane."""
+def annotations_of(conclusion: Conclusion, workspace: Path) -> Iterator[Annotation]:
+    """An annotation for each cause that is not a known failure, then one for each stale or expired baseline entry.
+
+    A cause is shown at the line of the connector's source that sent the request, if known, else at a line of the trace.
+    """
     shown: Counter[str] = Counter()
     for cause in Causes.of(conclusion).connector():
         if cause.is_known:
             continue
-        shown[level := _VERDICT_LEVELS[cause.verdict]] += 1
+        level = _LEVELS_OF_VERDICTS[cause.verdict]
+        shown[level] += 1
         if shown[level] <= MAX_ANNOTATIONS:
-            yield _cause(cause, workspace)
+            yield _annotation_of(cause, workspace)
     if over := sum(max(0, count - MAX_ANNOTATIONS) for count in shown.values()):
         yield Annotation("notice", "Signet conformance", f"{over} more causes: see the summary")
     for word, entries, advice in (
@@ -162,8 +169,8 @@ def remarks(conclusion: Conclusion, workspace: Path) -> Iterator[Annotation]:
             yield Annotation("error", "Signet baseline", text, relative(Path(file.path), workspace))
 
 
-def _cause(cause: Cause, workspace: Path) -> Annotation:
-    level, first = _VERDICT_LEVELS[cause.verdict], cause.first
+def _annotation_of(cause: Cause, workspace: Path) -> Annotation:
+    level, first = _LEVELS_OF_VERDICTS[cause.verdict], cause.first
     title = f"{cause.verdict.value} {', '.join(cause.requirements[:MAX_NAMED])}"
     page = page_address(cause.requirement) or explain_command(cause.requirement)
     text = f"{', '.join(filter(None, [cause.says, first.what, extent(cause)]))} ({page})"
@@ -176,5 +183,5 @@ def _cause(cause: Cause, workspace: Path) -> Annotation:
 
 
 def relative(path: Path, workspace: Path) -> str:
-    """A path as GitHub knows it: from the workspace."""
+    """The path relative to the workspace, as GitHub expects it; unchanged if it is outside."""
     return str(path.relative_to(workspace)) if path.is_relative_to(workspace) else str(path)

@@ -1,4 +1,8 @@
-"""The daemon as an ASGI application: host, origin, size, CORS, shutdown, credentials, rights, route, in this order."""
+"""The embedded daemon as an ASGI application.
+
+It checks a request in the real daemon's order: Host, Origin, size, CORS preflight, shutdown, credentials, permissions;
+then it routes the request to a handler.
+"""
 
 from __future__ import annotations
 
@@ -16,12 +20,11 @@ from starlette.responses import Response
 
 from signet_conformance.daemon.http.routes import AREAS, PATTERNS, ROUTES, Endpoint, GuardedArea
 from signet_conformance.daemon.state import Daemon
-from signet_conformance.daemon.state.auth import unfinished
+from signet_conformance.daemon.state.auth import lost_refusal
 from signet_conformance.daemon.values import write_json
 from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, RefusedError, plain, refusal
 
 if TYPE_CHECKING:
-    from starlette.requests import Request
     from starlette.types import Receive, Scope, Send
 
     from signet_conformance.daemon.behaviour import Behaviour
@@ -31,24 +34,24 @@ if TYPE_CHECKING:
 _METHODS: Final = "GET,HEAD,PUT,POST,DELETE,PATCH"
 _TEXT: Final = "text/plain; charset=UTF-8"
 _PROMPT_PATH: Final = "/api/hooks/user-prompt-submit"
-#: A real daemon takes this long over a prompt; only so can several be in flight.
+#: How long a prompt takes, as in a real daemon: without it, prompts would not overlap and never reach the limit.
 _PROMPT_SECONDS: Final = 0.02
 _NOT_FOUND: Final = "404 Not Found"
-#: Escapes that stay in a path until its segments are told apart: those of characters with a meaning in a URL.
+#: Escapes of reserved characters and of the percent sign. They are decoded only after the path is split into segments.
 _RESERVED: Final = re.compile(rb"%(?:2[3456BCF]|3[ABDF]|40)", re.IGNORECASE)
 
 
 class DaemonApp:
-    """The application; `daemon` is the state behind it."""
+    """The ASGI application; `daemon` holds its state."""
 
     def __init__(self, daemon: Daemon) -> None:
         self.daemon = daemon
         served = [route for route in ROUTES if route.only is None or route.only(daemon.behaviour)]
         self._routes = [(route, PATTERNS[route.path]) for route in served]
         areas = [area for area in AREAS if area.only is None or area.only(daemon.behaviour)]
-        asked = [GuardedArea(route.path, route.right) for route in served if route.right]
-        self._areas = [(area, PATTERNS[area.path]) for area in (*asked, *areas)]
-        self._prompts = 0
+        guarded_routes = [GuardedArea(route.path, route.right) for route in served if route.right]
+        self._areas = [(area, PATTERNS[area.path]) for area in (*guarded_routes, *areas)]
+        self._prompts_in_flight = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request, or the start and end of the server."""
@@ -57,7 +60,7 @@ class DaemonApp:
             return
         if scope["type"] != "http":
             return
-        request = Request(_without_blanks(scope), receive)
+        request = Request(_with_trimmed_headers(scope), receive)
         try:
             response = await self._respond(request)
         except ClientDisconnect:
@@ -75,9 +78,9 @@ class DaemonApp:
                 return
 
     async def _respond(self, request: Request) -> Response:
-        if not self.daemon.settings.allow_remote and not is_local(request.headers.get("host", "")):
+        if not self.daemon.settings.allow_remote and not _is_this_machine(request.headers.get("host", "")):
             return _response(refusal(403, "host not allowed"), request.method)
-        if is_foreign(request):
+        if _is_from_foreign_page(request):
             return _response(refusal(403, "origin not allowed"), request.method, {"connection": "close"})
         body, limit = bytearray(), self.daemon.behaviour.body_limit
         async for piece in request.stream():
@@ -86,75 +89,75 @@ class DaemonApp:
                 return _response(refusal(413, "payload too large"), request.method, {"connection": "close"})
         if request.method == "OPTIONS":
             return _preflight(request, self.daemon.behaviour)
-        call = _call(request, bytes(body))
-        answer = await self._answer(call)
+        call = _daemon_request(request, bytes(body))
+        answer = await self._admit_and_answer(call)
         if answer.bare:
             return _response(answer, request.method)
         cors = _cors(request, self.daemon.behaviour) | dict(answer.headers)
         return _response(dataclasses.replace(answer, headers=cors), request.method)
 
-    async def _answer(self, call: DaemonRequest) -> DaemonAnswer:
+    async def _admit_and_answer(self, call: DaemonRequest) -> DaemonAnswer:
         if self.daemon.settings.shutting_down and call.path != "/health":
             return refusal(503, "shutting down")
         claims, refused = self.daemon.auth.admit(call)
         if refused:
             return refused
         call = dataclasses.replace(call, claims=claims)
-        return self._refusal_of(call) or await self._routed(call)
+        return self._permission_refusal(call) or await self._route(call)
 
-    def _refusal_of(self, call: DaemonRequest) -> DaemonAnswer | None:
+    def _permission_refusal(self, call: DaemonRequest) -> DaemonAnswer | None:
         for area, pattern in self._areas:
             if (area.methods and call.method not in area.methods) or not pattern.fullmatch(call.path):
                 continue
             denied = self.daemon.auth.permission_problem(call, area.right.permission)
             if denied:
-                return unfinished() if area.right.loses_answer else denied
+                return lost_refusal() if area.right.loses_answer else denied
             if area.right.rate and self.daemon.auth.rate_problem(call, area.right.rate):
-                # The daemon drops the answer of its own rate check on every route that has one.
-                return unfinished()
+                # The real daemon loses the answer of its rate check on every route that has one.
+                return lost_refusal()
         if call.path == "/api/cross-agent/messages" and call.method == "POST":
             return self.daemon.auth.rate_problem(call, "cross-agent-message")
         return None
 
-    async def _routed(self, call: DaemonRequest) -> DaemonAnswer:
+    async def _route(self, call: DaemonRequest) -> DaemonAnswer:
         method = "GET" if call.method == "HEAD" else call.method
         for route, pattern in self._routes:
             path_match = pattern.fullmatch(call.path) if route.method == method else None
             if path_match:
                 params = {name: _decoded(text) for name, text in path_match.groupdict().items()}
-                return await self._handled(route, dataclasses.replace(call, params=params))
+                return await self._handle(route, dataclasses.replace(call, params=params))
         return plain(404, _NOT_FOUND)
 
-    async def _handled(self, route: Endpoint, call: DaemonRequest) -> DaemonAnswer:
+    async def _handle(self, route: Endpoint, call: DaemonRequest) -> DaemonAnswer:
         limit = self.daemon.behaviour.prompt_limit
         if limit is None or route.path != _PROMPT_PATH:
-            return await _run(route, self.daemon, call)
-        if self._prompts >= limit:
+            return await _call_handler(route, self.daemon, call)
+        if self._prompts_in_flight >= limit:
             return refusal(503, f"Too many concurrent prompt submissions (max {limit}); retry shortly")
-        self._prompts += 1
+        self._prompts_in_flight += 1
         try:
             await asyncio.sleep(_PROMPT_SECONDS)
-            return await _run(route, self.daemon, call)
+            return await _call_handler(route, self.daemon, call)
         finally:
-            self._prompts -= 1
+            self._prompts_in_flight -= 1
 
 
-async def _run(route: Endpoint, daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
+async def _call_handler(route: Endpoint, daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     try:
         answer = route.handler(daemon, call)
         return await answer if inspect.isawaitable(answer) else answer
     except RefusedError as refused:
         return refused.answer
-    except Exception:  # noqa: BLE001 # whatever goes wrong in a handler is a 500, as it is of the real daemon
+    except Exception:  # noqa: BLE001 # the real daemon answers 500 to any crash of a handler
         return refusal(500, route.failure) if route.failure else plain(500, "Internal Server Error")
 
 
-def _without_blanks(scope: Scope) -> Scope:
-    """The scope with the values of its headers without blanks behind them, which are no part of a value (RFC 9110)."""
+def _with_trimmed_headers(scope: Scope) -> Scope:
+    """The scope without blanks at the ends of header values: they are not part of a value (RFC 9110)."""
     return {**scope, "headers": [(name, value.rstrip(b" \t")) for name, value in scope["headers"]]}
 
 
-def _call(request: Request, body: bytes) -> DaemonRequest:
+def _daemon_request(request: Request, body: bytes) -> DaemonRequest:
     raw: bytes = request.scope.get("raw_path") or request.scope["path"].encode()
     query: dict[str, str] = {}
     for name, value in request.query_params.multi_items():
@@ -164,9 +167,9 @@ def _call(request: Request, body: bytes) -> DaemonRequest:
 
 
 def _path(raw: bytes) -> str:
-    """The path with its escapes resolved, except those of reserved characters and of the percent sign."""
-    kept = _RESERVED.sub(lambda reserved: reserved[0].replace(b"%", b"%25"), raw)
-    return unquote_to_bytes(kept).decode("utf-8", "replace")
+    """The path with its escapes decoded, except those that match _RESERVED."""
+    protected = _RESERVED.sub(lambda reserved: reserved[0].replace(b"%", b"%25"), raw)
+    return unquote_to_bytes(protected).decode("utf-8", "replace")
 
 
 def _decoded(segment: str) -> str:
@@ -178,11 +181,12 @@ def _cors(request: Request, behaviour: Behaviour) -> dict[str, str]:
         return {"access-control-allow-origin": "*"}
     headers = {"access-control-allow-credentials": "true", "vary": "Origin"}
     origin = request.headers.get("origin")
-    return headers | ({"access-control-allow-origin": origin} if origin and is_known(origin) else {})
+    return headers | ({"access-control-allow-origin": origin} if origin and _is_own_page(origin) else {})
 
 
 def _preflight(request: Request, behaviour: Behaviour) -> Response:
-    methods = f"{_METHODS},QUERY" if not behaviour.api_keys else _METHODS
+    # The releases before API keys also offer QUERY.
+    methods = _METHODS if behaviour.api_keys else f"{_METHODS},QUERY"
     headers = _cors(request, behaviour) | {"access-control-allow-methods": methods, "content-type": _TEXT}
     asked = request.headers.get("access-control-request-headers")
     if asked:
@@ -199,35 +203,35 @@ def _response(answer: DaemonAnswer, method: str, more: dict[str, str] | None = N
 
 
 def create_app(settings: DaemonSettings, clock: Clock = time.time) -> DaemonApp:
-    """A daemon as an ASGI application, for a server or for a client in the same process.
+    """An embedded daemon as an ASGI application, for a server or for a client in the same process.
 
-    Raises `UsageError` when the settings or the workspace cannot be used. `await app.daemon.close()` ends it.
+    Raises `UsageError` if the settings or the workspace cannot be used. Close it with `await app.daemon.close()`.
     """
     return DaemonApp(Daemon(settings, clock))
 
 
 _LOCAL_HOST: Final = re.compile(r"(?:127\.0\.0\.1|localhost|\[::1\])(?::\d+)?", re.IGNORECASE)
 _PORT: Final = re.compile(r":\d+\Z")
-_PAGES: Final = (
+_OWN_PAGES: Final = (
     *(f"http://{host}:{port}" for host in ("localhost", "127.0.0.1") for port in (3850, 5173)),
     "app://signet",
 )
 
 
-def is_local(host: str) -> bool:
-    """Whether a Host header names this machine: a page that rebinds its own name to it does not."""
+def _is_this_machine(host: str) -> bool:
+    """Whether a Host header names this machine. In a DNS rebinding attack it names the attacker's domain."""
     return _LOCAL_HOST.fullmatch(host) is not None
 
 
-def is_known(origin: str | None) -> bool:
-    """Whether these are pages of the daemon's own interfaces, which a real daemon lets read its answers."""
-    return origin in _PAGES
+def _is_own_page(origin: str) -> bool:
+    """Whether the origin is one of the daemon's own user interfaces. The real daemon lets them read its answers."""
+    return origin in _OWN_PAGES
 
 
-def is_foreign(request: Request) -> bool:
-    """Whether a foreign page sent this. Programs other than browsers name no origin.
+def _is_from_foreign_page(request: Request) -> bool:
+    """Whether a page of another origin sent the request. Programs other than browsers send no Origin.
 
-    GET /health changes nothing, and a real daemon tells it to every page.
+    GET /health is open to every page, as in the real daemon: it changes nothing.
     """
     if request.method in ("GET", "HEAD") and request.url.path == "/health":
         return False
@@ -236,15 +240,15 @@ def is_foreign(request: Request) -> bool:
         return True
     origins = request.headers.getlist("origin")
     if not origins:
-        # An image or a script of a page on another port of this machine names no origin.
+        # A browser sends no Origin for an image or a script in a page, such as one from another port of this machine.
         return "same-site" in sites
     host = request.headers.get("host", "").lower()
-    own = f"http://{host}" if _names_no_domain(host) else None
-    return any(not is_known(origin) and origin.lower() != own for origin in origins)
+    own = f"http://{host}" if _is_localhost_or_address(host) else None
+    return any(not _is_own_page(origin) and origin.lower() != own for origin in origins)
 
 
-def _names_no_domain(host: str) -> bool:
-    """Whether a Host header is `localhost` or an address: the owner of a domain may point it here."""
+def _is_localhost_or_address(host: str) -> bool:
+    """Whether a Host header is `localhost` or an IP address. A domain is not trusted: its owner may point it here."""
     name = _PORT.sub("", host)
     try:
         return name == "localhost" or bool(ipaddress.ip_address(name.removeprefix("[").removesuffix("]")))

@@ -1,4 +1,4 @@
-"""Which method and path is answered by what, who may call it, how it fails: one line a route, in the daemon's order."""
+"""The routes in the daemon's order: method, path, handler, the error text of a crash, and the permission needed."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ _HOOK_FAILED: Final = "Hook execution failed"
 
 @dataclass(frozen=True)
 class RequiredPermission:
-    """The right that a bearer needs: `permission`, and no more calls a minute than `rate` allows.
+    """The permission that a caller needs, and the name of the `rate` limit on its calls.
 
-    With `loses_answer` the refusal itself is lost, and the caller sees a crash.
+    With `loses_answer` the caller gets a 500 in place of the refusal, as from the real daemon.
     """
 
     permission: str
@@ -37,10 +37,10 @@ class RequiredPermission:
 
 @dataclass(frozen=True)
 class Endpoint:
-    """One route. `failure` is the error text of a crash in it; without one a crash is plain text.
+    """One route. `failure` is the error in the JSON answer to a crash; without it, that answer is plain text.
 
-    `right` holds for every method on the path, since the real daemon asks before it looks for a route.
-    `only` says which versions have it.
+    `right` applies to every method on the path, since the real daemon checks it before it looks for a route. `only`
+    says which versions have the route (None: all).
     """
 
     method: str
@@ -53,7 +53,7 @@ class Endpoint:
 
 @dataclass(frozen=True)
 class GuardedArea:
-    """Paths with one right for all that they match (for these `methods`, none = all), whether or not a route exists."""
+    """Paths that need a permission for these `methods` (empty: all), whether or not a route exists."""
 
     path: str
     right: RequiredPermission
@@ -62,7 +62,7 @@ class GuardedArea:
 
 
 def _pattern_of(path: str) -> re.Pattern[str]:
-    """`path` as an expression: ``:name`` is one segment, a ``*`` at the end anything."""
+    """The expression for a path: ``:name`` matches one segment, ``*`` at the end anything."""
     text = re.sub(r":(\w+)", r"(?P<\1>[^/]+)", path.replace(".", r"\."))
     return re.compile(text.removesuffix("/*") + "(?:/.*)?" if text.endswith("/*") else text)
 

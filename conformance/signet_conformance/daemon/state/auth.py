@@ -230,8 +230,8 @@ def rate_limited(reset: float, now: float) -> DaemonAnswer:
     return DaemonAnswer(body, 429, {"retry-after": str(max(0, math.ceil(reset - now)))})
 
 
-def unfinished() -> DaemonAnswer:
-    """The crash that replaces a refusal where the daemon's own check loses the answer."""
+def lost_refusal() -> DaemonAnswer:
+    """The 500 that a caller gets in place of a refusal if the real daemon's check loses the refusal."""
     return DaemonAnswer(None, 500, text="Internal Server Error", bare=True)
 
 
