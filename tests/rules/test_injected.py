@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import example, given, strategies as st
 
-from signet_conformance.rules.injected import Distant, Distants, Needles, hashes_of_pieces
+from signet_conformance.rules.injected import Needles, StoredNeedle, StoredNeedles, hashes_of_pieces
 
 # Few letters and short needles, so that needles overlap, contain each other and nearly occur.
 NEEDLE = st.text("ab", min_size=2, max_size=9)
@@ -91,21 +91,21 @@ KINDS = {"one line": f"{{0}}\n{SHARED}\n{{1}}", "no line": "{1}" + "q" * 40}
 """Texts that share their longest line, and texts that have none; each is longer than the one before."""
 
 
-def told(kind: str, count: int, *, distant: bool) -> tuple[dict[str, int], Needles]:
+def told(kind: str, count: int, *, stored: bool) -> tuple[dict[str, int], Needles]:
     """Texts with their numbers, from 1, and the search for them: at hand, or in a file, by places."""
     texts = {KINDS[kind].format(letter, letter * n): n for n, letter in enumerate("ponmlkjihgfedcba"[:count], start=1)}
-    if not distant:
+    if not stored:
         return texts, Needles(texts)
     at = {seq * Needles.PLACES + seq % Needles.PLACES: text for text, seq in texts.items()}
-    return texts, Needles({}, Distants(Distant.of(text, place) for place, text in at.items()), at.__getitem__)
+    return texts, Needles({}, StoredNeedles(StoredNeedle.of(text, place) for place, text in at.items()), at.__getitem__)
 
 
 @pytest.mark.parametrize("count", [3, 12, 13, 16])
-@pytest.mark.parametrize("distant", [False, True])
+@pytest.mark.parametrize("stored", [False, True])
 @pytest.mark.parametrize("kind", KINDS)
-def test_each_of_some_needles_is_found_from_its_number_on(kind: str, count: int, distant: bool) -> None:
+def test_each_of_some_needles_is_found_from_its_number_on(kind: str, count: int, stored: bool) -> None:
     """However many they are, at hand or in a file, by a line that they share or without one."""
-    texts, known = told(kind, count, distant=distant)
+    texts, known = told(kind, count, stored=stored)
     for needle, seq in texts.items():
         for text in (needle, f"z{needle}z"):
             assert [known.first_in(text, before) for before in (seq - 1, seq, seq + 1, 20)] == [None, None, seq, seq]
@@ -144,16 +144,16 @@ def test_first_of_few_needles_is_told() -> None:
 )
 def test_needle_may_occur(kind: str, pieces: dict[str, list[str]], expected: bool, count: int) -> None:
     """Where a text has its longest line, where lines were not looked at, and where the needle has none."""
-    _, known = told(kind, count, distant=True)
+    _, known = told(kind, count, stored=True)
     assert known.may_occur({mark: [hash(piece) for piece in found] for mark, found in pieces.items()}) is expected
 
 
 @given(st.lists(PROSE | NEEDLE, max_size=6))
 @example(["ab", "# Notes of the week\nThe staging host is called atlas\nx"])
-def test_distant_needles_come_out_of_columns_as_they_went_in(needles: list[str]) -> None:
+def test_stored_needles_come_out_of_columns_as_they_went_in(needles: list[str]) -> None:
     """Columns give back place, hash, length, piece and text of each needle, with a piece and without one."""
-    distant = [Distant.of(needle, place) for place, needle in enumerate(needles)]
-    assert list(Distants(distant)) == distant
+    stored = [StoredNeedle.of(needle, place) for place, needle in enumerate(needles)]
+    assert list(StoredNeedles(stored)) == stored
 
 
 @given(
@@ -171,7 +171,9 @@ def test_distant_needles_are_found_as_those_at_hand(
     text = "".join([*pieces[:2], needles[chosen % len(needles)], *pieces[2:]])
     places = {needle: (seq + 1) * Needles.PLACES + seq % Needles.PLACES for seq, needle in enumerate(needles)}
     at = {place: needle for needle, place in places.items()}
-    known = Needles({}, Distants(Distant.of(needle, place) for needle, place in places.items()), at.__getitem__)
+    known = Needles(
+        {}, StoredNeedles(StoredNeedle.of(needle, place) for needle, place in places.items()), at.__getitem__
+    )
     number = known.first_in(text, before)
     right = {place // Needles.PLACES for needle, place in places.items() if needle in text}
     assert (number in right) if any(each < before for each in right) else number is None

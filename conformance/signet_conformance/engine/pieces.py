@@ -89,16 +89,16 @@ class _Pieces:
         """The recording with its calls, and the tallies over its pieces."""
         lightened = LightCalls(self._file_exchanges)
         tallies: dict[str, list[Tally] | None] = {name: [] for name in (*self._rules, *self._again)}
-        noted: list[PieceNotes] = []
+        notes: list[PieceNotes] = []
         first = spread(self._first_look, self._places, self._workers)
         for places, (told, facts, more) in zip(self._places, first, strict=True):
             lightened.take(places, facts)
-            noted += more
+            notes += more
             self._add(tallies, told)
         recording = Recording(self._trace, self._version, calls=lightened.calls)
         if self._again:
-            _remember(recording, noted)
-            for told in self._second_looks(recording, noted):
+            _remember(recording, notes)
+            for told in self._second_looks(recording, notes):
                 self._add(tallies, told)
         merged = {name: None if told is None else self._merge(name, told) for name, told in tallies.items()}
         return recording, {name: tally for name, tally in merged.items() if tally is not None}
@@ -110,11 +110,11 @@ class _Pieces:
     def _first_look(self, places: Sequence[int]) -> tuple[_Told, PackedFacts, list[PieceNotes]]:
         piece = self._piece(places)
         told = {name: _over_piece(name, rule, piece) for name, rule in self._rules.items()}
-        return told, pack_calls(piece.calls), [_noted_of(piece)] if self._again else []
+        return told, pack_calls(piece.calls), [_notes_of(piece)] if self._again else []
 
-    def _second_looks(self, whole: Recording, noted: Sequence[PieceNotes]) -> Iterator[_Told]:
+    def _second_looks(self, whole: Recording, notes: Sequence[PieceNotes]) -> Iterator[_Told]:
         """What comes of the rules that are asked again, piece by piece; most pieces need not be looked at again."""
-        passed = [_settled_subjects(whole, each) for each in noted]
+        passed = [_settled_subjects(whole, each) for each in notes]
         again = [places for places, count in zip(self._places, passed, strict=True) if count is None]
         looked = spread(partial(self._second_look, whole), again, self._workers)
         for count in passed:
@@ -158,26 +158,26 @@ class PieceNotes(NamedTuple):
     """
 
     answered: Sequence[tuple[int, int, bool]]
-    injected: injected.Noted
+    injected: injected.PieceInjects
 
 
-def _noted_of(piece: Recording) -> PieceNotes:
+def _notes_of(piece: Recording) -> PieceNotes:
     """Note what the rules over the whole need of a piece of whole sessions."""
     answered = [(prompt.seq, transcript.seq, newer) for prompt, transcript, newer in answered_before(piece)]
-    return PieceNotes(answered, injected.noted(piece))
+    return PieceNotes(answered, injected.injects_of_piece(piece))
 
 
 def _remember(recording: Recording, pieces: Iterable[PieceNotes]) -> None:
-    """Let the rules over a recording have what its pieces noted."""
+    """Let the rules over a recording use the notes of its pieces."""
     notes = list(pieces)
     by_seq = recording.by_seq
     turn = {key: place for place, key in enumerate(recording.hooks_of)} if any(note.answered for note in notes) else {}
     answered = [(by_seq[prompt], by_seq[shown], newer) for note in notes for prompt, shown, newer in note.answered]
     answered.sort(key=lambda known: turn[str(known[0].key)])
     recording.memo[answered_before] = tuple(answered)
-    firsts = [note.injected.since for note in notes if note.injected.since is not None]
-    texts = merge(*(note.injected.texts for note in notes), key=attrgetter("place"))
-    recording.memo[injected.injects_of] = injected.injects_noted(recording, min(firsts, default=None), texts)
+    firsts = [note.injected.first_seq for note in notes if note.injected.first_seq is not None]
+    needles = merge(*(note.injected.needles for note in notes), key=attrgetter("place"))
+    recording.memo[injected.injects_of] = injected.injects_in_file(recording, min(firsts, default=None), needles)
 
 
 def _settled_subjects(whole: Recording, piece: PieceNotes) -> int | None:
@@ -187,7 +187,7 @@ def _settled_subjects(whole: Recording, piece: PieceNotes) -> int | None:
         return 0
     if piece.injected.may_repeat(injects):
         return None
-    return sum(seq > injects.since for seq in piece.injected.subjects)
+    return sum(seq > injects.first_seq for seq in piece.injected.subjects)
 
 
 def _recalling(piece: Recording, whole: Recording) -> Recording:

@@ -1,6 +1,6 @@
-"""The requirement on injected text: text that the daemon injected is not sent back as words of the conversation.
+"""The rule SIG-PROMPT-007: a connector does not send injected text back as if it were part of the conversation.
 
-A recording may inject thousands of texts: `Needles` finds any of them in the words that are sent, in linear time.
+A recording may inject thousands of texts. `Needles` finds any of them in what the connector sends, in linear time.
 """
 
 from __future__ import annotations
@@ -20,82 +20,83 @@ from signet_conformance.rules.transcripts import said_in_lines
 from signet_conformance.trace.marks import StepMark
 
 SHORTEST_INJECT = 40
-"""Injected text under this many characters is too common to be recognised when it comes back."""
+"""Injected text of fewer characters is too common to be recognised when it comes back."""
 SHORTEST_TRIMMED = 20
-"""What is left of such a text without the white space around it; less would be found everywhere."""
+"""An injected text that is shorter after trimming is not searched for either: it would be found everywhere."""
 _DATE_HEADING = "# Current Date & Time"
-_FIRST_MARKS = ("\n", ".", "x")
-"""Where nearly all injected texts are taken to pieces: they have several lines, or sentences, or are long."""
+_MAIN_DELIMITERS = ("\n", ".", "x")
+"""The delimiters that split nearly all injected texts: they have several lines, several sentences, or are long."""
 _INJECTABLE = ("userMessage", "userPrompt", "transcript", "summary", "content")
 
 
 class Injects(NamedTuple):
-    """What the answers of a recording inject: the number of the first that does, and how the texts are recognised."""
+    """What the answers of a recording inject: the first exchange that injects, and a search for the injected texts."""
 
-    since: int
+    first_seq: int
     needles: Needles
 
 
-class Noted(NamedTuple):
-    """What the answers of a piece of a recording inject, and what its requests may repeat, in few words.
+class PieceInjects(NamedTuple):
+    """What a piece of a large recording injects and sends, in a compact form.
 
-    `since` is the first exchange that injects; None where none does. `subjects` are the numbers of the calls that are
-    looked at, and `pieces` the hashes of the long pieces of their texts between two marks, by mark.
+    `first_seq` is the first exchange that injects; None without one. `subjects` are the numbers of the calls that the
+    rule checks, `pieces` the hashes of the pieces of their texts, by the delimiter that splits the texts.
     """
 
-    since: int | None
-    texts: Distants
+    first_seq: int | None
+    needles: StoredNeedles
     subjects: array[int]
     pieces: Mapping[str, array[int]]
 
     def may_repeat(self, injects: Injects) -> bool:
-        """False only where no call of the piece can repeat an injected text."""
+        """Return False only if no call of the piece can repeat an injected text."""
         return injects.needles.may_occur(self.pieces)
 
 
 def injected_text_stays_out(recording: Recording) -> Iterator[Outcome]:
-    """Text that the daemon injected is not sent back to it as if the user or the model had said it."""
+    """Text that the daemon injected is not sent back as if the user or the model had said it."""
     must = requirements()["SIG-PROMPT-007"].level_at(recording.daemon_version) == MUST
     injects = injects_of(recording)
     if injects is None:
         return
-    in_one_line = _in_one_line(recording)
+    one_line_needles = _one_line_needles(recording)
     for call, fields in _subjects(recording):
-        if call.seq <= injects.since:
+        if call.seq <= injects.first_seq:
             continue
         hit = _find_injected(injects.needles, fields, call)
-        if hit is None and in_one_line is not None:
-            hit = _find_injected(in_one_line, ((name, _one_line(text)) for name, text in fields), call)
+        if hit is None and one_line_needles is not None:
+            hit = _find_injected(one_line_needles, ((name, _one_line(text)) for name, text in fields), call)
         if hit is None:
             yield PASS
         else:
+            field, injected_by = hit
             finding = (fail if must else warn)(
                 call,
-                message=f"text that the daemon injected comes back in {hit[0]}",
-                pointer=in_body(hit[0]),
+                message=f"text that the daemon injected comes back in {field}",
+                pointer=in_body(field),
                 expected="the conversation without injected text",
-                received=f"the inject of #{hit[1]}",
-                fold=hit[0],
+                received=f"the inject of #{injected_by}",
+                fold=field,
             )
-            yield replace(finding, exchanges=(call.seq, hit[1]))
+            yield replace(finding, exchanges=(call.seq, injected_by))
 
 
 def _find_injected(needles: Needles, fields: Iterable[tuple[str, str]], call: Call) -> tuple[str, int] | None:
-    """The first text of a call that holds what was injected before, by its name, and the number of the answer."""
+    """The first field of a call that contains text injected earlier, and the exchange that injected it."""
     found = ((name, needles.first_in(text, before=call.seq)) for name, text in fields)
     return next(((name, seq) for name, seq in found if seq is not None), None)
 
 
-def _in_one_line(recording: Recording) -> Needles | None:
-    """The injected texts, each in one line, where steps are marked: some connectors write a turn of a transcript so."""
+def _one_line_needles(recording: Recording) -> Needles | None:
+    """The injected texts as single lines, since some connectors write a turn as one line. None without step marks."""
     if not recording.is_held or not recording.marks(StepMark):
         return None
-    since: dict[str, int] = {}
+    seqs: dict[str, int] = {}
     for seq, inject in _injecting(recording):
         for text in map(_one_line, _recognisable(inject)):
             if len(text) >= SHORTEST_INJECT:
-                since.setdefault(text, seq)
-    return Needles(since)
+                seqs.setdefault(text, seq)
+    return Needles(seqs)
 
 
 def _one_line(text: str) -> str:
@@ -104,17 +105,17 @@ def _one_line(text: str) -> str:
 
 @once_a_recording
 def injects_of(recording: Recording) -> Injects | None:
-    """What the answers of a recording inject; None where they inject nothing that can be recognised."""
-    since = next((seq for seq, _ in _injecting(recording)), None)
+    """What the answers of a recording inject; None if nothing that can be recognised."""
+    first_seq = next((seq for seq, _ in _injecting(recording)), None)
     if recording.is_held:
-        return _held_injects(recording, since)
-    return injects_noted(recording, since, _texts(_injecting(recording)))
+        return _injects_in_memory(recording, first_seq)
+    return injects_in_file(recording, first_seq, _stored_needles(_injecting(recording)))
 
 
 def _subjects(recording: Recording) -> Iterator[tuple[Call, list[tuple[str, str]]]]:
-    """The calls that may say what was injected, with their texts by name.
+    """The calls that may send injected text back, each with its text fields as (name, text).
 
-    Where steps are marked, lines of JSON are looked through as what they say: line breaks are escaped in them.
+    With step marks, a field of JSON lines also gives what the lines say: the raw lines have their line breaks escaped.
     """
     driven = bool(recording.marks(StepMark))
     for call in recording.calls:
@@ -127,248 +128,255 @@ def _subjects(recording: Recording) -> Iterator[tuple[Call, list[tuple[str, str]
 
 
 def _inject(source: Call) -> str | None:
-    """The text that an answer injects, if it can be recognised when it comes back."""
+    """The text that the answer to a call injects; None if it is too short to be recognised."""
     inject = source.answer_value("inject") if source.accepted else None
     return inject if isinstance(inject, str) and len(inject) >= SHORTEST_INJECT else None
 
 
-def _held_injects(recording: Recording, first: int | None) -> Injects | None:
-    if first is None:
+def _injects_in_memory(recording: Recording, first_seq: int | None) -> Injects | None:
+    if first_seq is None:
         return None
-    since: dict[str, int] = {}
+    seqs: dict[str, int] = {}
     for seq, inject in _injecting(recording):
         for text in _recognisable(inject):
-            since.setdefault(text, seq)
-    return Injects(first, Needles(since))
+            seqs.setdefault(text, seq)
+    return Injects(first_seq, Needles(seqs))
 
 
-def noted(piece: Recording) -> Noted:
-    """What a piece of a recording injects and says."""
-    subjects, pieces = array("q"), {mark: array("q") for mark in _FIRST_MARKS}
+def injects_of_piece(piece: Recording) -> PieceInjects:
+    """What a piece of a large recording injects and sends."""
+    subjects, pieces = array("q"), {delimiter: array("q") for delimiter in _MAIN_DELIMITERS}
     for call, fields in _subjects(piece):
         subjects.append(call.seq)
         for _, text in fields:
-            for mark, hashes in pieces.items():
-                hashes.extend(hashes_of_pieces(text, mark))
+            for delimiter, hashes in pieces.items():
+                hashes.extend(hashes_of_pieces(text, delimiter))
     injecting = list(_injecting(piece))
-    return Noted(injecting[0][0] if injecting else None, Distants(_texts(injecting)), subjects, pieces)
+    first_seq = injecting[0][0] if injecting else None
+    return PieceInjects(first_seq, StoredNeedles(_stored_needles(injecting)), subjects, pieces)
 
 
 def _injecting(recording: Recording) -> Iterator[tuple[int, str]]:
-    """The numbers of the exchanges whose answers inject something, each with what."""
+    """Each exchange that injects text: its number and the text."""
     return ((call.seq, inject) for call in recording.calls if (inject := _inject(call)) is not None)
 
 
-def _texts(injecting: Iterable[tuple[int, str]]) -> Iterator[Distant]:
-    """By what the injected texts are recognised, in the order of the exchanges."""
+def _stored_needles(injecting: Iterable[tuple[int, str]]) -> Iterator[StoredNeedle]:
+    """The needles of the injected texts, in the order of the exchanges."""
     for seq, inject in injecting:
         for number, text in enumerate(_recognisable(inject)):
-            yield Distant.of(text, seq * Needles.PLACES + number)
+            yield StoredNeedle.of(text, seq * Needles.PLACES + number)
 
 
-def injects_noted(recording: Recording, since: int | None, texts: Iterable[Distant]) -> Injects | None:
-    """The same of a recording whose `texts` stand in its file, given in the order of their places."""
-    if since is None:
+def injects_in_file(recording: Recording, first_seq: int | None, needles: Iterable[StoredNeedle]) -> Injects | None:
+    """What the answers of a recording inject, if it stays in its file. `needles` are in the order of their places."""
+    if first_seq is None:
         return None
 
     def fetch(place: int) -> str:
         seq, number = divmod(place, Needles.PLACES)
         return list(_recognisable(_inject(recording.by_seq[seq]) or ""))[number]
 
-    return Injects(since, Needles({}, _first_of_each(texts), fetch))
+    return Injects(first_seq, Needles({}, _first_of_each(needles), fetch))
 
 
-def _first_of_each(texts: Iterable[Distant]) -> Iterator[Distant]:
-    """The texts without those that an earlier answer injected already."""
+def _first_of_each(needles: Iterable[StoredNeedle]) -> Iterator[StoredNeedle]:
+    """The needles without repetitions of earlier ones."""
     seen: set[int] = set()
-    for text in texts:
-        if text.told not in seen:
-            seen.add(text.told)
-            yield text
+    for needle in needles:
+        if needle.text_hash not in seen:
+            seen.add(needle.text_hash)
+            yield needle
 
 
 def _recognisable(inject: str) -> Iterator[str]:
-    """The trimmed inject, and the whole of it without the date heading and the line after, where long enough.
+    """The texts to search for: the trimmed inject, and the inject without its date heading and date, if long enough.
 
-    What follows a heading at the beginning is part of the whole, so the whole need not be looked for as well.
+    If the inject begins with the heading, the whole is left out: it contains the rest, which is then found anyway.
     """
     whole = inject.strip()
     lines = whole.split("\n")
     heading = next((index for index, line in enumerate(lines) if line.strip() == _DATE_HEADING), None)
     rest = "" if heading is None else "\n".join(lines[:heading] + lines[heading + 2 :]).strip()
-    if is_known := len(rest) >= SHORTEST_INJECT:
+    if has_rest := len(rest) >= SHORTEST_INJECT:
         yield rest
-    if len(whole) >= SHORTEST_TRIMMED and not (is_known and heading == 0):
+    if len(whole) >= SHORTEST_TRIMMED and not (has_rest and heading == 0):
         yield whole
 
 
-_FEW = 12
-_LONGEST_BLOCK = 24
+_MAX_PLAIN = 12
+"""Up to this many needles are searched for one by one."""
+_MAX_BLOCK_CHARS = 24
+_MIN_PIECE_CHARS = 24
 _LAST_PIECES = 12
-_MARKS = ("\n", ".", "x", "s ", "e ")
-"""Where texts are taken to pieces, coarsest first: lines, sentences, a rare letter, and what most words end with."""
+_DELIMITERS = ("\n", ".", "x", "s ", "e ")
+"""What splits texts into pieces, the coarsest first: lines, sentences, a rare letter, and frequent ends of words."""
 
 
-class Distant(NamedTuple):
-    """A needle in a file: its place, its hash and its length.
+class StoredNeedle(NamedTuple):
+    """A needle whose text is in the recording's file, at `place` (see `Needles`).
 
-    `piece` is the key of its index, as `longest_piece` returns it; a needle without one keeps its `text`.
+    `piece` is the piece that it is indexed by (see `longest_piece`). Only if that is None, `text` is the needle itself.
     """
 
     place: int
-    told: int
+    text_hash: int
     length: int
     piece: tuple[str, int] | None
     text: str | None
 
     @classmethod
-    def of(cls, needle: str, place: int) -> Distant:
-        """Return the facts to keep about a needle at a place."""
+    def of(cls, needle: str, place: int) -> StoredNeedle:
+        """Describe a needle at a place."""
         piece = longest_piece(needle)
         return cls(place, hash(needle), len(needle), piece, needle if piece is None else None)
 
 
-class Distants:
-    """Distant needles in columns: some thirty bytes each, for a large recording has as many as answers that inject."""
+class StoredNeedles:
+    """Stored needles in arrays: about thirty bytes each, because a large recording may have a million."""
 
-    def __init__(self, needles: Iterable[Distant]) -> None:
-        self._places, self._told, self._lengths = array("q"), array("q"), array("i")
-        self._marks = bytearray()
-        """By which of the marks each is taken to pieces; one more than the last where it has no piece."""
+    def __init__(self, needles: Iterable[StoredNeedle]) -> None:
+        self._places, self._hashes, self._lengths = array("q"), array("q"), array("i")
+        self._delimiters = bytearray()
+        """For each needle the index of its delimiter; the number of delimiters if it has no piece."""
         self._pieces = array("q")
         self._texts: dict[int, str] = {}
-        for place, told, length, piece, text in needles:
+        for place, text_hash, length, piece, text in needles:
             self._places.append(place)
-            self._told.append(told)
+            self._hashes.append(text_hash)
             self._lengths.append(length)
-            self._marks.append(len(_MARKS) if piece is None else _MARKS.index(piece[0]))
+            self._delimiters.append(len(_DELIMITERS) if piece is None else _DELIMITERS.index(piece[0]))
             self._pieces.append(0 if piece is None else piece[1])
             if text is not None:
                 self._texts[place] = text
 
-    def __iter__(self) -> Iterator[Distant]:
-        columns = zip(self._places, self._told, self._lengths, self._marks, self._pieces, strict=True)
-        for place, told, length, mark, piece in columns:
-            indexed = None if mark == len(_MARKS) else (_MARKS[mark], piece)
-            yield Distant(place, told, length, indexed, self._texts.get(place))
+    def __iter__(self) -> Iterator[StoredNeedle]:
+        columns = zip(self._places, self._hashes, self._lengths, self._delimiters, self._pieces, strict=True)
+        for place, text_hash, length, delimiter, piece in columns:
+            named_piece = None if delimiter == len(_DELIMITERS) else (_DELIMITERS[delimiter], piece)
+            yield StoredNeedle(place, text_hash, length, named_piece, self._texts.get(place))
 
 
 def longest_piece(needle: str) -> tuple[str, int] | None:
-    """Return the mark that splits a needle, and the hash of its longest piece between two marks.
+    """The first delimiter that gives the needle a long piece between two delimiters, and the hash of the longest piece.
 
-    A text that holds the needle holds that piece too. Returns None if no piece is long.
+    A text that contains the needle has the same piece. None if the needle has no long piece.
     """
-    for mark in _MARKS:
-        if mark not in needle:
+    for delimiter in _DELIMITERS:
+        if delimiter not in needle:
             continue
-        # Injected texts differ least at their beginnings; their last pieces mostly do.
-        longest = max(needle.rsplit(mark, _LAST_PIECES)[1:-1], key=len, default="")
-        if len(longest) < _LONGEST_BLOCK:
-            longest = max(needle.split(mark)[1:-1], key=len, default="")
-        if len(longest) >= _LONGEST_BLOCK:
-            return mark, hash(longest)
+        # Injected texts often begin alike and end differently, so their last pieces are tried first.
+        longest = max(needle.rsplit(delimiter, _LAST_PIECES)[1:-1], key=len, default="")
+        if len(longest) < _MIN_PIECE_CHARS:
+            longest = max(needle.split(delimiter)[1:-1], key=len, default="")
+        if len(longest) >= _MIN_PIECE_CHARS:
+            return delimiter, hash(longest)
     return None
 
 
-def hashes_of_pieces(text: str, mark: str) -> list[int]:
-    """The hashes of the pieces of a text between two marks which are as long as those that needles are indexed by."""
-    # Before the first mark and after the last, a needle in the text would be cut: such pieces do not count.
-    return [hash(piece) for piece in text.split(mark)[1:-1] if len(piece) >= _LONGEST_BLOCK]
+def hashes_of_pieces(text: str, delimiter: str) -> list[int]:
+    """The hashes of a text's pieces between two delimiters, without those too short to index a needle."""
+    return [hash(piece) for piece in text.split(delimiter)[1:-1] if len(piece) >= _MIN_PIECE_CHARS]
 
 
 class Needles:
-    """Strings, each with the number from which it counts, and the search for any of them in a text.
+    """Finds which of many needles (injected texts) a text contains. A needle counts after the exchange with its number.
 
-    The search splits a text into blocks of n characters. Of n neighbouring offsets in a needle, one is where a block of
-    a text begins that holds the needle. So the needle is indexed by its blocks at n such offsets, and one look-up for
-    each block of a text finds every candidate, however many needles there are. Most needles are indexed by a line or a
-    phrase of theirs instead, which costs less. For few needles a plain search is faster.
+    There are three searches. Most needles are indexed by their longest piece, such as a line: the text is split in the
+    same way, and a needle is compared only if its piece occurs. If few needles are left without a long piece, they are
+    searched for one by one. If many are left, the text is cut into blocks of equal length. Wherever a needle occurs, it
+    covers a whole block, at one of as many neighbouring offsets as a block has characters; so each needle is indexed by
+    what it has at these offsets.
 
-    `since` maps needles to their numbers. Needles of a recording that does not fit into memory come as `elsewhere`, in
-    the order of their numbers. Each has a place, its number times PLACES plus a little, where `fetch` finds it again.
-    Only those without such a line or phrase are kept in memory.
+    `seqs` maps each needle to the number of the exchange that injected it. If a recording does not fit into memory, its
+    needles come as `stored`, in the order of their exchanges. The place of a stored needle is its exchange's number
+    times PLACES, plus its index in that exchange; `fetch` reads the needle at a place. Only stored needles without a
+    long piece stay in memory.
     """
 
     PLACES = 8
 
     def __init__(
-        self, since: Mapping[str, int], elsewhere: Iterable[Distant] = (), fetch: Callable[[int], str] | None = None
+        self, seqs: Mapping[str, int], stored: Iterable[StoredNeedle] = (), fetch: Callable[[int], str] | None = None
     ) -> None:
-        self._since = dict(sorted(since.items(), key=lambda item: item[1]))
+        self._seqs = dict(sorted(seqs.items(), key=lambda item: item[1]))
         self._fetch = fetch
-        self._least = min(map(len, since), default=0)
+        self._least = min(map(len, seqs), default=0)
         self._by_piece: dict[str, dict[int, str | int | list[str | int]]] = {}
-        known = iter(elsewhere)
-        few = {each.text or self._fetched(each.place): each.place for each in islice(known, _FEW + 1)}
-        self._since.update({needle: place // self.PLACES for needle, place in few.items()})
-        since = self._since
-        if len(since) > _FEW:
-            since = {
+        remaining = iter(stored)
+        first_places = {
+            each.text or self._fetched(each.place): each.place for each in islice(remaining, _MAX_PLAIN + 1)
+        }
+        self._seqs.update({needle: place // self.PLACES for needle, place in first_places.items()})
+        unindexed = self._seqs
+        if len(unindexed) > _MAX_PLAIN:
+            unindexed = {
                 needle: seq
-                for needle, seq in since.items()
-                if not self._index(longest_piece(needle), len(needle), few.get(needle, needle))
+                for needle, seq in unindexed.items()
+                if not self._index(longest_piece(needle), len(needle), first_places.get(needle, needle))
             }
-            for each in known:
+            for each in remaining:
                 if not self._index(each.piece, each.length, each.place):
-                    since[str(each.text)] = each.place // self.PLACES
+                    unindexed[str(each.text)] = each.place // self.PLACES
         if fetch is not None:
-            self._since = since
-        self._few = since if len(since) <= _FEW else {}
-        self._shortest = min(map(len, since), default=2)
-        self._block = size = max(1, min(self._shortest // 2, _LONGEST_BLOCK))
+            self._seqs = unindexed
+        self._plain = unindexed if len(unindexed) <= _MAX_PLAIN else {}
+        self._shortest = min(map(len, unindexed), default=2)
+        self._block = size = max(1, min(self._shortest // 2, _MAX_BLOCK_CHARS))
         self._by_block: dict[str, tuple[int, str]] = {}
         self._others: dict[str, list[tuple[int, str]]] = {}
-        if len(since) > _FEW:
-            for needle, differs in _where_each_differs(sorted(since)):
-                # Many needles share their headings: blocks around what sets one apart have few candidates.
+        if len(unindexed) > _MAX_PLAIN:
+            for needle, differs in _where_each_differs(sorted(unindexed)):
+                # Many needles begin alike. Blocks around the first difference have few candidates.
                 first = max(0, min(differs - size + 1, len(needle) - 2 * size + 1))
                 for offset in range(first, first + size):
                     block, place = needle[offset : offset + size], (offset, needle)
-                    # Hardly any block belongs to two needles: a list for each would cost most of the time.
+                    # Hardly any block belongs to two needles, and a list for each block would take most of the time.
                     if self._by_block.setdefault(block, place) is not place:
                         self._others.setdefault(block, []).append(place)
 
     def may_occur(self, hashes: Mapping[str, Sequence[int]]) -> bool:
-        """False only where no needle from elsewhere occurs in texts whose long pieces have these hashes, by mark."""
-        others = [longest_piece(needle) for needle in self._since]
-        if any(piece is None or piece[0] not in hashes or piece[1] in hashes[piece[0]] for piece in others):
+        """Return False only if no stored needle occurs in texts with these hashes of pieces, by delimiter."""
+        in_memory = [longest_piece(needle) for needle in self._seqs]
+        if any(piece is None or piece[0] not in hashes or piece[1] in hashes[piece[0]] for piece in in_memory):
             return True
         return any(
-            mark not in hashes or not known.keys().isdisjoint(hashes[mark]) for mark, known in self._by_piece.items()
+            delimiter not in hashes or not pieces.keys().isdisjoint(hashes[delimiter])
+            for delimiter, pieces in self._by_piece.items()
         )
 
     def _fetched(self, place: int) -> str:
         return "" if self._fetch is None else self._fetch(place)
 
     def _index(self, piece: tuple[str, int] | None, length: int, place: str | int) -> bool:
-        """Index a needle by a piece of it; whether there is any."""
+        """Index a needle by its piece. Return False if it has none."""
         self._least = min(self._least, length) if self._least else length
         if piece is None:
             return False
-        # Hardly any piece belongs to two needles, and one that another only hashes like is looked at closely.
-        mark, key = piece
-        pieces = self._by_piece.setdefault(mark, {})
+        # Hardly any piece belongs to two needles. If two hashes collide, the comparison with the needle decides.
+        delimiter, key = piece
+        pieces = self._by_piece.setdefault(delimiter, {})
         if (others := pieces.setdefault(key, place)) is not place:
             pieces[key] = [*(others if isinstance(others, list) else [others]), place]
         return True
 
     def first_in(self, text: str, before: int) -> int | None:
-        """The number of a needle known before `before` that the text contains; None when it contains no needle."""
+        """The exchange, earlier than `before`, that injected a needle in the text; None if there is none."""
         if len(text) < self._least:
             return None
-        for mark, pieces in self._by_piece.items():
-            there = set(map(hash, text.split(mark)))
-            if pieces.keys().isdisjoint(there):
+        for delimiter, pieces in self._by_piece.items():
+            text_hashes = set(map(hash, text.split(delimiter)))
+            if pieces.keys().isdisjoint(text_hashes):
                 continue
             numbers = [
                 seq
-                for piece in pieces.keys() & there
+                for piece in pieces.keys() & text_hashes
                 for seq, needle in self._needles_of(pieces[piece])
                 if seq < before and needle() in text
             ]
             if numbers:
                 return min(numbers)
-        for needle, seq in self._few.items():
+        for needle, seq in self._plain.items():
             if seq < before and needle in text:
                 return seq
         if not self._by_block or len(text) < self._shortest:
@@ -382,21 +390,21 @@ class Needles:
             if block not in self._by_block:
                 continue
             for offset, needle in (self._by_block[block], *self._others.get(block, ())):
-                if start >= offset and self._since[needle] < before and text.startswith(needle, start - offset):
-                    return self._since[needle]
+                if start >= offset and self._seqs[needle] < before and text.startswith(needle, start - offset):
+                    return self._seqs[needle]
         return None
 
     def _needles_of(self, places: str | int | list[str | int]) -> Iterator[tuple[int, Callable[[], str]]]:
-        """The numbers of the needles at some places, each with what tells the needle."""
+        """For each needle at some places its exchange, and a function that returns the needle."""
         for place in places if isinstance(places, list) else [places]:
             if isinstance(place, int) and self._fetch is not None:
                 yield place // self.PLACES, partial(self._fetch, place)
             else:
-                yield self._since[str(place)], partial(str, place)
+                yield self._seqs[str(place)], partial(str, place)
 
 
 def _where_each_differs(ordered: Sequence[str]) -> Iterator[tuple[str, int]]:
-    """Each of some sorted strings with the first offset at which it is unlike all others."""
+    """Each of the sorted strings, with the first offset at which it differs from all others."""
     shared = [0, *(_shared_beginning(text, other) for text, other in pairwise(ordered)), 0]
     for place, needle in enumerate(ordered):
         yield needle, max(shared[place], shared[place + 1])
