@@ -72,14 +72,14 @@ def names_password(name: str) -> bool:
     return name.lower().rstrip("0123456789_").endswith(_PASSWORD_ENDS)
 
 
-def is_drawn(value: str) -> bool:
-    """Whether a word looks drawn at random, or is a number as long as keys are."""
+def is_random_or_key(value: str) -> bool:
+    """Whether a word looks drawn at random, or is a UUID or a hexadecimal number as long as keys are."""
     return is_value(value) and (is_hexadecimal(value) or (len(value) >= _SHORTEST_DRAWN and looks_random(value)))
 
 
-def is_made(value: str) -> bool:
-    """Whether a word is drawn or made up, where a program takes a secret."""
-    return is_drawn(value) or is_scrambled(value) or is_invented(value, direct=True)
+def is_random_or_invented(value: str) -> bool:
+    """Whether a word looks random or like a made-up password. Use it only for the argument of a secret."""
+    return is_random_or_key(value) or is_scrambled(value) or is_invented(value, direct=True)
 
 
 def is_scrambled(value: str) -> bool:
@@ -97,7 +97,7 @@ def is_likely(name: str, value: str) -> bool:
     """Whether a word is the secret of this name, where nothing but a layout says that the two belong together."""
     if not is_value(value) or not is_secret_member(name, value):
         return False
-    if is_drawn(value):
+    if is_random_or_key(value):
         return True
     if not names_password(name) or _POINTS.match(value) is not None:
         return False

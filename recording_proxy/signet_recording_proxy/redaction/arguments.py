@@ -1,4 +1,4 @@
-"""Secrets that are arguments of programs and functions, and how the tables of these are written."""
+"""Finds secrets in the arguments of programs and functions by the patterns in `command_table` and `call_table`."""
 
 from __future__ import annotations
 
@@ -12,58 +12,64 @@ from ahocorasick_rs import BytesAhoCorasick, Implementation
 from signet_recording_proxy.redaction.secret_names import is_value
 from signet_recording_proxy.redaction.spans import Span, Token, replace_spans
 
-GIVEN = (
+OPTION_VALUE = (
     r"(?:\\{0,4}'([^'\\\n]{4,256}+)\\{0,4}'|\\{0,4}\"([^\"\\$\n]{4,256}+)\\{0,4}\""
     r"|\\{0,4}[\"']?([^\s\"'\\|;&<>$-][^\s\"'\\|;&<>]{3,255}+))"
 )
-"""The value of an option: a word without a variable, or what stands in quotes."""
-QUOTED = r"\\{0,4}[\"'`]([^\s\"'`\\]{8,256}+)\\{0,4}[\"'`]"
+"""The value of an option: a quoted text, or a word that is not a variable."""
+QUOTED_VALUE = r"\\{0,4}[\"'`]([^\s\"'`\\]{8,256}+)\\{0,4}[\"'`]"
 
 
 def option(name: str) -> re.Pattern[str]:
-    """An option of this name, with a value behind a blank."""
-    return re.compile(rf"\s{name}\s{{1,4}}{GIVEN}")
+    """The expression of an option with this name, a blank and a value."""
+    return re.compile(rf"\s{name}\s{{1,4}}{OPTION_VALUE}")
 
 
-NAME = (
+SENSITIVE_NAME = (
     r"(?i:passw(?:or[dt]|d)|pass_?phrase|secret|token"
     r"|(?:api|app|secret|access|private|auth|signing|encryption|master|licen[cs]e)_?key)"
 )
-WITH_A_DIGIT = r"(?=[^\s\"'`<&]{0,255}[0-9])"
+"""The end of a name whose value is a secret."""
+DIGIT_AHEAD = r"(?=[^\s\"'`<&]{0,255}[0-9])"
 
 
-class Command(NamedTuple):
-    """Programs, and an option by which they take a password; without a program the option names it itself.
+class ArgumentPattern(NamedTuple):
+    """How one kind of argument that is a secret looks, such as the value of an option or of a call's parameter.
 
-    Text that holds it has one of `stems` in lower case, and there what `near` matches (in Python's expressions and in
-    Rust's, in any case, in text and in an encoded line); and one of `marks` as they are, if there are any. `apart` is
-    what the option cannot stand behind. The last group of `option` is the secret, on which `accepts` has the last word.
+    The last group of `expression` is the secret, if `accepts` returns True for it. With `preceded_by`, that expression,
+    such as the name of the program, has to match earlier in the same command; `separators` end a command.
+
+    The other fields only make the search faster. Text is skipped unless it contains one of `stems` (in any case; a
+    character beyond ASCII is `?` in a stem), `at_stem` matches where the stem begins, and the text contains one of
+    `literals` (in this case). `at_stem` is read by Python and by Rust, ignores case, and has to match in plain text and
+    in a line of JSON.
     """
 
     stems: tuple[str, ...]
-    option: re.Pattern[str]
-    program: re.Pattern[str] | None = None
-    marks: tuple[str, ...] = ()
-    apart: str = "\n|;"
-    near: str = ""
+    expression: re.Pattern[str]
+    preceded_by: re.Pattern[str] | None = None
+    literals: tuple[str, ...] = ()
+    separators: str = "\n|;"
+    at_stem: str = ""
     accepts: Callable[[str], bool] = is_value
 
 
-_OPTION_REACH = 400
+_MAX_COMMAND_CHARS = 400
+"""How far before a secret `preceded_by` is searched for."""
 
 
 class Arguments:
-    """Secrets that the commands of a table take. Text without any of `stems` (lower case) holds none."""
+    """The search for the secrets of a table. Text without any of `stems` (in lower case) has no such secret."""
 
-    def __init__(self, table: Sequence[Command]) -> None:
+    def __init__(self, table: Sequence[ArgumentPattern]) -> None:
         self.table = table
-        self.stems = tuple(dict.fromkeys(stem for command in table for stem in command.stems))
-        self._of_stems = {stem: [each for each in table if stem in each.stems] for stem in self.stems}
-        self._near = {
-            stem: [re.compile(each.near, re.IGNORECASE) if each.near else None for each in commands]
-            for stem, commands in self._of_stems.items()
+        self.stems = tuple(dict.fromkeys(stem for row in table for stem in row.stems))
+        self._by_stem = {stem: [row for row in table if stem in row.stems] for stem in self.stems}
+        self._at_stem = {
+            stem: [re.compile(row.at_stem, re.IGNORECASE) if row.at_stem else None for row in rows]
+            for stem, rows in self._by_stem.items()
         }
-        self._numbers = [[number for number, each in enumerate(table) if stem in each.stems] for stem in self.stems]
+        self._numbers = [[number for number, row in enumerate(table) if stem in row.stems] for stem in self.stems]
 
     @cached_property
     def _search(self) -> BytesAhoCorasick:
@@ -74,39 +80,39 @@ class Arguments:
         lowered = text.encode("ascii", "replace").lower()
         stems = {stem for stem, _, _ in self._search.find_matches_as_indexes(lowered, overlapping=True)}
         for number in sorted({number for stem in stems for number in self._numbers[stem]}):
-            command = self.table[number]
-            if _has_a_mark(text, command.marks):
-                text = replace_spans(text, _options(text, command), token)
+            row = self.table[number]
+            if _has_a_literal(text, row.literals):
+                text = replace_spans(text, _secrets(text, row), token)
         return text
 
     def is_near(self, stem: str, text: str, at: int) -> bool:
         """Return whether the text at `at`, where the stem is, may be part of a command with this stem."""
-        return any(near is None or near.match(text, at) is not None for near in self._near[stem])
+        return any(at_stem is None or at_stem.match(text, at) is not None for at_stem in self._at_stem[stem])
 
     def may_follow(self, stem: str, part: str) -> bool:
         """Return whether a part of a text may contain the option of a command with this stem."""
-        return any(_has_a_mark(part, command.marks) for command in self._of_stems[stem])
+        return any(_has_a_literal(part, row.literals) for row in self._by_stem[stem])
 
     def gates(self) -> list[str]:
         """Return expressions in Rust's syntax: an encoded line that holds such a secret matches one of them."""
-        return [command.near or "|".join(map(re.escape, command.stems)) for command in self.table]
+        return [row.at_stem or "|".join(map(re.escape, row.stems)) for row in self.table]
 
 
-def _options(text: str, command: Command) -> Iterator[Span]:
-    for match in command.option.finditer(text):
+def _secrets(text: str, row: ArgumentPattern) -> Iterator[Span]:
+    for match in row.expression.finditer(text):
         group = match.lastindex or 0
-        if command.accepts(match[group]) and _is_option_of(text, match.start(group), command):
+        if row.accepts(match[group]) and _is_preceded(text, match.start(group), row):
             yield match.span(group)
 
 
-def _has_a_mark(text: str, marks: tuple[str, ...]) -> bool:
-    return not marks or any(mark in text for mark in marks)
+def _has_a_literal(text: str, literals: tuple[str, ...]) -> bool:
+    return not literals or any(literal in text for literal in literals)
 
 
-def _is_option_of(text: str, at: int, command: Command) -> bool:
-    """Whether the program of a command stands before a place, with nothing between that ends the command."""
-    if command.program is None:
+def _is_preceded(text: str, at: int, row: ArgumentPattern) -> bool:
+    """Whether the row's `preceded_by` matches before a place and in the same command."""
+    if row.preceded_by is None:
         return True
-    first = max(0, at - _OPTION_REACH)
-    begins = max(first, *(text.rfind(mark, first, at) + 1 for mark in command.apart))
-    return command.program.search(text, begins, at + 1) is not None
+    first = max(0, at - _MAX_COMMAND_CHARS)
+    begins = max(first, *(text.rfind(separator, first, at) + 1 for separator in row.separators))
+    return row.preceded_by.search(text, begins, at + 1) is not None

@@ -11,10 +11,10 @@ from functools import lru_cache
 
 from signet_recording_proxy.redaction.appearance import (
     SAMPLE,
-    is_drawn,
     is_hexadecimal,
     is_invented,
-    is_made,
+    is_random_or_invented,
+    is_random_or_key,
     is_scrambled,
     looks_random,
     names_password,
@@ -119,7 +119,7 @@ def strings_of(text: str, names: Iterable[Span]) -> Iterator[Span]:
             if string is None:
                 break
             scheme, _, word = string[1].rpartition(" ")
-            is_secret = is_made(word) if names_password(name) else is_drawn(word)
+            is_secret = is_random_or_invented(word) if names_password(name) else is_random_or_key(word)
             if is_secret and (not scheme or (scheme.isalpha() and len(scheme) <= _LONGEST_SCHEME)):
                 yield string.end(1) - len(word), string.end(1)
                 break

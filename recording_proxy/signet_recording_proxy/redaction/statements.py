@@ -14,7 +14,13 @@ from typing import Final, NamedTuple
 
 from ahocorasick_rs import AhoCorasick, Implementation
 
-from signet_recording_proxy.redaction.appearance import is_hexadecimal, is_invented, is_made, is_scrambled, looks_random
+from signet_recording_proxy.redaction.appearance import (
+    is_hexadecimal,
+    is_invented,
+    is_random_or_invented,
+    is_scrambled,
+    looks_random,
+)
 from signet_recording_proxy.redaction.spans import Span, end_of_word
 
 # What people call them, in lower case and without endings: up to twelve more letters may follow.
@@ -232,7 +238,7 @@ def _is_stated(text: str, noun: Noun, clause: re.Match[str], value: str) -> bool
         return _may_be_hexadecimal(text, noun)
     if _CODE.fullmatch(value) is not None:
         return False
-    if noun.word in _CREDENTIALS and (pair := _PAIR.fullmatch(value)) is not None and is_made(pair[1]):
+    if noun.word in _CREDENTIALS and (pair := _PAIR.fullmatch(value)) is not None and is_random_or_invented(pair[1]):
         return True
     of_password = direct and noun.word in _PASSWORDS
     return (

@@ -90,5 +90,5 @@ def _repetitions(pattern: Any, *, possessive: bool = False) -> Iterator[bool]:
 @pytest.mark.parametrize("command", ARGUMENTS.table, ids=lambda command: command.stems[0])
 def test_every_repetition_is_bounded_or_gives_nothing_back(command: Any) -> None:
     """So what fails late has no other way to be tried, of which there would be more in longer text."""
-    for pattern in filter(None, (command.option, command.program)):
+    for pattern in filter(None, (command.expression, command.preceded_by)):
         assert all(_repetitions(_parser.parse(pattern.pattern, pattern.flags))), pattern.pattern
