@@ -14,8 +14,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from signet_conformance.contract import contract_versions, requirements, version_document, version_key
-from signet_conformance.contract.folder import schemas_folder
+from signet_conformance.contract import contract_versions, requirements, schemas_folder, version_document, version_key
 from signet_conformance.errors import ContractError, UsageError, first_of, printable
 from signet_conformance.reports.terminal import STRONG, Paragraph, draw, terminal_width, wants_colour
 

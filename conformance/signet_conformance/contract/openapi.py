@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from signet_conformance.contract.folder import document, reference_daemon, version_document
+from signet_conformance.contract import document, reference_daemon, version_document
 
 _PARAMETER = re.compile(r":([A-Za-z_]+)")
 _ERRORS = {400: "4XX", 500: "5XX"}

@@ -18,7 +18,7 @@ from typing import Any
 
 import httpx
 
-from signet_conformance.contract.folder import schemas_folder
+from signet_conformance.contract import schemas_folder
 
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _UUID_OF_ANY_CASE = re.compile(_UUID.pattern, re.IGNORECASE)

@@ -15,15 +15,9 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from signet_reference_harness.documents import DocumentError, parse_document
-from signet_reference_harness.llm_server.playback import (
-    Piece,
-    Playback,
-    PlayedTurn,
-    TurnReply,
-    UnspeakableError,
-    to_json,
-)
+from signet_reference_harness.llm_server.playback import Playback, PlayedTurn
 from signet_reference_harness.llm_server.protocols import APIS, Api, anthropic_messages, vendor_answer
+from signet_reference_harness.llm_server.reply import Piece, TurnReply, UnspeakableError, to_json
 from signet_reference_harness.llm_server.requests import KeptRequest, Requests, parse_json
 from signet_reference_harness.llm_server.script import ErrorAnswer, RawAnswer, Script, ScriptedFault, Turns
 from signet_reference_harness.local_server import body_within, foreign, json_response

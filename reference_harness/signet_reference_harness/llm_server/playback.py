@@ -1,29 +1,15 @@
-"""Which turn of the script answers a request, and the turn as its answer, with all that an interface needs."""
+"""Which turn of the script answers a request."""
 
 from __future__ import annotations
 
 import asyncio
-import json
 import re
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
-from signet_reference_harness.errors import HarnessError
-from signet_reference_harness.llm_server.script import (
-    AnyPart,
-    ApiName,
-    Chunks,
-    Condition,
-    ErrorAnswer,
-    Match,
-    RefusalPart,
-    Script,
-    ScriptedTurn,
-    StopReason,
-    ToolCallPart,
-)
+from signet_reference_harness.llm_server.script import ApiName, Condition, ErrorAnswer, Match, Script, ScriptedTurn
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,132 +185,3 @@ class Playback:
 
 def _place(turns: Iterable[ScriptedTurn], first: int) -> list[PlayedTurn]:
     return [PlayedTurn(turn, turn.name or f"turns/{number}") for number, turn in enumerate(turns, first)]
-
-
-_WORD = re.compile(r"\s*\S+\s*")
-ARGUMENT_CHUNK = 16
-"""Characters of a tool call's arguments in one chunk."""
-_CHARACTERS_A_TOKEN = 4
-
-
-class UnspeakableError(HarnessError):
-    """Raised for a turn that the interface asked has no words for."""
-
-
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """Bytes of a stream: a `delta` of content, what tells the `end` and its reason, or what stands around them."""
-
-    data: bytes
-    kind: Literal["delta", "end", "around"] = "around"
-
-
-@dataclass(frozen=True, slots=True)
-class AnswerTokens:
-    """The token counts of an answer."""
-
-    input: int
-    output: int
-    cache_read: int
-    cache_write: int
-    reasoning: int
-
-
-@dataclass(frozen=True, slots=True)
-class TurnReply:
-    """A turn as the answer to a request: its body, the size of that in bytes, its number.
-
-    `stops` is False for an answer without a reason to stop.
-    """
-
-    turn: ScriptedTurn
-    asked: ScriptedRequest
-    body: Mapping[str, Any]
-    size: int
-    number: int
-    created: float
-    stops: bool = True
-
-    @property
-    def parts(self) -> tuple[AnyPart, ...]:
-        """The parts of the model's message, in order."""
-        return self.turn.parts
-
-    def id(self, prefix: str, index: int | None = None) -> str:
-        """An id that no other answer of this server has."""
-        return f"{prefix}{self.number:06d}" + ("" if index is None else f"{index:02d}")
-
-    def call_id(self, part: ToolCallPart, index: int, prefix: str) -> str:
-        """The id of the tool call at `index` among the parts."""
-        return part.id or self.id(prefix, index)
-
-    def stop(self, words: Mapping[StopReason, Any]) -> Any:
-        """The reason to stop in the interface's own word. Raises UnspeakableError if it has no such word."""
-        if not self.stops:
-            return None
-        api = self.asked.api
-        if self.turn.raw_stop.has(api):
-            return self.turn.raw_stop.word(api)
-        reason = self.turn.stop or self._usual_stop()
-        if reason not in words:
-            raise UnspeakableError(f"{api} has no word for the stop reason {reason!r}", remedy=f"give raw_stop.{api}")
-        return words[reason]
-
-    def _usual_stop(self) -> StopReason:
-        if any(isinstance(part, ToolCallPart) for part in self.parts):
-            return "tool_use"
-        return "refusal" if any(isinstance(part, RefusalPart) for part in self.parts) else "end_turn"
-
-    @property
-    def tokens(self) -> AnswerTokens:
-        """The counts of the turn; estimates for those that it lacks."""
-        usage = self.turn.usage
-        said = sum(len(chunk) for part in self.parts for chunk in chunks_of(part))
-        return AnswerTokens(
-            estimate(self.size) if usage.input_tokens is None else usage.input_tokens,
-            max(1, said // _CHARACTERS_A_TOKEN) if usage.output_tokens is None else usage.output_tokens,
-            usage.cache_read_tokens,
-            usage.cache_write_tokens,
-            usage.reasoning_tokens,
-        )
-
-
-def chunks_of(part: AnyPart) -> Iterator[str]:
-    """The deltas of a part; there is at least one."""
-    if not isinstance(part, ToolCallPart):
-        return iter(chunks(part.text))
-    text = arguments_of(part)
-    return iter([text[at : at + ARGUMENT_CHUNK] for at in range(0, len(text), ARGUMENT_CHUNK)] or [""])
-
-
-def chunks(text: Chunks) -> tuple[str, ...]:
-    """A text as the chunks in which it is streamed: those of the script, or word by word."""
-    return (tuple(_WORD.findall(text)) or (text,)) if isinstance(text, str) else text
-
-
-def whole(text: Chunks) -> str:
-    """A text in one."""
-    return text if isinstance(text, str) else "".join(text)
-
-
-def arguments_of(part: ToolCallPart) -> str:
-    """The arguments of a tool call as JSON, or whatever text the script gives instead."""
-    given = part.arguments
-    return given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)
-
-
-def estimate(size: int) -> int:
-    """A rough number of tokens for `size` bytes."""
-    return max(1, size // _CHARACTERS_A_TOKEN)
-
-
-def to_json(value: Any) -> bytes:
-    """A value as compact JSON."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "backslashreplace")
-
-
-def server_sent(data: Any, event: str | None = None) -> bytes:
-    """A server-sent event; a text is sent as it is."""
-    head = f"event: {event}\n".encode() if event else b""
-    body = data.encode("utf-8", "backslashreplace") if isinstance(data, str) else to_json(data)
-    return head + b"data: " + body + b"\n\n"

@@ -8,13 +8,14 @@ from datetime import datetime
 from types import ModuleType
 from typing import Any, Final
 
-from signet_reference_harness.llm_server.playback import Piece, ScriptedRequest, TurnReply
+from signet_reference_harness.llm_server.playback import ScriptedRequest
 from signet_reference_harness.llm_server.protocols import (
     anthropic_messages,
     ollama_chat,
     openai_completions,
     openai_responses,
 )
+from signet_reference_harness.llm_server.reply import Piece, TurnReply
 from signet_reference_harness.llm_server.script import ApiName, ErrorAnswer, ScriptedLimit
 
 

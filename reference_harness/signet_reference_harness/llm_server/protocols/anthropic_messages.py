@@ -7,18 +7,14 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from signet_reference_harness.llm_server import script
-from signet_reference_harness.llm_server.playback import (
+from signet_reference_harness.llm_server.playback import RequestMessage, ScriptedRequest, names, objects, text_of
+from signet_reference_harness.llm_server.reply import (
     Piece,
-    RequestMessage,
-    ScriptedRequest,
     TurnReply,
     arguments_of,
     chunks_of,
     estimate,
-    names,
-    objects,
     server_sent,
-    text_of,
     whole,
 )
 

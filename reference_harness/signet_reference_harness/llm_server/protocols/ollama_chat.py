@@ -8,15 +8,9 @@ from datetime import UTC, datetime
 from typing import Any, Final, Literal
 
 from signet_reference_harness.llm_server import script
-from signet_reference_harness.llm_server.playback import (
-    Piece,
-    ScriptedRequest,
-    TurnReply,
-    UnspeakableError,
-    arguments_of,
-    chunks_of,
-)
+from signet_reference_harness.llm_server.playback import ScriptedRequest
 from signet_reference_harness.llm_server.protocols.openai_completions import joined, parse_chat
+from signet_reference_harness.llm_server.reply import Piece, TurnReply, UnspeakableError, arguments_of, chunks_of
 
 NAME: Final[script.ApiName] = "ollama-chat"
 PATH: Final = "/api/chat"

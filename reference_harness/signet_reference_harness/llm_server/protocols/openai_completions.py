@@ -7,19 +7,8 @@ from datetime import datetime
 from typing import Any, Final
 
 from signet_reference_harness.llm_server import script
-from signet_reference_harness.llm_server.playback import (
-    Piece,
-    RequestMessage,
-    ScriptedRequest,
-    TurnReply,
-    arguments_of,
-    chunks_of,
-    names,
-    objects,
-    server_sent,
-    text_of,
-    whole,
-)
+from signet_reference_harness.llm_server.playback import RequestMessage, ScriptedRequest, names, objects, text_of
+from signet_reference_harness.llm_server.reply import Piece, TurnReply, arguments_of, chunks_of, server_sent, whole
 
 NAME: Final[script.ApiName] = "openai-completions"
 PATH: Final = "/v1/chat/completions"

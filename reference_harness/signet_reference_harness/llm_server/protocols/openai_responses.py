@@ -6,20 +6,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from signet_reference_harness.llm_server import script
-from signet_reference_harness.llm_server.playback import (
-    Piece,
-    RequestMessage,
-    ScriptedRequest,
-    TurnReply,
-    arguments_of,
-    chunks_of,
-    names,
-    objects,
-    server_sent,
-    text_of,
-    whole,
-)
+from signet_reference_harness.llm_server.playback import RequestMessage, ScriptedRequest, names, objects, text_of
 from signet_reference_harness.llm_server.protocols import openai_completions
+from signet_reference_harness.llm_server.reply import Piece, TurnReply, arguments_of, chunks_of, server_sent, whole
 
 NAME: Final[script.ApiName] = "openai-responses"
 PATH: Final = "/v1/responses"
