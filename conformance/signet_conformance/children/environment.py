@@ -72,6 +72,8 @@ def marked_processes(mark: str) -> list[psutil.Process]:
     made, _, rest = mark.partition("-")
     since = int(made) - _CLOCK_S if rest and made.isdecimal() else 0
     found = []
+    # It keeps what it knows of a process by its id, which may be another's by now.
+    psutil.process_iter.cache_clear()
     for process in psutil.process_iter():
         with suppress(psutil.Error):
             # Most processes of a machine are older, and reading the environment of each is slow.
