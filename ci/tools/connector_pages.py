@@ -78,7 +78,7 @@ def parity(folder: Path, report: Mapping[str, Any]) -> str:
         requests.update(trace["operations"])
     touched: dict[str, set[str]] = {}
     for _, name, findings in breaches(report):
-        for found in findings:
+        for found in filter(_is_located, findings):
             recording = Recording(folder / Path(found["file"]).name)
             for number in found["exchanges"]:
                 request = recording.lines[number]["request"]
@@ -100,12 +100,25 @@ def findings_table(folder: Path, report: Mapping[str, Any]) -> str:
     """The table of breaches, each with its first evidence by the name of its recording."""
     lines = ["| verdict | requirement | the sentence | what was seen | first evidence |", "|---|---|---|---|---|"]
     for verdict, name, findings in breaches(report):
-        first = min(findings, key=lambda found: (Path(found["file"]).name, found["exchanges"][:1]))
-        recording = Recording(folder / Path(first["file"]).name)
-        request = f" {recording.request(first['exchanges'][0])}" if first["exchanges"] else ""
-        cells = (verdict, name, catalogue()[name].title, first["message"], f"{recording.scenario}{request}")
+        located = filter(_is_located, findings)
+        first = min(located, key=lambda found: (Path(found["file"]).name, found["exchanges"][:1]), default=findings[0])
+        cells = (verdict, name, catalogue()[name].title, first["message"], evidence(folder, first))
         lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
     return "\n".join(lines)
+
+
+def evidence(folder: Path, found: Mapping[str, Any]) -> str:
+    """The recording of a finding and the exchange in it, or a dash if the finding is about the run as a whole."""
+    if not _is_located(found):
+        return DASH
+    recording = Recording(folder / Path(found["file"]).name)
+    request = f" {recording.request(found['exchanges'][0])}" if found["exchanges"] else ""
+    return f"{recording.scenario}{request}"
+
+
+def _is_located(found: Mapping[str, Any]) -> bool:
+    """Whether a finding is about one recording: an operation that no scenario called (SIG-COV-001) is not."""
+    return "file" in found
 
 
 def releases(report: Mapping[str, Any]) -> str:

@@ -61,6 +61,16 @@ def test_a_breach_is_a_row_with_its_first_evidence(report: Path, monkeypatch: py
     assert overview == "| [mine](mine.md) | command | 2.0 | 2026-02-03 | 0 | 1 |\n"
 
 
+def test_a_breach_of_the_whole_run_has_no_first_evidence(report: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    document = json.loads((report / "report.json").read_text())
+    uncalled = {"exchanges": [], "kind": "never called", "message": "declared but never seen: session-end"}
+    document["together"]["SIG-COV-001"] = {"verdict": "FAIL", "findings": [uncalled]}
+    (report / "report.json").write_text(json.dumps(document))
+    page, _ = renew(report, monkeypatch)
+    assert "| declared but never seen: session-end | \N{EN DASH} |" in page
+    assert "| session-start | partial | 1 | SIG-START-003 |" in page
+
+
 def test_an_endpoint_says_its_requests_and_what_names_them(report: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     page, _ = renew(report, monkeypatch)
     assert "| session-start | partial | 1 | SIG-START-003 |" in page
