@@ -307,7 +307,12 @@ class Sessions:
         """
         hooks = self._hooks_of().get(key or "", ())
         says_so = any(text_or_none(hook.body.get(name)) is not None for hook in hooks for name in SUB_AGENT_MEMBERS)
-        return says_so and not any(self._sessions_above(self.session_of(key)))
+        session = self.session_of(key)
+        if not says_so or not any(self._sessions_above(session)):
+            return says_so
+        # A sub-agent below a marked one has a key beside that which the driver told for the session.
+        told = [own for own, owner in self.told_sessions.items() if owner == session]
+        return key not in told and any(own in self._hooks_of() for own in told)
 
     def is_sessionless(self, call: Call) -> bool:
         """Whether the harness knew of no session in the turn of a call."""

@@ -322,7 +322,7 @@ def _switches(recording: Recording) -> Iterator[Outcome]:
                     del open_turns[old]
                 elif _works_inside(recording, call, old, first_end):
                     yield undecided(
-                        call, first_end, message="the new session names the old one as its parent, and ended before it"
+                        call, first_end, message="the new session is a sub-agent's, and ended before the old one"
                     )
                 elif (
                     _any_between(uses[key], call.seq + 1, first_end.seq)
@@ -349,11 +349,17 @@ def _switches(recording: Recording) -> Iterator[Outcome]:
 
 
 def _works_inside(recording: Recording, start: Call, old: str, end: Call) -> bool:
-    """Whether a start names an open session as its parent, and has ended before that: a sub-agent takes no place."""
-    parents = (start.body_text(name) for name in SUB_AGENT_MEMBERS)
+    """Whether a start is that of a sub-agent of an open session, and has ended before that: it takes no place.
+
+    One that has an id at its harness need not name the session that it works for.
+    """
+    named = {name: start.body_text(name) for name in SUB_AGENT_MEMBERS}
+    is_sub_agent = named.pop("harnessAgentId") is not None
+    parents = [parent for parent in named.values() if parent is not None]
     later = recording.later(start)
     ended = any(hook.operation == END and hook.seq < end.seq for hook in later)
-    return ended and all(hook.seq < end.seq for hook in later) and old in map(normalised_key, parents)
+    is_inside = old in map(normalised_key, parents) if parents else is_sub_agent
+    return is_inside and ended and all(hook.seq < end.seq for hook in later)
 
 
 def was_never_let_in(hooks: Sequence[Call]) -> bool:

@@ -330,9 +330,7 @@ def _judge(
     now = {words_of(mark.text) for mark in said if mark.seq > cleared or mark.session != session}
     before = {words_of(mark.text) for mark in said} - now
     # A host may keep each line of a prompt as a turn of its own.
-    lines = {
-        words_of(line) for mark in said if words_of(mark.text) in now for line in plain(mark.text or "").split("\n")
-    }
+    lines, former_lines = _lines_of(said, now), _lines_of(said, before)
     unsaid = [words for words in told if words not in lines and not _is_said(words, now)]
     strange = next((words for words in unsaid if REDACTION not in words), None)
     if strange is None:
@@ -344,7 +342,7 @@ def _judge(
     if not _is_json(call) and _may_be_quoted(recording):
         yield undecided(call, message="the conversation contains a line that looks like the beginning of a turn")
         return
-    message, fold = _kind(recording, call, session, strange, now, before)
+    message, fold = _kind(recording, call, session, strange, now, before | former_lines)
     if fold in ("not said", "envelope") and len(set(unsaid)) <= _expanded(recording, told, said, now):
         yield undecided(call, message="the host decides what it makes of a command or a file name")
         return
@@ -362,6 +360,13 @@ def _judge(
         received=strange[:400],
         fold=fold,
     )
+
+
+def _lines_of(said: Sequence[StepMark], texts: AbstractSet[str]) -> set[str]:
+    """The lines of some of the texts that the user said."""
+    return {
+        words_of(line) for mark in said if words_of(mark.text) in texts for line in plain(mark.text or "").split("\n")
+    }
 
 
 def _expanded(recording: Recording, told: Sequence[str], said: Sequence[StepMark], now: AbstractSet[str]) -> int:
