@@ -6,10 +6,12 @@ import gc
 import os
 import signal
 from collections.abc import Iterator
+from importlib import import_module
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from signet_conformance.rules import builtin_rules, daemon_rules, harness_rules
 from tests.support import warm
 
 # A run in the background of a shell inherits an ignored SIGINT, one under nohup an ignored SIGHUP, and would hand it
@@ -42,7 +44,12 @@ def pytest_collection() -> Iterator[None]:
     """
     gc.disable()
     try:
-        return (yield)
+        collected = yield
+        # Threads import them else. pytest parses what it imports, and Python 3.11 fails if two threads parse at once.
+        import_module("signet_conformance.scenarios.strategies")
+        for rules in (builtin_rules, daemon_rules, harness_rules):
+            rules()
+        return collected
     finally:
         gc.freeze()
         gc.enable()
