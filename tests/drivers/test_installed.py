@@ -58,6 +58,13 @@ def test_a_plugin_brings_the_server_that_the_settings_lack(tmp_path: Path) -> No
     assert mcp_command(home, CODEX) == (["own"], {})
 
 
+def test_a_missing_file_of_servers_is_named_alike_in_every_home(tmp_path: Path) -> None:
+    """Runs have a home for each worker: with its path in the reason, one cause would be told once for each."""
+    with pytest.raises(Skipped) as skipped:
+        mcp_command(tmp_path, CODEX)
+    assert str(skipped.value) == "no memory server is installed: there is no .codex/config.toml"
+
+
 @pytest.mark.parametrize(
     ("settings", "expected"),
     [

@@ -69,6 +69,8 @@ def mcp_command(home: Path, face: Mapping[str, Any]) -> tuple[Sequence[str], Map
     """
     try:
         data = _installed_server(home, face)
+    except FileNotFoundError:
+        raise Skipped(f"no memory server is installed: there is no {face['mcp']['file']}") from None
     except (OSError, ValueError, RecursionError) as failure:
         raise Skipped(f"no memory server is installed: {failure}") from None
     if not isinstance(data, dict) or "command" not in data:
