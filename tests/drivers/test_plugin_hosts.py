@@ -221,6 +221,40 @@ def test_manifest_that_openclaw_does_not_take(
     assert (row["file"], row["accepted"], row["words"].startswith(words)) == ("openclaw.plugin.json", False, True)
 
 
+@pytest.mark.parametrize(
+    ("about", "manifest", "is_refused"),
+    [
+        ({"openclaw": {"extensions": ["./dist/openclaw_plugin.mjs"]}}, None, True),
+        ({"peerDependencies": {"openclaw": ">=2026.2"}}, None, True),
+        ({"peerDependencies": {"openclaw": ">=2026.2"}}, "assets/openclaw.plugin.json", False),
+        ({"name": "tools of ours", "dependencies": {"openclaw": "2026.6.1"}}, None, False),
+        (None, None, False),
+    ],
+    ids=["extension", "peer", "packed from another folder", "another package", "a file"],
+)
+@of_the_host
+def test_package_for_openclaw_without_a_manifest(
+    about: Mapping[str, Any] | None, manifest: str | None, is_refused: bool, runtime: str, made: Made, tmp_path: Path
+) -> None:
+    """OpenClaw blocks it; a plugin that is no package for it yet may get its manifest later."""
+    for folder in ("dist", "assets"):
+        (tmp_path / folder).mkdir()
+    for name in ("openclaw_plugin.mjs", "tiny.mjs"):
+        (tmp_path / "dist" / name).write_bytes((FIXTURES / name).read_bytes())
+    if about is not None:
+        (tmp_path / "package.json").write_text(json.dumps({"type": "module", **about}))
+    if manifest is not None:
+        (tmp_path / manifest).write_text('{"id": "tiny-memory"}')
+    target = made("openclaw", module=str(tmp_path / "dist" / "openclaw_plugin.mjs"), runtime=runtime)
+    greeting, _ = greeted(target, tmp_path / "home", [])
+    refused = {
+        "file": "openclaw.plugin.json",
+        "accepted": False,
+        "words": "plugin manifest not found: openclaw.plugin.json",
+    }
+    assert greeting.get("installed", []) == ([refused] if is_refused else [])
+
+
 def test_plugin_that_cannot_be_loaded_is_a_mark(runtime: str, made: Made, recorded: Recorded, tmp_path: Path) -> None:
     """A run of it is no failure of the kit: the recording says that the host could not load it, and in which words."""
     module = tmp_path / "broken.mjs"

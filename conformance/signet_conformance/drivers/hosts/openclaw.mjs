@@ -1,7 +1,7 @@
 // OpenClaw as a plugin sees it: register(api), hooks on agent runs, tools, services. The agent is told with
 // every event, and one gateway process serves all sessions of all agents.
 
-import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { appendFileSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { randomUUID } from "node:crypto";
@@ -97,7 +97,11 @@ class Gateway {
 
   #takeManifest(id) {
     const text = manifestOf(this.#options.module);
-    if (text === undefined) return;
+    if (text === undefined) {
+      const words = `plugin manifest not found: ${MANIFEST}`;
+      if (lacksManifest(this.#options.module)) this.#installed.push({ file: MANIFEST, accepted: false, words });
+      return;
+    }
     const { words, data } = readManifest(text, id);
     this.#manifest = data;
     this.#installed.push(words === undefined ? { file: MANIFEST, accepted: true } : { file: MANIFEST, accepted: false, words });
@@ -450,11 +454,32 @@ function answersOf(...answers) {
 
 /** The plugin's own manifest: openclaw.plugin.json beside the module, or in a folder above it; undefined without one. */
 function manifestOf(module) {
-  for (let folder = dirname(module), before; folder !== before; before = folder, folder = dirname(folder)) {
-    const manifest = join(folder, MANIFEST);
-    if (existsSync(manifest)) return readFileSync(manifest, "utf8");
+  const folder = foldersOf(module).find((each) => existsSync(join(each, MANIFEST)));
+  return folder === undefined ? undefined : readFileSync(join(folder, MANIFEST), "utf8");
+}
+
+/** Whether a module without a manifest above it is in a package for OpenClaw that keeps none to be packed either. */
+function lacksManifest(module) {
+  const root = foldersOf(module).find((folder) => {
+    const about = packageIn(folder);
+    return [about, about?.peerDependencies].some((each) => each?.openclaw !== undefined);
+  });
+  return root !== undefined && !readdirSync(root).some((name) => existsSync(join(root, name, MANIFEST)));
+}
+
+/** What a folder's package.json says; undefined without one that can be read. */
+function packageIn(folder) {
+  try {
+    return JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
+  } catch {
+    return undefined;
   }
-  return undefined;
+}
+
+/** The folder of a file and all above it. */
+function foldersOf(file) {
+  const folder = dirname(file);
+  return folder === file ? [] : [folder, ...foldersOf(folder)];
 }
 
 /** A manifest as `{data}`, or as `{words}` with which the host refuses it for a plugin that calls itself `id`. */
