@@ -1,16 +1,16 @@
 // OpenClaw as a plugin sees it: register(api), hooks on agent runs, tools, services. The agent is told with
 // every event, and one gateway process serves all sessions of all agents.
 
-import { appendFileSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
-import { dirname, join, resolve } from "node:path";
+import { join, resolve } from "node:path";
 import { randomUUID } from "node:crypto";
 
+import { lacksManifest, MANIFEST, manifestOf, readManifest } from "./openclaw_manifest.mjs";
 import { givenFor, modelTurn, NotLoaded } from "./protocol.mjs";
 import { Registry } from "./registry.mjs";
 import { Calls, compaction, keepBack, listed, performerOf, pick, Sessions, useTool } from "./turns.mjs";
 
-const MANIFEST = "openclaw.plugin.json";
 const MODEL = { provider: "scripted", model: "scripted-model" };
 const ANSWERED = {
   resolvedRef: `${MODEL.provider}/${MODEL.model}`,
@@ -450,50 +450,6 @@ function answersOf(...answers) {
   const joined = names.map((name) => [name, answers.map((answer) => answer?.[name]).filter(Boolean)]);
   const systemPrompt = answers.map((answer) => answer?.systemPrompt).find((text) => text !== undefined);
   return Object.fromEntries([["systemPrompt", systemPrompt], ...joined]);
-}
-
-/** The plugin's own manifest: openclaw.plugin.json beside the module, or in a folder above it; undefined without one. */
-function manifestOf(module) {
-  const folder = foldersOf(module).find((each) => existsSync(join(each, MANIFEST)));
-  return folder === undefined ? undefined : readFileSync(join(folder, MANIFEST), "utf8");
-}
-
-/** Whether a module without a manifest above it is in a package for OpenClaw that keeps none to be packed either. */
-function lacksManifest(module) {
-  const root = foldersOf(module).find((folder) => {
-    const about = packageIn(folder);
-    return [about, about?.peerDependencies].some((each) => each?.openclaw !== undefined);
-  });
-  return root !== undefined && !readdirSync(root).some((name) => existsSync(join(root, name, MANIFEST)));
-}
-
-/** What a folder's package.json says; undefined without one that can be read. */
-function packageIn(folder) {
-  try {
-    return JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
-  } catch {
-    return undefined;
-  }
-}
-
-/** The folder of a file and all above it. */
-function foldersOf(file) {
-  const folder = dirname(file);
-  return folder === file ? [] : [folder, ...foldersOf(folder)];
-}
-
-/** A manifest as `{data}`, or as `{words}` with which the host refuses it for a plugin that calls itself `id`. */
-function readManifest(text, id) {
-  let data;
-  try {
-    data = JSON.parse(text);
-  } catch (error) {
-    return { words: `failed to parse plugin manifest: ${error.message}` };
-  }
-  if (typeof data !== "object" || data === null || Array.isArray(data)) return { words: "plugin manifest must be an object" };
-  if (typeof data.id !== "string" || data.id.trim() === "") return { words: "plugin manifest requires id" };
-  if (id !== undefined && id !== data.id) return { words: `plugin id mismatch (config uses "${data.id}", export uses "${id}")`, data };
-  return { data };
 }
 
 /** `Sat 2026-11-21 20:50 UTC`, which the host puts before what a user writes. */
